@@ -1,0 +1,66 @@
+# All that a fresh machine needs: a Python 3.9 to 3.13, make and a package index.
+
+.DEFAULT_GOAL := help
+.PHONY: help mnist test slow lint benchmark clean FORCE
+
+BIN := .venv/bin
+INSTALLED := .venv/installed
+
+IS_SUPPORTED := import sys; sys.exit(not (3, 9) <= sys.version_info[:2] <= (3, 13))
+RELEASE := import sys; print(sys.version.split()[0])
+# Python 3.9 ends with TensorFlow 2.20.
+LINE := import sys; print("2.20" if sys.version_info[:2] == (3, 9) else "2.21")
+
+# Asked, not looked up: a shim of a version manager is found, and fails when it is run.
+runs = $(1) -c '$(IS_SUPPORTED)' >/dev/null 2>&1
+NAMES := python3.11 python3.12 python3.13 python3.10 python3.9 python3 python
+PYTHON ?= $(shell for name in $(NAMES); do if $(call runs,$$name); then echo $$name; break; fi; done)
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+mnist: $(INSTALLED)  ## train on one parameter server and two workers, here
+	@$(BIN)/python -m experiments.mnist --strategy=ps --num_ps=1 --num_workers=2 --dataset=auto --optimizer=adam --epochs=3
+
+test: $(INSTALLED)  ## run the tests, except those that take minutes
+	@$(BIN)/python -m pytest
+
+slow: $(INSTALLED)  ## run the tests that take minutes
+	@$(BIN)/python -m pytest -m slow
+
+lint: $(INSTALLED)  ## check style, format, spelling and types
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/codespell
+	@$(BIN)/mypy
+
+benchmark: $(INSTALLED)  ## measure, and print what was measured against what
+	@$(BIN)/python -m benchmarks
+
+clean:  ## remove the environments and caches, and leave what training wrote
+	@rm -rf .venv .tox build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+
+# Another Python than the one of the environment was asked for.
+ifneq ($(filter command line environment,$(origin PYTHON)),)
+ifneq ($(shell { '$(PYTHON)' -c '$(RELEASE)'; } 2>/dev/null),$(shell { $(BIN)/python -c '$(RELEASE)'; } 2>/dev/null))
+$(INSTALLED): FORCE
+endif
+endif
+
+# Built anew, not patched, whenever what it is made from changes.
+$(INSTALLED): setup.cfg $(wildcard requirements/*.txt)
+	@if [ -z '$(PYTHON)' ]; then \
+	  found=$$(for name in $(NAMES); do $$name -c '$(RELEASE)' 2>/dev/null; done | sort -u | tr '\n' ' '); \
+	  echo "make: found Python $${found:-(none) }on PATH, expected 3.9 to 3.13: name one, as in: make PYTHON=/path/to/python3.11 mnist" >&2; exit 1; \
+	fi
+	@$(call runs,'$(PYTHON)') || { \
+	  found=$$('$(PYTHON)' -c '$(RELEASE)' 2>/dev/null || echo "that does not run"); \
+	  echo "make: found PYTHON=$(PYTHON) ($$found), expected 3.9 to 3.13: name one, as in: make PYTHON=/path/to/python3.11 mnist" >&2; exit 1; }
+	@'$(PYTHON)' -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "make: found $(PYTHON) without ensurepip or venv, expected both: install them (on Debian: apt install python3-venv) or name another Python, as in: make PYTHON=/path/to/python3.11 mnist" >&2; exit 1; }
+	@echo "installing TensorFlow $$('$(PYTHON)' -c '$(LINE)') and the rest into .venv (once, about two minutes)"
+	@'$(PYTHON)' -m venv --clear .venv
+	@# Editable installs from setup.cfg alone came with pip 21.3.
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check 'pip>=21.3'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[test,dev]' -c requirements/tf$$('$(PYTHON)' -c '$(LINE)').txt
+	@touch $@

@@ -1,0 +1,1 @@
+"""Measurements beside hand-written programs: `python -m benchmarks.updates`."""

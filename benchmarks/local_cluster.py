@@ -1,0 +1,116 @@
+"""One training on a cluster of processes on this machine, and the memory that each one took."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Iterator, Sequence
+
+from compat import ports
+from experiments import launch
+from experiments.processes import Command
+
+ROOT = Path(__file__).resolve().parent.parent
+_POLL_SECS = 0.05
+# The kernel counts KiB, that of macOS bytes.
+_UNITS_A_MIB = 1 << 20 if sys.platform == "darwin" else 1 << 10
+
+
+class FailedError(RuntimeError):
+    """A process of a training failed, or the training took too long."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A training that is over.
+
+    Attributes:
+      output: what worker 0 wrote, standard error as well.
+      peaks: the largest resident set of each process, in MiB, by task ("ps 0").
+    """
+
+    output: str
+    peaks: dict[str, float]
+
+
+def train(
+    module: str,
+    argv: Sequence[str],
+    num_workers: int,
+    folder: Path,
+    endless: Sequence[str] = (),
+    timeout: float = 900.0,
+) -> Finished:
+    """Runs `python -m module` as one parameter server and some workers, until all have ended.
+
+    Args:
+      module: understands the flags of a task of `experiments.mnist`.
+      argv: its other arguments.
+      num_workers: how many workers.
+      folder: takes the output of each process.
+      endless: jobs or tasks that only serve, and are ended when all others have.
+      timeout: seconds for the whole.
+
+    Raises:
+      FailedError: a process failed, or the time is over.
+    """
+    deadline = time.monotonic() + timeout
+    peaks: dict[str, float] = {}
+    with contextlib.ExitStack() as scope:
+        tasks = [scope.enter_context(ports.reserve()) for _ in range(1 + num_workers)]
+        # The same command lines as those of the launcher, which hides its children's memory.
+        commands = launch.describe(module, argv, tasks[:1], tasks[1:])
+        running = {c.name: scope.enter_context(_started(c, folder)) for c in commands}
+        for reservation in tasks:
+            reservation.release()
+        while running:
+            if set(running) <= set(endless):
+                for process in running.values():
+                    # Not `terminate`, which would wait for a process that has ended.
+                    os.kill(process.pid, signal.SIGTERM)
+            for name, process in list(running.items()):
+                if time.monotonic() > deadline:
+                    raise FailedError(f"{module}: {name} still ran after {timeout:g} s")
+                pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+                if pid == 0:
+                    continue
+                del running[name]
+                peaks[name] = usage.ru_maxrss / _UNITS_A_MIB
+                process.returncode = status  # `Popen` must not wait for it again.
+                if status != 0 and name not in endless:
+                    end = _log(folder, name).read_text(errors="replace")[-2000:]
+                    raise FailedError(f"{module}: {name} failed with wait status {status}:\n{end}")
+            time.sleep(_POLL_SECS)
+    return Finished(_log(folder, "worker 0").read_text(errors="replace"), peaks)
+
+
+def _log(folder: Path, name: str) -> Path:
+    return folder / f"{name}.log"
+
+
+@contextlib.contextmanager
+def _started(command: Command, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Starts a process; kills what is left of its group when the context is left."""
+    with _log(folder, command.name).open("wb") as log:
+        process = subprocess.Popen(
+            command.argv,
+            cwd=str(ROOT),
+            env={**os.environ, **command.env},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=command.pass_fds,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

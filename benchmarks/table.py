@@ -1,0 +1,49 @@
+"""Pairs of measurements as a Markdown table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from typing import Sequence
+
+BEGIN = "<!-- updates: written by python -m benchmarks.updates --write -->"
+END = "<!-- updates: end -->"
+HEADER = ["runtime", "measure", "ours", "twin", "ours/twin", "lowest", "highest"]
+
+
+def row(runtime: str, measure: str, pairs: Sequence[tuple[float, float]]) -> list[str]:
+    """Returns the cells of a row: medians of each side, and the ratio's median and range.
+
+    Args:
+      runtime: name of the runtime.
+      measure: what was measured, with its unit.
+      pairs: ours and the twin's, of runs that followed each other.
+    """
+    ratios = [ours / twin for ours, twin in pairs]
+    sides = [f"{median(side):.0f}" for side in zip(*pairs)]
+    shown = [f"{ratio:.2f}" for ratio in (median(ratios), min(ratios), max(ratios))]
+    return [runtime, measure, *sides, *shown]
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """Returns the table, its columns aligned."""
+    lines = [HEADER, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER))]
+    rule = ["-" * width for width in widths]
+    return "\n".join(
+        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |"
+        for line in [HEADER, rule, *rows]
+    )
+
+
+def write(document: Path, text: str) -> None:
+    """Puts `text` between the two marker comments of a document.
+
+    Raises:
+      ValueError: the document has not both of them.
+    """
+    before, begin, rest = document.read_text(encoding="utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{document} lacks one of the lines {BEGIN!r} and {END!r}; add it")
+    document.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")

@@ -1,0 +1,92 @@
+"""What the twins share and do not measure: their command line, their data, and their result."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from dataclasses import dataclass, field
+from typing import Iterator
+
+import numpy as np
+
+from compat import ports
+from experiments import datasets
+
+BATCH_SIZE = 100
+LEARNING_RATE = 0.001
+
+
+@dataclass(frozen=True)
+class Task:
+    """The task of one process; the flags are those of `experiments.mnist`.
+
+    Attributes:
+      job: "ps" or "worker".
+      index: number of the task in its job.
+      cluster: addresses by job.
+      updates: global steps after which the training is over.
+      warm_up: global steps that are made before the clock starts.
+      data: name of the data set.
+    """
+
+    job: str
+    index: int
+    cluster: dict[str, list[str]]
+    updates: int
+    warm_up: int
+    data: str
+
+
+def from_command_line() -> Task:
+    """Returns the task that the command line describes, and lets go of its port."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--strategy", choices=["ps"])
+    parser.add_argument("--job_name", choices=["ps", "worker"], required=True)
+    parser.add_argument("--task_index", type=int, required=True)
+    parser.add_argument("--ps_hosts", required=True)
+    parser.add_argument("--worker_hosts", required=True)
+    parser.add_argument("--max_steps", type=int, required=True)
+    parser.add_argument("--warm_up", type=int, required=True)
+    parser.add_argument("--dataset", required=True)
+    flags = parser.parse_args()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    cluster = {"ps": flags.ps_hosts.split(","), "worker": flags.worker_hosts.split(",")}
+    port = cluster[flags.job_name][flags.task_index].rpartition(":")[2]
+    ports.release_inherited(int(port))
+    return Task(
+        flags.job_name, flags.task_index, cluster, flags.max_steps, flags.warm_up, flags.dataset
+    )
+
+
+def training_set(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Returns images, uint8 `[n, 784]`, and labels, int32 `[n]`."""
+    train = datasets.load(name).train
+    return train.images.reshape(-1, 28 * 28), train.labels
+
+
+def initial_weights() -> Iterator[np.ndarray]:
+    """Yields the weights of the 784-100-10 network, in the order of its layers; biases are 0."""
+    random = np.random.RandomState(1)
+    for shape in ([784, 100], [100, 10]):
+        yield random.standard_normal(shape).astype(np.float32)
+
+
+@dataclass
+class Clock:
+    """Two moments of a training; printed as one line of JSON when it is over."""
+
+    steps: list[int] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
+
+    def note(self, step: int, cost: float) -> None:
+        """Notes that the global step is reached now."""
+        self.steps.append(step)
+        self.times.append(time.time())
+        self.costs.append(float(cost))
+
+    def print(self) -> None:
+        """Prints what was noted."""
+        print(json.dumps(vars(self)), flush=True)

@@ -1,0 +1,90 @@
+"""The training of `experiments.mnist` by hand, after the example of 2016: graph and session.
+
+    python -m benchmarks.twin_legacy --job_name=worker --task_index=0 --ps_hosts=localhost:2222 \
+        --worker_hosts=localhost:2223 --max_steps=5500 --warm_up=500 --dataset=mnist
+
+No lines, no summaries, no checkpoints, no validation; the loop is one feed and one `session.run`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from benchmarks import task
+from benchmarks.task import BATCH_SIZE, LEARNING_RATE, Clock, Task
+
+
+def build(here: Task) -> tuple[Any, Any, Any, Any, Any]:
+    """Returns placeholders of images and labels, the training operation, cost and global step."""
+    setter = tf.train.replica_device_setter(
+        worker_device=f"/job:worker/task:{here.index}", cluster=tf.train.ClusterSpec(here.cluster)
+    )
+    with tf.device(setter):
+        global_step = tf.train.get_or_create_global_step()
+        images = tf.placeholder(tf.uint8, [BATCH_SIZE, 784])
+        labels = tf.placeholder(tf.int32, [BATCH_SIZE])
+        hidden_kernel, output_kernel = (tf.Variable(w) for w in task.initial_weights())
+        hidden_bias = tf.Variable(tf.zeros([100]))
+        output_bias = tf.Variable(tf.zeros([10]))
+        pixels = tf.cast(images, tf.float32) / 255.0
+        hidden = tf.sigmoid(tf.matmul(pixels, hidden_kernel) + hidden_bias)
+        logits = tf.matmul(hidden, output_kernel) + output_bias
+        cost = tf.reduce_mean(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        )
+        train_op = tf.train.GradientDescentOptimizer(LEARNING_RATE).minimize(
+            cost, global_step=global_step
+        )
+    return images, labels, train_op, cost, global_step
+
+
+def train(here: Task, target: str) -> Clock:
+    """Trains as one worker, until all workers together have made the updates."""
+    all_images, all_labels = task.training_set(here.data)
+    images, labels, train_op, cost, global_step = build(here)
+    supervisor = tf.train.Supervisor(
+        is_chief=here.index == 0,
+        init_op=tf.global_variables_initializer(),
+        global_step=global_step,
+        logdir=None,
+        saver=None,
+        summary_op=None,
+        recovery_wait_secs=1,
+    )
+    config = tf.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{here.index}"])
+    random = np.random.RandomState(here.index)
+    clock = Clock()
+    step = 0
+    with supervisor.prepare_or_wait_for_session(
+        target, config=config, start_standard_services=False
+    ) as session:
+        fetches = [train_op, cost, global_step]
+        while True:
+            order = random.permutation(len(all_labels))
+            for start in range(0, len(order) - BATCH_SIZE + 1, BATCH_SIZE):
+                batch = order[start : start + BATCH_SIZE]
+                feed = {images: all_images[batch], labels: all_labels[batch]}
+                _, value, step = session.run(fetches, feed)
+                if step >= here.warm_up and not clock.steps:
+                    clock.note(int(step), value)
+                if step >= here.updates:
+                    clock.note(int(step), value)
+                    return clock
+
+
+def main() -> None:
+    """Serves or trains."""
+    here = task.from_command_line()
+    tf.disable_eager_execution()
+    tf.logging.set_verbosity(tf.logging.ERROR)
+    server = tf.train.Server(here.cluster, job_name=here.job, task_index=here.index)
+    if here.job == "ps":
+        server.join()  # For ever, as in 2016; who started it, ends it.
+    train(here, server.target).print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""The distributed API of TensorFlow 1.x on two runtimes: `tf.compat.v1`, and a ClusterCoordinator.
+
+A program that is written against these names runs on either, by one argument:
+
+    server = compat.Server(cluster, job_name, task_index, runtime="modern")
+    if server.serves:
+        server.join()  # Returns when the training is over.
+    else:
+        with compat.device(compat.replica_device_setter(cluster=cluster)):
+            train = compat.step(train_step, [compat.tf.TensorSpec([None, 784])])
+        supervisor = compat.Supervisor(is_chief=server.is_chief, logdir="logs")
+        with supervisor.managed_session(server.target) as session:
+            while session.planned_step < 1000 and not supervisor.should_stop():
+                values = session.run(train, next(batches))
+
+Importing the package does not load TensorFlow; using it does.
+"""
+
+from compat._tensorflow import tf, tf1
+from compat.checkpoint import NotFiniteError, Saver
+from compat.cluster_spec import ClusterSpec
+from compat.errors import PeerError, UserError
+from compat.placement import (
+    GreedyLoadBalancingStrategy,
+    RandomStrategy,
+    byte_size_load_fn,
+    replica_device_setter,
+)
+from compat.runtime import device, get_or_create_global_step, select_runtime, step
+from compat.server import Server
+from compat.session import Session, Step
+from compat.supervisor import Supervisor
+
+__all__ = [
+    "ClusterSpec",
+    "GreedyLoadBalancingStrategy",
+    "NotFiniteError",
+    "PeerError",
+    "RandomStrategy",
+    "Saver",
+    "Server",
+    "Session",
+    "Step",
+    "Supervisor",
+    "UserError",
+    "byte_size_load_fn",
+    "device",
+    "get_or_create_global_step",
+    "replica_device_setter",
+    "select_runtime",
+    "step",
+    "tf",
+    "tf1",
+]

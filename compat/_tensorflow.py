@@ -1,0 +1,96 @@
+"""TensorFlow under two stable names, and the facts about the installed release.
+
+The only file that imports TensorFlow. The import happens on first use, since it takes seconds and
+a command line, a launcher or a checker needs none of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import os
+import types
+from typing import Any, Iterator
+
+import absl.logging
+
+
+class _LazyModule(types.ModuleType):
+    """A module that is imported when an attribute is first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Without it a lost peer is not reported but waited for. TensorFlow reads it when it loads.
+        os.environ.setdefault("GRPC_FAIL_FAST", "use_caller")
+        module = importlib.import_module(self.__name__)
+        value = getattr(module, name)
+        setattr(self, name, value)  # The next look-up does not come here.
+        return value
+
+
+# Both namespaces exist from 1.15 on.
+tf: Any = _LazyModule("tensorflow.compat.v2", "Eager-style names, and resource variables.")
+tf1: Any = _LazyModule(
+    "tensorflow.compat.v1", "Graphs, sessions, and the optimizers that work on either runtime."
+)
+
+
+def coordinator_module() -> Any:
+    """Returns the module that holds `ClusterCoordinator`, or None where TensorFlow has none.
+
+    Asked of the coordinator and not of the strategy, because 1.15 to 2.3 have a class of the
+    strategy's name that belongs to Estimator. Experimental from 2.4, without that word later:
+    drop the second look-up when the oldest modern release has the first.
+    """
+    return getattr(tf.distribute, "coordinator", None) or getattr(
+        tf.distribute.experimental, "coordinator", None
+    )
+
+
+def reports_lost_peers() -> bool:
+    """Whether a session raises an error once a peer is lost, instead of waiting for its return.
+
+    Releases that know GRPC_FAIL_FAST do. It cannot be asked for, but came in time for the
+    coordinator, which depends on it. Drop this with the last release that has no coordinator.
+    """
+    return coordinator_module() is not None
+
+
+def parameter_server_strategy() -> Any:
+    """Returns the class `ParameterServerStrategy` (experimental in 2.4 and 2.5, stable later)."""
+    stable = getattr(tf.distribute, "ParameterServerStrategy", None)
+    return stable or tf.distribute.experimental.ParameterServerStrategy
+
+
+def traced(function: Any) -> Any:
+    """Returns `tf.function(function)`, traced anew for a new rank but not for each new shape.
+
+    The option was `experimental_relax_shapes` until 2.8; drop that name with the last of them.
+    """
+    options = inspect.signature(tf.function).parameters
+    name = "reduce_retracing" if "reduce_retracing" in options else "experimental_relax_shapes"
+    return tf.function(function, autograph=False, **{name: True})
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Keeps TensorFlow's Python log silent below errors, for calls whose notes we have heard.
+
+    `Supervisor` advises MonitoredTrainingSession, the checkpoint's state file advises
+    CheckpointManager, and connecting prints the default configuration: nothing for our users.
+    """
+    # TensorFlow's own logger and, since 2.5 or so, absl's, which `absl.app.run` sets to INFO.
+    logs = [tf1.logging, absl.logging]
+    levels = [log.get_verbosity() for log in logs]
+    for log in logs:
+        log.set_verbosity(log.ERROR)
+    try:
+        yield
+    finally:
+        for log, level in zip(logs, levels):
+            log.set_verbosity(level)
+
+
+def version() -> str:
+    """Returns the installed release, such as "2.21.0"; for people and records, not for branches."""
+    return str(importlib.import_module("tensorflow").__version__)

@@ -1,0 +1,57 @@
+"""Where a task listens: "host:port", with a host name, an IPv4 or an [IPv6] address."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+from compat.errors import UserError
+
+# Underscores are no part of a host name by RFC 1123, but the names of compose services have them.
+_HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Returns host and port of `address`; an IPv6 host without its brackets.
+
+    Example:
+      >>> split_address("[::1]:2222")
+      ('::1', 2222)
+
+    Raises:
+      UserError: `address` is not a string "host:port" with a port in 1..65535.
+    """
+    if not isinstance(address, str):
+        raise UserError(f"address {address!r} is not text; write host:port, as in localhost:2222")
+    if not address.strip():
+        raise UserError(f"address {address!r} is empty; write host:port, as in localhost:2222")
+    if "://" in address:
+        raise UserError(f"address {address!r} is a URL; write host:port, as in localhost:2222")
+    host, colon, port = address.rpartition(":")
+    if not colon or port.endswith("]"):
+        raise UserError(f"address {address!r} has no port; write host:port, as in localhost:2222")
+    # Not `isdigit`, nor `int` alone: both take digits of other scripts, `int` also "+1" and "1_0".
+    if not re.fullmatch("[0-9]{1,9}", port):
+        raise UserError(f"port {port!r} of {address!r} is not a number; use one from 1 to 65535")
+    if not 1 <= int(port) <= 65535:
+        raise UserError(f"port {port} of {address!r} is out of range; use one from 1 to 65535")
+    return _host(host, address), int(port)
+
+
+def _host(host: str, address: str) -> str:
+    """Returns `host` without brackets, or raises `UserError` if it can be no host."""
+    bracketed = host.startswith("[") and host.endswith("]")
+    if ":" in host and not bracketed:
+        raise UserError(f"host {host!r} of {address!r} has a colon; write IPv6 as [::1]:2222")
+    try:
+        if bracketed:
+            return str(ipaddress.IPv6Address(host[1:-1]))
+        if re.fullmatch("[0-9.]+", host):
+            return str(ipaddress.IPv4Address(host))
+    except ValueError:
+        raise UserError(f"host {host!r} of {address!r} is no IP address; correct it") from None
+    if not _HOST_NAME.fullmatch(host):
+        raise UserError(
+            f"host {host!r} of {address!r} is no host name; write host:port, as in localhost:2222"
+        )
+    return host

@@ -1,0 +1,67 @@
+"""The coordinator of a cluster: how this process becomes it, and how it leaves."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import Any
+
+from compat import ports
+from compat._tensorflow import coordinator_module, parameter_server_strategy, quietly, tf, tf1
+from compat.roles import Role
+from compat.server import Server
+
+_IDLE_SECS = 10.0
+
+
+def connect(server: Server) -> Any:
+    """Makes this process the coordinator of the cluster; returns its `ClusterCoordinator`.
+
+    Raises:
+      PeerError: a task of the cluster did not come in time.
+    """
+    server.wait_for_peers(everybody=True)
+    jobs = server.cluster.as_dict()
+    reservation = None
+    if server.role is Role.SERVE_AND_COORDINATE:
+        # The cluster of 2016 has no chief. Worker 0 is it, on a port of its own.
+        reservation = ports.reserve()
+        host = server.address.rpartition(":")[0]
+        jobs = dict(jobs, chief=[f"{host}:{reservation.port}"])
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf1.train.ClusterSpec(jobs), task_type="chief", task_id=0, rpc_layer="grpc"
+    )
+    if reservation is not None:
+        reservation.release()
+    with quietly():
+        strategy = parameter_server_strategy()(resolver)
+        coordinator = coordinator_module().ClusterCoordinator(strategy)
+    # One reference that nobody gives back: the destructor, at the very end of Python, would wait
+    # for ever for a worker that was lost, since its lock is held until the worker is back.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(coordinator))
+    return coordinator
+
+
+def leave(coordinator: Any) -> None:
+    """Leaves the cluster while it is still there.
+
+    TensorFlow clears up remote functions and variables when Python drops them, which may be at the
+    very end, and complains of each server that has gone before.
+    """
+    deadline = time.monotonic() + _IDLE_SECS
+    # While a worker is at work, as after an error of the program, each would wait for the other.
+    while not _is_idle(coordinator):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.02)
+    with ports.reserve() as reservation:
+        alone = tf1.train.ClusterSpec({"chief": [reservation.address]})
+    with quietly():
+        tf.config.experimental_connect_to_cluster(alone, job_name="chief", task_index=0)
+
+
+def _is_idle(coordinator: Any) -> bool:
+    try:
+        return bool(coordinator.done())
+    except Exception:  # Of a step for which nobody waits any more; the next call tells.
+        return False

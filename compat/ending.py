@@ -1,0 +1,104 @@
+"""How a parameter server learns that training is over, so that it ends by itself.
+
+Every serving task owns a queue on its own TensorFlow server. Whoever trains puts its number there
+when it is done; the serving task ends when all have, or a while after the chief has. The idea, a
+queue with a `shared_name` instead of an endless `join`, is a TensorFlow maintainer's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from typing import Callable, Mapping
+
+from compat._tensorflow import tf1
+
+_NAME = "compat_training_over"
+_CHIEF = 0
+_NOBODY = -1
+
+
+def _queue(device: str) -> tf1.QueueBase:
+    with tf1.device(device):
+        # Room for one number of each task of any cluster: putting one in never waits.
+        return tf1.FIFOQueue(100000, [tf1.int32], shapes=[()], shared_name=_NAME)
+
+
+def _config(device: str) -> tf1.ConfigProto:
+    # Only the task at hand: a session must not wait for peers that have not come or have gone.
+    return tf1.ConfigProto(device_filters=[device])
+
+
+def wait_until_over(
+    target: str, device: str, trainers: int, grace: float = 8.0, say: Callable[[str], None] = print
+) -> None:
+    """Returns when all trainers are done.
+
+    Args:
+      target: the session target of the task's own server.
+      device: the task's own device, such as "/job:ps/task:0".
+      trainers: how many will report, numbered from 0, the chief.
+      grace: seconds that the others still get when the chief is done, for one that died
+        never reports.
+      say: told whom it did not wait for.
+    """
+    reports: queue.Queue[int] = queue.Queue()
+
+    def listen() -> None:
+        with tf1.Graph().as_default() as graph:
+            report = _queue(device).dequeue()
+            with tf1.Session(target, graph=graph, config=_config(device)) as session:
+                trainer = 0
+                while trainer != _NOBODY:
+                    trainer = int(session.run(report))
+                    reports.put(trainer)
+
+    # In a thread of its own, because Python handles no signal (Ctrl-C) while it is in TensorFlow.
+    listener = threading.Thread(target=listen, name="training-over", daemon=True)
+    try:
+        listener.start()
+        missing = set(range(trainers))
+        deadline = float("inf")
+        while missing and time.monotonic() < deadline:
+            with contextlib.suppress(queue.Empty):
+                missing.discard(reports.get(timeout=0.5))
+            if _CHIEF not in missing:
+                deadline = min(deadline, time.monotonic() + grace)
+        if missing:
+            say(f"training is over; trainers {sorted(missing)} did not report their end")
+    finally:
+        # A thread that is inside TensorFlow when Python ends makes the process abort.
+        announce({device: target[len("grpc://") :]}, _NOBODY)
+        if listener.is_alive():
+            listener.join(timeout=5)
+
+
+def announce(addresses: Mapping[str, str], trainer: int, patience: float = 5.0) -> None:
+    """Tells serving tasks that this trainer is done.
+
+    Args:
+      addresses: host:port of each serving task's server, by device.
+      trainer: the trainer's number; 0 is the chief.
+      patience: seconds after which a task that does not answer is left alone: it is lost already.
+    """
+
+    def tell(device: str, address: str) -> None:
+        with tf1.Graph().as_default() as graph:
+            report = _queue(device).enqueue(trainer)
+            try:
+                with tf1.Session("grpc://" + address, graph=graph, config=_config(device)) as s:
+                    s.run(report)
+            except tf1.errors.OpError:
+                pass  # It is gone, so it need not be told.
+
+    threads = [
+        threading.Thread(target=tell, args=item, name="announce", daemon=True)
+        for item in addresses.items()
+    ]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + patience
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))

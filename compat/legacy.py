@@ -1,0 +1,290 @@
+"""The legacy runtime: graphs and sessions of `tf.compat.v1`, on TensorFlow 1.15 to the newest."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any, Callable, ContextManager, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from compat._tensorflow import quietly, reports_lost_peers, tf, tf1
+from compat.calls import watched
+from compat.errors import UserError
+from compat.peers import lost_parameter_server
+from compat.runtime import Runtime
+from compat.session import Session, Step, Values, pack
+from compat.supervisor import Supervisor
+
+_CLOSE_SECS = 5.0
+
+
+def create() -> Runtime:
+    """Returns the runtime; from here on this process builds graphs."""
+    tf1.disable_eager_execution()
+    # The default from 2.0 on. The variables of 1.15 may be read before or after an update
+    # that stands before the read, as it happens; these have an order.
+    tf1.enable_resource_variables()
+    return LegacyRuntime()
+
+
+class LegacyStep(Step):
+    """A step whose operations are in the default graph."""
+
+    def __init__(
+        self,
+        function: Callable[..., Mapping[str, Any]],
+        signature: Sequence[Any],
+        resident: Sequence[np.ndarray],
+        device: str,
+    ) -> None:
+        self.placeholders = [tf1.placeholder(spec.dtype, spec.shape) for spec in signature]
+        self.resident = []
+        for array in resident:
+            with tf1.device(device):
+                first = tf1.placeholder(array.dtype, array.shape)
+                # In no collection, so nobody saves it or waits for it; it is filled by the session.
+                variable = tf1.Variable(
+                    first, trainable=False, collections=[], use_resource=True, name="resident"
+                )
+            self.resident.append((variable, first, array))
+        outputs = function(*[variable for variable, _, _ in self.resident], *self.placeholders)
+        self.names, self.vector = pack(outputs, tf1.train.get_global_step())
+
+    def graph_def(self) -> bytes:
+        return bytes(self.vector.graph.as_graph_def().SerializeToString())
+
+    def feed(self, arrays: Sequence[Any]) -> dict[Any, Any]:
+        """Returns the feed of one call.
+
+        Raises:
+          UserError: the number of arrays is wrong.
+        """
+        if len(arrays) != len(self.placeholders):
+            raise UserError(
+                f"a step was run on {len(arrays)} arrays; its signature has "
+                f"{len(self.placeholders)}, pass as many"
+            )
+        return dict(zip(self.placeholders, arrays))
+
+
+class LegacySession(Session):
+    """A `tf.compat.v1.Session` that also runs steps.
+
+    Attributes:
+      raw: TensorFlow's own session.
+    """
+
+    def __init__(
+        self, raw: Any, supervisor: Supervisor, steps: Sequence[LegacyStep], summary: Any
+    ) -> None:
+        self.raw = raw
+        self._supervisor = supervisor
+        self._summary = summary
+        self._trains: dict[tuple[int, ...], bool] = {}
+        for step in steps:
+            for variable, first, array in step.resident:
+                raw.run(variable.initializer, {first: array})
+        if supervisor.global_step is not None:
+            self.planned_step = int(raw.run(supervisor.global_step))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+    def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(fetches, LegacyStep):
+            return self._run_step(fetches, fetches.feed(args))
+        if not self._is_training_call(fetches):
+            return self._call(fetches, *args, **kwargs)
+        # The summary joins the training call: it sees the same feed and takes no queue element.
+        if self._summary is not None and self._supervisor.summary_due():
+            result, summary = self._call([fetches, self._summary], *args, **kwargs)
+            self._supervisor.summary_computed(self, summary)
+        else:
+            result = self._call(fetches, *args, **kwargs)
+        self._supervisor.after_training_call(self, None)
+        return result
+
+    def run_many(self, step: Any, *stacked: Any) -> Values:
+        values: Values = {}
+        for arrays in zip(*stacked) if stacked else [()]:
+            values = self._run_step(step, step.feed(arrays))
+        return values
+
+    def _run_step(self, step: LegacyStep, feed: dict[Any, Any]) -> Values:
+        values = step.unpack(self._call(step.vector, feed))
+        if "global_step" in values:
+            self.planned_step = int(values["global_step"])
+        if self._is_training_call(step.vector):
+            self._supervisor.after_training_call(self, values)
+        return values
+
+    def _is_training_call(self, fetches: Any) -> bool:
+        """Whether running `fetches` counts an update, by the graph: it assigns the global step."""
+        if not (self._supervisor.save_summaries_secs or self._supervisor.save_model_secs):
+            return False  # Nothing would be due.
+        tensors = [
+            self.raw.graph.as_graph_element(fetch) if isinstance(fetch, str) else fetch
+            for fetch in tf.nest.flatten(fetches)
+        ]
+        tensors = [t for t in tensors if isinstance(t, (tf.Tensor, tf.Operation))]
+        key = tuple(id(tensor) for tensor in tensors)
+        if key not in self._trains:
+            self._trains[key] = _assigns(tensors, self._supervisor.global_step)
+        return self._trains[key]
+
+    def drain(self) -> Iterator[Values]:
+        return iter(())  # Every call has been waited for.
+
+    def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        return {k: np.asarray(v) for k, v in self._call(dict(variables)).items()}
+
+    def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
+        names = sorted(variables)
+        self._call(
+            [variables[name].initializer for name in names],
+            {_initial_value(variables[name]): values[name] for name in names},
+        )
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        """Does what `tf.compat.v1.Session.run` does, or raises if a parameter server is lost."""
+        if self._supervisor.runtime.server is None or reports_lost_peers():
+            return self.raw.run(*args, **kwargs)
+        return watched(lambda: self.raw.run(*args, **kwargs), self._check_peers)
+
+    def _check_peers(self) -> None:
+        server = self._supervisor.runtime.server
+        lost = lost_parameter_server(server.cluster) if server is not None else None
+        if lost is not None:
+            raise lost
+
+    def close(self) -> None:
+        # Once a parameter server is lost, TensorFlow waits for it here for ever: not we, too.
+        closing = threading.Thread(target=self._close, name="close-session", daemon=True)
+        closing.start()
+        closing.join(timeout=_CLOSE_SECS)
+
+    def _close(self) -> None:
+        with contextlib.suppress(tf1.errors.OpError):  # What was lost was said by a call.
+            self.raw.close()
+
+
+def _initial_value(variable: Any) -> Any:
+    """Returns the tensor that a variable's initializer assigns, which a feed can replace."""
+    return variable.initializer.inputs[1]
+
+
+def _assigns(tensors: Sequence[Any], variable: Any) -> bool:
+    """Whether what the tensors depend on writes to a resource variable."""
+    if variable is None:
+        return False
+    todo = [tensor if isinstance(tensor, tf.Operation) else tensor.op for tensor in tensors]
+    seen = set(todo)
+    while todo:
+        op = todo.pop()
+        if op.type.startswith("Assign") and op.inputs and op.inputs[0] is variable.handle:
+            return True
+        before = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+        todo += [other for other in before if other not in seen]
+        seen.update(before)
+    return False
+
+
+def _merged_summary(supervisor: Supervisor) -> Any | None:
+    """Returns the summary tensor that training calls fetch when one is due."""
+    summary = supervisor.summary_op
+    if isinstance(summary, Step):
+        return None  # Its values are written as they come.
+    return tf1.summary.merge_all() if summary is Supervisor.USE_DEFAULT else summary
+
+
+class LegacyRuntime(Runtime):
+    """Maps the old API onto `tf.compat.v1`, which is where it comes from."""
+
+    name = "legacy"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps: list[LegacyStep] = []
+        self._own: Any = None
+        self._summary: Any = None
+
+    def device(self, setter: Any) -> ContextManager[None]:
+        return tf1.device(setter if self.server is not None else None)
+
+    def create_global_step(self) -> Any:
+        existing = tf1.train.get_global_step()
+        if existing is not None:
+            return existing
+        collections = [tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.GLOBAL_STEP]
+        return tf1.Variable(
+            np.int64(0),
+            name="global_step",
+            trainable=False,
+            use_resource=True,
+            collections=collections,
+        )
+
+    def step(
+        self, function: Callable[..., Mapping[str, Any]], signature: Any, resident: Any, here: bool
+    ) -> Step:
+        del here  # Every session's steps run in its own process.
+        device = self.server.task.name if self.server is not None else ""
+        step = LegacyStep(function, signature, resident, device)
+        self._steps.append(step)
+        return step
+
+    def variables(self) -> dict[str, Any]:
+        return {variable.op.name: variable for variable in tf1.global_variables()}
+
+    def finish_building(self, supervisor: Supervisor) -> None:
+        arguments = dict(supervisor.graph_arguments)
+        if supervisor.sync_optimizer is not None:
+            sync = supervisor.sync_optimizer
+            arguments.setdefault("ready_for_local_init_op", sync.ready_for_local_init_op)
+            arguments.setdefault(
+                "local_init_op",
+                sync.chief_init_op if supervisor.is_chief else sync.local_step_init_op,
+            )
+            self._tokens = sync.get_init_tokens_op() if supervisor.is_chief else None
+        values = supervisor.restored_values()
+        if values is not None:
+            # Restoring *is* initialising with other values: so nobody can see the variables
+            # ready before they have them.
+            feed = dict(arguments.get("init_feed_dict") or {})
+            for name, variable in supervisor.saver.variables().items():
+                feed[_initial_value(variable)] = values[name]
+            arguments["init_feed_dict"] = feed
+        self._summary = _merged_summary(supervisor)  # Now: the next lines finalize the graph.
+        # TensorFlow's own saver and summaries are off: they would run on threads of their own.
+        with quietly():
+            self._own = tf1.train.Supervisor(
+                is_chief=supervisor.is_chief,
+                logdir=None,
+                saver=None,
+                summary_op=None,
+                global_step=supervisor.global_step,
+                **arguments,
+            )
+
+    def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
+        sync = supervisor.sync_optimizer
+        if self.server is not None:
+            self.server.wait_for_peers(everybody=sync is not None)
+            target = target or self.server.target
+            if config is None:
+                config = tf1.ConfigProto()
+            if sync is None and not config.device_filters:
+                # Asynchronous workers need only the ps; without this a session that has lost
+                # another worker hangs.
+                config.device_filters.extend(["/job:ps", self.server.task.name])
+        with quietly():
+            raw = self._own.prepare_or_wait_for_session(
+                target, config=config, start_standard_services=False
+            )
+        session = LegacySession(raw, supervisor, self._steps, self._summary)
+        supervisor.start_queue_runners(session)
+        if sync is not None and supervisor.is_chief:
+            supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])
+            raw.run(self._tokens)
+        return session

@@ -1,0 +1,90 @@
+"""Which variable lives on which parameter server: the v1 device functions, for both runtimes."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Callable, Sequence
+
+from compat._tensorflow import tf1
+from compat.cluster_spec import ClusterSpec
+
+
+def replica_device_setter(
+    ps_tasks: int = 0,
+    ps_device: str = "/job:ps",
+    worker_device: str = "/job:worker",
+    merge_devices: bool = True,
+    cluster: Any = None,
+    ps_ops: Sequence[str] | None = None,
+    ps_strategy: Callable[[Any], int] | None = None,
+) -> Any:
+    """Returns `tf.compat.v1.train.replica_device_setter`, for `with compat.device(...)`.
+
+    Differences: `cluster` may be a `compat.ClusterSpec`; on the modern runtime the same function
+    chooses the parameter server of each variable, with `ps_strategy` and `ps_ops` as given.
+    The argument `worker_device` has no effect there, since the coordinator picks the worker.
+    """
+    if cluster is not None:
+        # The setter would count an evaluator's job or an empty one; ours are checked.
+        cluster = tf1.train.ClusterSpec(ClusterSpec(cluster).as_dict())
+    return tf1.train.replica_device_setter(
+        ps_tasks=ps_tasks,
+        ps_device=ps_device,
+        worker_device=worker_device,
+        merge_devices=merge_devices,
+        cluster=cluster,
+        ps_ops=None if ps_ops is None else list(ps_ops),
+        ps_strategy=ps_strategy,
+    )
+
+
+def byte_size_load_fn(op: Any) -> float:
+    """Returns the size in bytes of the variable that `op` makes.
+
+    Source: `tf.contrib.training.byte_size_load_fn` of TensorFlow 1.x, which is gone since 2.0.
+
+    Raises:
+      ValueError: `op` makes no variable, or one whose shape is not known in full.
+    """
+    if op.type not in ("Variable", "VariableV2", "VarHandleOp"):
+        raise ValueError(f"operation {op.name} of type {op.type} makes no variable; pass one")
+    dtype = tf1.as_dtype(op.get_attr("dtype"))
+    shape = tf1.TensorShape(op.get_attr("shape"))
+    if not shape.is_fully_defined():
+        raise ValueError(f"variable {op.name} has shape {shape}; its size is not known")
+    return float(dtype.size * shape.num_elements())
+
+
+class GreedyLoadBalancingStrategy:
+    """Places each variable on the parameter server with the least load so far.
+
+    Source: `tf.contrib.training.GreedyLoadBalancingStrategy` of TensorFlow 1.x.
+
+    Args:
+      num_tasks: number of parameter servers.
+      load_fn: the load of a variable's operation, such as `byte_size_load_fn`.
+    """
+
+    def __init__(self, num_tasks: int, load_fn: Callable[[Any], float] = byte_size_load_fn) -> None:
+        self._load_fn = load_fn
+        self._loads: list[float] = [0.0] * num_tasks
+
+    def __call__(self, op: Any) -> int:
+        task = self._loads.index(min(self._loads))
+        self._loads[task] += self._load_fn(op)
+        return task
+
+
+class RandomStrategy:
+    """Places each variable on a random parameter server, the same ones for the same seed.
+
+    Source: `tf.contrib.training.RandomStrategy` of TensorFlow 1.x.
+    """
+
+    def __init__(self, num_tasks: int, seed: int = 0) -> None:
+        self._num_tasks = num_tasks
+        self._random = random.Random(seed)
+
+    def __call__(self, op: Any) -> int:
+        del op
+        return self._random.randrange(self._num_tasks)

@@ -1,0 +1,27 @@
+"""Keeping a cluster's traffic away from proxies, where it is lost without a word."""
+
+from __future__ import annotations
+
+from typing import Iterable, Mapping
+
+_PROXIES = {"http_proxy", "https_proxy", "grpc_proxy", "all_proxy"}
+
+
+def bypass(environ: Mapping[str, str], hosts: Iterable[str]) -> dict[str, str]:
+    """Returns what to set in `environ` so that gRPC reaches `hosts` directly; often nothing.
+
+    gRPC sends a cluster's traffic through http_proxy, https_proxy or grpc_proxy, on loopback too.
+    TensorFlow 1.15's gRPC knows no_proxy only, newer ones prefer no_grpc_proxy if it is set, and
+    neither knows NO_PROXY.
+    """
+    if not any(environ.get(name) for name in environ if name.lower() in _PROXIES):
+        return {}
+    names = ["no_proxy"] + ["no_grpc_proxy"] * bool(environ.get("no_grpc_proxy"))
+    added = {}
+    for name in names:
+        before = environ.get(name) or environ.get(name.upper()) or ""
+        kept = [host for host in before.split(",") if host]
+        after = kept + sorted(set(hosts) - set(kept))
+        if after != kept or not environ.get(name):
+            added[name] = ",".join(after)
+    return added

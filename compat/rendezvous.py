@@ -1,0 +1,126 @@
+"""Waiting for the other tasks of a cluster, in any start order, and never without a word.
+
+A peer is there once its port accepts a TCP connection, which is closed at once; a TensorFlow
+server takes no notice. Proxies play no role for plain TCP.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Callable, Mapping
+
+from compat.address import split_address
+from compat.errors import PeerError
+
+_REASONS = {
+    errno.ECONNREFUSED: "refused",
+    errno.EHOSTUNREACH: "no route",
+    errno.ENETUNREACH: "no route",
+    errno.ETIMEDOUT: "timed out",
+}
+_REMEDIES = {
+    "refused": "start the task there, or correct its port",
+    "no route": "check its host and the network",
+    "name unknown": "correct its host name",
+    "timed out": "check its host and the firewall",
+}
+
+
+def wait_for(
+    peers: Mapping[str, str],
+    timeout: float = 60.0,
+    say: Callable[[str], None] = print,
+    every: float = 5.0,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Returns when each peer accepts a connection.
+
+    Args:
+      peers: task name, as "/job:ps/task:0", to "host:port".
+      timeout: seconds to wait before giving up.
+      say: told every `every` seconds, a line a peer, for whom is waited and why it is not there.
+      every: seconds between two reports; the first comes after that time, too.
+      clock: tells the time in seconds.
+      sleep: waits for a number of seconds.
+
+    Raises:
+      PeerError: some peers did not come in time; the message names each with the remedy.
+      UserError: an address is malformed.
+    """
+    for address in peers.values():
+        split_address(address)
+    start = said = clock()
+    missing = dict(peers)
+    while True:
+        reasons = _try_all(missing)
+        missing = {name: missing[name] for name in reasons}
+        now = clock()
+        if not missing:
+            if said > start:
+                say(f"all {len(peers)} peers are there after {now - start:.0f} s")
+            return
+        if now - start >= timeout:
+            raise PeerError(_complaint(missing, reasons, timeout))
+        if now - said >= every:
+            said = now
+            for name, reason in reasons.items():
+                waited = f"{now - start:.0f} of {timeout:.0f} s"
+                say(f"waiting for {name} at {missing[name]}: {reason} ({waited})")
+        sleep(0.2)
+
+
+def reason_unreachable(address: str, timeout: float = 1.0) -> str | None:
+    """Returns why nothing accepts a connection at `address`, in a word or two; None if it does.
+
+    Args:
+      address: "host:port".
+      timeout: seconds, for each address that the host name stands for.
+
+    Raises:
+      UserError: `address` is malformed.
+    """
+    try:
+        with socket.create_connection(split_address(address), timeout) as connection:
+            return "refused" if drop_if_own(connection) else None
+    except socket.timeout:
+        return "timed out"
+    except (socket.gaierror, UnicodeError):  # The latter for names that IDNA cannot encode.
+        return "name unknown"
+    except OSError as error:
+        return _REASONS.get(error.errno or 0, error.strerror or str(error))
+
+
+def drop_if_own(connection: socket.socket) -> bool:
+    """Drops a connection of a socket to itself; returns whether it was one.
+
+    The kernel may choose as the caller's port the very one that is called, if that is a port of
+    this machine, and TCP then connects the socket to itself, though nobody listens.
+    """
+    own = bool(connection.getsockname() == connection.getpeername())
+    if own:
+        # Without TIME_WAIT, which would keep the port from the server that is to come.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+    return own
+
+
+def _try_all(peers: Mapping[str, str]) -> dict[str, str]:
+    """Returns the reasons by name of the peers that are not there; asks all of them at a time."""
+    if not peers:
+        return {}
+    with ThreadPoolExecutor(max_workers=min(32, len(peers))) as pool:
+        reasons = pool.map(reason_unreachable, peers.values())
+        return {name: reason for name, reason in zip(peers, reasons) if reason is not None}
+
+
+def _complaint(missing: Mapping[str, str], reasons: Mapping[str, str], timeout: float) -> str:
+    each = "; ".join(
+        f"{name} at {missing[name]}: {reason}, {_REMEDIES.get(reason, 'check its host')}"
+        for name, reason in reasons.items()
+    )
+    return f"no connection within {timeout:g} s to {each}"

@@ -1,0 +1,163 @@
+"""The server of one task: what makes a process a member of the cluster."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from typing import Any, Callable
+
+from compat import ending, ports, proxies, rendezvous
+from compat._tensorflow import tf1
+from compat.address import split_address
+from compat.cluster_spec import ClusterSpec, Task, all_tasks
+from compat.errors import UserError
+from compat.roles import Role, num_workers, role, trainers
+from compat.runtime import select_runtime
+
+_SERVING = (Role.SERVE, Role.SERVE_AND_COORDINATE, Role.TRAIN, Role.TRAIN_AS_CHIEF)
+
+
+class Server:
+    """Differs from `tf.compat.v1.train.Server` in how it ends and in what it says.
+
+    `join` returns when the training is over. A port that is in use is said in one line. Peers
+    are waited for in any start order, and it is said for whom.
+
+    Args:
+      server_or_cluster_def: a `ClusterSpec`, ours or TensorFlow's, or a dict of host lists.
+      job_name: "ps", "worker" or "chief".
+      task_index: number of the task in its job.
+      protocol: as in TensorFlow; None means "grpc".
+      config: a `ConfigProto` for the server's devices and threads.
+      start: False if `start` is to be called later.
+      runtime: see `compat.select_runtime`; chosen here for the whole process.
+      rendezvous_timeout: seconds for which a training task waits for the tasks it needs.
+      say: told about waiting.
+
+    Attributes:
+      runtime: name of the runtime, "legacy" or "modern".
+      task: the `Task` that this process is.
+      role: what the task does on this runtime.
+      serves: whether the task has nothing to do but `join`.
+      is_chief: whether the task writes checkpoints and summaries.
+      num_workers: how many workers compute updates.
+      target: what a session connects to.
+
+    Raises:
+      UserError: the cluster or the task is not valid, the port is in use, or the runtime cannot
+        be had.
+    """
+
+    def __init__(
+        self,
+        server_or_cluster_def: Any,
+        job_name: str = "worker",
+        task_index: int = 0,
+        protocol: str | None = None,
+        config: Any = None,
+        start: bool = True,
+        *,
+        runtime: str = "auto",
+        rendezvous_timeout: float = 60.0,
+        say: Callable[[str], None] = print,
+    ) -> None:
+        chosen = select_runtime(runtime)
+        self.runtime = chosen.name
+        self.cluster = ClusterSpec(server_or_cluster_def)
+        self.task = Task(job_name, task_index)
+        self.role = role(self.task, self.cluster, self.runtime)
+        self.serves = self.role is Role.SERVE
+        self.is_chief = self.role in (
+            Role.TRAIN_AS_CHIEF,
+            Role.COORDINATE,
+            Role.SERVE_AND_COORDINATE,
+        )
+        self.num_workers = num_workers(self.cluster, self.runtime)
+        self._trainers = trainers(self.cluster, self.runtime)
+        self._timeout = rendezvous_timeout
+        self._say = say
+        self._server: Any = None
+        self.address = self.cluster.task_address(job_name, task_index)
+        self.target = "grpc://" + self.address
+        hosts = {
+            split_address(self.cluster.task_address(task.job, task.index))[0]
+            for task in all_tasks(self.cluster)
+        }
+        past_proxies = proxies.bypass(os.environ, hosts)
+        if past_proxies:
+            say("proxies are set; what the tasks send each other goes past them (no_proxy)")
+            os.environ.update(past_proxies)
+        ports.release_inherited(split_address(self.address)[1])
+        ports.check_free(self.address)
+        if self.role in _SERVING:  # A pure coordinator's server belongs to its strategy.
+            self._server = tf1.train.Server(
+                self.cluster.as_dict(),
+                job_name=job_name,
+                task_index=task_index,
+                protocol=protocol or "grpc",
+                config=config,
+                start=start,
+            )
+            self.target = self._server.target
+        if not self.serves:
+            # Also when the program leaves by an exception, lest the others wait for ever.
+            atexit.register(self.announce_end)
+        chosen.server = self
+
+    @property
+    def trainer_index(self) -> int:
+        """Number of this task among those that hand out updates; the chief is 0."""
+        return self._trainers.index(self.task)
+
+    @property
+    def server_def(self) -> Any:
+        """The `ServerDef` of TensorFlow's server; None for a pure coordinator."""
+        return None if self._server is None else self._server.server_def
+
+    def start(self) -> None:
+        """Starts the server; only needed after `start=False`."""
+        self._server.start()
+
+    def join(self) -> None:
+        """Serves until the training is over.
+
+        Raises:
+          UserError: the task trains, so that nobody would be left to end the training.
+        """
+        if not self.serves:
+            raise UserError(
+                f"{self.task.name} trains on the {self.runtime} runtime; call join() only "
+                "where server.serves is true"
+            )
+        self._say(f"{self.task.name} serves at {self.address} until the training is over")
+        ending.wait_until_over(self.target, self.task.name, len(self._trainers), say=self._say)
+
+    def wait_for_peers(self, everybody: bool) -> None:
+        """Waits until the tasks that a training task needs can be reached.
+
+        Args:
+          everybody: False for asynchronous training on the legacy runtime, where a worker needs
+            the parameter servers and the chief, but not the other workers.
+
+        Raises:
+          PeerError: some did not come in time; the message names them.
+        """
+        peers = {}
+        for task in all_tasks(self.cluster):
+            needed = everybody or task.job == "ps" or task == self._trainers[0]
+            if needed and task != self.task:
+                peers[task.name] = self.cluster.task_address(task.job, task.index)
+        rendezvous.wait_for(peers, timeout=self._timeout, say=self._say)
+
+    def announce_end(self) -> None:
+        """Tells the serving tasks that this one has done its part; further calls do nothing."""
+        if self.serves or self._announced:
+            return
+        self._announced = True
+        addresses = {}
+        for task in all_tasks(self.cluster):
+            if role(task, self.cluster, self.runtime) is Role.SERVE:
+                addresses[task.name] = self.cluster.task_address(task.job, task.index)
+        ending.announce(addresses, self.trainer_index)
+
+    _announced = False

@@ -1,0 +1,91 @@
+"""The settings of a training, checked once and frozen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+from compat.errors import UserError
+
+STRATEGIES = ("local", "ps")
+MODELS = ("mlp", "cnn")
+OPTIMIZERS = ("sgd", "momentum", "adam")
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a training does; where it runs is the cluster's business.
+
+    Attributes:
+      runtime: "legacy", "modern" or "auto".
+      sync: aggregate the gradients of all workers before each update; legacy runtime only.
+      dataset: see `experiments.datasets.NAMES`.
+      data_dir: folder with the IDX files; None: `$MNIST_DATA_DIR`, else the cache.
+      model: see `MODELS`.
+      optimizer: see `OPTIMIZERS`.
+      learning_rate: of the optimizer.
+      batch_size: examples in an update.
+      epochs: passes of each worker over the training set; not used if `max_steps` is given.
+      max_steps: updates in all, or None.
+      seed: of the weights and of the order of the examples.
+      steps_per_loop: updates between two looks of the chief; 0: 1 on the legacy runtime, where
+        each is a call of its own anyhow, and 50 on the modern one, where they are one closure.
+      log_every: batches of each worker between two lines on the console.
+      summary_every: updates between two points of the curves.
+      eval_every: updates between two looks at the validation set; 0: at each epoch's end.
+      checkpoint_every: updates between two checkpoints.
+      logdir: folder for checkpoints, summaries and tracking.
+      tracking_uri: of MLflow; None: a SQLite file in `logdir`.
+      experiment_name: MLflow's experiment.
+      run_name: MLflow's name of the run; None: MLflow makes one up.
+      log_device_placement: print where variables live.
+      rendezvous_timeout: seconds for which peers are waited for.
+    """
+
+    runtime: str = "auto"
+    sync: bool = False
+    dataset: str = "auto"
+    data_dir: str | None = None
+    model: str = "mlp"
+    optimizer: str = "sgd"
+    learning_rate: float = 0.001
+    batch_size: int = 100
+    epochs: int = 20
+    max_steps: int | None = None
+    seed: int = 1
+    steps_per_loop: int = 0
+    log_every: int = 100
+    summary_every: int = 100
+    eval_every: int = 0
+    checkpoint_every: int = 1000
+    logdir: str = "runs/mnist"
+    tracking_uri: str | None = None
+    experiment_name: str = "mnist"
+    run_name: str | None = None
+    log_device_placement: bool = False
+    rendezvous_timeout: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("batch_size", 1),
+            ("epochs", 1),
+            ("max_steps", 1),
+            ("steps_per_loop", 0),
+            ("log_every", 1),
+            ("summary_every", 1),
+            ("eval_every", 0),
+            ("checkpoint_every", 1),
+        ):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise UserError(f"--{name}={value} is too small; give {least} or more")
+        if not 0 <= self.seed < 2**31:
+            raise UserError(f"--seed={self.seed} is out of range; give 0 to {2**31 - 1}")
+        for name in ("learning_rate", "rendezvous_timeout"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0):
+                raise UserError(f"--{name}={value} is not a positive number; give one, such as 0.1")
+
+    def params(self) -> dict[str, bool | int | float | str]:
+        """Returns the settings as a run's parameters; what is None says so."""
+        return {name: "none" if value is None else value for name, value in asdict(self).items()}

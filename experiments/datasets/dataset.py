@@ -1,0 +1,45 @@
+"""What a data set is, wherever it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Examples for one purpose; the arrays are made read-only, as several tasks may share them.
+
+    Attributes:
+      images: uint8 `[n, 28, 28]`, 0 (background) to 255.
+      labels: int32 `[n]`, 0 to 9.
+    """
+
+    images: np.ndarray
+    labels: np.ndarray
+
+    def __post_init__(self) -> None:
+        self.images.setflags(write=False)
+        self.labels.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set in its three splits, and where it comes from.
+
+    Attributes:
+      name: what was loaded, e.g. "mnist"; never "auto".
+      source: the folder or the archive that holds it, or "embedded in scikit-learn".
+      checksum: SHA-256 of the data, in hex: the same for the same data, however they are stored.
+      train: what the training sees.
+      validation: what settings are chosen on.
+      test: what is reported, once.
+    """
+
+    name: str
+    source: str
+    checksum: str
+    train: Split
+    validation: Split
+    test: Split

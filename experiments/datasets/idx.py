@@ -1,0 +1,140 @@
+"""One IDX file, the format of http://yann.lecun.com/exdb/mnist: bytes in, a checked array out."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+
+from compat.errors import UserError
+
+IMAGE_SHAPE = (28, 28)
+NUM_CLASSES = 10
+MAX_BYTES = 256 << 20  # five times MNIST: what unpacks to more is broken, or means harm
+_CHUNK_BYTES = 1 << 20
+_UNSIGNED_BYTES = 0x0800  # the magic number's upper bytes; the last is the number of dimensions
+
+
+class BrokenFileError(UserError):
+    """A file that does not hold what it should.
+
+    Attributes:
+      finding: the message without its remedy, for a file that is not the user's to mend.
+    """
+
+    def __init__(self, origin: str, finding: str) -> None:
+        self.finding = f"{origin} {' '.join(finding.split())}"  # a library's reason may have lines
+        super().__init__(
+            f"{self.finding}; delete it to have it downloaded, "
+            "or name another folder with --data_dir"
+        )
+
+
+@dataclass(frozen=True)
+class IdxFile:
+    """The bytes of an IDX file.
+
+    Attributes:
+      origin: what messages call it: a path, a URL, or an archive and its member.
+      contents: uncompressed.
+    """
+
+    origin: str
+    contents: bytes
+
+
+def read(path: Path, origin: str | None = None) -> IdxFile:
+    """Reads a gzip or plain file, told apart by its first bytes, as browsers unpack but keep ".gz".
+
+    Args:
+      path: the file.
+      origin: what messages call it; by default its path.
+
+    Raises:
+      BrokenFileError: it cannot be read or unpacked, or holds more than any data set of ours.
+    """
+    origin = origin or str(path)
+    try:
+        with path.open("rb") as stream:
+            if stream.peek(2)[:2] == b"\x1f\x8b":
+                with gzip.GzipFile(fileobj=stream) as unpacked:
+                    return IdxFile(origin, _read_bounded(cast("IO[bytes]", unpacked), origin))
+            return IdxFile(origin, _read_bounded(stream, origin))
+    except (EOFError, OSError, zlib.error) as error:
+        raise BrokenFileError(
+            origin, f"cannot be read ({error}), expected a whole gzip or plain IDX file"
+        ) from error
+
+
+def images(file: IdxFile) -> np.ndarray:
+    """Returns the images of a file, uint8 `[n, 28, 28]`, a read-only view of its contents.
+
+    Raises:
+      BrokenFileError: the file is not an IDX file of such images.
+    """
+    return _examples(file, "images", IMAGE_SHAPE)
+
+
+def labels(file: IdxFile) -> np.ndarray:
+    """Returns the labels of a file, int32 `[n]`, each 0 to 9.
+
+    Raises:
+      BrokenFileError: the file is not an IDX file of such labels.
+    """
+    found = _examples(file, "labels", ())
+    wrong = np.flatnonzero(found >= NUM_CLASSES)
+    if len(wrong):
+        raise BrokenFileError(
+            file.origin,
+            f"has label {found[wrong[0]]} at position {wrong[0]}, expected 0 to {NUM_CLASSES - 1}",
+        )
+    return found.astype(np.int32)
+
+
+def encode(array: np.ndarray) -> bytes:
+    """Returns a uint8 array of any shape as the contents of an IDX file."""
+    header = (_UNSIGNED_BYTES + array.ndim, *array.shape)
+    return struct.pack(f">{len(header)}I", *header) + array.tobytes()
+
+
+def _read_bounded(stream: IO[bytes], origin: str) -> bytes:
+    chunks = []
+    size = 0
+    # In chunks: a small gzip file must not make us hold what a giant one unpacks to.
+    for chunk in iter(lambda: stream.read(_CHUNK_BYTES), b""):
+        size += len(chunk)
+        if size > MAX_BYTES:
+            raise BrokenFileError(origin, f"holds more than {MAX_BYTES:,} bytes, expected fewer")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _examples(file: IdxFile, what: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Returns the bytes after the header, uint8 `[n, *shape]`; a view, so it allocates nothing."""
+    header = struct.Struct(f">{2 + len(shape)}I")
+    size = len(file.contents)
+    if size < header.size:
+        raise BrokenFileError(
+            file.origin, f"holds {size} bytes, expected a header of {header.size} bytes"
+        )
+    magic, count, *found_shape = header.unpack_from(file.contents)
+    expected_magic = _UNSIGNED_BYTES + 1 + len(shape)
+    if magic != expected_magic:
+        raise BrokenFileError(
+            file.origin, f"has magic number {magic}, expected {expected_magic} for {what}"
+        )
+    if tuple(found_shape) != shape:
+        raise BrokenFileError(file.origin, f"has {what} of {found_shape}, expected {list(shape)}")
+    expected_size = header.size + count * int(np.prod(shape, dtype=np.int64))
+    if size != expected_size:
+        raise BrokenFileError(
+            file.origin,
+            f"holds {size:,} bytes, expected {expected_size:,} for the {count:,} {what} "
+            "that its header claims",
+        )
+    return np.frombuffer(file.contents, np.uint8, offset=header.size).reshape(count, *shape)

@@ -1,0 +1,129 @@
+"""The command line of a training, turned at once into a frozen `Config`."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from absl import flags
+
+from compat.cluster import cluster_from_hosts, cluster_from_tf_config
+from compat.cluster_spec import ClusterSpec, Task
+from compat.errors import UserError
+from experiments import config
+from experiments.config import Config
+from experiments.metrics import store_uri
+
+flags.disclaim_key_flags()  # So that the program's --help shows them.
+
+_DATASETS = ("mnist", "fashion_mnist", "digits", "auto")
+_DEFAULT = Config()
+
+
+def define() -> None:
+    """Defines the flags; called once, by the program that has them."""
+    f = flags
+    f.DEFINE_enum("strategy", "local", config.STRATEGIES, "One process, or parameter servers.")
+    f.DEFINE_enum(
+        "runtime",
+        "auto",
+        ("auto", "legacy", "modern"),
+        "Graphs and sessions, ParameterServerStrategy, or the latter where TensorFlow has it.",
+    )
+    f.DEFINE_bool("sync", False, "Average all workers' gradients before each update (legacy).")
+    f.DEFINE_string("job_name", None, "Job of this process: ps, worker or chief.")
+    f.DEFINE_integer("task_index", 0, "Index of this process within its job.")
+    f.DEFINE_string("ps_hosts", None, "host:port of each parameter server, by commas.")
+    f.DEFINE_string("worker_hosts", None, "host:port of each worker, by commas.")
+    f.DEFINE_alias("parameter_servers", "ps_hosts")
+    f.DEFINE_alias("workers", "worker_hosts")
+    f.DEFINE_integer("num_ps", 1, "Parameter servers of a whole cluster on this machine.")
+    f.DEFINE_integer("num_workers", 2, "Workers of a whole cluster on this machine.")
+    f.DEFINE_enum("dataset", "auto", _DATASETS, "auto: MNIST if it can be had, else digits.")
+    f.DEFINE_string("data_dir", None, "Folder of the data; default $MNIST_DATA_DIR or a cache.")
+    f.DEFINE_enum("model", _DEFAULT.model, config.MODELS, "The network.")
+    f.DEFINE_enum("optimizer", _DEFAULT.optimizer, config.OPTIMIZERS, "The optimizer.")
+    f.DEFINE_float("learning_rate", _DEFAULT.learning_rate, "Of the optimizer.")
+    f.DEFINE_integer("batch_size", _DEFAULT.batch_size, "Examples in an update.")
+    f.DEFINE_integer("epochs", _DEFAULT.epochs, "Passes of each worker over the training set.")
+    f.DEFINE_integer("max_steps", None, "Updates in all; takes the place of --epochs.")
+    f.DEFINE_integer("seed", _DEFAULT.seed, "Of the weights and the order of the examples.")
+    f.DEFINE_integer(
+        "steps_per_loop",
+        _DEFAULT.steps_per_loop,
+        "Updates between two looks of the chief; 0: 1 on the legacy runtime, 50 on the modern.",
+    )
+    f.DEFINE_integer("log_every", _DEFAULT.log_every, "Batches of each worker between two lines.")
+    f.DEFINE_integer("summary_every", _DEFAULT.summary_every, "Updates between two points.")
+    f.DEFINE_integer(
+        "eval_every", _DEFAULT.eval_every, "Updates between two validations; 0: each epoch."
+    )
+    f.DEFINE_integer(
+        "checkpoint_every", _DEFAULT.checkpoint_every, "Updates between two checkpoints."
+    )
+    f.DEFINE_string("logdir", None, "Folder of the training; default runs/mnist-DATE-TIME.")
+    f.DEFINE_string("tracking_uri", None, "Of MLflow; default SQLite in the log folder.")
+    f.DEFINE_string("experiment_name", _DEFAULT.experiment_name, "MLflow's experiment.")
+    f.DEFINE_string("run_name", None, "MLflow's name of the run.")
+    f.DEFINE_bool("log_device_placement", False, "Print where variables live.")
+    f.DEFINE_float(
+        "rendezvous_timeout", _DEFAULT.rendezvous_timeout, "Seconds to wait for other tasks."
+    )
+
+
+def config_from_flags(values: flags.FlagValues) -> Config:
+    """Returns the settings.
+
+    Raises:
+      UserError: a value is out of range, or two contradict each other.
+    """
+    if values.max_steps is not None and values["epochs"].present:
+        raise UserError(
+            f"--epochs={values.epochs} and --max_steps={values.max_steps} both say when to end; "
+            "give one of them"
+        )
+    settings = {name: values[name].value for name in Config.__dataclass_fields__}
+    if settings["logdir"] is None:
+        settings["logdir"] = time.strftime("runs/mnist-%Y%m%d-%H%M%S")
+    settings["logdir"] = os.path.abspath(os.path.expanduser(settings["logdir"]))
+    store_uri(settings["tracking_uri"], settings["logdir"])  # Said before anything is started.
+    return Config(**settings)
+
+
+def place_from_flags(
+    values: flags.FlagValues, environment: str | None
+) -> tuple[ClusterSpec | None, Task | None]:
+    """Returns the cluster and this process's task in it.
+
+    Args:
+      values: the parsed flags.
+      environment: TF_CONFIG, if it is set.
+
+    Returns:
+      Both, or neither if `--strategy=ps` is to start a whole cluster on this machine, or if
+      there is no cluster.
+
+    Raises:
+      UserError: something is missing, contradictory or malformed.
+    """
+    if values.strategy == "local":
+        of_cluster = ("job_name", "task_index", "ps_hosts", "worker_hosts", "num_ps", "num_workers")
+        given = [name for name in of_cluster if values[name].present]
+        if given:
+            raise UserError(
+                f"--{given[0]}={values[given[0]].value} describes a cluster; "
+                "add --strategy=ps, or leave it out"
+            )
+        return None, None
+    given = [n for n in ("job_name", "ps_hosts", "worker_hosts") if values[n].value is not None]
+    if not given:
+        return cluster_from_tf_config(environment) if environment else (None, None)
+    missing = [n for n in ("job_name", "ps_hosts", "worker_hosts") if not values[n].value]
+    if missing:
+        raise UserError(
+            f"--{missing[0]} is missing beside --{given[0]}={values[given[0]].value}; a task "
+            "needs --job_name, --task_index, --ps_hosts and --worker_hosts, a whole local "
+            "cluster none of them"
+        )
+    cluster = cluster_from_hosts(values.ps_hosts, values.worker_hosts)
+    return cluster, Task(values.job_name, values.task_index)

@@ -1,0 +1,91 @@
+"""A whole cluster on this machine, of one command.
+
+Example:
+  >>> launch_local("experiments.mnist", ["--train_steps=200"], num_ps=1, num_workers=2)
+  0
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Callable, Sequence
+
+from compat.errors import UserError
+from compat.ports import Reservation, reserve
+from experiments.processes import Command, ProcessGroup
+
+
+def launch_local(
+    module: str,
+    argv: Sequence[str],
+    num_ps: int,
+    num_workers: int,
+    *,
+    chief: str = "worker 0",
+    say: Callable[[str], None] = print,
+) -> int:
+    """Runs `python -m module` once per task of a cluster on loopback ports of its own.
+
+    Args:
+      module: the program, which understands --strategy, --job_name, --task_index, --ps_hosts and
+        --worker_hosts.
+      argv: its other arguments, the same for all tasks.
+      num_ps: number of parameter servers.
+      num_workers: number of workers.
+      chief: the task after whose end the others have to end, too, as "worker 0".
+      say: told who failed, and who is stopped.
+
+    Returns:
+      The exit code of the whole, see `ProcessGroup.wait`.
+
+    Raises:
+      UserError: a number is below 1, or `chief` is not a task.
+      ValueError: this is not the main thread.
+    """
+    for flag, number in (("--num_ps", num_ps), ("--num_workers", num_workers)):
+        if number < 1:
+            raise UserError(f"{flag}={number} is too small; use 1 or more")
+    with contextlib.ExitStack() as reserved:
+        ps = [reserved.enter_context(reserve()) for _ in range(num_ps)]
+        workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]
+        commands = describe(module, argv, ps, workers)
+        with ProcessGroup(commands, chief=chief, say=say) as group:
+            reserved.close()  # From here on it is the tasks themselves that keep their ports.
+            return group.wait()
+
+
+def describe(
+    module: str,
+    argv: Sequence[str],
+    ps: Sequence[Reservation],
+    workers: Sequence[Reservation],
+) -> list[Command]:
+    """Returns the commands of a cluster, one per task; starts nothing.
+
+    Args:
+      module: as for `launch_local`.
+      argv: as for `launch_local`.
+      ps: a port per parameter server.
+      workers: a port per worker.
+    """
+    hosts = [
+        "--ps_hosts=" + ",".join(reservation.address for reservation in ps),
+        "--worker_hosts=" + ",".join(reservation.address for reservation in workers),
+    ]
+    commands = []
+    for job, reservations in (("ps", ps), ("worker", workers)):
+        # A parameter server would take the whole memory of each GPU that it can see.
+        no_gpu = {"CUDA_VISIBLE_DEVICES": "-1"} if job == "ps" else {}
+        for index, reservation in enumerate(reservations):
+            task = ["--strategy=ps", f"--job_name={job}", f"--task_index={index}"]
+            port, pass_fds = reservation.pass_to_child()
+            commands.append(
+                Command(
+                    name=f"{job} {index}",
+                    argv=(sys.executable, "-m", module, *argv, *task, *hosts),
+                    env={"PYTHONUNBUFFERED": "1", **no_gpu, **port},
+                    pass_fds=pass_fds,
+                )
+            )
+    return commands

@@ -1,0 +1,116 @@
+"""Event files: TFRecords of `Event` protobufs, written, read and trimmed without TensorFlow.
+
+TensorBoard's own `EventFileWriter` opens files through its `tf`, which imports all of TensorFlow
+where that is installed, and writes from a thread: in tensorboard 1.15, once that thread has died
+of a full disk, the next event blocks the training for ever. So only the framing of the records,
+`RecordWriter`, is TensorBoard's here, and every write happens, or raises, in the caller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import socket
+import struct
+import time
+from typing import TYPE_CHECKING, Callable, Iterator
+
+if TYPE_CHECKING:
+    from tensorboard.compat.proto.event_pb2 import Event
+
+_HEADER_BYTES = 12  # uint64 length of the data, uint32 checksum of the length
+_FOOTER_BYTES = 4  # uint32 checksum of the data
+
+
+def event_files(folder: str) -> list[str]:
+    """Returns the paths of the event files of one run, in the order TensorBoard reads them."""
+    return sorted(glob.glob(os.path.join(glob.escape(folder), "*tfevents*")))
+
+
+def read_events(path: str) -> Iterator[tuple[bytes, Event]]:
+    """Yields each record as it is on disk, with the event in it; stops at a torn record."""
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+
+    with open(path, "rb") as file:
+        while True:
+            header = file.read(_HEADER_BYTES)
+            if len(header) < _HEADER_BYTES:
+                return
+            length, checksum = struct.unpack("<QI", header)
+            if checksum != masked_crc32c(header[:8]):
+                return
+            body = file.read(length + _FOOTER_BYTES)
+            if len(body) < length + _FOOTER_BYTES:
+                return
+            try:
+                event = Event.FromString(body[:-_FOOTER_BYTES])
+            except DecodeError:
+                return
+            yield header + body, event
+
+
+def trim(path: str, keep: Callable[[Event], bool]) -> None:
+    """Rewrites an event file without the events that are not to be kept, nor a torn last record.
+
+    A reader sees either the old file or the new one.
+
+    Raises:
+      OSError: If the folder cannot be written to; the file is then as it was.
+    """
+    # Not named "tfevents": TensorBoard would read it.
+    trimmed = os.path.join(os.path.dirname(path), "trimming.tmp")
+    with open(trimmed, "wb") as file:
+        for record, event in read_events(path):
+            if keep(event):
+                file.write(record)
+    if os.path.getsize(trimmed) == os.path.getsize(path):
+        os.remove(trimmed)
+    else:
+        os.replace(trimmed, path)
+
+
+class EventFile:
+    """A new event file in a folder, behind all that are there."""
+
+    def __init__(self, folder: str) -> None:
+        """Creates the file.
+
+        Raises:
+          OSError: If it cannot be created.
+        """
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        # TensorBoard reads the files by name. Two within a second, or a chief that moved to a
+        # machine whose clock is behind, must not sort the later events before the earlier.
+        seconds = max([int(time.time())] + [_seconds(path) + 1 for path in event_files(folder)])
+        name = f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}.0"
+        self.path = os.path.join(folder, name)
+        self._file = open(self.path, "xb")  # noqa: SIM115 (until `close`)
+        self._records = RecordWriter(self._file)
+        self.write(Event(wall_time=time.time(), file_version="brain.Event:2"))
+
+    def write(self, event: Event) -> None:
+        """Writes `event` through to the operating system.
+
+        Raises:
+          OSError: If the disk is full, or the file was removed from under the writer.
+        """
+        # Linux goes on writing into a file that has no name any more.
+        os.stat(self.path)
+        self._records.write(event.SerializeToString())
+        self._records.flush()
+
+    def close(self) -> None:
+        """Closes the file; what `write` could not write is tried, and lost, once more."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
+def _seconds(path: str) -> int:
+    """Returns the time in an event file's name, in seconds since 1970, or 0."""
+    stamp = os.path.basename(path).partition("tfevents.")[2].partition(".")[0]
+    return int(stamp) if stamp.isdigit() else 0

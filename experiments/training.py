@@ -1,0 +1,257 @@
+"""A training from start to end, in one task of a cluster or in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import compat
+import models
+from compat import peers, tf, tf1
+from compat.cluster_spec import ClusterSpec, Task
+from compat.roles import Role, role
+from compat.runtime import current_runtime
+from experiments import datasets, step
+from experiments.config import Config
+from experiments.evaluation import evaluate
+from experiments.metrics import Console, Writer, closing_lines
+from experiments.recording import Recording, check_logdir
+from experiments.reporting import DivergedError, Reporter, check_finite
+from experiments.schedule import Schedule
+from experiments.stopping import Stop
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a task trains: the steps, made once, before the session."""
+
+    model: Any
+    train: compat.Step
+    evaluate: compat.Step
+    sync_optimizer: Any
+
+
+def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> None:
+    """Does the part of `task`, from start to end.
+
+    Args:
+      config: what to train.
+      cluster: None for a training in this process alone.
+      task: which part of the cluster this process is.
+      stop: whether the user wants to end it.
+
+    Raises:
+      UserError: a setting, the data or the log folder does not do; or the cost is no number.
+      PeerError: a task of the cluster did not come or was lost.
+      Stopped: the user ended it; what was reached is saved.
+    """
+    tf1.logging.set_verbosity(tf1.logging.ERROR)
+    runtime = compat.select_runtime(config.runtime)
+    if config.sync and runtime.name == "modern":
+        raise compat.UserError(
+            "--sync is not available on the modern runtime, where parameter-server training is "
+            "asynchronous; use --runtime=legacy --sync, or a larger --batch_size on one worker"
+        )
+    if config.sync and cluster is None:
+        raise compat.UserError("--sync aggregates several workers; use it with --strategy=ps")
+    what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.name)
+    data = None
+    if what is not Role.SERVE:
+        # Before the server starts: others need not come if there is nothing to train on.
+        if what is not Role.TRAIN:
+            check_logdir(config.logdir)
+        data = datasets.load(config.dataset, config.data_dir)
+    try:
+        server = None if cluster is None else _serve(config, cluster, task)
+        if data is not None:
+            _train(config, server, data, stop)
+        elif server is not None:
+            server.join()
+    except Exception as error:
+        lost = peers.peer_error(error, cluster)
+        if lost is None:
+            raise
+        raise lost from error
+
+
+def _serve(config: Config, cluster: ClusterSpec, task: Task) -> compat.Server:
+    return compat.Server(
+        cluster,
+        task.job,
+        task.index,
+        runtime=config.runtime,
+        rendezvous_timeout=config.rendezvous_timeout,
+    )
+
+
+def _train(
+    config: Config, server: compat.Server | None, data: datasets.Dataset, stop: Stop
+) -> None:
+    """Trains, as the chief or as another worker of the legacy runtime."""
+    started = time.monotonic()
+    chief = server is None or server.is_chief
+    num_workers = 1 if server is None or config.sync else server.num_workers
+    schedule = make_schedule(config, len(data.train.labels), num_workers)
+    # Every trainer draws its own batches: a coordinator for all workers, a worker for itself.
+    number = 0 if server is None else server.trainer_index
+    batches = datasets.Batches(len(data.train.labels), config.batch_size, config.seed + number)
+    program = _build(config, server, data, num_workers)
+    supervisor = compat.Supervisor(
+        is_chief=chief,
+        logdir=config.logdir,
+        summary_op=None,  # The recording writes the summaries; one writer a folder.
+        save_summaries_secs=0,
+        save_model_secs=0,
+        sync_optimizer=program.sync_optimizer,
+    )
+    console = Console(config.logdir if chief else None, schedule.total_steps if chief else None)
+    target = server.target if server else ""
+    options = tf1.ConfigProto(log_device_placement=config.log_device_placement)
+    with contextlib.ExitStack() as record, supervisor.managed_session(
+        target, options
+    ) as session, stop.deferred():
+        first = session.planned_step
+        batches.skip(first // (1 if current_runtime().name == "modern" else num_workers))
+        if not chief:
+            while session.planned_step < schedule.total_steps and not stop.requested:
+                size = schedule.loop_size(session.planned_step)
+                values = session.run_many(program.train, batches.next(size))
+                check_finite(values, config.learning_rate)
+            return
+        if config.log_device_placement:
+            console.say(_placement_table())
+        # Closed last, when the other tasks have been told that the training is over.
+        recording = record.enter_context(Recording(config, data, server, first, console))
+        reporter = _reporter(
+            config, schedule, supervisor, session, program, data, recording.writer, console
+        )
+        recording.start(schedule.total_steps, program.train.graph_def(), data.train.images[:16])
+        while session.planned_step < schedule.total_steps and not stop.requested:
+            size = schedule.loop_size(session.planned_step)
+            reporter.report(session.run_many(program.train, batches.next(size)))
+        for values in session.drain():
+            reporter.report(values)
+        if reporter.step > first:
+            recording.artifact(_save(config, supervisor, session))
+        if stop.requested:
+            recording.stopped()
+            return
+        test = evaluate(session, program.evaluate, data.test)
+        recording.finish(test)
+        for line in closing_lines(test["accuracy"], time.monotonic() - started, reporter.cost):
+            console.say(line)
+
+
+def make_schedule(config: Config, examples: int, num_workers: int) -> Schedule:
+    """Returns the course of a training on `examples` examples.
+
+    Raises:
+      UserError: a batch is larger than the training set.
+    """
+    batches = examples // config.batch_size
+    if batches == 0:
+        raise compat.UserError(
+            f"--batch_size={config.batch_size} is more than the {examples} training examples; "
+            "give fewer"
+        )
+    modern = current_runtime().name == "modern"
+    return Schedule(
+        batches_per_epoch=batches,
+        num_workers=num_workers,
+        total_steps=config.max_steps or config.epochs * batches * num_workers,
+        steps_per_loop=config.steps_per_loop or (50 if modern else 1),
+        log_every=config.log_every,
+    )
+
+
+def _build(
+    config: Config, server: compat.Server | None, data: datasets.Dataset, num_workers: int
+) -> Program:
+    """Makes variables and steps, on the parameter servers if there are any."""
+    setter = None
+    if server is not None:
+        setter = compat.replica_device_setter(
+            worker_device=server.task.name, cluster=server.cluster
+        )
+    with compat.device(setter):
+        global_step = compat.get_or_create_global_step()
+        model = {"mlp": models.MLP, "cnn": models.CNN}[config.model](config.seed)
+        optimizer = step.optimizer(config.optimizer, config.learning_rate)
+        sync = None
+        if config.sync and server is not None:
+            optimizer = sync = tf1.train.SyncReplicasOptimizer(
+                optimizer,
+                replicas_to_aggregate=server.num_workers,
+                total_num_replicas=server.num_workers,
+            )
+        return Program(
+            model,
+            train=compat.step(
+                step.train_step(model, optimizer, global_step, stale=num_workers > 1),
+                [tf.TensorSpec([None], tf.int32)],
+                resident=[data.train.images, data.train.labels],
+            ),
+            evaluate=compat.step(
+                step.evaluation_step(model),
+                [tf.TensorSpec([None, 28, 28], tf.uint8), tf.TensorSpec([None], tf.int32)],
+                here=True,
+            ),
+            sync_optimizer=sync,
+        )
+
+
+def _reporter(
+    config: Config,
+    schedule: Schedule,
+    supervisor: compat.Supervisor,
+    session: compat.Session,
+    program: Program,
+    data: datasets.Dataset,
+    writer: Writer,
+    console: Console,
+) -> Reporter:
+    weights = {v.name.rpartition(":")[0]: v for v in program.model.trainable_variables}
+    first_layer = program.model.first_layer.name.rpartition(":")[0]
+
+    def read_weights() -> Any:
+        values = session.read(weights)
+        return values, values[first_layer]
+
+    return Reporter(
+        config,
+        schedule,
+        session.planned_step,
+        writer,
+        console,
+        evaluate=lambda: evaluate(session, program.evaluate, data.validation),
+        save=lambda: _save(config, supervisor, session),
+        read_weights=read_weights,
+    )
+
+
+def _save(config: Config, supervisor: compat.Supervisor, session: compat.Session) -> str:
+    """Writes a checkpoint; returns its prefix.
+
+    Raises:
+      DivergedError: a weight is no number, though the cost before the last update was one.
+    """
+    try:
+        return supervisor.save(session)
+    except compat.NotFiniteError as error:
+        raise DivergedError(
+            f"{error}; the last good checkpoint stays; "
+            f"lower --learning_rate={config.learning_rate:g}"
+        ) from error
+
+
+def _placement_table() -> str:
+    """Returns which variable lives where, a line each."""
+    rows = [("variable", "shape", "device")]
+    for name, variable in sorted(current_runtime().variables().items()):
+        rows.append((name, str(variable.shape.as_list()), variable.device or "(this process)"))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
+    )

@@ -1,0 +1,15 @@
+"""The networks, each one definition for both runtimes.
+
+    model = models.MLP(seed=1)
+    logits = model(images)  # float32 `[batch, 784]` to `[batch, 10]`
+    cost = models.cross_entropy(logits, labels)
+
+`models.mlp_tf1` holds the same network as a function of the TensorFlow 1.x kind.
+"""
+
+from models.cnn import CNN
+from models.losses import accuracy, cross_entropy
+from models.mlp import MLP
+from models.mlp_tf1 import model_fn
+
+__all__ = ["CNN", "MLP", "accuracy", "cross_entropy", "model_fn"]

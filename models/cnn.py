@@ -1,0 +1,58 @@
+"""A small convolutional network: above 99 % on MNIST in five epochs of Adam."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from compat import tf
+from models import initial
+
+
+class CNN(tf.Module):
+    """Two convolutions with pooling, one dense layer with dropout, rectifiers between.
+
+    Args:
+      seed: of the weights and the dropout; the same seed gives the same weights on every runtime.
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        super().__init__(name="cnn")
+        self._seed = seed
+        random = np.random.RandomState(seed)
+
+        def layer(name: str, shape: Any) -> Any:
+            kernel = tf.Variable(initial.he_normal(random, shape), name=name + "/kernel")
+            return kernel, tf.Variable(initial.zeros(shape[-1:]), name=name + "/bias")
+
+        self.conv1_kernel, self.conv1_bias = layer("conv1", [5, 5, 1, 32])
+        self.conv2_kernel, self.conv2_bias = layer("conv2", [5, 5, 32, 64])
+        self.dense_kernel, self.dense_bias = layer("dense", [7 * 7 * 64, 128])
+        self.output_kernel, self.output_bias = layer("output", [128, 10])
+
+    def __call__(self, images: Any, training: bool = False) -> Any:
+        """Classifies images.
+
+        Args:
+          images: float32 `[batch, 784]`, in [0, 1].
+          training: whether half of the dense layer is dropped, another half for each batch.
+
+        Returns:
+          Logits, float32 `[batch, 10]`.
+        """
+        maps = tf.reshape(images, [-1, 28, 28, 1])
+        maps = tf.nn.relu(tf.nn.conv2d(maps, self.conv1_kernel, 1, "SAME") + self.conv1_bias)
+        maps = tf.nn.max_pool2d(maps, 2, 2, "SAME")  # [batch, 14, 14, 32]
+        maps = tf.nn.relu(tf.nn.conv2d(maps, self.conv2_kernel, 1, "SAME") + self.conv2_bias)
+        maps = tf.nn.max_pool2d(maps, 2, 2, "SAME")  # [batch, 7, 7, 64]
+        flat = tf.reshape(maps, [-1, 7 * 7 * 64])
+        dense = tf.nn.relu(tf.matmul(flat, self.dense_kernel) + self.dense_bias)
+        if training:
+            dense = tf.nn.dropout(dense, rate=0.5, seed=self._seed)
+        return tf.matmul(dense, self.output_kernel) + self.output_bias
+
+    @property
+    def first_layer(self) -> Any:
+        """The first layer's weights, `[5, 5, 1, 32]`: a filter for each map."""
+        return self.conv1_kernel

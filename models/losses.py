@@ -1,0 +1,39 @@
+"""What is minimised and what is watched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import tf
+
+
+def cross_entropy(logits: Any, labels: Any) -> Any:
+    """Returns the mean negative log-likelihood, in nats per example.
+
+    Computed from logits: the 2016 example took the logarithm of a softmax, which gives NaN once a
+    probability underflows.
+
+    Args:
+      logits: float32 `[batch, classes]`, unnormalised.
+      labels: int32 `[batch]`, each in `[0, classes)`.
+
+    Returns:
+      float32 scalar.
+    """
+    return tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    )
+
+
+def accuracy(logits: Any, labels: Any) -> Any:
+    """Returns the share of examples whose largest logit is at the label.
+
+    Args:
+      logits: float32 `[batch, classes]`.
+      labels: int32 `[batch]`.
+
+    Returns:
+      float32 scalar, in [0, 1].
+    """
+    found = tf.argmax(logits, axis=1, output_type=tf.int32)
+    return tf.reduce_mean(tf.cast(tf.equal(found, labels), tf.float32))

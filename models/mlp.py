@@ -1,0 +1,45 @@
+"""The network of 2016: 784 pixels, 100 sigmoid units, 10 classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from compat import tf
+from models import initial
+
+
+class MLP(tf.Module):
+    """Weights are drawn from N(0, 1) and biases are 0, as in the 2016 example.
+
+    Args:
+      seed: of the weights; the same seed gives the same weights on every runtime.
+    """
+
+    def __init__(self, seed: int = 1) -> None:
+        super().__init__(name="mlp")
+        random = np.random.RandomState(seed)
+        self.hidden_kernel = tf.Variable(initial.normal(random, [784, 100]), name="hidden/kernel")
+        self.output_kernel = tf.Variable(initial.normal(random, [100, 10]), name="output/kernel")
+        self.hidden_bias = tf.Variable(initial.zeros([100]), name="hidden/bias")
+        self.output_bias = tf.Variable(initial.zeros([10]), name="output/bias")
+
+    def __call__(self, images: Any, training: bool = False) -> Any:
+        """Classifies images.
+
+        Args:
+          images: float32 `[batch, 784]`, in [0, 1].
+          training: makes no difference to this network.
+
+        Returns:
+          Logits, float32 `[batch, 10]`.
+        """
+        del training
+        hidden = tf.sigmoid(tf.matmul(images, self.hidden_kernel) + self.hidden_bias)
+        return tf.matmul(hidden, self.output_kernel) + self.output_bias
+
+    @property
+    def first_layer(self) -> Any:
+        """The first layer's weights, `[784, 100]`: an image of the input for each unit."""
+        return self.hidden_kernel

@@ -1,0 +1,47 @@
+"""The network of `models.mlp`, as a function of the TensorFlow 1.x kind.
+
+It makes its variables when it is called (`get_variable`), and its losses and updates come from
+`tf.losses` and `Optimizer.minimize`. `compat.step` runs it as it is on the legacy runtime, and
+lifts it onto the modern one. A program of one's own brings its functions in the same way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from compat import tf1
+from models import initial
+
+
+def model_fn(images: Any, labels: Any, optimizer: Any, seed: int = 1) -> dict[str, Any]:
+    """Builds one training step.
+
+    Args:
+      images: float32 `[batch, 784]`, in [0, 1].
+      labels: int32 `[batch]`.
+      optimizer: one of `tf.compat.v1.train`.
+      seed: of the weights; equal to `models.mlp.MLP` of the same seed.
+
+    Returns:
+      `cost`, in nats per example, `accuracy`, in [0, 1], both before the update; and `train`,
+      the operation that updates.
+    """
+    random = np.random.RandomState(seed)
+
+    def dense(inputs: Any, units: int) -> Any:
+        weights = initial.normal(random, [int(inputs.shape[1]), units])
+        kernel = tf1.get_variable("kernel", initializer=weights)
+        bias = tf1.get_variable("bias", [units], initializer=tf1.zeros_initializer())
+        return tf1.matmul(inputs, kernel) + bias
+
+    with tf1.variable_scope("hidden"):
+        hidden = tf1.sigmoid(dense(images, 100))
+    with tf1.variable_scope("output"):
+        logits = dense(hidden, 10)
+    cost = tf1.losses.sparse_softmax_cross_entropy(labels, logits)
+    correct = tf1.nn.in_top_k(logits, labels, 1)
+    accuracy = tf1.reduce_mean(tf1.cast(correct, tf1.float32))
+    train = optimizer.minimize(cost, global_step=tf1.train.get_global_step())
+    return {"cost": cost, "accuracy": accuracy, "train": train}

@@ -1,0 +1,112 @@
+"""How a supervised training ends; the cases are run by `supervision.py`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import compat
+
+if TYPE_CHECKING:
+    from tests.compat.programs.cases import Program, case, checkpoints, refusal
+else:
+    from cases import Program, case, checkpoints, refusal
+
+
+@case
+def stopping(logdir: Path) -> Any:
+    program = Program()
+    supervisor = compat.Supervisor()
+    calls = []
+    with supervisor.managed_session() as session:
+        before = supervisor.should_stop()
+        looper = supervisor.loop(0.01, lambda *given, **named: calls.append((given, named)), (1,))
+        waiter = threading.Thread(target=supervisor.wait_for_stop)
+        waiter.start()
+        while not supervisor.should_stop():
+            values = session.run(program.train, np.float32(1))
+            time.sleep(0.02)
+            if len(calls) > 3:
+                supervisor.request_stop()
+        waiter.join(10)
+    later = len(calls)
+    time.sleep(0.1)
+    return {
+        "before": before,
+        "after": supervisor.should_stop(),
+        "updates": values["global_step"] >= 1,
+        "call": calls[0],
+        "stopped": [not looper.is_alive(), not waiter.is_alive(), len(calls) == later],
+    }
+
+
+@case
+def stopped_by_an_error(logdir: Path) -> Any:
+    """An error that a thread hands over is raised again where the session is left."""
+    program = Program()
+    supervisor = compat.Supervisor()
+
+    def body() -> None:
+        with supervisor.managed_session() as session:
+            supervisor.request_stop(OSError("disk is full"))
+            session.run(program.train, np.float32(1))
+
+    return refusal(body, OSError)
+
+
+@case
+def stopped_by_a_loop(logdir: Path) -> Any:
+    Program()
+    supervisor = compat.Supervisor()
+
+    def fail() -> None:
+        raise OSError("disk is full")
+
+    def body() -> None:
+        with supervisor.managed_session():
+            supervisor.loop(0, fail)
+            supervisor.wait_for_stop()
+
+    return refusal(body, OSError)
+
+
+@case
+def error_in_the_body(logdir: Path) -> Any:
+    program = Program()
+    supervisor = compat.Supervisor(logdir=str(logdir))
+
+    def body() -> None:
+        with supervisor.managed_session() as session:
+            session.run(program.train, np.float32(1))
+            raise KeyError("mine")
+
+    return [refusal(body, KeyError), supervisor.should_stop(), checkpoints(logdir)]
+
+
+@case
+def not_finite_at_the_end(logdir: Path) -> Any:
+    program = Program()
+    supervisor = compat.Supervisor(logdir=str(logdir))
+
+    def body() -> None:
+        with supervisor.managed_session() as session:
+            session.run(program.train, np.float32(np.nan))
+
+    return [refusal(body, compat.NotFiniteError), supervisor.should_stop(), checkpoints(logdir)]
+
+
+@case
+def of_2016(logdir: Path) -> Any:
+    program = Program()
+    supervisor = compat.Supervisor(logdir=str(logdir))
+    with supervisor.prepare_or_wait_for_session() as session:
+        while not supervisor.should_stop():
+            values = session.run(program.train, np.float32(1))
+            if values["global_step"] >= 3:
+                break
+    supervisor.stop()
+    return [values["global_step"], supervisor.should_stop()]

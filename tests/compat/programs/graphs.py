@@ -1,0 +1,128 @@
+"""What programs of the TensorFlow 1.x kind do with graph and session; the legacy runtime only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import compat
+from compat import tf, tf1
+
+if TYPE_CHECKING:
+    from tests.compat.programs.cases import case, run, scalars
+else:
+    from cases import case, run, scalars
+
+ALWAYS = 1e-9  # Seconds between two summaries: at each training call.
+
+
+class Graph:
+    """The graph of a program with placeholders: a weight that is trained to be its input."""
+
+    def __init__(self, inputs: Any = None) -> None:
+        global_step = tf1.train.get_or_create_global_step()
+        weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
+        self.inputs = tf1.placeholder(tf.float32, []) if inputs is None else inputs
+        self.cost = tf1.square(weight - self.inputs)
+        self.weight = weight
+        optimizer = tf1.train.GradientDescentOptimizer(0.25)
+        self.train = optimizer.minimize(self.cost, global_step=global_step)
+
+
+@case
+def summary_of_placeholders(logdir: Path) -> Any:
+    """As the author of the example of 2016 wanted it: a summary that needs the feed."""
+    graph = Graph()
+    tf1.summary.scalar("cost", graph.cost)
+    tf1.summary.scalar("input", graph.inputs)
+    supervisor = compat.Supervisor(
+        logdir=str(logdir), summary_op=tf1.summary.merge_all(), save_summaries_secs=ALWAYS
+    )
+    results = []
+    with supervisor.managed_session() as session:
+        for number in (1.0, 2.0, 3.0):
+            feed = {graph.inputs: number}
+            session.run(graph.cost, feed_dict={graph.inputs: 100.0})  # Evaluates; writes nothing.
+            results.append(session.run([graph.train, graph.cost], feed_dict=feed)[1].tolist())
+            session.run({"cost": graph.cost, "weight": graph.weight}, {graph.inputs: 100.0})
+    return {"costs": results, "written": scalars(logdir)}
+
+
+@case
+def summaries_that_the_graph_collected(logdir: Path) -> Any:
+    graph = Graph()
+    tf1.summary.scalar("cost", graph.cost)
+    supervisor = compat.Supervisor(logdir=str(logdir), save_summaries_secs=ALWAYS)
+    with supervisor.managed_session() as session:
+        session.run(graph.train, {graph.inputs: 2.0})
+        session.run((graph.train, {"cost": graph.cost}), {graph.inputs: 2.0})
+        session.run(graph.train.name, {graph.inputs: 2.0})
+    return scalars(logdir)
+
+
+@case
+def elements_of_a_queue(logdir: Path) -> Any:
+    """A training call takes one element, also when a summary of it is due."""
+    queue = tf1.FIFOQueue(20, [tf.float32], shapes=[()])
+    fill = queue.enqueue_many([np.arange(10, dtype=np.float32)])
+    graph = Graph(inputs=queue.dequeue())
+    size = queue.size()
+    tf1.summary.scalar("input", graph.inputs)
+    supervisor = compat.Supervisor(
+        logdir=str(logdir), save_summaries_secs=ALWAYS, save_model_secs=ALWAYS
+    )
+    sizes = []
+    with supervisor.managed_session() as session:
+        session.run(fill)
+        for _ in range(4):
+            session.run(graph.train)
+            sizes.append(int(session.run(size)))
+    return {"sizes": sizes, "written": scalars(logdir)}
+
+
+@case
+def queue_runners(logdir: Path) -> Any:
+    """Are started with the session, and end with it."""
+    source = tf1.train.input_producer(np.array([1, 2, 3], np.float32), shuffle=False)
+    graph = Graph(inputs=source.dequeue())
+    supervisor = compat.Supervisor()
+    with supervisor.managed_session() as session:
+        return [session.run([graph.inputs, graph.train])[0].tolist() for _ in range(5)]
+
+
+@case
+def operations_of_ones_own(logdir: Path) -> Any:
+    """The arguments of a supervisor that only graphs have."""
+    graph = Graph()
+    start = tf1.placeholder(tf.float32, [])
+    local = tf1.get_local_variable("local", [], initializer=tf1.zeros_initializer())
+    supervisor = compat.Supervisor(
+        graph=tf1.get_default_graph(),
+        init_op=tf1.group(tf1.global_variables_initializer(), graph.weight.initializer),
+        init_feed_dict={start: 1.0},
+        local_init_op=tf1.group(tf1.local_variables_initializer(), local.initializer),
+        ready_op=tf1.report_uninitialized_variables(),
+    )
+    with supervisor.managed_session() as session:
+        return [float(session.run(graph.weight)), float(session.run(local))]
+
+
+@case
+def the_session_of_tensorflow(logdir: Path) -> Any:
+    """Everything that it has is there."""
+    graph = Graph()
+    supervisor = compat.Supervisor()
+    with supervisor.prepare_or_wait_for_session() as session:
+        partial = session.make_callable(graph.cost, [graph.inputs])
+        return {
+            "graph": session.graph is tf1.get_default_graph(),
+            "callable": float(partial(3.0)),
+            "by name": float(session.run("weight/Read/ReadVariableOp:0")),
+            "raw": isinstance(session.raw, tf1.Session),
+        }
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,111 @@
+"""What a runtime and its sessions do in one process; prints what was seen, by case."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Callable
+
+import numpy as np
+
+import compat
+from compat import runtime as runtimes
+from compat import tf, tf1
+
+if TYPE_CHECKING:
+    from tests.compat.programs.cases import refusal
+else:
+    from cases import refusal
+
+VECTOR = [tf.TensorSpec([2], tf.float32)]
+
+
+def choices(name: str) -> dict[str, Any]:
+    """Chooses the runtime, and tries what cannot be chosen besides."""
+    chosen = compat.select_runtime(name)
+    other = {"legacy": "modern", "modern": "legacy"}[name]
+    return {
+        "same": compat.select_runtime(name) is chosen,
+        "auto": compat.select_runtime().name,
+        "other": refusal(lambda: compat.select_runtime(other)),
+        "unknown": refusal(lambda: compat.select_runtime("turbo")),
+        "server": refusal(lambda: compat.Server({"ps": ["h:1"], "worker": ["h:2"]}, runtime=other)),
+        "eager": tf.executing_eagerly(),
+    }
+
+
+def bad_steps() -> dict[str, str]:
+    """Returns what is said of functions that are no steps."""
+    functions: dict[str, Callable[[Any], Any]] = {
+        "list": lambda x: [tf.reduce_sum(x)],
+        "vector": lambda x: {"cost": x},
+        "nothing": lambda x: {},
+        "none": lambda x: {"cost": None},
+    }
+    # Nothing adds the global step, which would be a value.
+    return {
+        case: refusal(lambda function=function: compat.step(function, VECTOR))  # type: ignore[misc]
+        for case, function in functions.items()
+    }
+
+
+def main(name: str) -> None:
+    report: dict[str, Any] = {"choices": choices(name), "bad_steps": bad_steps()}
+    with compat.device(None):
+        global_step = compat.get_or_create_global_step()
+        total = tf.Variable(np.zeros(2, np.float32), name="total")
+        large = tf.Variable(np.int64(2**53 - 1), name="large", trainable=False)
+
+        def add(weights: Any, x: Any) -> Any:
+            """Adds to `total`, after looking at it."""
+            seen = tf.reduce_sum(total.read_value())
+            with tf.control_dependencies([seen]):
+                done = [total.assign_add(weights * x), global_step.assign_add(1)]
+            return {
+                "seen": seen,
+                "large": large.read_value(),
+                "left_out": None,
+                "added": tf.group(*[getattr(update, "op", update) for update in done]),
+            }
+
+        train = compat.step(add, VECTOR, resident=[np.array([1, 10], np.float32)])
+        look = compat.step(lambda: {"sum": tf.reduce_sum(total)}, [], here=True)
+    report["names"] = [train.names, look.names]
+    report["nodes"] = [len(graph_nodes(step)) > 0 for step in (train, look)]
+    report["global_step"] = [
+        compat.get_or_create_global_step() is global_step,
+        global_step.dtype.name,
+        global_step.shape.as_list(),
+        sorted(runtimes.current_runtime().variables()),
+    ]
+    ones = np.ones(2, np.float32)
+    with compat.Supervisor().managed_session() as session:
+        report["planned"] = [session.planned_step]
+        report["first"] = session.run(train, ones)
+        report["planned"].append(session.planned_step)
+        report["many"] = session.run_many(train, np.stack([ones, 2 * ones, 3 * ones]))
+        report["planned"].append(session.planned_step)
+        report["look"] = [session.run(look), session.run_many(look)]
+        report["drained"] = list(session.drain())
+        report["read"] = {k: v.tolist() for k, v in session.read({"t": total}).items()}
+        report["fetched"] = [
+            session.run(total).tolist(),
+            [value.tolist() for value in session.run([total, global_step])],
+            session.run({"t": total})["t"].tolist(),
+        ]
+        session.assign({"t": total}, {"t": np.array([5, 6], np.float32)})
+        report["assigned"] = session.run(total).tolist()
+        report["too_few"] = refusal(lambda: session.run(train))
+        report["too_many"] = refusal(lambda: session.run_many(train, [ones], [ones]))
+        report["feed_dict"] = refusal(lambda: session.run(train, feed_dict={"x": 1}), Exception)
+        if name == "modern":
+            report["string"] = refusal(lambda: session.run("total:0"))
+    print(json.dumps(report))
+
+
+def graph_nodes(step: compat.Step) -> Any:
+    return tf1.GraphDef.FromString(step.graph_def()).node
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1])["runtime"])

@@ -1,0 +1,179 @@
+"""What a supervisor writes and restores in one process; prints what was seen, by case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import compat
+from compat import tf1
+
+if TYPE_CHECKING:
+    from tests.compat.programs.cases import Program, case, checkpoints, fresh, refusal, run, scalars
+else:
+    from cases import Program, case, checkpoints, fresh, refusal, run, scalars
+
+ALWAYS = 1e-9  # Seconds between two summaries or checkpoints: at each training call.
+
+
+@case
+def summaries_of_each_step(logdir: Path) -> Any:
+    program = Program()
+    program.supervised(3, logdir=str(logdir), save_summaries_secs=ALWAYS, summary_op=program.train)
+    return scalars(logdir)
+
+
+@case
+def summaries_by_default(logdir: Path) -> Any:
+    Program().supervised(3, logdir=str(logdir), save_summaries_secs=ALWAYS)
+    return scalars(logdir)
+
+
+@case
+def the_first_summary_only(logdir: Path) -> Any:
+    Program().supervised(3, logdir=str(logdir), save_summaries_secs=600)
+    return scalars(logdir)
+
+
+@case
+def no_summaries(logdir: Path) -> Any:
+    Program().supervised(3, logdir=str(logdir), save_summaries_secs=ALWAYS, summary_op=None)
+    return [path.name for path in logdir.glob("events*")]
+
+
+@case
+def never_summaries(logdir: Path) -> Any:
+    Program().supervised(3, logdir=str(logdir), save_summaries_secs=0)
+    return scalars(logdir)
+
+
+@case
+def summaries_of_ones_own(logdir: Path) -> Any:
+    program = Program()
+    supervisor = compat.Supervisor(logdir=str(logdir), summary_op=None)
+    proto = tf1.Summary(value=[tf1.Summary.Value(tag="proto", simple_value=2)])
+    binary = tf1.Summary(value=[tf1.Summary.Value(tag="binary", simple_value=3)])
+    with supervisor.managed_session() as session:
+        session.run(program.train, np.float32(1))
+        supervisor.summary_computed(session, {"dict": 1.0})
+        supervisor.summary_computed(session, proto, global_step=20)
+        supervisor.summary_computed(session, binary.SerializeToString(), 30)
+        supervisor.summary_writer.add_summary(binary, 40)
+    return scalars(logdir)
+
+
+@case
+def nowhere_to_write(logdir: Path) -> Any:
+    program = Program()
+    supervisor = compat.Supervisor(save_summaries_secs=ALWAYS, save_model_secs=ALWAYS)
+    with supervisor.managed_session() as session:
+        session.run(program.train, np.float32(1))
+        said = [
+            refusal(lambda: supervisor.summary_computed(session, {"dict": 1.0})),
+            refusal(lambda: supervisor.save(session)),
+        ]
+    return said + [supervisor.summary_writer, supervisor.save_path]
+
+
+@case
+def not_the_chief(logdir: Path) -> Any:
+    """Reads and writes nothing, though there is a checkpoint."""
+    Program().supervised(1, logdir=str(logdir))
+    fresh()
+    Program()
+    supervisor = compat.Supervisor(logdir=str(logdir), is_chief=False)
+    return [supervisor.summary_writer, supervisor.restored_values()]
+
+
+@case
+def saves_at_each_call(logdir: Path) -> Any:
+    Program().supervised(3, logdir=str(logdir), save_model_secs=ALWAYS, checkpoint_basename="net")
+    return checkpoints(logdir)
+
+
+@case
+def saves_at_the_end(logdir: Path) -> Any:
+    Program().supervised(3, logdir=str(logdir))
+    return checkpoints(logdir)
+
+
+@case
+def saves_when_asked(logdir: Path) -> Any:
+    program = Program()
+    supervisor = compat.Supervisor(logdir=str(logdir), save_model_secs=0)
+    with supervisor.managed_session() as session:
+        session.run(program.train, np.float32(1))
+        prefix = supervisor.save(session)
+    return [Path(prefix).name, checkpoints(logdir), Path(supervisor.save_path or "").name]
+
+
+@case
+def never_saves(logdir: Path) -> Any:
+    Program().supervised(3, logdir=str(logdir), save_model_secs=0)
+    return checkpoints(logdir)
+
+
+@case
+def without_a_saver(logdir: Path) -> Any:
+    supervisor = Program().supervised(3, logdir=str(logdir), saver=None, save_model_secs=ALWAYS)
+    return [checkpoints(logdir), supervisor.saver]
+
+
+@case
+def with_a_saver(logdir: Path) -> Any:
+    saver = compat.Saver(max_to_keep=1)
+    supervisor = Program().supervised(3, logdir=str(logdir), saver=saver, save_model_secs=ALWAYS)
+    return [checkpoints(logdir), supervisor.saver is saver]
+
+
+@case
+def init_fn(logdir: Path) -> Any:
+    """Sets the weight of a new training, and leaves that of a resumed one alone."""
+    seen = []
+    for _ in range(2):
+        fresh()
+        program = Program()
+
+        def begin(session: Any, program: Program = program) -> None:
+            session.assign({"weight": program.weight}, {"weight": np.float32(8)})
+
+        with compat.Supervisor(logdir=str(logdir), init_fn=begin).managed_session() as session:
+            seen.append(float(session.run(program.weight)))
+            session.run(program.train, np.float32(0))
+            seen.append(float(session.run(program.weight)))
+    return seen
+
+
+@case
+def global_steps(logdir: Path) -> Any:
+    """The one there is, and none."""
+    program = Program()
+    same = compat.Supervisor().global_step is program.global_step
+    fresh()
+    program = Program()
+    none = compat.Supervisor(global_step=None)
+    with none.managed_session() as session:
+        session.run(program.train, np.float32(1))
+        return [same, none.global_step, session.planned_step]
+
+
+@case
+def only_graphs(logdir: Path) -> Any:
+    """What the modern runtime refuses."""
+    Program()
+    supervisor = compat.Supervisor()
+    if supervisor.runtime.name == "legacy":
+        return None
+    optimizer = tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(1.0), 1)
+    return [
+        refusal(lambda: compat.Supervisor(sync_optimizer=optimizer)),
+        refusal(lambda: supervisor.start_queue_runners(None)),
+    ]
+
+
+if __name__ == "__main__":
+    import endings  # noqa: F401  # More cases: loading TensorFlow again would take longer.
+
+    run()

@@ -1,0 +1,46 @@
+"""A parameter server that is lost: the trainer says so, and by its name."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from compat.errors import PeerError
+
+if TYPE_CHECKING:
+    from tests.conftest import StartCluster
+
+pytestmark = pytest.mark.cluster
+
+NOTICE_SECS = 60.0
+
+
+@pytest.fixture(scope="module")
+def lost(start_cluster: StartCluster, programs: Path, runtime: str) -> dict[str, Any]:
+    """What a trainer says whose parameter server is killed, and after how many seconds."""
+    with start_cluster(programs / "task.py", runtime, ps=1, worker=1) as cluster:
+        ps, worker = cluster.start("ps"), cluster.start("worker", steps=100000, pause=0.02)
+        worker.wait_until_it_says("training")
+        ps.send(signal.SIGKILL)
+        begin = time.monotonic()
+        report: dict[str, Any] = worker.wait(NOTICE_SECS).report
+        return {**report, "address": cluster.addresses["ps"][0], "secs": worker.ended - begin}
+
+
+def test_the_lost_task_is_named(lost: dict[str, Any]) -> None:
+    assert lost["lost"] == (
+        f"lost /job:ps/task:0 at {lost['address']}; start it again and then this task: training "
+        "goes on from the last checkpoint"
+    )
+
+
+def test_cluster_managers_may_try_again(lost: dict[str, Any]) -> None:
+    assert lost["exit_code"] == PeerError.exit_code == 138
+
+
+def test_it_is_noticed_soon(lost: dict[str, Any]) -> None:
+    assert lost["secs"] < NOTICE_SECS

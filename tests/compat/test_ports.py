@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from compat import ports
+from compat.errors import UserError
+
+DEADLINE_SECS = 20
+
+# Takes over the reservation of port argv[1] as a server does, and serves one connection.
+SERVER = """
+import socket, sys
+from compat import ports
+port = int(sys.argv[1])
+try:
+    ports.check_free(f"localhost:{port}")
+except Exception as error:
+    print(error, flush=True)
+sys.stdin.readline()
+ports.release_inherited(port)
+ports.check_free(f"localhost:{port}")
+with socket.socket() as server:
+    server.bind(("", port))
+    server.listen()
+    print("serving", flush=True)
+    server.accept()[0].close()
+"""
+
+
+def bind(port: int, *options: int, host: str = "") -> socket.socket:
+    """Binds `port` with the given socket options on, and listens."""
+    server = socket.socket()
+    try:
+        for option in options:
+            server.setsockopt(socket.SOL_SOCKET, option, 1)
+        server.bind((host, port))
+        server.listen()
+    except OSError:
+        server.close()
+        raise
+    return server
+
+
+@pytest.mark.parametrize("options", [(), (socket.SO_REUSEADDR,), (socket.SO_REUSEPORT,)], ids=str)
+@pytest.mark.parametrize("host", ["", "127.0.0.1", "127.0.0.2"])
+def test_nobody_else_gets_a_reserved_port(host: str, options: tuple[int, ...]) -> None:
+    with ports.reserve() as reservation, pytest.raises(OSError, match="in use"):
+        bind(reservation.port, *options, host=host)
+
+
+def test_a_reserved_port_cannot_be_connected_to() -> None:
+    with ports.reserve() as reservation, pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", reservation.port), DEADLINE_SECS)
+
+
+def test_reserved_ports_differ() -> None:
+    reservations = [ports.reserve() for _ in range(50)]
+    assert len({reservation.port for reservation in reservations}) == 50
+    assert reservations[0].address == f"127.0.0.1:{reservations[0].port}"
+    for reservation in reservations:
+        reservation.release()
+        reservation.release()
+
+
+def test_a_released_port_can_be_had_at_once_again_and_again() -> None:
+    for _ in range(50):
+        with ports.reserve() as reservation:
+            pass
+        ports.check_free(reservation.address)
+        bind(reservation.port).close()
+
+
+def test_the_child_takes_the_port_over() -> None:
+    with ports.reserve() as reservation:
+        env, pass_fds = reservation.pass_to_child()
+        child = subprocess.Popen(
+            [sys.executable, "-c", SERVER, str(reservation.port)],
+            env={**os.environ, **env},
+            pass_fds=pass_fds,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            universal_newlines=True,
+        )
+    try:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert "is in use on this machine" in child.stdout.readline()
+        with pytest.raises(OSError, match="in use"):  # We let go of it, the child has not yet.
+            bind(reservation.port, socket.SO_REUSEADDR)
+        child.stdin.write("\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "serving\n"
+        with socket.create_connection(("127.0.0.1", reservation.port), DEADLINE_SECS) as client:
+            assert client.recv(1) == b""
+        assert child.wait(DEADLINE_SECS) == 0
+    finally:
+        child.kill()
+        child.communicate(timeout=DEADLINE_SECS)
+
+
+def test_only_the_named_port_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ports.reserve() as one, ports.reserve() as two:
+        entries = [r.pass_to_child() for r in (one, two)]
+        # As a child has them, descriptors of its own.
+        kept, given = (os.dup(pass_fds[0]) for _, pass_fds in entries)
+        name = next(iter(entries[0][0]))
+        monkeypatch.setenv(name, f"{one.port}:{kept},{two.port}:{given}")
+    ports.release_inherited(two.port)
+    bind(two.port).close()
+    with pytest.raises(OSError, match="in use"):
+        bind(one.port)
+    assert os.environ[name] == f"{one.port}:{kept}"
+    ports.release_inherited(two.port)
+    ports.release_inherited(one.port)
+    bind(one.port).close()
+    assert name not in os.environ
+
+
+def test_a_descriptor_that_is_something_else_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a grandchild, which has the environment but not the socket."""
+    with ports.reserve() as reservation:
+        name = next(iter(reservation.pass_to_child()[0]))
+    reading, writing = os.pipe()
+    with bind(0) as server:
+        for descriptor in (reading, server.fileno(), 10**6):
+            monkeypatch.setenv(name, f"{reservation.port}:{descriptor}")
+            ports.release_inherited(reservation.port)
+        os.write(writing, b"open")
+        assert os.read(reading, 4) == b"open"
+        assert server.getsockname()[1] != reservation.port
+    os.close(reading)
+    os.close(writing)
+
+
+def test_without_a_reservation_nothing_is_released() -> None:
+    ports.release_inherited(2222)
+
+
+def test_a_port_in_use() -> None:
+    # Also with SO_REUSEPORT, by which a second server would start and get half of the calls.
+    with bind(0, socket.SO_REUSEPORT) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(UserError) as caught:
+            ports.check_free(f"pc:{port}", "--worker_hosts")
+        assert str(caught.value) == (
+            f"port {port} of --worker_hosts pc:{port} is in use on this machine; "
+            "stop the process or choose another port"
+        )
+        with pytest.raises(UserError, match=f"^port {port} of pc:{port} is in use"):
+            ports.check_free(f"pc:{port}")
+
+
+def test_connections_of_an_earlier_server_are_no_hindrance() -> None:
+    with bind(0, socket.SO_REUSEADDR) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port), DEADLINE_SECS):
+            server.accept()[0].close()  # The server closes first: TIME_WAIT is on its side.
+    with pytest.raises(OSError, match="in use"):
+        bind(port)
+    ports.check_free(f"pc:{port}")
+
+
+def test_a_malformed_address() -> None:
+    with pytest.raises(UserError, match="^address 'pc' has no port"):
+        ports.check_free("pc")

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import Iterator
+
+import pytest
+
+from compat import ports
+from compat.address import split_address
+from compat.errors import PeerError, UserError
+from compat.rendezvous import drop_if_own, reason_unreachable, wait_for
+
+DEADLINE_SECS = 20
+
+# Listens on port argv[1] and waits for the peer at argv[2].
+TASK = """
+import socket, sys
+from compat.rendezvous import wait_for
+with socket.socket() as server:
+    server.bind(("127.0.0.1", int(sys.argv[1])))
+    server.listen()
+    wait_for({"peer": sys.argv[2]}, timeout=20)
+    sys.stdin.readline()
+"""
+
+
+class Clock:
+    """A clock on which only sleeping takes time."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[str]:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@contextlib.contextmanager
+def overloaded() -> Iterator[str]:
+    """A server that leaves new connections without an answer, as a firewall does."""
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(socket.socket())
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(4):  # More than wait to be accepted.
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(server.getsockname())
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_peers_that_are_there_need_no_word() -> None:
+    said: list[str] = []
+    with listening() as one, listening() as two:
+        wait_for({"/job:ps/task:0": one, "/job:ps/task:1": two}, say=said.append)
+    wait_for({}, say=said.append)
+    assert said == []
+
+
+def test_a_peer_that_comes_late() -> None:
+    said: list[str] = []
+    with ports.reserve() as reservation, listening() as there:
+        server = socket.socket()
+
+        def start() -> None:
+            reservation.release()
+            server.bind(("127.0.0.1", reservation.port))
+            server.listen()
+
+        timer = threading.Timer(1.0, start)
+        timer.start()
+        peers = {"/job:ps/task:0": there, "/job:ps/task:1": reservation.address}
+        wait_for(peers, timeout=DEADLINE_SECS, every=0.4, say=said.append)
+        timer.join()
+        server.close()
+    assert said[0] == (
+        f"waiting for /job:ps/task:1 at {reservation.address}: refused (0 of {DEADLINE_SECS} s)"
+    )
+    assert said[-1].startswith("all 2 peers are there after ")
+    assert all(line.startswith("waiting for /job:ps/task:1 at ") for line in said[:-1])
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_any_start_order(late: int) -> None:
+    reservations = [ports.reserve() for _ in range(2)]
+    for reservation in reservations:
+        reservation.release()
+    children = []
+    try:
+        for mine, other in [(late ^ 1, late), (late, late ^ 1)]:
+            argv = [str(reservations[mine].port), reservations[other].address]
+            child = subprocess.Popen([sys.executable, "-c", TASK, *argv], stdin=subprocess.PIPE)
+            children.append(child)
+            time.sleep(0.5)
+        for child in children:  # Only now, since who has found the other one may end.
+            child.communicate(b"\n", timeout=DEADLINE_SECS)
+        assert [child.returncode for child in children] == [0, 0]
+    finally:
+        for child in children:
+            child.kill()
+            child.wait(DEADLINE_SECS)
+
+
+def test_giving_up() -> None:
+    said: list[str] = []
+    clock = Clock()
+    unknown = "a" * 70 + ":2222"  # Too long to be asked any name server for.
+    with ports.reserve() as closed, listening() as there:
+        peers = {"ps 0": there, "ps 1": closed.address, "worker 1": unknown}
+        with pytest.raises(PeerError) as caught:
+            wait_for(peers, 12.0, said.append, clock=clock, sleep=clock.sleep)
+    assert str(caught.value) == (
+        f"no connection within 12 s to ps 1 at {closed.address}: refused, start the task there, "
+        f"or correct its port; worker 1 at {unknown}: name unknown, correct its host name"
+    )
+    assert said == [
+        f"waiting for {name} at {peers[name]}: {reason} ({seconds} of 12 s)"
+        for seconds in (5, 10)
+        for name, reason in (("ps 1", "refused"), ("worker 1", "name unknown"))
+    ]
+
+
+def test_the_timeout_is_kept() -> None:
+    start = time.monotonic()
+    with ports.reserve() as closed, pytest.raises(PeerError, match="within 0.5 s to ps 0 at"):
+        wait_for({"ps 0": closed.address}, timeout=0.5)
+    assert 0.5 <= time.monotonic() - start < 5
+
+
+def test_reasons() -> None:
+    with listening() as there, ports.reserve() as closed, overloaded() as silent:
+        assert reason_unreachable(there) is None
+        assert reason_unreachable(closed.address) == "refused"
+        assert reason_unreachable(silent, timeout=0.2) == "timed out"
+    # No packet leaves the machine: TCP to the broadcast address is refused a route.
+    assert reason_unreachable("255.255.255.255:2222") == "no route"
+    assert reason_unreachable("a" * 70 + ":2222") == "name unknown"
+
+
+def test_a_connection_to_itself_is_no_peer() -> None:
+    with ports.reserve() as reservation:
+        pass
+    own = ("127.0.0.1", reservation.port)
+    with socket.create_connection(own, DEADLINE_SECS, source_address=own) as connection:
+        assert drop_if_own(connection)
+    ports.check_free(reservation.address)  # It does not leave the port in TIME_WAIT.
+    with listening() as there, socket.create_connection(split_address(there)) as connection:
+        assert not drop_if_own(connection)
+        connection.send(b"still open")
+
+
+def test_a_malformed_address_is_not_waited_for() -> None:
+    with pytest.raises(UserError, match="^address 'pc' has no port"):
+        wait_for({"ps 0": "pc"})

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+
+from compat.cluster import ClusterSpec, Role, Task, chief_task, num_workers, role, trainers
+from compat.errors import UserError
+
+PLAIN = ClusterSpec({"ps": ["p0:1", "p1:1"], "worker": ["w0:1", "w1:1", "w2:1"]})
+CHIEF = ClusterSpec({"ps": ["p0:1", "p1:1"], "worker": ["w0:1", "w1:1"], "chief": ["c0:1"]})
+
+TABLE = [
+    (PLAIN, "ps", 0, Role.SERVE, Role.SERVE),
+    (PLAIN, "ps", 1, Role.SERVE, Role.SERVE),
+    (PLAIN, "worker", 0, Role.TRAIN_AS_CHIEF, Role.SERVE_AND_COORDINATE),
+    (PLAIN, "worker", 1, Role.TRAIN, Role.SERVE),
+    (PLAIN, "worker", 2, Role.TRAIN, Role.SERVE),
+    (PLAIN, "evaluator", 0, Role.EVALUATE, Role.EVALUATE),
+    (CHIEF, "ps", 0, Role.SERVE, Role.SERVE),
+    (CHIEF, "worker", 0, Role.TRAIN, Role.SERVE),
+    (CHIEF, "worker", 1, Role.TRAIN, Role.SERVE),
+    (CHIEF, "chief", 0, Role.TRAIN_AS_CHIEF, Role.COORDINATE),
+    (CHIEF, "evaluator", 0, Role.EVALUATE, Role.EVALUATE),
+    (ClusterSpec({}), "evaluator", 0, Role.EVALUATE, Role.EVALUATE),
+]
+
+
+@pytest.mark.parametrize(("cluster", "job", "index", "legacy", "modern"), TABLE)
+def test_who_does_what(
+    cluster: ClusterSpec, job: str, index: int, legacy: Role, modern: Role
+) -> None:
+    assert role(Task(job, index), cluster, "legacy") is legacy
+    assert role(Task(job, index), cluster, "modern") is modern
+
+
+@pytest.mark.parametrize(
+    ("cluster", "runtime", "names", "computing"),
+    [
+        (PLAIN, "legacy", ["/job:worker/task:0", "/job:worker/task:1", "/job:worker/task:2"], 3),
+        (PLAIN, "modern", ["/job:worker/task:0"], 3),
+        (CHIEF, "legacy", ["/job:chief/task:0", "/job:worker/task:0", "/job:worker/task:1"], 3),
+        (CHIEF, "modern", ["/job:chief/task:0"], 2),
+    ],
+)
+def test_trainers(cluster: ClusterSpec, runtime: str, names: list[str], computing: int) -> None:
+    assert [task.name for task in trainers(cluster, runtime)] == names
+    assert num_workers(cluster, runtime) == computing
+    assert trainers(cluster, runtime)[0] == chief_task(cluster)
+
+
+def test_the_first_worker_there_is_stands_in_for_the_chief() -> None:
+    cluster = ClusterSpec({"ps": ["p0:1"], "worker": {1: "w1:1", 2: "w2:1"}})
+    assert role(Task("worker", 1), cluster, "legacy") is Role.TRAIN_AS_CHIEF
+    assert trainers(cluster, "modern") == [Task("worker", 1)]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "job", "index", "runtime", "sentence"),
+    [
+        ({"ps": ["h:1"], "worker": ["h:2"]}, "gpu", 0, "legacy", "job 'gpu' .* has ps, worker;"),
+        ({"ps": ["h:1"], "worker": ["h:2"]}, "chief", 0, "modern", "job 'chief' is not in"),
+        ({"ps": ["h:1"], "worker": ["h:2"]}, "ps", 1, "legacy", "task index 1 of job 'ps' .*use 0"),
+        ({"ps": ["h:1"], "worker": ["h:2"]}, "ps", -1, "modern", "task index -1 of job 'ps' "),
+        ({"worker": ["h:2"]}, "worker", 0, "legacy", "the cluster has worker and lacks ps; add"),
+        ({"ps": ["h:1"], "chief": ["h:2"]}, "ps", 0, "modern", "the cluster .* lacks worker; add"),
+        ({}, "ps", 0, "legacy", "the cluster has no job at all and lacks ps; add at least one ps"),
+        ({"ps": ["h:1"], "trainer": ["h:2"]}, "ps", 0, "legacy", "job 'trainer' .*; use chief, ps"),
+        (
+            {"ps": ["h:1"], "worker": ["h:2"], "chief": ["h:3", "h:4"]},
+            "ps",
+            0,
+            "modern",
+            "the cluster has 2 chief tasks, but one is needed",
+        ),
+        (
+            {"ps": ["h:1"], "worker": ["h:2"]},
+            "ps",
+            0,
+            "v1",
+            "runtime 'v1' is unknown; use one of legacy, modern",
+        ),
+    ],
+)
+def test_no_such_role(
+    jobs: dict[str, list[str]], job: str, index: int, runtime: str, sentence: str
+) -> None:
+    with pytest.raises(UserError, match="^" + sentence) as caught:
+        role(Task(job, index), ClusterSpec(jobs), runtime)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,100 @@
+"""The choice of a runtime, once a process, and what steps it takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from compat.runtime import RUNTIMES
+
+if TYPE_CHECKING:
+    from tests.conftest import RunProgram
+
+
+@pytest.fixture(scope="module")
+def chosen(run_program: RunProgram, programs: Path) -> Any:
+    """The answers to a program that asks for the modern runtime, then for any."""
+    return run_program(programs / "choice.py")
+
+
+def test_these_tests_know_what_tensorflow_has(chosen: Any, runtimes: list[str]) -> None:
+    assert chosen["has_modern"] == ("modern" in runtimes)
+
+
+def test_the_modern_runtime_is_there_or_the_remedy_is_said(
+    chosen: Any, runtimes: list[str]
+) -> None:
+    if "modern" in runtimes:
+        assert chosen["modern"] == "modern"
+    else:
+        sentence = "runtime 'modern' needs TensorFlow 2.4 or later, this is [0-9.]+; "
+        remedy = "use --runtime=legacy or a newer TensorFlow"
+        assert re.fullmatch(sentence + remedy, chosen["modern"])
+
+
+def test_auto_is_the_newest_there_is(chosen: Any, runtimes: list[str]) -> None:
+    assert chosen["auto"] == runtimes[-1]
+
+
+def test_without_eager_execution_there_is_no_modern_runtime(
+    run_program: RunProgram, programs: Path, runtimes: list[str]
+) -> None:
+    found = run_program(programs / "choice.py", without_eager=True)["modern"]
+    if "modern" in runtimes:
+        assert found == (
+            "runtime 'modern' needs eager execution, which this program has disabled; remove "
+            "disable_eager_execution() or disable_v2_behavior(), or use --runtime=legacy"
+        )
+    else:
+        assert "TensorFlow 2.4" in found
+
+
+def test_a_choice_holds(ran: Any, runtime: str) -> None:
+    assert ran["choices"]["same"]
+    assert ran["choices"]["auto"] == runtime
+    assert ran["choices"]["eager"] == (runtime == "modern")
+
+
+def test_a_process_has_one_runtime(ran: Any, runtime: str) -> None:
+    other = {"legacy": "modern", "modern": "legacy"}[runtime]
+    for where in ("other", "server"):
+        assert ran["choices"][where] == (
+            f"runtime {other!r} was asked for in a process that already uses {runtime!r}; "
+            "start a process of its own for it"
+        )
+
+
+def test_an_unknown_runtime(ran: Any) -> None:
+    names = ", ".join(RUNTIMES)
+    assert ran["choices"]["unknown"] == f"runtime 'turbo' is unknown; choose one of {names}"
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        ("list", "a step returned list; return a dict of scalar tensors by name"),
+        ("vector", "value 'cost' of a step has shape (2,); reduce it to a scalar"),
+        ("nothing", "a step returned no value; return at least one scalar tensor by name"),
+        ("none", "a step returned no value; return at least one scalar tensor by name"),
+    ],
+)
+def test_a_function_that_is_no_step(ran: Any, case: str, sentence: str) -> None:
+    assert ran["bad_steps"][case] == sentence
+
+
+def test_values_of_a_step_are_its_scalars_and_the_global_step(ran: Any) -> None:
+    assert ran["names"] == [["global_step", "large", "seen"], ["global_step", "sum"]]
+
+
+def test_a_step_has_a_graph_to_show(ran: Any) -> None:
+    assert ran["nodes"] == [True, True]
+
+
+def test_there_is_one_global_step(ran: Any) -> None:
+    same, dtype, shape, variables = ran["global_step"]
+    assert same
+    assert (dtype, shape) == ("int64", [])
+    assert variables == ["global_step", "large", "total"]

@@ -1,0 +1,51 @@
+"""What a session gives back, on either runtime: each update adds 1 and 10 times its input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def test_the_first_call_gives_values(ran: Any) -> None:
+    assert ran["first"] == {"global_step": 1, "large": 2**53 - 1, "seen": 0}
+
+
+def test_many_updates_give_the_values_of_the_last(ran: Any) -> None:
+    assert ran["many"] == {"global_step": 4, "large": 2**53 - 1, "seen": 11 * (1 + 1 + 2)}
+
+
+def test_the_planned_step_counts_what_was_handed_out(ran: Any) -> None:
+    assert ran["planned"] == [0, 1, 4]
+
+
+def test_an_evaluation_sees_all_updates_and_makes_none(ran: Any) -> None:
+    assert ran["look"] == [{"global_step": 4, "sum": 77}] * 2
+    assert ran["read"] == {"t": [7, 70]}
+
+
+def test_a_process_alone_has_nothing_to_drain(ran: Any) -> None:
+    assert ran["drained"] == []
+
+
+def test_variables_can_be_fetched_in_any_structure(ran: Any) -> None:
+    assert ran["fetched"] == [[7, 70], [[7, 70], 4], [7, 70]]
+
+
+def test_variables_can_be_assigned(ran: Any) -> None:
+    assert ran["assigned"] == [5, 6]
+
+
+def test_a_call_takes_as_many_arrays_as_the_signature_has(ran: Any) -> None:
+    sentence = "a step was run on {} arrays; its signature has 1, pass as many"
+    assert ran["too_few"] == sentence.format(0)
+    assert ran["too_many"] == sentence.format(2)
+
+
+def test_what_only_graphs_have(ran: Any, runtime: str) -> None:
+    if runtime == "modern":
+        assert ran["feed_dict"].startswith("feed_dict needs placeholders, which the modern runtime")
+        assert ran["feed_dict"].endswith("session.run(step, images, labels)")
+        assert ran["string"] == (
+            "the modern runtime cannot run 'total:0'; pass a compat.step or a variable"
+        )
+    else:
+        assert ran["feed_dict"] == "a step was run on 0 arrays; its signature has 1, pass as many"

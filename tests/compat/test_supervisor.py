@@ -1,0 +1,161 @@
+"""What a supervisor writes, restores and ends; each update halves the distance of 0 to 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import RunProgram
+
+COSTS = [[1, "cost", 1], [2, "cost", 1 / 4], [3, "cost", 1 / 16]]
+
+
+@pytest.fixture(scope="module")
+def graphs(run_program: RunProgram, programs: Path) -> Any:
+    """What programs with graphs did, by case, of `programs/graphs.py`."""
+    return run_program(programs / "graphs.py", runtime="legacy")
+
+
+class TestSummaries:
+    """Each case makes three updates, with evaluations before and after that write nothing."""
+
+    @pytest.mark.parametrize("case", ["summaries_of_each_step", "summaries_by_default"])
+    def test_values_of_each_training_call_are_written(self, supervised: Any, case: str) -> None:
+        assert supervised[case] == COSTS
+
+    def test_the_first_call_writes_and_the_next_is_due_later(self, supervised: Any) -> None:
+        assert supervised["the_first_summary_only"] == COSTS[:1]
+
+    def test_without_summaries_there_is_no_event_file(self, supervised: Any) -> None:
+        assert supervised["no_summaries"] == []
+        assert supervised["never_summaries"] == []
+
+    def test_a_dict_a_summary_and_its_bytes_can_be_written(self, supervised: Any) -> None:
+        assert supervised["summaries_of_ones_own"] == [
+            [1, "dict", 1],  # The global step, where none is given.
+            [20, "proto", 2],
+            [30, "binary", 3],
+            [40, "binary", 3],
+        ]
+
+    def test_without_a_log_folder_nothing_can_be_written(self, supervised: Any) -> None:
+        summary, checkpoint, writer, path = supervised["nowhere_to_write"]
+        assert summary == "summary_computed() needs a log folder; pass logdir= to the chief"
+        assert checkpoint == (
+            "save() needs a log folder and a saver; pass logdir= to the supervisor, and not "
+            "saver=None"
+        )
+        assert (writer, path) == (None, None)
+
+    def test_only_the_chief_writes_and_restores(self, supervised: Any) -> None:
+        assert supervised["not_the_chief"] == [None, None]
+
+
+class TestCheckpoints:
+    @pytest.mark.parametrize(
+        ("case", "names"),
+        [
+            ("saves_at_each_call", ["net-1", "net-2", "net-3"]),
+            ("saves_at_the_end", ["model.ckpt-3"]),
+            ("never_saves", []),
+        ],
+    )
+    def test_checkpoints_are_written_when_due(self, supervised: Any, case: str, names: Any) -> None:
+        assert supervised[case] == names
+
+    def test_a_checkpoint_can_be_asked_for(self, supervised: Any) -> None:
+        name = "model.ckpt-1"
+        assert supervised["saves_when_asked"] == [name, [name], "model.ckpt"]
+
+    def test_without_a_saver_there_are_none(self, supervised: Any) -> None:
+        assert supervised["without_a_saver"] == [[], None]
+
+    def test_the_given_saver_writes_them(self, supervised: Any) -> None:
+        assert supervised["with_a_saver"] == [["model.ckpt-3"], True]
+
+    def test_init_fn_begins_a_training_but_resumes_none(self, supervised: Any) -> None:
+        assert supervised["init_fn"] == [8, 4, 4, 2]
+
+    def test_a_weight_that_is_not_finite_is_an_error_at_the_end(self, supervised: Any) -> None:
+        said, stopped, checkpoints = supervised["not_finite_at_the_end"]
+        assert said == "variable weight has a value that is not finite; not saved"
+        assert stopped
+        assert checkpoints == []
+
+
+class TestEnd:
+    def test_a_request_ends_loops_and_waits(self, supervised: Any) -> None:
+        seen = supervised["stopping"]
+        assert not seen["before"]
+        assert seen["updates"]
+        assert seen["after"]
+        assert seen["stopped"] == [True, True, True]
+
+    def test_a_loop_calls_with_its_arguments(self, supervised: Any) -> None:
+        assert supervised["stopping"]["call"] == [[1], {}]
+
+    @pytest.mark.parametrize("case", ["stopped_by_an_error", "stopped_by_a_loop"])
+    def test_an_error_that_was_handed_over_is_raised_at_the_end(
+        self, supervised: Any, case: str
+    ) -> None:
+        assert supervised[case] == "disk is full"
+
+    def test_an_error_in_the_body_is_raised_and_nothing_is_saved(self, supervised: Any) -> None:
+        assert supervised["error_in_the_body"] == ["'mine'", True, []]
+
+    def test_a_program_of_2016_ends_by_stop(self, supervised: Any) -> None:
+        assert supervised["of_2016"] == [3, True]
+
+
+def test_the_global_step_is_the_one_there_is_or_none(supervised: Any) -> None:
+    assert supervised["global_steps"] == [True, None, 1]
+
+
+def test_what_needs_graphs_is_refused_on_the_modern_runtime(supervised: Any, runtime: str) -> None:
+    if runtime == "modern":
+        sync, queues = supervised["only_graphs"]
+        assert sync == (
+            "SyncReplicasOptimizer is not available on the modern runtime, where parameter-server "
+            "training is asynchronous; use --runtime=legacy --sync"
+        )
+        assert queues == "queue runners need graphs; use --runtime=legacy, or tf.data"
+
+
+class TestGraphs:
+    """Programs with placeholders, queues and operations of their own, on the legacy runtime."""
+
+    def test_a_summary_may_need_placeholders(self, graphs: Any) -> None:
+        """It sees the feed of the training call, and evaluations on 100 write nothing."""
+        found = graphs["summary_of_placeholders"]
+        assert found["costs"] == [1, 2.25, 3.0625]
+        expected = []
+        for step, cost in enumerate(found["costs"], start=1):
+            expected += [[step, "cost", cost], [step, "input", step]]
+        assert found["written"] == expected
+
+    def test_what_the_graph_collected_is_written_by_default(self, graphs: Any) -> None:
+        """Whether the training operation is run, or it is run among others, or by its name."""
+        expected = [[1, "cost", 4], [2, "cost", 1], [3, "cost", 0.25]]
+        assert graphs["summaries_that_the_graph_collected"] == expected
+
+    def test_no_hidden_call_takes_elements_from_a_queue(self, graphs: Any) -> None:
+        found = graphs["elements_of_a_queue"]
+        assert found["sizes"] == [9, 8, 7, 6]
+        assert found["written"] == [[step + 1, "input", step] for step in range(4)]
+
+    def test_queue_runners_start_and_end_with_the_session(self, graphs: Any) -> None:
+        assert graphs["queue_runners"] == [1, 2, 3, 1, 2]
+
+    def test_operations_that_initialise_can_be_given(self, graphs: Any) -> None:
+        assert graphs["operations_of_ones_own"] == [0, 0]
+
+    def test_a_session_has_all_that_that_of_tensorflow_has(self, graphs: Any) -> None:
+        assert graphs["the_session_of_tensorflow"] == {
+            "graph": True,
+            "callable": 9,
+            "by name": 0,
+            "raw": True,
+        }

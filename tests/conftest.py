@@ -1,0 +1,199 @@
+"""Programs that use TensorFlow, each in a process of its own, alone or as the tasks of a cluster.
+
+A process can hold one runtime only, and loading TensorFlow takes seconds. So a program does many
+things and prints what it saw as one line of JSON, and many small tests look at that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterator, Mapping
+
+import pytest
+
+import compat
+from compat import ports
+
+DEADLINE_SECS = 150.0
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
+
+
+def has_modern_runtime() -> bool:
+    """Asks TensorFlow by feature, as `compat._tensorflow` does, but without loading it."""
+    spec = importlib.util.find_spec("tensorflow")
+    assert spec is not None
+    assert spec.origin is not None
+    coordinator = "python/distribute/coordinator/cluster_coordinator.py"
+    return (Path(spec.origin).parent / coordinator).exists()
+
+
+RUNTIMES = ["legacy", "modern"] if has_modern_runtime() else ["legacy"]
+
+
+@pytest.fixture(scope="session")
+def runtimes() -> list[str]:
+    """The runtimes that this TensorFlow has."""
+    return RUNTIMES
+
+
+@pytest.fixture(scope="session", params=RUNTIMES)
+def runtime(request: pytest.FixtureRequest) -> str:
+    """Each runtime that this TensorFlow has."""
+    return str(request.param)
+
+
+class Process:
+    """A program that was started, in a process group of its own.
+
+    Attributes:
+      code: how it ended; negative for a signal.
+      ended: when it ended, by `time.monotonic`, which all processes of a machine share.
+    """
+
+    def __init__(
+        self,
+        program: Path,
+        settings: Mapping[str, Any],
+        folder: Path,
+        env: Mapping[str, str],
+        pass_fds: tuple[int, ...] = (),
+    ) -> None:
+        folder.mkdir(parents=True)
+        self._name = f"{program.stem} {json.dumps(settings)}"
+        self._stdout, self._stderr = folder / "stdout", folder / "stderr"
+        with open(self._stdout, "wb") as stdout, open(self._stderr, "wb") as stderr:
+            self._process = subprocess.Popen(
+                [sys.executable, str(program), json.dumps(settings)],
+                env=dict(_environment(), **env),
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+                pass_fds=pass_fds,
+            )
+        self._over = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        self.code = self._process.wait()
+        self.ended = time.monotonic()
+        self._over.set()
+
+    def wait(self, seconds: float = DEADLINE_SECS) -> Process:
+        """Waits for the end."""
+        assert self._over.wait(seconds), f"{self._name} runs after {seconds} s: {self.complaints}"
+        return self
+
+    def wait_until_it_says(self, text: str, seconds: float = DEADLINE_SECS) -> None:
+        """Waits for a text on its standard output."""
+        deadline = time.monotonic() + seconds
+        while text not in self.said:
+            assert not self._over.is_set(), f"{self._name} ended: {self.said} {self.complaints}"
+            assert time.monotonic() < deadline, f"{self._name} never said {text!r}: {self.said}"
+            time.sleep(0.05)
+
+    def send(self, signum: int) -> None:
+        """Sends its process group a signal, unless it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            if not self._over.is_set():
+                os.killpg(self._process.pid, signum)
+
+    @property
+    def said(self) -> str:
+        """Its standard output so far."""
+        return self._stdout.read_text(encoding="utf-8")
+
+    @property
+    def complaints(self) -> str:
+        """Its standard error so far."""
+        return self._stderr.read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def report(self) -> Any:
+        """What it printed last, as JSON; it must have ended well."""
+        self.wait()
+        assert self.code == 0, f"{self._name} ended with {self.code}: {self.complaints}"
+        return json.loads(self.said.splitlines()[-1])
+
+
+def _environment() -> dict[str, str]:
+    """Returns ours, without what would divert the traffic of a cluster."""
+    proxies = {"http_proxy", "https_proxy", "grpc_proxy", "all_proxy"}
+    kept = {k: v for k, v in os.environ.items() if k.lower() not in proxies | {"tf_config"}}
+    return dict(kept, PYTHONPATH=PACKAGES, PYTHONUNBUFFERED="1", TF_CPP_MIN_LOG_LEVEL="2")
+
+
+class Cluster:
+    """The tasks of one cluster, on ports that are reserved until each one starts."""
+
+    def __init__(self, program: Path, runtime: str, folder: Path, jobs: Mapping[str, int]) -> None:
+        self._program, self._runtime, self._folder = program, runtime, folder
+        self._ports = {
+            (job, index): ports.reserve() for job, tasks in jobs.items() for index in range(tasks)
+        }
+        self.addresses: dict[str, list[str]] = {
+            job: [self._ports[job, index].address for index in range(tasks)]
+            for job, tasks in jobs.items()
+        }
+        self.started: list[Process] = []
+
+    def start(self, job: str, index: int = 0, **settings: Any) -> Process:
+        """Starts one task; `settings` are for the program."""
+        task = {"runtime": self._runtime, "cluster": self.addresses, "job": job, "index": index}
+        env, pass_fds = self._ports[job, index].pass_to_child()
+        folder = self._folder / f"{job}{index}"
+        process = Process(self._program, {**task, **settings}, folder, env, pass_fds)
+        self._ports[job, index].release()
+        self.started.append(process)
+        return process
+
+    def end(self) -> None:
+        """Ends what still runs, by its id."""
+        for process in self.started:
+            process.send(signal.SIGKILL)
+        for reservation in self._ports.values():
+            reservation.release()
+
+
+StartCluster = Callable[..., "contextlib.AbstractContextManager[Cluster]"]
+RunProgram = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def start_cluster(tmp_path_factory: pytest.TempPathFactory) -> StartCluster:
+    """A context manager that makes a `Cluster` and ends it."""
+
+    @contextlib.contextmanager
+    def start(program: Path, runtime: str, **jobs: int) -> Iterator[Cluster]:
+        cluster = Cluster(program, runtime, tmp_path_factory.mktemp(program.stem), jobs)
+        try:
+            yield cluster
+        finally:
+            cluster.end()
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def run_program(tmp_path_factory: pytest.TempPathFactory) -> RunProgram:
+    """Runs a program to its end and returns its report."""
+
+    def run(program: Path, **settings: Any) -> Any:
+        folder = tmp_path_factory.mktemp(program.stem) / "run"
+        process = Process(program, settings, folder, env={})
+        try:
+            return process.report
+        finally:
+            process.send(signal.SIGKILL)
+
+    return run

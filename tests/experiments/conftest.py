@@ -1,0 +1,300 @@
+"""Trainings by `python -m experiments.mnist`, as users start them, and what they leave behind.
+
+Loading TensorFlow takes seconds. So there is one real training of each shape on each runtime, for
+a whole session and at the same time, and many small tests look at it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import pytest
+
+import experiments
+from compat import ports
+from experiments.metrics.eventfile import event_files, read_events
+
+DEADLINE_SECS = 200.0
+PACKAGES = str(Path(experiments.__file__).resolve().parents[1])  # The copy under test.
+_MARK = "TRAINING_UNDER_TEST"
+_PRIVATE = ("HOME", "XDG_CACHE_HOME", "KERAS_HOME")
+_DROPPED = ("MNIST_DATA_DIR", "MLFLOW_TRACKING_URI", "TF_CONFIG", "PYTHONUNBUFFERED")
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Returns ours, without proxies, and what says where data are or whose cluster this is."""
+    kept = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    kept.update({name: str(folder.parent / "home") for name in _PRIVATE})
+    kept.update(PYTHONPATH=PACKAGES, MLFLOW_DISABLE_TELEMETRY="true")
+    return {name: value for name, value in kept.items() if name not in _DROPPED}
+
+
+def _run_python(source: str, folder: Path, *argv: str) -> None:
+    command = [sys.executable, "-c", source, *argv]
+    env = _environment(folder)
+    subprocess.run(command, cwd=str(folder), env=env, check=True, timeout=DEADLINE_SECS)
+
+
+class Training:
+    """A command that was started in a process group of its own; made by `start`.
+
+    Attributes:
+      folder: where it works.
+      environment: its environment.
+      pid: its process id.
+      code: how it ended; negative for a signal.
+      ended: when it ended, by `time.time`.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        folder: Path,
+        logdir: Path | None,
+        env: Mapping[str, str],
+        pass_fds: Sequence[int],
+        stdout: int | None,
+    ) -> None:
+        self.folder, self._logdir = folder, logdir
+        self._name = " ".join(argv[1:])
+        self._mark = uuid.uuid4().hex
+        self.environment = {**_environment(folder), **env, _MARK: self._mark}
+        self._stdout, self._stderr = folder / "stdout", folder / "stderr"
+        with self._stdout.open("wb") as out, self._stderr.open("wb") as err:
+            self._process = subprocess.Popen(
+                argv,
+                env=self.environment,
+                cwd=str(folder),
+                stdin=subprocess.DEVNULL,
+                stdout=out if stdout is None else stdout,
+                stderr=err,
+                start_new_session=True,
+                pass_fds=pass_fds,
+            )
+        self.pid = self._process.pid
+        self._over = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        self.code = self._process.wait()
+        self.ended = time.time()
+        self._over.set()
+
+    @property
+    def logdir(self) -> Path:
+        """Its log folder: the one that was named, or that it has made itself."""
+        return self._logdir or next(self.folder.glob("runs/mnist-*"))
+
+    @property
+    def out(self) -> str:
+        """Its standard output so far."""
+        return self._stdout.read_text(encoding="utf-8")
+
+    @property
+    def err(self) -> str:
+        """Its standard error so far."""
+        return self._stderr.read_text(encoding="utf-8", errors="replace")
+
+    def wait(self, seconds: float = DEADLINE_SECS) -> Training:
+        """Waits for the end."""
+        over = self._over.wait(seconds)
+        assert over, f"{self._name} runs after {seconds} s: {self.out} {self.err}"
+        return self
+
+    def wait_until_it_says(self, pattern: str) -> Training:
+        """Waits until its standard output matches."""
+        deadline = time.monotonic() + DEADLINE_SECS
+        while not re.search(pattern, self.out, re.MULTILINE):
+            assert not self._over.is_set(), f"{self._name} ended: {self.out} {self.err}"
+            assert time.monotonic() < deadline, f"{self._name} never said {pattern}: {self.out}"
+            time.sleep(0.02)
+        return self
+
+    def send(self, signum: int) -> Training:
+        """Sends a signal to the process that was started, and to no other."""
+        assert not self._over.is_set(), f"{self._name} ended: {self.out} {self.err}"
+        os.kill(self.pid, signum)
+        return self
+
+    def offspring(self, *flags: str) -> list[int]:
+        """Returns the ids of what it started and runs, itself included, that have all `flags`."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                marked = f"{_MARK}={self._mark}".encode() in (process / "environ").read_bytes()
+                argv = (process / "cmdline").read_bytes().decode().split("\0")
+                if marked and set(flags) <= set(argv):
+                    found.append(int(process.name))
+        return found
+
+    def left_running(self) -> list[int]:
+        """Returns what runs long after its end; best nothing. Its record may be sent for 30 s."""
+        deadline = time.monotonic() + 60
+        while self.wait().offspring() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return self.offspring()
+
+    def end(self) -> None:
+        """Ends what still runs, by its id."""
+        for pid in self.offspring():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+class Record:
+    """What a training has recorded, as it is on the disk.
+
+    Attributes:
+      event_files: paths of TensorBoard's files, oldest first.
+      events: all their events, in the order in which TensorBoard reads them.
+      points: by tag, the step and the value (a `Summary.Value`) of each point, as written.
+      checkpoints: the steps of which there is a whole checkpoint, ascending.
+    """
+
+    def __init__(self, logdir: Path) -> None:
+        self._store = logdir / "mlflow.db"
+        self.event_files = event_files(str(logdir))
+        self.events = [event for path in self.event_files for _, event in read_events(path)]
+        self.points: dict[str, list[tuple[int, Any]]] = {}
+        for event in self.events:
+            for value in event.summary.value:
+                self.points.setdefault(value.tag, []).append((event.step, value))
+        names = (path.name for path in logdir.glob("model.ckpt-*.index"))
+        self.checkpoints = sorted(int(name.split("-")[1].split(".")[0]) for name in names)
+
+    def select(self, query: str, store: Path | None = None) -> list[tuple[Any, ...]]:
+        """Returns the rows of a query to MLflow's database."""
+        with contextlib.closing(sqlite3.connect(str(store or self._store))) as connection:
+            return connection.execute(query).fetchall()
+
+    @property
+    def run(self) -> tuple[str, str]:
+        """Id and status of MLflow's run, of which there must be one."""
+        (run,) = self.select("select run_uuid, status from runs")
+        return str(run[0]), str(run[1])
+
+
+class Tasks:
+    """The tasks of one cluster, started one by one, on ports that are reserved until then."""
+
+    def __init__(self, train: Callable[..., Training], **jobs: int) -> None:
+        self._train = train
+        self._ports = {(job, i): ports.reserve() for job in jobs for i in range(jobs[job])}
+        self.hosts = {
+            job: [self._ports[job, i].address for i in range(tasks)] for job, tasks in jobs.items()
+        }
+
+    def start(self, job: str, index: int, *flags: str, **options: Any) -> Training:
+        """Starts a task with the flags of the card of 2016, or, if it is in `env`, by TF_CONFIG."""
+        reservation = self._ports[job, index]
+        env, pass_fds = reservation.pass_to_child()
+        options["env"] = {**options.get("env", {}), **env}
+        if "TF_CONFIG" not in options["env"]:
+            hosts = {job: ",".join(addresses) for job, addresses in self.hosts.items()}
+            task = [f"--ps_hosts={hosts['ps']}", f"--worker_hosts={hosts['worker']}"]
+            flags = (f"--job_name={job}", f"--task_index={index}", *task, *flags)
+        training = self._train("--strategy=ps", *flags, pass_fds=pass_fds, **options)
+        reservation.release()
+        return training
+
+
+Train = Callable[..., Training]
+
+
+@pytest.fixture(scope="session")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Train]:
+    """Starts `python -m experiments.mnist` with flags, in an empty folder."""
+    started: list[Training] = []
+
+    def begin(
+        *flags: str,
+        logdir: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        pass_fds: Sequence[int] = (),
+        stdout: int | None = None,
+    ) -> Training:
+        folder: Path = tmp_path_factory.mktemp("training")
+        argv = [sys.executable, "-m", "experiments.mnist", *flags]
+        argv += [f"--logdir={logdir}"] if logdir else []
+        started.append(Training(argv, folder, logdir, env or {}, pass_fds, stdout))
+        return started[-1]
+
+    yield begin
+    for training in started:
+        training.end()
+
+
+@pytest.fixture(scope="session")
+def train(start: Train, tmp_path_factory: pytest.TempPathFactory) -> Train:
+    """Starts a training on digits, whose log folder holds an empty MLflow store already.
+
+    For making one takes MLflow seconds; one test does without.
+    """
+    store: Path = tmp_path_factory.mktemp("store") / "mlflow.db"
+    source = "import sys, mlflow; mlflow.tracking.MlflowClient(sys.argv[1]).search_runs(['0'])"
+    _run_python(source, store.parent, f"sqlite:///{store}")
+
+    def begin(*flags: str, logdir: Path | None = None, **options: Any) -> Training:
+        if logdir is None:
+            logdir = tmp_path_factory.mktemp("log")
+            shutil.copy(str(store), str(logdir / "mlflow.db"))
+        return start("--dataset=digits", *flags, logdir=logdir, **options)
+
+    return begin
+
+
+@pytest.fixture(scope="session")
+def tasks(train: Train) -> Callable[..., Tasks]:
+    """Makes a cluster, whose tasks are started one by one."""
+    return lambda **jobs: Tasks(train, **jobs)
+
+
+@pytest.fixture(scope="session")
+def record() -> Callable[[Path], Record]:
+    """Reads back what lies in a log folder."""
+    return Record
+
+
+@pytest.fixture(scope="session")
+def read_weights(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[Any]]:
+    """Reads the checkpoints of (log folder, step) each, in a process that has TensorFlow."""
+
+    def read(*checkpoints: tuple[Path, int]) -> list[Any]:
+        folder: Path = tmp_path_factory.mktemp("weights")
+        source = (
+            "import sys, numpy; from compat import checkpoint\n"
+            "for i, prefix in enumerate(sys.argv[1:]):\n"
+            "    numpy.savez(str(i), **checkpoint.read(prefix))"
+        )
+        _run_python(source, folder, *(f"{logdir}/model.ckpt-{n}" for logdir, n in checkpoints))
+        return [dict(np.load(str(folder / f"{i}.npz"))) for i in range(len(checkpoints))]
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def locals_by_runtime(train: Train, runtimes: list[str]) -> dict[str, Training]:
+    """A training in one process on each runtime, at the same time: 4 epochs of 12 batches."""
+    flags = ["--epochs=4", "--learning_rate=0.5", "--log_every=5", "--summary_every=4"]
+    flags += ["--checkpoint_every=20", "--run_name=local"]
+    running = {name: train(*flags, f"--runtime={name}") for name in runtimes}
+    return {name: training.wait() for name, training in running.items()}
+
+
+@pytest.fixture(scope="session")
+def local(runtime: str, locals_by_runtime: dict[str, Training]) -> Training:
+    """The training in one process, on each runtime, when it has ended."""
+    return locals_by_runtime[runtime]

@@ -1,0 +1,153 @@
+"""Real servers and stores for the tests of the writers; every process has a deadline."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from typing import Callable, Iterator
+
+import pytest
+
+import experiments
+
+ROOT = str(pathlib.Path(experiments.__file__).resolve().parents[1])
+START_SECS = 120.0
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+
+
+@pytest.fixture
+def logdir(tmp_path: pathlib.Path) -> str:
+    return str(tmp_path / "run")
+
+
+@pytest.fixture(scope="session")
+def _empty_store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("empty_store")
+    source = "import sys, mlflow; mlflow.tracking.MlflowClient(sys.argv[1]).search_runs(['0'])"
+    path = str(folder / "mlflow.db")
+    subprocess.run(
+        [sys.executable, "-c", source, f"sqlite:///{path}"], cwd=folder, check=True, timeout=60
+    )
+    return path
+
+
+@pytest.fixture
+def stored(logdir: str, _empty_store: str) -> str:
+    """A log folder with an empty database, as making one takes MLflow seconds."""
+    os.makedirs(logdir)
+    return shutil.copy(_empty_store, os.path.join(logdir, "mlflow.db")) and logdir
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def python() -> Callable[..., subprocess.Popen]:
+    """Starts Python on a piece of source, with the project on its path."""
+    started: list[subprocess.Popen] = []
+
+    def start(source: str, *argv: str) -> subprocess.Popen:
+        process = subprocess.Popen(
+            [sys.executable, "-c", source, *argv],
+            env=dict(os.environ, PYTHONPATH=ROOT),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate(timeout=10)
+
+
+@pytest.fixture
+def closed_port() -> int:
+    """A port of this machine at which nobody listens."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        return reserved.getsockname()[1]
+
+
+@pytest.fixture
+def hanging_port() -> Iterator[int]:
+    """A port at which connections are taken and never answered."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(16)
+        yield listener.getsockname()[1]
+
+
+def wait_for(condition: Callable[[], object], what: str, patience: float = 60.0) -> None:
+    """Waits until `condition()` is true.
+
+    Raises:
+      AssertionError: If it is not within `patience` seconds.
+    """
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, f"no {what} within {patience} s"
+        time.sleep(0.1)
+
+
+@pytest.fixture(name="wait_for")
+def wait_for_fixture() -> Callable[..., None]:
+    return wait_for
+
+
+@pytest.fixture(scope="session")
+def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real MLflow server on loopback."""
+    folder = tmp_path_factory.mktemp("mlflow_server")
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+    env = dict(os.environ, MLFLOW_DISABLE_TELEMETRY="true")
+    env["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # nine processes that only MLflow 3 has
+    # MLflow 1 starts its workers by the name of a program beside Python.
+    env["PATH"] = os.path.dirname(sys.executable) + os.pathsep + env["PATH"]
+    with open(folder / "log", "wb") as log:
+        server = subprocess.Popen(
+            # Ended by `timeout` if these tests are killed themselves.
+            ["timeout", "--signal=KILL", "600",
+             os.path.join(os.path.dirname(sys.executable), "mlflow"), "server",
+             "--host", "127.0.0.1", "--port", str(port),
+             "--backend-store-uri", f"sqlite:///{folder}/mlflow.db", "--workers", "1",
+             "--serve-artifacts", "--artifacts-destination", str(folder / "artifacts")],
+            cwd=folder, env=env, stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+    address = f"http://127.0.0.1:{port}"
+
+    def healthy() -> bool:
+        assert server.poll() is None, (folder / "log").read_text()
+        try:
+            with urllib.request.urlopen(address + "/health", timeout=2) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    try:
+        wait_for(healthy, "MLflow server", START_SECS)
+        yield address
+    finally:
+        if server.poll() is None:
+            # The server and its workers are a group of their own, which has the server's id.
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait(10)

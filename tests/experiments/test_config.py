@@ -1,0 +1,146 @@
+"""The settings of a training, and that the command line has them all."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from absl import flags
+
+from compat.errors import UserError
+from experiments.config import Config
+from experiments.flags import config_from_flags, define, place_from_flags
+
+WRONG = [
+    ("batch_size", 0, "--batch_size=0 is too small; give 1 or more"),
+    ("batch_size", -100, "--batch_size=-100 is too small; give 1 or more"),
+    ("epochs", 0, "--epochs=0 is too small; give 1 or more"),
+    ("max_steps", 0, "--max_steps=0 is too small; give 1 or more"),
+    ("steps_per_loop", -1, "--steps_per_loop=-1 is too small; give 0 or more"),
+    ("log_every", 0, "--log_every=0 is too small; give 1 or more"),
+    ("summary_every", 0, "--summary_every=0 is too small; give 1 or more"),
+    ("eval_every", -1, "--eval_every=-1 is too small; give 0 or more"),
+    ("checkpoint_every", 0, "--checkpoint_every=0 is too small; give 1 or more"),
+    ("seed", -1, "--seed=-1 is out of range; give 0 to 2147483647"),
+    ("seed", 2**31, "--seed=2147483648 is out of range; give 0 to 2147483647"),
+    ("learning_rate", 0.0, "--learning_rate=0.0 is not a positive number; give one, such as 0.1"),
+    ("learning_rate", math.nan, "--learning_rate=nan is not a positive number"),
+    ("learning_rate", math.inf, "--learning_rate=inf is not a positive number"),
+    ("rendezvous_timeout", -1.0, "--rendezvous_timeout=-1.0 is not a positive number"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "sentence"), WRONG)
+def test_wrong_values_are_refused(name: str, value: Any, sentence: str) -> None:
+    settings = {name: value}
+    with pytest.raises(UserError) as caught:
+        Config(**settings)
+    assert str(caught.value).startswith(sentence)
+    assert "\n" not in str(caught.value)
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Config().epochs = 3  # type: ignore[misc]
+
+
+def test_params_are_all_settings() -> None:
+    params = Config(max_steps=7).params()
+    assert list(params) == [field.name for field in dataclasses.fields(Config)]
+    assert params["max_steps"] == 7
+    assert params["run_name"] == "none"
+    assert params["sync"] is False
+
+
+@pytest.fixture(scope="module")
+def defined() -> flags.FlagValues:
+    """The flags of the program, which go into absl's one set of flags and out again."""
+    before = set(flags.FLAGS)
+    define()
+    names = set(flags.FLAGS) - before
+    own = flags.FlagValues()
+    for name in names:
+        own[name] = flags.FLAGS[name]
+        delattr(flags.FLAGS, name)
+    return own
+
+
+@pytest.fixture
+def parse(defined: flags.FlagValues) -> Any:
+    def parse(*argv: str) -> flags.FlagValues:
+        defined.unparse_flags()
+        for name in defined:
+            defined[name].unparse()
+        defined(["mnist", *argv])
+        return defined
+
+    return parse
+
+
+def test_every_setting_has_a_flag_with_its_default(parse: Any) -> None:
+    config = config_from_flags(parse("--logdir=/logs"))
+    assert config == Config(logdir="/logs")
+
+
+def test_every_flag_is_a_setting_or_says_where_it_runs(defined: flags.FlagValues) -> None:
+    places = {"strategy", "job_name", "task_index", "ps_hosts", "worker_hosts"}
+    places |= {"parameter_servers", "workers", "num_ps", "num_workers"}
+    assert set(defined) - places == {field.name for field in dataclasses.fields(Config)}
+
+
+def test_flags_become_settings(parse: Any) -> None:
+    config = config_from_flags(
+        parse("--runtime=legacy", "--sync", "--learning_rate=0.5", "--max_steps=3", "--logdir=/a")
+    )
+    assert config == Config(
+        runtime="legacy", sync=True, learning_rate=0.5, max_steps=3, logdir="/a"
+    )
+
+
+def test_log_folder_is_absolute(parse: Any, monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert config_from_flags(parse("--logdir=logs/1")).logdir == str(tmp_path / "logs" / "1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert config_from_flags(parse("--logdir=~/a")).logdir == str(tmp_path / "a")
+
+
+def test_log_folder_has_the_time_in_its_name(parse: Any, monkeypatch: Any, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path(config_from_flags(parse()).logdir)
+    assert folder.parent == tmp_path / "runs"
+    assert len(folder.name) == len("mnist-20161231-235959")
+
+
+HOSTS = ("--ps_hosts=a:1", "--worker_hosts=b:1,b:2")
+
+
+def test_no_place_without_a_cluster(parse: Any) -> None:
+    assert place_from_flags(parse(), None) == (None, None)
+    assert place_from_flags(parse("--strategy=ps", "--num_ps=2"), None) == (None, None)
+
+
+@pytest.mark.parametrize("names", [("ps_hosts", "worker_hosts"), ("parameter_servers", "workers")])
+def test_place_of_the_card(parse: Any, names: Any) -> None:
+    ps, worker = names
+    argv = (f"--{ps}=a:1", f"--{worker}=b:1,b:2", "--job_name=worker", "--task_index=1")
+    cluster, task = place_from_flags(parse("--strategy=ps", *argv), None)
+    assert cluster.as_dict() == {"ps": ["a:1"], "worker": ["b:1", "b:2"]}
+    assert (task.job, task.index) == ("worker", 1)
+
+
+def test_flags_come_before_tf_config(parse: Any) -> None:
+    values = parse("--strategy=ps", "--job_name=ps", *HOSTS)
+    cluster, task = place_from_flags(values, '{"cluster": {}}')
+    assert (task.job, task.index) == ("ps", 0)
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["job_name=ps", "task_index=1", "ps_hosts=a:1", "workers=a:1", "num_ps=2", "num_workers=2"],
+)
+def test_local_training_takes_no_flags_of_a_cluster(parse: Any, flag: str) -> None:
+    with pytest.raises(UserError, match="describes a cluster; add --strategy=ps, or leave it out"):
+        place_from_flags(parse(f"--{flag}"), None)

@@ -1,0 +1,219 @@
+"""What goes wrong while a training runs: it is said in one line, recorded, and stops all tasks."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any, Iterator
+
+import numpy as np
+import pytest
+
+from compat.ports import reserve
+
+ENDLESS = "--max_steps=1000000"
+
+
+def assert_one_line(text: str, pattern: str) -> None:
+    assert re.fullmatch(f"error: {pattern}\n", text), text
+
+
+@pytest.fixture(scope="module")
+def diverged(train: Any, runtimes: list[str]) -> dict[str, Any]:
+    """On each runtime, a training whose second update makes numbers too large for their type."""
+    flags = ["--learning_rate=1e38", "--steps_per_loop=1", "--checkpoint_every=1", "--epochs=2"]
+    running = {name: train(*flags, f"--runtime={name}") for name in runtimes}
+    return {name: training.wait() for name, training in running.items()}
+
+
+def test_cost_that_is_no_number_ends_the_training(
+    diverged: dict[str, Any], record: Any, read_weights: Any, runtime: str
+) -> None:
+    training = diverged[runtime]
+    assert training.code == 1
+    assert_one_line(
+        training.err,
+        r"cost is nan at step 2, expected a finite number; the last good checkpoint stays; "
+        r"lower --learning_rate=1e\+38",
+    )
+    assert training.left_running() == []
+    recorded = record(training.logdir)
+    assert recorded.run[1] == "FAILED"
+    assert recorded.checkpoints == [1]
+    (weights,) = read_weights((training.logdir, 1))
+    assert all(np.isfinite(value).all() for value in weights.values())
+    assert "done" not in training.out
+
+
+def test_weights_that_are_no_numbers_are_not_saved(train: Any, record: Any) -> None:
+    """The cost is that of before the update, so it is still a number when the weights are not."""
+    training = train(
+        "--learning_rate=3e38", "--model=cnn", "--max_steps=1", "--batch_size=2"
+    ).wait()
+    assert training.code == 1
+    assert_one_line(
+        training.err,
+        r"variable \S+ has a value that is not finite; not saved; the last good checkpoint stays; "
+        r"lower --learning_rate=3e\+38",
+    )
+    recorded = record(training.logdir)
+    assert recorded.run[1] == "FAILED"
+    assert recorded.checkpoints == []
+
+
+def test_checkpoint_of_another_model_is_refused_and_kept(
+    train: Any, locals_by_runtime: dict[str, Any], tmp_path: Path
+) -> None:
+    logdir = tmp_path / "log"
+    shutil.copytree(str(locals_by_runtime["legacy"].logdir), str(logdir))
+    before = {path: path.read_bytes() for path in logdir.rglob("*") if path.is_file()}
+    training = train("--model=cnn", "--max_steps=60", logdir=logdir).wait()
+    assert training.code == 2
+    assert_one_line(
+        training.err,
+        rf"checkpoint {logdir}/model\.ckpt-48 is of another model or optimizer: "
+        r"\S+ is missing; .*; "
+        "choose another log folder, or the settings it was made with",
+    )
+    assert training.out == ""
+    assert {path: path.read_bytes() for path in logdir.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.cluster
+def test_first_failure_stops_all(train: Any, record: Any, runtime: str) -> None:
+    training = train("--strategy=ps", ENDLESS, f"--runtime={runtime}")
+    training.wait_until_it_says(r"^\[worker 0\] Step: ")
+    (worker,) = training.offspring("--job_name=worker", "--task_index=1")
+    os.kill(worker, signal.SIGKILL)
+    assert training.wait().code == 137
+    assert training.left_running() == []
+    said = "worker 1 failed with exit code 137 (SIGKILL); stopping ps 0, worker 0"
+    assert said in training.out.splitlines()
+    recorded = record(training.logdir)
+    assert recorded.run[1] in ("KILLED", "FAILED")
+    assert recorded.checkpoints, training.out
+
+
+@pytest.mark.cluster
+def test_sigterm_stops_all(train: Any, record: Any) -> None:
+    training = train("--strategy=ps", ENDLESS)
+    training.wait_until_it_says(r"^\[worker 0\] Step: ").send(signal.SIGTERM)
+    assert training.wait().code == 143
+    assert training.left_running() == []
+    assert "got SIGTERM; stopping ps 0, worker 0, worker 1" in training.out.splitlines()
+    recorded = record(training.logdir)
+    assert recorded.run[1] == "KILLED"
+    assert len(recorded.checkpoints) == 1
+
+
+@pytest.mark.cluster
+def test_ctrl_c_while_the_tasks_come_up_stops_all(start: Any) -> None:
+    training = start("--dataset=digits", "--strategy=ps", "--num_workers=1")
+    training.wait_until_it_says("serves at").send(signal.SIGINT)
+    assert training.wait().code == 130
+    assert training.left_running() == []
+    assert "Traceback" not in training.out + training.err
+
+
+@pytest.mark.cluster
+def test_lost_parameter_server_is_named(tasks: Any, record: Any, runtime: str) -> None:
+    cluster = tasks(ps=1, worker=1)
+    ps = cluster.start("ps", 0, f"--runtime={runtime}")
+    worker = cluster.start("worker", 0, ENDLESS, "--checkpoint_every=10", f"--runtime={runtime}")
+    worker.wait_until_it_says("^Step: 24,")
+    ps.send(signal.SIGKILL)
+    assert worker.wait().code == 138
+    (address,) = cluster.hosts["ps"]
+    # TensorFlow may have its own say before.
+    assert "Traceback" not in worker.err
+    assert_one_line(
+        worker.err.splitlines(keepends=True)[-1],
+        f"lost /job:ps/task:0 at {address}; start it again and then this task: training goes on "
+        "from the last checkpoint",
+    )
+    assert worker.left_running() == []
+    recorded = record(worker.logdir)
+    assert recorded.run[1] == "FAILED"
+    assert recorded.checkpoints
+
+
+@pytest.fixture
+def serve_mlflow(tmp_path: Path) -> Iterator[Any]:
+    """Starts a real MLflow server on a port of loopback; returns its database."""
+    started: list[Any] = []
+
+    def serve(port: int) -> Path:
+        store = tmp_path / "server.db"
+        folder = os.path.dirname(sys.executable)
+        # Ended by `timeout` if this test is killed itself.
+        argv = ["timeout", "--signal=KILL", "300", os.path.join(folder, "mlflow"), "server"]
+        argv += ["--host=127.0.0.1", f"--port={port}", "--workers=1"]
+        argv += [f"--backend-store-uri=sqlite:///{store}", "--serve-artifacts"]
+        argv += [f"--artifacts-destination={tmp_path / 'artifacts'}"]
+        # MLflow 1 starts its workers by the name of a program beside Python.
+        env = dict(os.environ, PATH=folder + os.pathsep + os.environ["PATH"])
+        env["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # Nine processes, in MLflow 3 only.
+        with (tmp_path / "server.log").open("wb") as log:
+            started.append(
+                subprocess.Popen(
+                    argv, cwd=str(tmp_path), env=env, stdout=log, stderr=log, start_new_session=True
+                )
+            )
+        deadline = time.monotonic() + 100
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).close()
+                return store
+            except OSError:
+                assert time.monotonic() < deadline, (tmp_path / "server.log").read_text()
+                time.sleep(0.2)
+
+    yield serve
+    for server in started:
+        os.killpg(server.pid, signal.SIGKILL)  # A group of its own, with the server's workers.
+        server.wait(10)
+
+
+def test_dead_tracking_server_stops_nothing_and_gets_all_later(
+    train: Any, record: Any, serve_mlflow: Any
+) -> None:
+    with reserve() as closed:
+        flags = [f"--tracking_uri=http://{closed.address}", "--summary_every=4"]
+        training = train(*flags, "--max_steps=24", "--run_name=late").wait()
+    assert training.code == 0
+    assert training.err == ""
+    assert "\ndone\n" in training.out
+    *_, last = training.out.splitlines()
+    match = re.fullmatch(
+        r"MLflow: \d+ records were not delivered and wait in (\S+); "
+        r"to send them: python (-m experiments\.metrics\.sender .*)",
+        last,
+    )
+    assert match, last
+    assert match.group(1) == str(training.logdir / "tracking.jsonl")
+
+    store = serve_mlflow(closed.port)
+    command = [sys.executable, *shlex.split(match.group(2))]
+    folder = str(training.folder)
+    subprocess.run(command, cwd=folder, env=training.environment, check=True, timeout=100)
+
+    recorded = record(training.logdir)
+    ((run_id, name, status),) = recorded.select("select run_uuid, name, status from runs", store)
+    assert (name, status) == ("late", "FINISHED")
+    assert (training.logdir / "mlflow_run_id").read_text() == run_id
+    found: dict[str, list[int]] = {}
+    for tag, step in recorded.select("select key, step from metrics order by step", store):
+        found.setdefault(tag, []).append(step)
+    kinds = ("train", "validation", "test", "learning_rate", "steps_per_sec")
+    tags = [tag for tag in recorded.points if tag.split("/")[0] in kinds]
+    assert found == {tag: [step for step, _ in recorded.points[tag]] for tag in tags}
+    kept = {path.name for path in (Path(str(store)).parent / "artifacts").rglob("*")}
+    assert {"console.log", "learning_curve.png", "model.ckpt-24.index"} <= kept

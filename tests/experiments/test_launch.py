@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+
+import compat.ports
+from compat.errors import UserError
+from experiments.launch import describe, launch_local
+
+DEADLINE_SECS = 30
+ROOT = Path(compat.ports.__file__).parent.parent
+
+# A task of a cluster without TensorFlow: it serves, meets all others, and does as --then says.
+TASK = """
+import argparse, os, pathlib, socket, sys, time
+from compat import ports, rendezvous
+from compat.cluster import Task, all_tasks, cluster_from_hosts
+
+flags = argparse.ArgumentParser()
+for name in ("strategy", "job_name", "task_index", "ps_hosts", "worker_hosts", "then"):
+    flags.add_argument("--" + name)
+flags = flags.parse_args()
+cluster = cluster_from_hosts(flags.ps_hosts, flags.worker_hosts)
+me = Task(flags.job_name, int(flags.task_index))
+address = cluster.task_address(me.job, me.index)
+port = int(address.rpartition(":")[2])
+time.sleep(0.2)  # As if importing TensorFlow: the port is kept for us meanwhile.
+ports.release_inherited(port)
+ports.check_free(address)
+with socket.socket() as server:
+    server.bind(("", port))
+    server.listen()
+    others = [task for task in all_tasks(cluster) if task != me]
+    rendezvous.wait_for({task.name: cluster.task_address(task.job, task.index) for task in others})
+    pathlib.Path(f"{me.job}{me.index}").touch()
+    while not all(pathlib.Path(f"{task.job}{task.index}").exists() for task in others):
+        time.sleep(0.02)
+print(flags.strategy, "gpu", os.environ.get("CUDA_VISIBLE_DEVICES"), "met", len(others))
+if flags.then == me.name:
+    sys.exit(9)
+if flags.then != "end":
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Makes `python -m task` the program above, in a folder of its own, with a deadline."""
+
+    def expire(signum: int, frame: Any) -> None:
+        raise TimeoutError(f"{DEADLINE_SECS} s are over")
+
+    (tmp_path / "task.py").write_text(TASK)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    before = signal.signal(signal.SIGALRM, expire)
+    signal.alarm(DEADLINE_SECS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_a_whole_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    said: list[str] = []
+    assert launch_local("task", ["--then=end"], 2, 3, say=said.append) == 0
+    assert said == []
+    lines = [line for line in capsys.readouterr().out.splitlines() if " gpu " in line]
+    assert sorted(lines) == [
+        "[ps 0] ps gpu -1 met 4",
+        "[ps 1] ps gpu -1 met 4",
+        "[worker 0] ps gpu 7 met 4",
+        "[worker 1] ps gpu 7 met 4",
+        "[worker 2] ps gpu 7 met 4",
+    ]
+
+
+def test_a_failing_task(capsys: pytest.CaptureFixture[str]) -> None:
+    assert launch_local("task", ["--then=/job:worker/task:1"], num_ps=1, num_workers=2) == 9
+    stopped = "worker 1 failed with exit code 9; stopping ps 0, worker 0"
+    assert stopped in capsys.readouterr().out.splitlines()
+
+
+def test_a_module_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert launch_local("no_such_module", [], num_ps=1, num_workers=1) == 1
+    assert "No module named no_such_module" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("num_ps", "num_workers", "chief", "sentence"),
+    [
+        (0, 1, "worker 0", "--num_ps=0 is too small; use 1 or more"),
+        (1, 0, "worker 0", "--num_workers=0 is too small; use 1 or more"),
+        (1, -1, "worker 0", "--num_workers=-1 is too small; use 1 or more"),
+        (1, 1, "worker 1", "chief 'worker 1' is no task; use one of ps 0, worker 0"),
+    ],
+)
+def test_no_such_cluster(num_ps: int, num_workers: int, chief: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=f"^{sentence}$"):
+        launch_local("task", [], num_ps, num_workers, chief=chief)
+
+
+def test_the_description_of_a_cluster() -> None:
+    with compat.ports.reserve() as p0, compat.ports.reserve() as w0, compat.ports.reserve() as w1:
+        commands = describe("a.b", ["--x=1", "y"], [p0], [w0, w1])
+        hosts = [f"--ps_hosts={p0.address}", f"--worker_hosts={w0.address},{w1.address}"]
+        for command, job, index, port in zip(
+            commands, ("ps", "worker", "worker"), (0, 0, 1), (p0, w0, w1)
+        ):
+            task = ["--strategy=ps", f"--job_name={job}", f"--task_index={index}"]
+            assert command.name == f"{job} {index}"
+            assert command.argv == (sys.executable, "-m", "a.b", "--x=1", "y", *task, *hosts)
+            own, pass_fds = port.pass_to_child()
+            assert command.pass_fds == pass_fds
+            no_gpu = {"CUDA_VISIBLE_DEVICES": "-1"} if job == "ps" else {}
+            expected = {"PYTHONUNBUFFERED": "1", **own, **no_gpu}
+            assert command.env == expected
+    assert len(commands) == 3

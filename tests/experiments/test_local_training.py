@@ -1,0 +1,145 @@
+"""A training in one process, on each runtime: what it says, and how it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import shlex
+import shutil
+import struct
+import termios
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LINE = re.compile(
+    r"Step: (\d+),  Epoch: ([ \d]\d),  Batch: ([ \d][ \d]\d) of ([ \d][ \d]\d),"
+    r"  Cost: (\d+\.\d{4}),  AvgTime: (\d+\.\d{2})ms"
+)
+# As a repository's neighbour it is found by developers; others have the same tests on digits.
+MNIST = Path(__file__).resolve().parents[3] / "shared" / "mnist"
+
+
+def test_ends_well_and_leaves_nothing_running(local: Any) -> None:
+    assert local.code == 0
+    assert local.err == ""
+    assert local.left_running() == []
+
+
+def test_lines_are_those_of_2016(local: Any) -> None:
+    lines = local.out.splitlines()
+    found = [LINE.fullmatch(line) for line in lines[:12]]
+    assert all(found), local.out
+    numbers = [tuple(int(match.group(i)) for i in (1, 2, 3, 4)) for match in found if match]
+    assert numbers == [
+        (12 * (epoch - 1) + batch, epoch, batch, 12)
+        for epoch in (1, 2, 3, 4)
+        for batch in (5, 10, 12)
+    ]
+    cost = found[-1].group(5) if found[-1] else ""
+    assert re.fullmatch(r"Test-Accuracy: [01]\.\d\d", lines[12])
+    assert re.fullmatch(r"Total Time: \d+\.\d\ds", lines[13])
+    assert lines[14:16] == [f"Final Cost: {cost}", "done"]
+
+
+def test_last_lines_are_commands_that_show_the_training(local: Any) -> None:
+    store = f"sqlite:///{local.logdir}/mlflow.db"
+    shown = dict(line.split(":  ", 1) for line in local.out.splitlines()[16:])
+    commands = {name: shlex.split(command) for name, command in shown.items()}
+    assert {name: words[1:] for name, words in commands.items()} == {
+        "TensorBoard": ["--logdir", str(local.logdir)],
+        "MLflow": ["ui", "--host", "127.0.0.1", "--backend-store-uri", store],
+    }
+    # They can be pasted, also where the environment of this Python is not active.
+    programs = [Path(words[0]) for words in commands.values()]
+    assert [program.name for program in programs] == ["tensorboard", "mlflow"]
+    assert all(shutil.which(str(program)) for program in programs)
+
+
+def test_lines_are_kept(local: Any) -> None:
+    assert (local.logdir / "console.log").read_text(encoding="utf-8") == local.out
+
+
+def test_it_learns(local: Any) -> None:
+    costs = [float(match.group(5)) for match in LINE.finditer(local.out)]
+    assert costs[-1] < costs[0] / 2
+    (accuracy,) = re.findall(r"Test-Accuracy: (.*)", local.out)
+    assert float(accuracy) > 0.5
+
+
+def test_runtimes_agree(locals_by_runtime: dict[str, Any]) -> None:
+    columns = [
+        [(match.group(1), float(match.group(5))) for match in LINE.finditer(training.out)]
+        for training in locals_by_runtime.values()
+    ]
+    for column in columns:
+        assert [step for step, _ in column] == [step for step, _ in columns[0]]
+        costs = [cost for _, cost in columns[0]]
+        assert [cost for _, cost in column] == pytest.approx(costs, abs=2e-4)
+
+
+def test_checkpoints(local: Any, record: Any) -> None:
+    checkpoints = record(local.logdir).checkpoints
+    # Every 20 updates, as soon as the chief looks, and at the end.
+    assert len(checkpoints) == 3
+    assert 20 <= checkpoints[0] <= 22
+    assert 40 <= checkpoints[1] <= 46
+    assert checkpoints[2] == 48
+    state = (local.logdir / "checkpoint").read_text()
+    assert re.search('^model_checkpoint_path: ".*model.ckpt-48"', state, re.MULTILINE)
+
+
+def test_nothing_else_is_left_where_it_ran(local: Any) -> None:
+    assert sorted(os.listdir(local.folder)) == ["stderr", "stdout"]
+
+
+def test_terminal_shows_a_progress_bar(train: Any) -> None:
+    terminal, program = pty.openpty()
+    fcntl.ioctl(program, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    shown: list[bytes] = []
+    try:
+        training = train("--max_steps=24", stdout=program)
+        os.close(program)
+        while True:
+            shown.append(os.read(terminal, 1 << 16))
+    except OSError:  # The end: Linux' answer when nobody has the other side open any more.
+        pass
+    finally:
+        os.close(terminal)
+    text = b"".join(shown).decode()
+    assert training.wait().code == 0
+    assert "24/24" in text or "23/24" in text
+    assert "step/s" in text
+    lines = re.split("[\r\n]+", text)
+    assert len([line for line in lines if LINE.fullmatch(line.replace("\033[K", "").strip())]) == 2
+    assert "done" in [line.strip() for line in lines]
+    kept = (training.logdir / "console.log").read_text()
+    assert [line.split(":")[0] for line in kept.splitlines()] == [
+        *["Step"] * 2,
+        *["Test-Accuracy", "Total Time", "Final Cost", "done", "TensorBoard", "MLflow"],
+    ]
+
+
+LAST_EPOCH = {
+    "digits": "Step: 600,  Epoch: 50,  Batch:  12 of  12,",
+    "mnist": "Step: 550,  Epoch:  1,  Batch: 550 of 550,",
+}
+
+
+@pytest.mark.parametrize("source", ["digits", "mnist"] if MNIST.exists() else ["digits"])
+def test_data_set_trains(train: Any, record: Any, runtime: str, source: str) -> None:
+    flags = [f"--dataset={source}", f"--data_dir={MNIST}", f"--runtime={runtime}"]
+    flags += ["--optimizer=adam", "--learning_rate=0.005", "--max_steps=600"]
+    training = train(*flags).wait()
+    assert training.code == 0, training.err
+    assert LAST_EPOCH[source] in training.out
+    (accuracy,) = re.findall(r"Test-Accuracy: (.*)", training.out)
+    assert float(accuracy) > 0.85
+    tags = dict(record(training.logdir).select("select key, value from tags"))
+    assert tags["dataset"] == source
+    assert tags["dataset_source"] == (
+        str(MNIST) if source == "mnist" else "embedded in scikit-learn"
+    )

@@ -1,0 +1,204 @@
+"""What a training records, read back from the event files and from MLflow's database."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tensorboard.compat.proto.graph_pb2 import GraphDef
+from tensorboard.plugins.hparams import api_pb2
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+from tensorboard.util.tensor_util import make_ndarray
+
+from compat.ports import reserve
+from experiments.config import Config
+
+WEIGHTS = {"hidden/kernel": 78400, "hidden/bias": 100, "output/kernel": 1000, "output/bias": 10}
+TRAINING = ["train/cost", "train/accuracy", "learning_rate", "steps_per_sec"]
+VALIDATION = ["validation/cost", "validation/accuracy"]
+TEST = ["test/cost", "test/accuracy"]
+IMAGES = ["input", "first_layer"]
+HISTOGRAMS = [f"weights/{name}" for name in WEIGHTS]
+SETTINGS = ["params", "_hparams_/session_start_info", "_hparams_/session_end_info"]
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture(scope="module")
+def recorded(local: Any, record: Any) -> Any:
+    return record(local.logdir)
+
+
+def steps(recorded: Any, tag: str) -> list[int]:
+    return [step for step, _ in recorded.points[tag]]
+
+
+def curves(recorded: Any) -> dict[str, list[tuple[int, float]]]:
+    return {
+        tag: [(step, value.simple_value) for step, value in recorded.points[tag]]
+        for tag in TRAINING + VALIDATION + TEST
+    }
+
+
+def test_there_is_one_event_file(recorded: Any) -> None:
+    assert len(recorded.event_files) == 1
+
+
+def test_tags(recorded: Any) -> None:
+    expected = TRAINING + VALIDATION + TEST + IMAGES + HISTOGRAMS + SETTINGS
+    assert sorted(recorded.points) == sorted(expected)
+
+
+def test_steps_strictly_increase(recorded: Any) -> None:
+    for tag in recorded.points:
+        found = steps(recorded, tag)
+        assert found == sorted(set(found)), tag
+
+
+def test_steps_are_those_of_the_schedule(recorded: Any) -> None:
+    for tag in TRAINING:
+        assert len(steps(recorded, tag)) == 12, tag  # Every four updates.
+        assert steps(recorded, tag)[-1] == 48
+    for tag in VALIDATION + HISTOGRAMS + ["first_layer"]:
+        assert steps(recorded, tag) == [12, 24, 36, 48], tag
+    for tag in TEST:
+        assert steps(recorded, tag) == [48], tag
+
+
+def test_values(recorded: Any, local: Any) -> None:
+    found = curves(recorded)
+    for tag, points in found.items():
+        for _, value in points:
+            assert math.isfinite(value)
+            assert value >= 0
+            assert value <= 1 or not tag.endswith("accuracy")
+    assert {value for _, value in found["learning_rate"]} == {0.5}
+    assert f"Final Cost: {found['train/cost'][-1][1]:.4f}" in local.out
+    assert f"Test-Accuracy: {found['test/accuracy'][-1][1]:.2f}" in local.out
+    assert found["validation/cost"][-1][1] < found["validation/cost"][0][1]
+
+
+def test_histograms_are_of_all_weights(recorded: Any) -> None:
+    for name, size in WEIGHTS.items():
+        for _, value in recorded.points[f"weights/{name}"]:
+            buckets = make_ndarray(value.tensor)  # [left, right, count] each.
+            assert buckets[:, 2].sum() == size
+
+
+def test_images(recorded: Any) -> None:
+    for tag in IMAGES:
+        for _, value in recorded.points[tag]:
+            width, height, *images = value.tensor.string_val
+            assert (width, height) == (b"28", b"28")
+            assert len(images) == 16
+            assert all(image.startswith(PNG) for image in images)
+
+
+def test_graph_is_there_once(recorded: Any) -> None:
+    (graph,) = [event.graph_def for event in recorded.events if event.HasField("graph_def")]
+    operations = {node.op for node in GraphDef.FromString(graph).node}
+    assert {"MatMul", "ResourceApplyGradientDescent"} <= operations
+
+
+def test_settings_are_a_text_and_hyperparameters(recorded: Any) -> None:
+    ((_, text),) = recorded.points["params"]
+    assert "| learning_rate | 0.5 |" in text.tensor.string_val[0].decode()
+    ((_, start),) = recorded.points["_hparams_/session_start_info"]
+    data = HParamsPluginData.FromString(start.metadata.plugin_data.content)
+    settings = data.session_start_info.hparams
+    assert set(settings) == {field.name for field in dataclasses.fields(Config)}
+    assert settings["learning_rate"].number_value == 0.5
+    assert settings["dataset"].string_value == "digits"
+    ((_, end),) = recorded.points["_hparams_/session_end_info"]
+    data = HParamsPluginData.FromString(end.metadata.plugin_data.content)
+    assert data.session_end_info.status == api_pb2.STATUS_SUCCESS
+
+
+def test_run(recorded: Any, local: Any) -> None:
+    run_id, status = recorded.run
+    assert status == "FINISHED"
+    assert (local.logdir / "mlflow_run_id").read_text() == run_id
+    ((name, start, end),) = recorded.select("select name, start_time, end_time from runs")
+    assert name == "local"
+    assert start < end <= local.ended * 1000
+    ((experiment,),) = recorded.select(
+        "select e.name from experiments e join runs r on r.experiment_id = e.experiment_id"
+    )
+    assert experiment == "mnist"
+
+
+def test_params_are_all_settings(recorded: Any, local: Any, runtime: str) -> None:
+    params = dict(recorded.select("select key, value from params"))
+    settings = Config(
+        runtime=runtime,
+        dataset="digits",
+        epochs=4,
+        learning_rate=0.5,
+        log_every=5,
+        summary_every=4,
+        checkpoint_every=20,
+        logdir=str(local.logdir),
+        run_name="local",
+    )
+    assert params == {name: str(value) for name, value in settings.params().items()}
+
+
+def test_run_has_the_same_curves(recorded: Any) -> None:
+    rows = recorded.select("select key, step, value from metrics order by step")
+    found: dict[str, list[tuple[int, float]]] = {}
+    for key, step, value in rows:
+        found.setdefault(key, []).append((step, value))
+    expected = curves(recorded)
+    assert set(found) == set(expected)
+    for tag, points in expected.items():
+        assert [step for step, _ in found[tag]] == [step for step, _ in points]
+        values = [value for _, value in points]
+        assert [value for _, value in found[tag]] == pytest.approx(values, rel=1e-6)
+
+
+def test_run_tags(recorded: Any, runtime: str) -> None:
+    tags = dict(recorded.select("select key, value from tags"))
+    assert tags["runtime"] == runtime
+    assert tags["cluster"] == "one process"
+    assert re.fullmatch(r"(1\.15|2)\.\d+.*", tags["tensorflow"])
+    assert re.fullmatch(r"[0-9a-f]{40}|unknown", tags["git_commit"])
+    assert tags["dataset"] == "digits"
+    assert tags["dataset_source"] == "embedded in scikit-learn"
+    assert re.fullmatch("[0-9a-f]{64}", tags["dataset_checksum"])
+
+
+def test_run_artifacts(recorded: Any, local: Any) -> None:
+    ((uri,),) = recorded.select("select artifact_uri from runs")
+    folder = Path(uri[len("file://") :])
+    assert folder.is_dir()
+    kept = {path.name: path for path in folder.rglob("*") if path.is_file()}
+    assert sorted(kept) == [
+        "console.log",
+        "learning_curve.png",
+        "model.ckpt-48.data-00000-of-00001",
+        "model.ckpt-48.index",
+    ]
+    assert {path.parent.name for name, path in kept.items() if "ckpt" in name} == {"checkpoint"}
+    assert kept["learning_curve.png"].read_bytes().startswith(PNG)
+    assert kept["console.log"].read_text() == local.out
+    for name in ("model.ckpt-48.index", "model.ckpt-48.data-00000-of-00001"):
+        assert kept[name].read_bytes() == (local.logdir / name).read_bytes()
+
+
+def test_without_data_and_network_it_trains_on_digits_and_says_so(start: Any, record: Any) -> None:
+    with reserve() as closed:
+        offline = dict.fromkeys(("http_proxy", "https_proxy"), f"http://{closed.address}")
+        training = start("--max_steps=12", env=offline).wait()
+    assert training.code == 0, training.err
+    warning = training.out.splitlines()[0]
+    assert warning.startswith("WARNING: the data set is scikit-learn's digits (1,797 images), NOT")
+    assert "--data_dir" in warning
+    # Here the folder, the database and all is made by the training itself.
+    assert os.listdir(training.folder / "runs") == [training.logdir.name]
+    recorded = record(training.logdir)
+    assert recorded.run[1] == "FINISHED"
+    assert dict(recorded.select("select key, value from params"))["dataset"] == "digits"

@@ -1,0 +1,196 @@
+"""What the chief does between updates, with real writers, and a clock that the test moves."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import numpy as np
+import pytest
+
+from experiments.config import Config
+from experiments.metrics import Console, TensorBoard
+from experiments.reporting import DivergedError, Reporter, as_images, check_finite
+from experiments.schedule import Schedule
+
+Points = Dict[str, List[Tuple[int, Any]]]
+
+
+class Chief:
+    """A chief of two workers, whose epochs have ten batches; a line is due every five.
+
+    Attributes:
+      time: what its clock shows, in seconds.
+      saved: the steps at which it wrote a checkpoint.
+      lines: what it said.
+    """
+
+    def __init__(self, logdir: Path, record: Any, step: int = 0, **settings: Any) -> None:
+        config = Config(**settings)
+        schedule = Schedule(
+            batches_per_epoch=10, num_workers=2, total_steps=60, steps_per_loop=1, log_every=5
+        )
+        self.time = 0.0
+        self.saved: list[int] = []
+        self._logdir, self._record = logdir, record
+        self._said = io.StringIO()
+        self._board = TensorBoard(str(logdir))
+        kernel = np.arange(784 * 20, dtype=np.float32).reshape(784, 20)
+        self.reporter = Reporter(
+            config,
+            schedule,
+            step,
+            self._board,
+            Console(stream=self._said),
+            # Others go on meanwhile: the measurement is of a later step.
+            evaluate=lambda: {"cost": 2.0, "accuracy": 0.5, "global_step": self.reporter.step + 3},
+            save=self._save,
+            read_weights=lambda: ({"kernel": kernel}, kernel),
+            clock=lambda: self.time,
+        )
+
+    def _save(self) -> str:
+        self.saved.append(self.reporter.step)
+        return f"model.ckpt-{self.reporter.step}"
+
+    def see(self, *steps: int, cost: float = 1.5) -> None:
+        """Reports updates, half a second after each other."""
+        for step in steps:
+            self.time += 0.5
+            self.reporter.report({"cost": cost, "accuracy": 0.25, "global_step": float(step)})
+
+    @property
+    def lines(self) -> list[str]:
+        return self._said.getvalue().splitlines()
+
+    def points(self) -> Points:
+        """Closes the event file and returns what is in it."""
+        self._board.close()
+        found: Points = self._record(self._logdir).points
+        return found
+
+
+@pytest.fixture
+def chief(tmp_path: Path, record: Any) -> Any:
+    return lambda **settings: Chief(tmp_path / "log", record, **settings)
+
+
+def test_lines(chief: Any) -> None:
+    chief = chief()
+    chief.see(*range(1, 21))
+    assert chief.lines == [
+        "Step: 10,  Epoch:  1,  Batch:   5 of  10,  Cost: 1.5000,  AvgTime: 1000.00ms",
+        "Step: 20,  Epoch:  1,  Batch:  10 of  10,  Cost: 1.5000,  AvgTime: 1000.00ms",
+    ]
+
+
+def test_average_time_is_that_of_a_batch_of_one_worker(chief: Any) -> None:
+    chief = chief()
+    chief.see(4, 12)  # Twelve updates, six batches of each worker, in a second.
+    assert chief.lines[0].endswith("AvgTime: 166.67ms")
+
+
+def test_updates_that_come_late_are_passed_over(chief: Any) -> None:
+    chief = chief(summary_every=1)
+    chief.see(3, 2, 3, 1, 5)
+    assert [step for step, _ in chief.points()["train/cost"]] == [3, 5]
+    assert chief.reporter.step == 5
+
+
+def test_curves(chief: Any) -> None:
+    chief = chief(summary_every=4, learning_rate=0.25)
+    chief.see(*range(1, 10))
+    points = {
+        tag: [(step, value.simple_value) for step, value in found]
+        for tag, found in chief.points().items()
+    }
+    assert points == {
+        "train/cost": [(4, 1.5), (8, 1.5)],
+        "train/accuracy": [(4, 0.25), (8, 0.25)],
+        "learning_rate": [(4, 0.25), (8, 0.25)],
+        "steps_per_sec": [(4, 2.0), (8, 2.0)],
+    }
+
+
+@pytest.mark.parametrize(("eval_every", "steps"), [(0, [23, 43]), (15, [18, 33])])
+def test_measurements_have_the_step_at_which_they_were_made(
+    chief: Any, eval_every: int, steps: list[int]
+) -> None:
+    chief = chief(eval_every=eval_every, summary_every=1000)
+    chief.see(*range(1, 44))
+    points = chief.points()
+    assert set(points) == {
+        "validation/cost",
+        "validation/accuracy",
+        "weights/kernel",
+        "first_layer",
+    }
+    assert [[step for step, _ in found] for found in points.values()] == [steps] * 4
+    assert [value.simple_value for _, value in points["validation/accuracy"]] == [0.5, 0.5]
+
+
+def test_a_step_is_measured_once(chief: Any) -> None:
+    chief = chief(eval_every=1)
+    chief.see(1)
+    chief.reporter.measure()
+    assert [step for step, _ in chief.points()["validation/cost"]] == [4]
+
+
+def test_checkpoints(chief: Any) -> None:
+    chief = chief(checkpoint_every=7)
+    chief.see(5, 8, 9, 13, 29)
+    assert chief.saved == [8, 29]
+    assert chief.reporter.checkpoint == "model.ckpt-29"
+
+
+def test_a_resumed_training_goes_on_as_if_it_had_not_ended(chief: Any) -> None:
+    chief = chief(step=18, summary_every=10, checkpoint_every=10)
+    chief.see(19, 20)
+    assert [line[:9] for line in chief.lines] == ["Step: 20,"]
+    assert chief.saved == [20]
+    assert [step for step, _ in chief.points()["train/cost"]] == [20]
+
+
+@pytest.mark.parametrize("cost", [float("nan"), float("inf")])
+def test_cost_that_is_no_number_ends_the_training(chief: Any, cost: float) -> None:
+    chief = chief(learning_rate=1e9, checkpoint_every=1)
+    chief.see(1)
+    expected = (
+        f"cost is {cost} at step 2, expected a finite number; the last good checkpoint stays; "
+        r"lower --learning_rate=1e\+09"
+    )
+    with pytest.raises(DivergedError, match=expected):
+        chief.see(2, cost=cost)
+    assert chief.saved == [1]
+
+
+def test_diverging_is_a_failure_that_no_restart_mends() -> None:
+    check_finite({"cost": 1e30, "global_step": 1.0}, 0.1)
+    assert DivergedError.exit_code == 1
+
+
+def test_cost_is_none_until_there_is_one(chief: Any) -> None:
+    chief = chief()
+    assert chief.reporter.cost is None
+    chief.see(1)
+    assert chief.reporter.cost == 1.5
+
+
+def test_weights_of_a_dense_layer_are_images_of_its_input() -> None:
+    weights = np.zeros([784, 20], np.float32)
+    weights[28 * 2 + 5, 3] = 7.0
+    weights[28 * 9 + 1, 3] = -1.0
+    images = as_images(weights)
+    assert (images.dtype, images.shape) == (np.uint8, (16, 28, 28, 1))
+    assert images[3, 2, 5, 0] == 255
+    assert images[3, 9, 1, 0] == 0
+    assert images[3, 0, 0, 0] == 32
+    assert not images[[0, 1, 2]].any()  # All the same: no division by zero.
+
+
+def test_weights_of_a_convolution_are_its_filters() -> None:
+    weights = np.arange(5 * 5 * 32, dtype=np.float32).reshape(5, 5, 1, 32)
+    images = as_images(weights, most=4)
+    assert images.shape == (4, 5, 5, 1)
+    assert [images[0].min(), images[0].max()] == [0, 255]

@@ -1,0 +1,72 @@
+"""Ctrl-C and SIGTERM, at each moment of a training; the signals are real."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from experiments.stopping import Stopped, signals
+
+BOTH = pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+
+
+def send(signum: int) -> None:
+    os.kill(os.getpid(), signum)
+
+
+@BOTH
+def test_stops_at_once_while_nothing_is_at_stake(signum: int) -> None:
+    with signals(), pytest.raises(Stopped) as caught:
+        send(signum)
+    assert caught.value.exit_code == 128 + signum
+
+
+@BOTH
+def test_takes_note_while_deferred_and_stops_behind(signum: int) -> None:
+    done: list[str] = []
+    with signals() as stop, pytest.raises(Stopped) as caught:
+        assert not stop.requested
+        with stop.deferred():
+            send(signum)
+            assert stop.requested
+            done.append("checkpoint")
+        done.append("never")
+    assert done == ["checkpoint"]
+    assert caught.value.exit_code == 128 + signum
+
+
+@BOTH
+def test_second_signal_does_not_wait(signum: int) -> None:
+    with signals() as stop, pytest.raises(Stopped) as caught, stop.deferred():
+        send(signal.SIGTERM)
+        send(signum)
+        raise AssertionError("not reached")
+    assert caught.value.exit_code == 128 + signum
+
+
+def test_an_error_in_the_body_is_the_one_that_is_told() -> None:
+    with signals() as stop, pytest.raises(ValueError), stop.deferred():
+        send(signal.SIGTERM)
+        raise ValueError
+
+
+def test_stops_at_once_again_behind_a_body_that_nobody_interrupted() -> None:
+    with signals() as stop:
+        with stop.deferred():
+            pass
+        with pytest.raises(Stopped):
+            send(signal.SIGINT)
+
+
+def test_is_no_exception_that_somebody_could_take_for_a_failure() -> None:
+    assert not issubclass(Stopped, Exception)
+    assert str(Stopped(signal.SIGTERM)) == "SIGTERM"
+
+
+def test_earlier_handlers_are_back_in_the_end() -> None:
+    before = [signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)]
+    with signals():
+        assert signal.getsignal(signal.SIGINT) != before[0]
+    assert [signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)] == before

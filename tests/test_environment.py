@@ -1,0 +1,33 @@
+"""The environment is the one its name says: a cell of the matrix cannot test another by mistake."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import pytest
+
+PACKAGES = ("compat", "experiments", "models")
+
+
+def test_python_is_the_expected_one() -> None:
+    release = "{}.{}".format(*sys.version_info)
+    assert release == os.environ.get("EXPECT_PYTHON", release)
+    assert sys.version_info >= (3, 7)
+
+
+def test_tensorflow_is_of_the_expected_line() -> None:
+    version = importlib.import_module("tensorflow").__version__
+    line = ".".join(version.split(".")[:2])
+    assert line == os.environ.get("EXPECT_TF", line)
+    assert line not in ("2.0", "2.1", "2.2", "2.3")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_package_is_the_expected_copy(package: str) -> None:
+    """Set by tox, where the wheel is under test and not the folder of the project."""
+    path = importlib.import_module(package).__file__
+    assert path is not None
+    assert path.startswith(os.environ.get("EXPECT_PACKAGES_IN", ""))
+    assert os.path.exists(os.path.join(os.path.dirname(path), "py.typed"))

@@ -1,0 +1,116 @@
+"""The README keeps its word: its program runs on both runtimes, and its commands exist."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compat.ports import reserve
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Returns the code blocks of a page."""
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    (text,) = blocks(ROOT / "README.md", "python")
+    path: Path = tmp_path_factory.mktemp("readme") / "train.py"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_program_takes_less_than_forty_lines(program: Path) -> None:
+    assert len(program.read_text(encoding="utf-8").splitlines()) < 40
+
+
+@pytest.mark.cluster
+def test_program_trains_on_either_runtime_by_one_flag(
+    program: Path, runtime: str, tmp_path: Path
+) -> None:
+    tasks = [("worker", 1), ("worker", 0), ("ps", 0)]
+    with contextlib.ExitStack() as stack:
+        ports = {task: stack.enter_context(reserve()) for task in tasks}
+        hosts = {
+            f"--{job}_hosts": ",".join(ports[t].address for t in sorted(tasks) if t[0] == job)
+            for job in ("ps", "worker")
+        }
+        running = []
+        for job, index in tasks:
+            flags = {"--runtime": runtime, "--logdir": tmp_path / "logs", **hosts}
+            flags.update({"--job_name": job, "--task_index": index})
+            env, pass_fds = ports[job, index].pass_to_child()
+            process = subprocess.Popen(
+                [sys.executable, str(program), *(f"{k}={v}" for k, v in flags.items())],
+                env=dict(os.environ, PYTHONPATH=str(ROOT), TF_CPP_MIN_LOG_LEVEL="2", **env),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=pass_fds,
+            )
+            stack.callback(process.kill)  # By its id; does nothing once it has ended.
+            running.append(process)
+            ports[job, index].release()
+        said = [process.communicate(timeout=150)[0].decode() for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], said
+    costs = [float(cost) for cost in re.findall(r"Cost: (\S+)", said[1])]
+    assert costs, said
+    assert costs[-1] < 1.0
+    assert list(tmp_path.glob("logs/model.ckpt-*.index"))
+    assert len(list(tmp_path.glob("logs/events.out.tfevents.*"))) == 1
+
+
+def commands() -> list[str]:
+    return sorted(
+        {
+            line.split("#")[0].strip()
+            for page in PAGES
+            for block in blocks(page, "sh")
+            for line in block.splitlines()
+            if line.strip()
+        }
+    )
+
+
+def test_pages_have_commands() -> None:
+    assert any(command.startswith("make mnist") for command in commands())
+    assert any("experiments.mnist" in command for command in commands())
+
+
+@pytest.mark.parametrize("command", [c for c in commands() if "experiments.mnist" in c])
+def test_training_commands_are_understood(command: str) -> None:
+    flags = [word for word in shlex.split(command) if word.startswith("--")]
+    check = (
+        "import sys; from absl import flags; import experiments.mnist as m;"
+        "m.config_from_flags(m.flags.FLAGS) if m.parse(sys.argv) else None;"
+        "print(m.place_from_flags(m.flags.FLAGS, None))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check, *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout.decode()
+
+
+@pytest.mark.parametrize("command", [c for c in commands() if c.startswith("make ")])
+def test_make_targets_exist(command: str) -> None:
+    target = command.split()[1]
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
