@@ -1,6 +1,6 @@
 """Updates per second and memory of `experiments.mnist` beside hand-written twins.
 
-    python -m benchmarks.updates --rounds=5 --updates=5500 --workers=1 --runtimes=legacy,modern
+    python -m benchmarks.updates --rounds=3 --updates=11000 --workers=1 --runtimes=legacy,modern
 
 Ours is the real command, with lines, curves, tracking and checkpoints as they are by default; the
 twins do nothing but train. Both run in turn, in one go: machines differ and are shared, so only
@@ -118,8 +118,8 @@ def measure(setting: Setting, rounds: int) -> list[tuple[Measurement, Measuremen
 def main() -> int:
     """Measures, and prints the table; returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=5, help="pairs of trainings")
-    parser.add_argument("--updates", type=int, default=5500, help="of each training; 200 or more")
+    parser.add_argument("--rounds", type=int, default=3, help="pairs of trainings")
+    parser.add_argument("--updates", type=int, default=11000, help="of each training; 200 or more")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--runtimes", default="legacy,modern")
     parser.add_argument("--dataset", default="auto", help="as in experiments.mnist")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 from typing import Any
 
@@ -35,11 +34,17 @@ def connect(server: Server) -> Any:
         reservation.release()
     with quietly():
         strategy = parameter_server_strategy()(resolver)
-        coordinator = coordinator_module().ClusterCoordinator(strategy)
-    # One reference that nobody gives back: the destructor, at the very end of Python, would wait
-    # for ever for a worker that was lost, since its lock is held until the worker is back.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(coordinator))
-    return coordinator
+        return _without_destructor(coordinator_module().ClusterCoordinator)(strategy)
+
+
+def _without_destructor(kind: Any) -> Any:
+    """Returns the class `kind`, whose instances do nothing when Python drops them.
+
+    At the very end of Python the destructor would wait for ever for a worker that was lost, since
+    its lock is held until the worker is back; and where Ctrl-C came in the constructor, it prints
+    a traceback.
+    """
+    return type(kind.__name__, (kind,), {"__del__": lambda self: None})
 
 
 def leave(coordinator: Any) -> None:

@@ -129,10 +129,6 @@ def _evaluate(tensor: Any) -> np.ndarray:
       UserError: it depends on the step's inputs.
     """
     whole = tensor.graph.as_graph_def()
-    for node in whole.node:  # What waits for the inputs does not yet depend on them.
-        data = [name for name in node.input if not name.startswith("^")]
-        node.ClearField("input")
-        node.input.extend(data)
     part = tf1.graph_util.extract_sub_graph(whole, [tensor.op.name])
     inputs = [node.name for node in part.node if node.op == "Placeholder"]
     if inputs:
@@ -145,19 +141,60 @@ def _evaluate(tensor: Any) -> np.ndarray:
         return np.asarray(session.run(value))
 
 
+class Lifted:
+    """A v1 graph, of which functions take copies into themselves.
+
+    Copied and not called: among the operations of its own TensorFlow orders what reads and what
+    writes a variable, and nothing else. Around calls that can only be had by making each wait for
+    all results of the one before, which takes a message to the parameter servers and back.
+
+    Attributes:
+      names: the names of its values, in the order in which they are packed.
+      graph_def: TensorFlow's description of it.
+    """
+
+    def __init__(self, names: list[str], function: Any) -> None:
+        self.names = names
+        self.graph_def = function.graph.as_graph_def()
+        self._captured = [outer for outer, _ in function.graph.captures]
+        self._inputs = [tensor.name for tensor in function.inputs]
+        self._output = function.outputs[0].name
+
+    def __call__(self, tensors: Sequence[Any], copy: int = 0) -> Any:
+        """Copies the graph into the function that is being traced.
+
+        Args:
+          tensors: its inputs.
+          copy: number of the copy within a function; each draws random numbers of its own.
+
+        Returns:
+          The values, packed, float64 `[len(names)]`.
+        """
+        graph_def = type(self.graph_def)()
+        graph_def.CopyFrom(self.graph_def)
+        for node in graph_def.node:
+            if "seed2" in node.attr and (node.attr["seed"].i or node.attr["seed2"].i):
+                node.attr["seed2"].i += copy
+        function = tf1.get_default_graph()
+        given = [function.capture(tensor) for tensor in (*tensors, *self._captured)]
+        (vector,) = tf1.import_graph_def(
+            graph_def,
+            input_map=dict(zip(self._inputs, given)),
+            return_elements=[self._output],
+            name="step",
+        )
+        return vector
+
+
 def lift(
     function: Callable[..., Mapping[str, Any]], signature: Sequence[Any], placement: Placement
-) -> tuple[list[str], Any]:
+) -> Lifted:
     """Lifts a function that builds a v1 graph out of it, so that workers can run it.
 
     Args:
       function: takes tensors, returns a dict of scalars; may make variables.
       signature: a `tf.TensorSpec` for each tensor.
       placement: makes its variables.
-
-    Returns:
-      Names of the values, and a concrete function that returns them packed, float64
-      `[len(names)]`.
 
     Raises:
       UserError: see `compat.step`.
@@ -175,10 +212,9 @@ def lift(
                 tf1.add_to_collection(tf1.GraphKeys.TRAINABLE_VARIABLES, variable)
         if placement.global_step is not None:
             tf1.add_to_collection(tf1.GraphKeys.GLOBAL_STEP, placement.global_step)
-        # Nothing begins before the inputs are there: by these a caller orders its calls.
         with tf1.name_scope(name_scope or None), tf1.variable_scope(
             variable_scope, auxiliary_name_scope=False
-        ), tf.control_dependencies(list(tensors)):
+        ):
             packed_names, vector = pack(function(*tensors), tf1.train.get_global_step())
         names.extend(packed_names)
         placement.variable_store = list(store)
@@ -188,4 +224,4 @@ def lift(
         lifted = tf1.wrap_function(build, list(signature))
     if placement.global_step is None:
         placement.global_step = placement.variables.get("global_step")
-    return names, lifted
+    return Lifted(names, lifted)

@@ -14,6 +14,7 @@ from compat.session import Step
 if TYPE_CHECKING:
     from compat.modern import ModernRuntime
 
+_MOST_UNROLLED = 50
 _STEPS_A_TURN = 10
 
 
@@ -32,7 +33,8 @@ class ModernStep(Step):
         self._dtypes = [spec.dtype.as_numpy_dtype for spec in signature]
         data = [tf.constant(array) for array in resident]
         specs = [tf.TensorSpec(t.shape, t.dtype) for t in data] + list(signature)
-        self.names, self._lifted = lift(function, specs, runtime.placement)
+        self._lifted = lift(function, specs, runtime.placement)
+        self.names = self._lifted.names
         self._data: Callable[[Any], Any] = lambda source: source
         if runtime.coordinator is not None and data and not here:
             # Lies on every worker, and is laid there again by TensorFlow when one is replaced.
@@ -55,36 +57,32 @@ class ModernStep(Step):
         return self._loops[count]
 
     def _loop(self, count: int, data: Sequence[Any], stacked: Sequence[Any]) -> Any:
-        # Each turn of a `while_loop` makes the worker and all parameter servers agree to go on,
-        # which takes longer than a small step. So a turn has many steps.
+        if count <= _MOST_UNROLLED:
+            return self._unrolled(0, count, data, stacked)
+        # For more the graph would take too long to make. Each turn of a `while_loop` makes the
+        # worker and all parameter servers agree to go on, so a turn has several steps.
         turns, rest = divmod(count, _STEPS_A_TURN)
-        last = tf.zeros([len(self.names)], tf.float64)
-        if turns:
-            _, last = tf.while_loop(
-                lambda turn, _: turn < turns,
-                lambda turn, last: (
-                    turn + 1,
-                    self._in_turn(turn * _STEPS_A_TURN, _STEPS_A_TURN, last, data, stacked),
-                ),
-                [tf.constant(0), last],
-                parallel_iterations=1,
-            )
-        return self._in_turn(turns * _STEPS_A_TURN, rest, last, data, stacked)
+        _, last = tf.while_loop(
+            lambda turn, _: turn < turns,
+            lambda turn, _: (
+                turn + 1,
+                self._unrolled(turn * _STEPS_A_TURN, _STEPS_A_TURN, data, stacked),
+            ),
+            [tf.constant(0), tf.zeros([len(self.names)], tf.float64)],
+            parallel_iterations=1,
+        )
+        return self._unrolled(turns * _STEPS_A_TURN, rest, data, stacked) if rest else last
 
-    def _in_turn(
-        self, first: Any, count: int, last: Any, data: Sequence[Any], stacked: Sequence[Any]
+    def _unrolled(
+        self, first: Any, count: int, data: Sequence[Any], stacked: Sequence[Any]
     ) -> Any:
         """Runs the steps from `first` on; returns the values of the last."""
         for i in range(count):
-            # Updates of one worker follow each other, as they do on the legacy runtime. What
-            # orders them is their input: lifted functions do not wait for a control dependency.
-            with tf.control_dependencies([tf.identity(last)]):
-                arrays = [tf.identity(array[first + i]) for array in stacked]
-            last = self._lifted(*data, *arrays)
+            last = self._lifted([*data, *[array[first + i] for array in stacked]], copy=i)
         return last
 
     def graph_def(self) -> bytes:
-        return bytes(self._lifted.graph.as_graph_def().SerializeToString())
+        return bytes(self._lifted.graph_def.SerializeToString())
 
     def arguments(self, stacked: Sequence[Any]) -> Sequence[Any]:
         """Returns the arguments of a call of `loop`.

@@ -55,20 +55,23 @@ def pack(outputs: Mapping[str, Any], global_step: Any | None) -> tuple[list[str]
         for name, value in outputs.items()
         if value is not None and not isinstance(value, tf.Operation)
     }
-    with tf.control_dependencies(operations):
-        scalars = {name: tf.identity(value) for name, value in scalars.items()}
     for name, value in scalars.items():
         if value.shape.rank != 0:
             raise UserError(
                 f"value {name!r} of a step has shape {value.shape}; reduce it to a scalar"
             )
+    last = operations
     if global_step is not None and "global_step" not in scalars:
-        with tf.control_dependencies(operations + list(scalars.values())):
+        # After the operations alone: to wait for the scalars as well would cost a message to the
+        # parameter server and back. Only where there are none, a scalar may hide the update.
+        with tf.control_dependencies(operations or list(scalars.values())):
             scalars["global_step"] = global_step.read_value()
+        last = []  # It has waited for them.
     if not scalars:
         raise UserError("a step returned no value; return at least one scalar tensor by name")
     names = sorted(scalars)
-    return names, tf.stack([tf.cast(scalars[name], tf.float64) for name in names])
+    with tf.control_dependencies(last):
+        return names, tf.stack([tf.cast(scalars[name], tf.float64) for name in names])
 
 
 class Session(abc.ABC):

@@ -7,7 +7,7 @@ import numpy as np
 from compat import Session, Step
 from experiments.datasets import Split
 
-CHUNK = 500  # Images in a call: some 60 MB of feature maps for the convolutional network.
+CHUNK = 1000  # Images in a call: some 120 MB of feature maps for the convolutional network.
 
 
 def evaluate(session: Session, step: Step, split: Split) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import models
 from compat import tf, tf1
@@ -32,7 +32,9 @@ def pixels(images: Any) -> Any:
     return tf.cast(tf.reshape(images, [-1, 28 * 28]), tf.float32) / 255.0
 
 
-def train_step(model: Any, update: Any, global_step: Any, stale: bool) -> Callable[..., Any]:
+def train_step(
+    model: Any, update: Any, global_step: Any, stale: bool = False, remote: bool = False
+) -> Callable[..., Any]:
     """Returns the function that makes one update.
 
     Args:
@@ -41,6 +43,7 @@ def train_step(model: Any, update: Any, global_step: Any, stale: bool) -> Callab
       global_step: counts the updates.
       stale: whether to tell how many updates of others came between reading the weights and
         updating them; costs one more read.
+      remote: whether the weights are on parameter servers.
 
     Returns:
       A function of images uint8 `[examples, 28, 28]`, labels int32 `[examples]` and the batch's
@@ -56,6 +59,8 @@ def train_step(model: Any, update: Any, global_step: Any, stale: bool) -> Callab
             cost = models.cross_entropy(logits, truth)
         weights = model.trainable_variables
         gradients = tape.gradient(cost, weights)
+        if remote:
+            gradients = in_one_message(gradients, weights)
         with tf.control_dependencies([seen] if stale else []):
             updated = update.apply_gradients(zip(gradients, weights), global_step=global_step)
         values = {"cost": cost, "accuracy": models.accuracy(logits, truth), "train": updated}
@@ -65,6 +70,27 @@ def train_step(model: Any, update: Any, global_step: Any, stale: bool) -> Callab
         return values
 
     return step
+
+
+def in_one_message(gradients: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
+    """Returns the gradients where their weights are, sent there as one tensor for each device.
+
+    A small step takes as long as its messages, and each tensor that crosses is one.
+
+    Args:
+      gradients: float32, of the weights' shapes.
+      weights: the variables, each on a device.
+    """
+    arrived = list(gradients)
+    for device in sorted({weight.device for weight in weights}):
+        here = [i for i, weight in enumerate(weights) if weight.device == device]
+        shapes = [weights[i].shape for i in here]
+        flat = tf.concat([tf.reshape(gradients[i], [-1]) for i in here], axis=0)
+        with tf.device(device):
+            parts = tf.split(flat, [shape.num_elements() for shape in shapes])
+            for i, part, shape in zip(here, parts, shapes):
+                arrived[i] = tf.reshape(part, shape)
+    return arrived
 
 
 def evaluation_step(model: Any) -> Callable[..., Any]:

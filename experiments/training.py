@@ -189,8 +189,14 @@ def _build(
         return Program(
             model,
             train=compat.step(
-                step.train_step(model, optimizer, global_step, stale=num_workers > 1),
-                [tf.TensorSpec([None], tf.int32)],
+                step.train_step(
+                    model,
+                    optimizer,
+                    global_step,
+                    stale=num_workers > 1,
+                    remote=server is not None,
+                ),
+                [tf.TensorSpec([config.batch_size], tf.int32)],
                 resident=[data.train.images, data.train.labels],
             ),
             evaluate=compat.step(

@@ -10,6 +10,7 @@ A training that ended without saying how has FAILED.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 import signal
@@ -95,6 +96,7 @@ def main() -> int:
     logdir = os.path.abspath(args.logdir)
     following = args.follow is not None
     if following:
+        _give_way()
         # Ctrl-C is for the training, whose end it brings about.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         ending = Ending(logdir, args.follow)
@@ -154,6 +156,15 @@ def _prepare_mlflow(uri: str, timeout_secs: int) -> None:
         # MLflow 1 makes an empty folder `mlruns` where it works on a SQLite store.
         os.makedirs(root, exist_ok=True)
         os.chdir(root)
+
+
+def _give_way() -> None:
+    """Lets the training have the cores first: loading MLflow alone takes seconds of one."""
+    os.nice(19)
+    # Linux weighs the processes of a session among themselves, and sessions by a number of their
+    # own, where the kernel groups by session at all. This process is its own session.
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
+        group.write("19")
 
 
 def _print(line: str) -> None:

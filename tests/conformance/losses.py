@@ -25,7 +25,7 @@ else:
 
 def module(model: Any, optimizer: Any) -> Callable[..., Any]:
     """A network that is a `tf.Module`, updated by `experiments.step.train_step`."""
-    return step.train_step(model, optimizer, compat.get_or_create_global_step(), stale=False)
+    return step.train_step(model, optimizer, compat.get_or_create_global_step(), remote=True)
 
 
 def tf1_function(optimizer: Any) -> Callable[..., Any]:

@@ -30,7 +30,7 @@ def train(runtime: str, optimizer: str, logdir: str, until: int) -> list[float]:
     with compat.device(None):
         global_step = compat.get_or_create_global_step()
         update = step.optimizer(optimizer, LEARNING_RATES[optimizer])
-        function = step.train_step(models.MLP(), update, global_step, stale=False)
+        function = step.train_step(models.MLP(), update, global_step)
         indices = [tf.TensorSpec([None], tf.int32)]
         update_once = compat.step(function, indices, resident=[images, labels])
     costs = []
