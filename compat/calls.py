@@ -6,6 +6,26 @@ import threading
 from concurrent import futures
 from typing import Any, Callable
 
+from compat._tensorflow import tf1
+
+
+def delivered(function: Callable[[], Any]) -> Any:
+    """Returns what `function` returns; calls it once more if gRPC has sent its request twice.
+
+    Then TensorFlow, which wants none twice, raises an error though no peer is lost. It happens
+    now and then on a busy machine. The update that was asked for may have been made already: the
+    second call makes another one.
+
+    Raises:
+      Exception: what `function` raises.
+    """
+    try:
+        return function()
+    except tf1.errors.AbortedError as error:
+        if "received twice" not in str(error):
+            raise
+    return function()
+
 
 def watched(function: Callable[[], Any], check: Callable[[], None], every: float = 2.0) -> Any:
     """Returns what `function` returns, called on a thread of its own.

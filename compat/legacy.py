@@ -9,7 +9,7 @@ from typing import Any, Callable, ContextManager, Iterator, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import quietly, reports_lost_peers, tf, tf1
-from compat.calls import watched
+from compat.calls import delivered, watched
 from compat.errors import UserError
 from compat.peers import lost_parameter_server
 from compat.runtime import Runtime
@@ -149,7 +149,7 @@ class LegacySession(Session):
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """Does what `tf.compat.v1.Session.run` does, or raises if a parameter server is lost."""
         if self._supervisor.runtime.server is None or reports_lost_peers():
-            return self.raw.run(*args, **kwargs)
+            return delivered(lambda: self.raw.run(*args, **kwargs))
         return watched(lambda: self.raw.run(*args, **kwargs), self._check_peers)
 
     def _check_peers(self) -> None:
