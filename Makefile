@@ -62,5 +62,5 @@ $(INSTALLED): setup.cfg $(wildcard requirements/*.txt)
 	@'$(PYTHON)' -m venv --clear .venv
 	@# Editable installs from setup.cfg alone came with pip 21.3.
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check 'pip>=21.3'
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[test,dev]' -c requirements/tf$$('$(PYTHON)' -c '$(LINE)').txt
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[test,scripts,dev]' -c requirements/tf$$('$(PYTHON)' -c '$(LINE)').txt
 	@touch $@

@@ -73,9 +73,7 @@ class ModernStep(Step):
         )
         return self._unrolled(turns * _STEPS_A_TURN, rest, data, stacked) if rest else last
 
-    def _unrolled(
-        self, first: Any, count: int, data: Sequence[Any], stacked: Sequence[Any]
-    ) -> Any:
+    def _unrolled(self, first: Any, count: int, data: Sequence[Any], stacked: Sequence[Any]) -> Any:
         """Runs the steps from `first` on; returns the values of the last."""
         for i in range(count):
             last = self._lifted([*data, *[array[first + i] for array in stacked]], copy=i)

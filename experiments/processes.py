@@ -42,6 +42,7 @@ class ProcessGroup:
         commands: Sequence[Command],
         *,
         chief: str | None = None,
+        servers: Sequence[str] = (),
         say: Callable[[str], None] = print,
         out: TextIO | None = None,
         grace: float = 10.0,
@@ -52,6 +53,7 @@ class ProcessGroup:
         Args:
           commands: what to run.
           chief: name of the command after whose end the others have to end, too.
+          servers: names of commands that never end; stopped when all others have ended with 0.
           say: told who failed, and who is stopped.
           out: takes the output; None for standard output.
           grace: seconds between SIGTERM and SIGKILL.
@@ -65,6 +67,7 @@ class ProcessGroup:
             raise UserError(f"chief {chief!r} is no task; use one of {', '.join(names)}")
         self._commands = commands
         self._chief = chief
+        self._servers = set(servers)
         self._say = say
         self._out = out or sys.stdout
         self._grace = grace
@@ -141,6 +144,8 @@ class ProcessGroup:
         for child in self._children:
             if child.returncode:
                 self._conclude(child.returncode, f"{child.name} failed with {_end(child)}")
+        if self._servers and set(self._unfinished()) <= self._servers:
+            self._conclude(0, "all others have ended")
         now = time.monotonic()
         if self._chief_ended is None:
             if any(child.name == self._chief and child.returncode == 0 for child in self._children):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from compat.ports import reserve
+from compat.scripts import run
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -102,6 +103,13 @@ def test_training_commands_are_understood(command: str) -> None:
         timeout=60,
     )
     assert done.returncode == 0, done.stdout.decode()
+
+
+@pytest.mark.parametrize("command", [c for c in commands() if "-m compat run" in c])
+def test_commands_for_scripts_are_understood(command: str) -> None:
+    words = shlex.split(command)
+    options = run.parser().parse_args(words[words.index("run") + 1 :])
+    assert options.script[0] == "example.py"
 
 
 @pytest.mark.parametrize("command", [c for c in commands() if c.startswith("make ")])

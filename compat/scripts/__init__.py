@@ -1,0 +1,5 @@
+"""Programs for scripts of TensorFlow 0.8 to 1.15: `python -m compat run | check | serve`.
+
+A script sees as `tensorflow` what `namespace` makes of `tf.compat.v1` and of the table in `names`;
+`imports` sees to it that only the script's own modules do.
+"""

@@ -1,0 +1,54 @@
+"""`python -m compat check`: what a script of TensorFlow 0.8 to 1.15 uses that has changed.
+
+Reads scripts and notebooks, runs and imports nothing of them, and TensorFlow neither.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from compat.scripts.checking import formats, programs
+
+_EPILOG = (
+    "exit code: 0 if all of it runs under compat run and nothing means something else without it, "
+    "1 if something fails or changes, 2 for a wrong command line"
+)
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command line of `check`; returns the exit code."""
+    options = _parser().parse_args(argv)
+    files = list(
+        dict.fromkeys(
+            os.path.normpath(file) for path in options.path for file in programs.files(path)
+        )
+    )
+    findings = [finding for file in files for finding in programs.check(file)]
+    _print(formats.FORMATS[options.format](findings, len(files)))
+    return int(any(finding.fails for finding in findings))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m compat check",
+        description=(__doc__ or "").partition("\n")[0],
+        epilog=_EPILOG,
+        allow_abbrev=False,
+    )
+    parser.add_argument("path", nargs="+", help="a script, a notebook, or a folder of them")
+    parser.add_argument(
+        "--format", choices=sorted(formats.FORMATS), default="text", help="default: text"
+    )
+    return parser
+
+
+def _print(text: str) -> None:
+    # File names may hold what the terminal cannot show, and bytes that are no text at all.
+    encoding = sys.stdout.encoding or "utf-8"
+    shown = text.encode(encoding, "backslashreplace").decode(encoding)
+    try:
+        print(shown, flush=True)
+    except BrokenPipeError:  # `| head` has seen enough; Python flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,69 @@
+"""Divisions in Python 2 that give whole numbers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Iterator
+
+from compat.scripts.checking import literals
+from compat.scripts.source import DIVISION
+
+MESSAGE = (
+    "/ between whole numbers gives a whole number in Python 2, and a fraction in Python 3; compat "
+    "run divides as Python 2"
+)
+_TRUE_DIVISION = re.compile(r"^from\s+__future__\s+import\s+.*\bdivision\b", re.MULTILINE)
+# Functions that give fractions whatever they are given.
+_FLOATING = {"float", "float32", "float64", "time", "clock", "sqrt", "log", "exp", "random", "mean"}
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Pow)
+
+
+def find(tree: ast.Module, text: str) -> Iterator[ast.expr]:
+    """Yields what a Python 2 program divides by, where both numbers may be whole.
+
+    Args:
+      tree: the program, with its divisions as calls of `DIVISION`.
+      text: the program.
+    """
+    if _TRUE_DIVISION.search(text):
+        return
+    floats = _floats(tree)
+    for node in ast.walk(tree):
+        if _is_division(node) and not _is_float(node, floats):
+            assert isinstance(node, ast.Call)
+            yield node.args[1]
+
+
+def _is_division(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and literals.dotted(node.func) == DIVISION
+
+
+def _floats(tree: ast.Module) -> set[str]:
+    """Returns the variables that hold fractions, by all that the program assigns to them."""
+    values: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    values.setdefault(target.id, []).append(node.value)
+    floats: set[str] = set()
+    for _ in range(3):  # A variable may come from another, and that from a third.
+        known = frozenset(floats)
+        floats.update(
+            name for name, given in values.items() if all(_is_float(v, known) for v in given)
+        )
+    return floats
+
+
+def _is_float(node: ast.AST, floats: set[str] | frozenset[str]) -> bool:
+    """Whether an expression is evidently no whole number."""
+    if isinstance(node, ast.Name):
+        return node.id in floats
+    if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
+        return _is_float(node.left, floats) or _is_float(node.right, floats)
+    if isinstance(node, ast.Call):
+        if _is_division(node):
+            return any(_is_float(arg, floats) for arg in node.args)
+        return literals.dotted(node.func).rpartition(".")[2] in _FLOATING
+    return isinstance(literals.value(node), float)

@@ -1,0 +1,98 @@
+"""What is known of a name of TensorFlow: by the table of names, and by what is gone as a whole."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from compat.scripts import names
+from compat.scripts.checking import calls
+from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Kind
+
+_V1 = "compat.v1."
+# Modules of which nothing is left but what the table has, and the release without them.
+_GONE = {"contrib": "2.0", "examples": "2.0", "models": "1.0"}
+_GRAPH = {"InteractiveSession", "Session", "placeholder"}
+# With these in a program, it builds graphs on TensorFlow 2 as well.
+GRAPH_SWITCHES = {"compat.v1.disable_eager_execution", "compat.v1.disable_v2_behavior"}
+_REMEDY = "run the script on the TensorFlow of its time, or take it out"
+
+
+class Known(NamedTuple):
+    """What there is to say of a name.
+
+    Attributes:
+      kind: of the finding.
+      name: the name, or the part of it that is known, with "tf.".
+      message: a sentence.
+      served_by: what serves it, or "".
+      gone: the release without it, or "".
+    """
+
+    kind: Kind
+    name: str
+    message: str
+    served_by: str = ""
+    gone: str = ""
+
+
+def find(name: str) -> Known | None:
+    """Returns what is to say of a name where a script uses it, or None.
+
+    Args:
+      name: without "tf.", as "contrib.slim.conv2d".
+    """
+    if name.startswith(_V1):
+        return _migrated(name[len(_V1) :])
+    if name in _GRAPH:
+        message = (
+            f"tf.{name} needs a graph, and TensorFlow 2 runs eagerly without it; compat run has "
+            "the graph"
+        )
+        return Known(GRAPH, "tf." + name, message, f"tf.{name}", "2.0")
+    key = _key(name)
+    if key is not None:
+        return _known(name, key)
+    top = name.partition(".")[0]
+    if top not in _GONE or top == name or names.under(name):
+        return None
+    return _failing(name, _GONE[top], "nothing serves it")
+
+
+def _key(name: str) -> str | None:
+    """Returns the name, or the nearest one above it, that the table has."""
+    while name and name not in names.NAMES:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+def _known(name: str, key: str) -> Known | None:
+    entry = names.NAMES[key]
+    if not entry.by:
+        return _failing(name, entry.gone, entry.note or "nothing serves it")
+    if key in calls.RULES or not entry.gone:
+        return None  # The name is still there.
+    module = entry.by.replace(":", ".").strip(".")
+    by = module + name[len(key) :]
+    how = f"serves it by {by}" if name == key else f"takes it from {module}"
+    note = f" ({entry.note})" if entry.note else ""
+    message = f"tf.{name} is gone since TensorFlow {entry.gone}; compat run {how}{note}"
+    return Known(SERVED, "tf." + name, message, by, entry.gone)
+
+
+def _failing(name: str, gone: str, why: str) -> Known:
+    since = f"gone since TensorFlow {gone}" if gone else "gone"
+    return Known(FAILS, "tf." + name, f"tf.{name} is {since}: {why}; {_REMEDY}", "", gone)
+
+
+def _migrated(name: str) -> Known | None:
+    """Returns what is to say of a name below `tf.compat.v1`, which has most names of 1.15."""
+    key = _key(name)
+    top = name.partition(".")[0]
+    was_renamed = key is not None and names.NAMES[key].gone == "1.0" and key not in calls.RULES
+    if not was_renamed and (top not in _GONE or name == top):
+        return None
+    message = (
+        f"tf.compat.v1 has no {name}, and never had; say `import tensorflow as tf`, by which "
+        "compat run serves what is older"
+    )
+    return Known(FAILS, f"tf.compat.v1.{name}", message)

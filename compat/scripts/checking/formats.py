@@ -1,0 +1,119 @@
+"""Findings as lines for people, as JSON, and as SARIF 2.1.0 for what shows them beside the code."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import urllib.parse
+from typing import Any, Callable, Mapping, Sequence
+
+from compat.scripts.checking.findings import CHANGES, FAILS, KINDS, UNREADABLE, Finding
+
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def counts(findings: Sequence[Finding]) -> dict[str, int]:
+    """Returns how many findings there are of each kind that there is."""
+    found = [finding.kind for finding in findings]
+    return {kind.name: found.count(kind) for kind in KINDS if kind in found}
+
+
+def as_text(findings: Sequence[Finding], files: int) -> str:
+    """Returns a line for each finding, as compilers write it, and a summary."""
+    lines = [
+        f"{finding.place}: {finding.kind.level}: {finding.message} [{finding.kind.name}]"
+        for finding in findings
+    ]
+    if findings:
+        lines.append("")
+    found = counts(findings)
+    for kind in KINDS:
+        if kind.name in found:
+            lines.append(f"{found[kind.name]:6} {kind.name:<10} {kind.says}")
+    lines.append(
+        f"{_number(files, 'file')}, {_number(len(findings), 'finding')}; {_verdict(found)}"
+    )
+    return "\n".join(lines)
+
+
+def _verdict(found: Mapping[str, int]) -> str:
+    if FAILS.name in found or UNREADABLE.name in found:
+        return "not all of it runs under python -m compat run"
+    if CHANGES.name in found:
+        return "run it by python -m compat run; without, it computes something else"
+    return "nothing of it fails under python -m compat run"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def as_json(findings: Sequence[Finding], files: int) -> str:
+    """Returns an object with the number of files, all findings, and how many there are by kind."""
+    records = [
+        {
+            "file": finding.file,
+            "cell": finding.cell or None,
+            "line": finding.line,
+            "column": finding.column,
+            "kind": finding.kind.name,
+            "level": finding.kind.level,
+            "name": finding.name,
+            "message": finding.message,
+            "served_by": finding.served_by or None,
+            "gone": finding.gone or None,
+        }
+        for finding in findings
+    ]
+    return json.dumps({"files": files, "findings": records, "kinds": counts(findings)}, indent=2)
+
+
+def as_sarif(findings: Sequence[Finding], files: int) -> str:
+    """Returns a log of one run; a notebook's lines are counted within the cell that is named."""
+    del files
+    rules = [
+        {
+            "id": kind.name,
+            "shortDescription": {"text": kind.says},
+            "defaultConfiguration": {"level": kind.level},
+        }
+        for kind in KINDS
+    ]
+    run = {
+        "tool": {"driver": {"name": "compat-check", "rules": rules}},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(finding) for finding in findings],
+    }
+    return json.dumps({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    location: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": _uri(finding.file)},
+            "region": {"startLine": finding.line, "startColumn": finding.column},
+        }
+    }
+    if finding.cell:
+        location["logicalLocations"] = [{"name": f"cell {finding.cell}"}]
+    return {
+        "ruleId": finding.kind.name,
+        "ruleIndex": KINDS.index(finding.kind),
+        "level": finding.kind.level,
+        "message": {"text": finding.message},
+        "locations": [location],
+    }
+
+
+def _uri(path: str) -> str:
+    if os.path.isabs(path):
+        return pathlib.Path(path).as_uri()
+    return urllib.parse.quote(os.fsencode(pathlib.Path(path).as_posix()))
+
+
+FORMATS: Mapping[str, Callable[[Sequence[Finding], int], str]] = {
+    "json": as_json,
+    "sarif": as_sarif,
+    "text": as_text,
+}

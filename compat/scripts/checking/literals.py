@@ -1,0 +1,49 @@
+"""Constants in a tree, by whichever class the Python at hand has for them."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+_CONSTANTS = {"Constant", "NameConstant", "Num", "Str"}  # One class from Python 3.8 on.
+
+
+def value(node: ast.AST | None) -> Any:
+    """Returns the number, text or truth value that a node is, a negative number too, or None."""
+    sign = 1
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node, sign = node.operand, -1
+    if node is None or type(node).__name__ not in _CONSTANTS:
+        return None
+    constant = ast.literal_eval(node)
+    is_number = isinstance(constant, (int, float)) and not isinstance(constant, bool)
+    return sign * constant if is_number else constant
+
+
+def is_none(node: ast.AST) -> bool:
+    """Whether a node is the constant None."""
+    return type(node).__name__ in _CONSTANTS and ast.literal_eval(node) is None
+
+
+def text(node: ast.AST | None) -> str:
+    """Returns the text that a node is, or ""."""
+    constant = value(node)
+    return constant if isinstance(constant, str) else ""
+
+
+def dotted(node: ast.AST) -> str:
+    """Returns "a.b.c" where that is what a node says, or the part of it after the last call."""
+    words: list[str] = []
+    while isinstance(node, ast.Attribute):
+        words.insert(0, node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        words.insert(0, node.id)
+    return ".".join(words)
+
+
+def identifiers(node: ast.AST) -> set[str]:
+    """Returns all names and attributes in an expression."""
+    children = list(ast.walk(node))
+    names = {child.id for child in children if isinstance(child, ast.Name)}
+    return names | {child.attr for child in children if isinstance(child, ast.Attribute)}

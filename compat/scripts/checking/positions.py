@@ -1,0 +1,57 @@
+"""Where in its text a script says what its tree has: what Python 2 became may have moved a bit."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Sequence
+
+_FARTHEST = 8
+
+
+def locate(lines: Sequence[str], node: ast.AST, spelled: str) -> tuple[int, int]:
+    """Returns the line and the column of a node, from one, in characters.
+
+    Args:
+      lines: the text.
+      node: in the tree.
+      spelled: what stands there; sought near by if it does not.
+    """
+    line, column = _start(lines, node)
+    if not spelled:
+        return line, column + 1
+    for distance in range(_FARTHEST + 1):
+        # Converting adds lines, and a name that is imported may stand on a line of its own below.
+        for candidate in dict.fromkeys((line - distance, line + distance)):
+            found = _pattern(spelled).finditer(_line(lines, candidate))
+            starts = [match.start() for match in found]
+            if starts:
+                return candidate, min(starts, key=lambda start: abs(start - column)) + 1
+    return line, column + 1
+
+
+def locate_operator(lines: Sequence[str], right: ast.AST, operator: str) -> tuple[int, int]:
+    """Returns the line and the column of the operator before a node."""
+    line, column = _start(lines, right)
+    for candidate in range(line, max(line - _FARTHEST, 0), -1):
+        text = _line(lines, candidate)
+        found = text.rfind(operator, 0, column if candidate == line else len(text))
+        if found >= 0:
+            return candidate, found + 1
+    return line, column + 1
+
+
+def _start(lines: Sequence[str], node: ast.AST) -> tuple[int, int]:
+    """Returns the line of a node, from one, and how many characters there are before it."""
+    line = getattr(node, "lineno", 1)
+    offset = max(getattr(node, "col_offset", 0), 0)  # In bytes.
+    return line, len(_line(lines, line).encode()[:offset].decode(errors="ignore"))
+
+
+def _pattern(spelled: str) -> re.Pattern[str]:
+    word = re.escape(spelled)
+    return re.compile(rf"(?<!\w){word}(?!\w)" if spelled[0].isalnum() else word)
+
+
+def _line(lines: Sequence[str], number: int) -> str:
+    return lines[number - 1] if 0 < number <= len(lines) else ""

@@ -1,0 +1,165 @@
+"""All findings of a script or a notebook."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from typing import Iterator
+
+from compat.errors import UserError
+from compat.scripts import names, source
+from compat.scripts.checking import calls, division, entries, places, positions
+from compat.scripts.checking.findings import CHANGES, FAILS, GRAPH, UNREADABLE, Finding, Kind
+from compat.scripts.checking.uses import Use, Walk
+
+# What is larger was made by a program, not by a person; a notebook has its pictures with it.
+_MAX_BYTES = {".py": 1_000_000, ".ipynb": 50_000_000}
+_DEPTH = 5000  # Of calls here, for a sum of a thousand terms.
+_TOO_DEEP = (MemoryError, RecursionError)  # Python's parser says it by either.
+_TOO_DEEP_SAYS = "its expressions lie too deep in each other to be read"
+
+
+def check(path: str) -> list[Finding]:
+    """Returns what there is to find in a file, in the order of its lines."""
+    program = _Program(path)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEPTH))
+    try:
+        program.read()
+    finally:
+        sys.setrecursionlimit(limit)
+    found = dict.fromkeys(program.findings)  # A place can be met twice, as a name and as a call.
+    return sorted(found, key=lambda finding: (finding.cell, finding.line, finding.column))
+
+
+class _Program:
+    """A script, or a notebook, whose cells of code are the parts of a program."""
+
+    def __init__(self, path: str) -> None:
+        self.findings: list[Finding] = []
+        self._path = path
+        self._is_notebook = path.endswith(".ipynb")
+        self._lines: list[list[str]] = []
+        self._walk = Walk()
+
+    def read(self) -> None:
+        """Collects the findings."""
+        try:
+            size = os.path.getsize(self._path)
+            most = _MAX_BYTES[".ipynb" if self._is_notebook else ".py"]
+            if size > most:
+                raise UserError(f"script {self._path} has {size} bytes; at most {most} are read")
+            parts = source.read(self._path)
+        except (OSError, UserError) as error:
+            self._unreadable(0, 1, 1, str(error))
+            return
+        except _TOO_DEEP:
+            self._unreadable(0, 1, 1, _TOO_DEEP_SAYS)
+            return
+        for number, part in enumerate(parts):
+            self._lines.append(part.text.split("\n"))
+            try:
+                self._read_part(number, part)
+            except SyntaxError as error:
+                why = str(error.msg).partition("neither Python 3 nor Python 2")[0]
+                message = f"neither Python 3 nor Python 2{': ' if why else ''}{why}"
+                self._unreadable(number, error.lineno or 1, error.offset or 1, message)
+            except (UserError, ValueError) as error:  # The latter of text that no file can have.
+                self._unreadable(number, 1, 1, str(error))
+            except _TOO_DEEP:
+                self._unreadable(number, 1, 1, _TOO_DEEP_SAYS)
+        try:
+            self._judge(self._walk.finish())
+        except _TOO_DEEP:
+            self._unreadable(0, 1, 1, _TOO_DEEP_SAYS)
+
+    def _read_part(self, number: int, part: source.Source) -> None:
+        tree = part.tree()
+        self._walk.part(number, tree)
+        for place in places.find(tree):
+            position = self._locate(number, place.node, place.text)
+            self._add(place.kind, number, position, place.text, place.message)
+        if part.python2:
+            for right in division.find(tree, part.text):
+                position = positions.locate_operator(self._lines[number], right, "/")
+                self._add(CHANGES, number, position, "/", division.MESSAGE)
+
+    def _judge(self, uses: list[Use]) -> None:
+        known = {name: entries.find(name) for name in {use.name for use in uses}}
+        is_0x = any(found.gone == "1.0" for found in known.values() if found is not None)
+        has_graph = any(name in entries.GRAPH_SWITCHES for name in known)
+        failed_imports: set[str] = set()
+        for use in uses:
+            if use.call is not None:
+                self._judge_call(use, is_0x)
+                continue
+            found = known[use.name]
+            if found is None or (found.kind is GRAPH and has_graph):
+                continue
+            if found.kind is FAILS:
+                if any(_within(use.name, module) for module in failed_imports):
+                    continue  # Said once, where it is imported.
+                if use.imported:
+                    failed_imports.add(use.name)
+                if use.guarded:
+                    continue
+            has_graph = has_graph or found.kind is GRAPH  # Said once in a program.
+            position = self._locate(use.part, use.node, use.spelled)
+            self._add(found.kind, use.part, position, *found[1:])
+
+    def _judge_call(self, use: Use, is_0x: bool) -> None:
+        assert use.call is not None
+        for rule in calls.RULES.get(use.name, ()):
+            if rule.is_old(use.call, is_0x):
+                entry = names.NAMES.get(use.name)
+                by = entry.by.replace(":", ".") if entry is not None else ""
+                name = f"tf.{use.name}"
+                message = f"{name} {rule.says}"
+                position = self._locate(use.part, use.node, use.spelled)
+                self._add(rule.kind, use.part, position, name, message, by)
+
+    def _locate(self, part: int, node: ast.AST, spelled: str) -> tuple[int, int]:
+        return positions.locate(self._lines[part], node, spelled)
+
+    def _add(self, kind: Kind, part: int, position: tuple[int, int], name: str, *more: str) -> None:
+        self.findings.append(Finding(kind, self._path, self._cell(part), *position, name, *more))
+
+    def _unreadable(self, part: int, line: int, column: int, why: str) -> None:
+        self._add(UNREADABLE, part, (line, column), self._path, " ".join(why.split()))
+
+    def _cell(self, part: int) -> int:
+        return part + 1 if self._is_notebook and self._lines else 0
+
+
+def _within(name: str, module: str) -> bool:
+    return name == module or name.startswith(module + ".")
+
+
+def files(path: str) -> Iterator[str]:
+    """Yields a file itself, and of a folder the scripts and notebooks in it, in order.
+
+    Raises:
+      UserError: there is neither, or none in the folder.
+    """
+    if os.path.isfile(path):
+        yield path
+        return
+    if not os.path.isdir(path):
+        raise UserError(f"path {path} is no file and no folder; name a script, notebook or folder")
+    is_empty = True
+    for folder, folders, inside in os.walk(path):
+        folders[:] = sorted(name for name in folders if not _is_foreign(name))
+        for name in sorted(inside):
+            file = os.path.join(folder, name)
+            # Not a pipe that nobody writes to.
+            if name.endswith((".py", ".ipynb")) and os.path.isfile(file):
+                is_empty = False
+                yield file
+    if is_empty:
+        raise UserError(f"folder {path} has no *.py and no *.ipynb; name one that has")
+
+
+def _is_foreign(folder: str) -> bool:
+    """Whether a folder holds what tools and packages have put there."""
+    return folder.startswith(".") or folder in ("__pycache__", "node_modules", "site-packages")

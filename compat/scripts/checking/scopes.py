@@ -1,0 +1,88 @@
+"""Which local names stand for names of TensorFlow.
+
+A name of TensorFlow is written here without "tensorflow.": `tf.contrib.slim` is "contrib.slim",
+and TensorFlow itself is "".
+"""
+
+from __future__ import annotations
+
+import ast
+
+from compat.scripts.checking import literals
+
+_TOP = "tensorflow"
+
+
+def below_top(module: str) -> str | None:
+    """Returns "contrib.slim" for "tensorflow.contrib.slim"; None if it is not TensorFlow's."""
+    if module == _TOP:
+        return ""
+    return module[len(_TOP) + 1 :] if module.startswith(_TOP + ".") else None
+
+
+def join(module: str, name: str) -> str:
+    """Returns `name` of `module`, which may be TensorFlow itself."""
+    return f"{module}.{name}" if module else name
+
+
+class Scope:
+    """The names of a module, a class or a function.
+
+    A name that stands for TensorFlow's keeps doing so if it is bound to something else as well, as
+    in `except ImportError: slim = None`; a name of an inner scope hides that of an outer one.
+
+    Attributes:
+      aliases: local name -> TensorFlow's.
+      stars: modules of TensorFlow of which all names were imported.
+      bound: local names that hide outer ones.
+      outer: names that are those of the module, by `global`.
+    """
+
+    def __init__(self, above: Scope | None = None) -> None:
+        self.aliases: dict[str, str] = {}
+        self.stars: list[str] = []
+        self.bound: set[str] = set()
+        self.outer: set[str] = set()
+        self._above = above
+
+    def bind(self, name: str, meaning: str) -> None:
+        """Has a local name stand for one of TensorFlow's."""
+        scope = self
+        while name in self.outer and scope._above is not None:
+            scope = scope._above
+        scope.aliases[name] = meaning
+
+    def find(self, name: str) -> str | None:
+        """Returns what a local name stands for, or None."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.aliases:
+                return scope.aliases[name]
+            if name in scope.bound - scope.outer:
+                return None
+            scope = scope._above
+        return None
+
+    def starred(self) -> list[str]:
+        """Returns the modules whose names all are names here."""
+        return self.stars + (self._above.starred() if self._above is not None else [])
+
+    def is_bound(self, name: str) -> bool:
+        """Whether a name is the script's own."""
+        return name in self.bound or (self._above is not None and self._above.is_bound(name))
+
+    def resolve(self, node: ast.AST) -> str | None:
+        """Returns the name of TensorFlow that an expression stands for, or None."""
+        if isinstance(node, ast.Name):
+            return self.find(node.id)
+        if isinstance(node, ast.Attribute):
+            module = self.resolve(node.value)
+            return None if module is None else join(module, node.attr)
+        if isinstance(node, ast.Call) and node.args:
+            function = literals.dotted(node.func)
+            if function in ("__import__", "import_module", "importlib.import_module"):
+                return below_top(literals.text(node.args[0]))
+            if function == "getattr" and len(node.args) > 1 and literals.text(node.args[1]):
+                module = self.resolve(node.args[0])
+                return None if module is None else join(module, literals.text(node.args[1]))
+        return None

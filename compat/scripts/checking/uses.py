@@ -1,0 +1,198 @@
+"""Where a script uses names of TensorFlow."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple, Union
+
+from compat.scripts import names
+from compat.scripts.checking import literals
+from compat.scripts.checking.scopes import Scope, below_top, join
+
+# Errors of names that are not there.
+_MISSING = {"AttributeError", "BaseException", "Exception", "ImportError", "ModuleNotFoundError"}
+_Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+
+
+class Use(NamedTuple):
+    """A place where a script says a name of TensorFlow.
+
+    Attributes:
+      name: without "tf.", as "train.SummaryWriter".
+      spelled: what stands there, as "tf.train.SummaryWriter".
+      node: where.
+      part: number of the part of the program, as given to `Walk.part`.
+      call: the call, if the name is called there.
+      imported: whether the place is an import.
+      guarded: whether the program goes on if there is no such name.
+    """
+
+    name: str
+    spelled: str
+    node: ast.AST
+    part: int
+    call: ast.Call | None = None
+    imported: bool = False
+    guarded: bool = False
+
+
+class Walk(ast.NodeVisitor):
+    """Goes through a program as Python does: what is in a function comes after its module.
+
+    Attributes:
+      uses: the names of TensorFlow that were met.
+    """
+
+    def __init__(self) -> None:
+        self.uses: list[Use] = []
+        self._scope = Scope()
+        self._part = 0
+        self._guarded = False
+        self._later: list[tuple[int, Scope, list[ast.AST]]] = []
+
+    def part(self, number: int, tree: ast.Module) -> None:
+        """Goes through a part of the program: a script, or a cell of a notebook."""
+        self._part = number
+        self._scope.bound.update(_bound(tree.body))
+        self.generic_visit(tree)
+
+    def finish(self) -> list[Use]:
+        """Goes through the functions; returns all uses."""
+        while self._later:
+            self._part, self._scope, body = self._later.pop(0)
+            for node in body:
+                self.visit(node)
+        return self.uses
+
+    def _use(self, name: str, spelled: str, node: ast.AST, **more: object) -> None:
+        use = Use(name, spelled, node, self._part, guarded=self._guarded, **more)  # type: ignore[arg-type]
+        self.uses.append(use)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            name = below_top(alias.name)
+            if name is None:
+                continue
+            self._scope.bind(alias.asname or "tensorflow", name if alias.asname else "")
+            self._use(name, alias.name, _place(alias, node), imported=True)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        module = below_top(node.module or "") if not node.level else None
+        if module is None:
+            return
+        for alias in node.names:
+            if alias.name == "*":
+                self._scope.stars.append(module)
+                self._use(module, node.module or "", node, imported=True)
+            else:
+                name = join(module, alias.name)
+                self._scope.bind(alias.asname or alias.name, name)
+                self._use(name, alias.name, _place(alias, node), imported=True)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        before = self._guarded
+        self._guarded = before or any(map(_takes_missing_names, node.handlers))
+        for statement in node.body:
+            self.visit(statement)
+        self._guarded = before
+        for part in [*node.handlers, *node.orelse, *node.finalbody]:
+            self.visit(part)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.visit(node.value)
+        for target in node.targets:
+            pairs: list[tuple[ast.AST, ast.AST]] = [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(target.elts, node.value.elts))
+            for left, right in pairs:
+                meaning = self._scope.resolve(right) if isinstance(left, ast.Name) else None
+                if isinstance(left, ast.Name) and meaning is not None:
+                    self._scope.bind(left.id, meaning)
+            self.visit(target)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        name = self._scope.resolve(node)
+        if name is None:
+            self.generic_visit(node)
+        else:
+            self._use(name, literals.dotted(node), node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load) and not self._scope.is_bound(node.id):
+            for module in self._scope.starred():
+                if join(module, node.id) in names.NAMES:
+                    self._use(join(module, node.id), node.id, node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = self._scope.resolve(node.func)
+        if name is None and isinstance(node.func, ast.Name):
+            starred = [join(module, node.func.id) for module in self._scope.starred()]
+            name = starred[0] if starred and not self._scope.is_bound(node.func.id) else None
+        if name:
+            self._use(name, literals.dotted(node.func), node.func, call=node)
+        whole = self._scope.resolve(node)  # `getattr(tf, "mul")`
+        if whole:
+            self._use(whole, literals.dotted(node.func), node)
+        self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for part in [*node.decorator_list, *node.bases, *node.keywords]:
+            self.visit(part)
+        outer, self._scope = self._scope, Scope(self._scope)
+        for statement in node.body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self._function(statement, outer)  # Names of a class are no names in its methods.
+            else:
+                self.visit(statement)
+        self._scope = outer
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._function(node, self._scope)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._function(node, self._scope)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self._function(node, self._scope)
+
+    def _function(self, node: _Function, above: Scope) -> None:
+        self.visit(node.args)  # Defaults and annotations; arguments themselves are no uses.
+        body = node.body if isinstance(node.body, list) else [node.body]
+        if not isinstance(node, ast.Lambda):
+            for part in filter(None, [*node.decorator_list, node.returns]):
+                self.visit(part)
+        inner = Scope(above)
+        inner.bound = _bound(body) | {
+            child.arg for child in ast.walk(node.args) if isinstance(child, ast.arg)
+        }
+        for child in body:
+            for statement in ast.walk(child):
+                if isinstance(statement, ast.Global):
+                    inner.outer.update(statement.names)
+        self._later.append((self._part, inner, list(body)))
+
+
+def _takes_missing_names(handler: ast.ExceptHandler) -> bool:
+    return handler.type is None or bool(_MISSING & literals.identifiers(handler.type))
+
+
+def _place(alias: ast.alias, statement: ast.AST) -> ast.AST:
+    """Returns the node of an imported name; it has a place of its own from Python 3.10 on."""
+    return alias if hasattr(alias, "lineno") else statement
+
+
+def _bound(body: list[ast.stmt] | list[ast.expr]) -> set[str]:
+    """Returns the names that statements bind, those in the functions and classes in them aside."""
+    found: set[str] = set()
+    rest: list[ast.AST] = list(body)
+    while rest:
+        node = rest.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)):
+            rest.extend(ast.iter_child_nodes(node))
+    return found

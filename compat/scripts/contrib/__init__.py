@@ -1,0 +1,1 @@
+"""What of `tf.contrib` no maintained package has any more."""

@@ -1,0 +1,258 @@
+"""RNN cells as scripts construct them: `tf.nn.rnn_cell`, and `tf.contrib.rnn`.
+
+TensorFlow's own cells, with the arguments that earlier releases took and these do not.
+"""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from typing import Any, Sequence
+
+from compat._tensorflow import tf1
+from compat.scripts import era
+from compat.scripts.contrib.attention import linear
+
+_cells: Any = tf1.nn.rnn_cell
+_linear = linear  # Scripts call it by this name as well.
+_kind: Any = type(_cells.RNNCell)
+_unbuilt: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def __getattr__(name: str) -> Any:
+    """Returns what TensorFlow still has as it was."""
+    return getattr(_cells, name)
+
+
+def separate(cell: Any) -> Any:
+    """Returns a copy of a cell, which makes variables of its own.
+
+    Tensors, such as a probability that is fed, are those of the cell. A cell that was built since
+    it was first copied, as by the bucket before, is copied as it was then.
+    """
+    if cell not in _unbuilt:
+        _unbuilt[cell] = _copy(cell)
+    return _copy(_unbuilt[cell])
+
+
+def _copy(cell: Any) -> Any:
+    memo: dict[int, Any] = {}
+    _keep(cell, memo)
+    return copy.deepcopy(cell, memo)
+
+
+def _keep(cell: Any, memo: dict[int, Any]) -> None:
+    for value in vars(cell).values():
+        inner = value if isinstance(value, (list, tuple)) else [value]
+        for each in inner:
+            if isinstance(each, _cells.RNNCell):
+                _keep(each, memo)
+            elif isinstance(each, (tf1.Tensor, tf1.Variable, tf1.VariableScope, tf1.Graph)):
+                memo[id(each)] = each
+
+
+class _Kind(_kind):
+    """Has the cells of TensorFlow be instances of `RNNCell`, too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is RNNCell:
+            return isinstance(instance, _cells.RNNCell)
+        return super().__instancecheck__(instance)
+
+
+class RNNCell(_cells.RNNCell, metaclass=_Kind):
+    """Took the constructor of a subclass not calling its own, before 1.2."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Constructs the layer, whether the subclass will do so or not."""
+        del args, kwargs
+        cell = super().__new__(cls)
+        _cells.RNNCell.__init__(cell)
+        return cell
+
+
+class BasicRNNCell(_cells.BasicRNNCell):
+    """Took `input_size`, which the input has made superfluous."""
+
+    def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
+        args = _without_input_size(args, 0, kwargs)
+        super().__init__(num_units, *args, **kwargs)
+
+
+class GRUCell(_cells.GRUCell):
+    """Took `input_size`, which the input has made superfluous."""
+
+    def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
+        args = _without_input_size(args, 0, kwargs)
+        super().__init__(num_units, *args, **kwargs)
+
+
+class BasicLSTMCell(_cells.BasicLSTMCell):
+    """Took `input_size`, third by position until 0.12."""
+
+    def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
+        args = _without_input_size(args, 1, kwargs)
+        super().__init__(num_units, *args, **kwargs)
+
+
+class LSTMCell(_cells.LSTMCell):
+    """Took `input_size`, second by position until 0.12."""
+
+    def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
+        args = _without_input_size(args, 0, kwargs)
+        super().__init__(num_units, *args, **kwargs)
+
+
+def _without_input_size(
+    args: tuple[Any, ...], place: int, kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Returns the arguments by position without the one that nothing needs."""
+    kwargs.pop("input_size", None)
+    if len(args) <= place or era.of_script() != "0.x":
+        return args
+    is_size = args[place] is None or (
+        isinstance(args[place], int) and not isinstance(args[place], bool)
+    )
+    return (*args[:place], *args[place + 1 :]) if is_size else args
+
+
+class MultiRNNCell(_cells.MultiRNNCell):
+    """Takes a cell several times, `[cell] * layers`, as one for each layer.
+
+    So it was until 1.0, and so it is meant; later releases shared the weights of the layers.
+    """
+
+    def __init__(self, cells: Sequence[Any], *args: Any, **kwargs: Any) -> None:
+        seen: set[int] = set()
+        own = []
+        for cell in cells:
+            own.append(separate(cell) if id(cell) in seen else cell)
+            seen.add(id(cell))
+        super().__init__(own, *args, **kwargs)
+
+
+class LSTMBlockCell(BasicLSTMCell):
+    """The same network as its kernels computed, by others.
+
+    Args:
+      num_units: width of the state.
+      forget_bias: added to the forget gate's bias.
+      cell_clip: bound of the state; None for none.
+      use_peephole: whether the gates see the state.
+      **kwargs: of `BasicLSTMCell`.
+    """
+
+    def __new__(
+        cls,
+        num_units: int,
+        forget_bias: float = 1.0,
+        cell_clip: float | None = None,
+        use_peephole: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """Returns the cell that has what is asked for."""
+        if not use_peephole and cell_clip in (None, -1):
+            return super().__new__(cls)
+        return LSTMCell(
+            num_units,
+            use_peepholes=use_peephole,
+            cell_clip=None if cell_clip == -1 else cell_clip,
+            forget_bias=forget_bias,
+            **kwargs,
+        )
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        cell_clip: float | None = None,
+        use_peephole: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        del cell_clip, use_peephole
+        super().__init__(num_units, forget_bias, **kwargs)
+
+
+class GRUBlockCell(GRUCell):
+    """The same network as its kernels computed, by others."""
+
+    def __init__(self, num_units: Any = None, cell_size: Any = None, **kwargs: Any) -> None:
+        super().__init__(num_units if cell_size is None else cell_size, **kwargs)
+
+
+class _Wrapper(_cells.RNNCell):
+    def __init__(self, cell: Any) -> None:
+        super().__init__()
+        self._cell = cell
+
+    @property
+    def state_size(self) -> Any:
+        return self._cell.state_size
+
+    @property
+    def output_size(self) -> Any:
+        return self._cell.output_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        return self._cell.zero_state(batch_size, dtype)
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        with tf1.variable_scope(scope or self._scope_name):
+            return self.call(inputs, state)
+
+    _scope_name = "wrapper"
+
+
+class EmbeddingWrapper(_Wrapper):
+    """Looks symbols up, whole numbers `[batch]` or `[batch, 1]`, before its cell."""
+
+    _scope_name = "embedding_wrapper"
+
+    def __init__(
+        self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None
+    ) -> None:
+        super().__init__(cell)
+        self._shape = (embedding_classes, embedding_size)
+        self._initializer = initializer
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        first = self._initializer or tf1.get_variable_scope().initializer
+        first = first or tf1.random_uniform_initializer(-(3**0.5), 3**0.5)  # Of variance 1.
+        table = tf1.get_variable("embedding", list(self._shape), initializer=first)
+        found = tf1.nn.embedding_lookup(table, tf1.reshape(inputs, [-1]))
+        return self._cell(found, state)
+
+
+class InputProjectionWrapper(_Wrapper):
+    """Maps the input to a width before its cell."""
+
+    _scope_name = "input_projection_wrapper"
+
+    def __init__(self, cell: Any, num_proj: int, activation: Any = None, **kwargs: Any) -> None:
+        super().__init__(cell)
+        del kwargs  # `input_size`, `reuse`.
+        self._width, self._activation = num_proj, activation
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        projected = linear(inputs, self._width)
+        return self._cell(self._activation(projected) if self._activation else projected, state)
+
+
+class OutputProjectionWrapper(_Wrapper):
+    """Maps the output of its cell to a width."""
+
+    _scope_name = "output_projection_wrapper"
+
+    def __init__(self, cell: Any, output_size: int, activation: Any = None, **kwargs: Any) -> None:
+        super().__init__(cell)
+        del kwargs  # `reuse`.
+        self._width, self._activation = output_size, activation
+
+    @property
+    def output_size(self) -> Any:
+        return self._width
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        output, state = self._cell(inputs, state)
+        projected = linear(output, self._width)
+        return (self._activation(projected) if self._activation else projected), state

@@ -1,0 +1,160 @@
+"""`tf.contrib.session_bundle.exporter`, writing a SavedModel instead of its own."""
+
+from __future__ import annotations
+
+import collections
+import os
+from typing import Any, Callable, Mapping
+
+from compat._tensorflow import tf1
+
+_Export = collections.namedtuple("_Export", ["path", "export_version"])
+
+
+def classification_signature(
+    input_tensor: Any, classes_tensor: Any = None, scores_tensor: Any = None
+) -> Any:
+    """Returns the signature of a classifier."""
+    outputs = {"classes": classes_tensor, "scores": scores_tensor}
+    return _signature(
+        {"inputs": input_tensor},
+        {name: tensor for name, tensor in outputs.items() if tensor is not None},
+        tf1.saved_model.signature_constants.CLASSIFY_METHOD_NAME,
+    )
+
+
+def regression_signature(input_tensor: Any, output_tensor: Any) -> Any:
+    """Returns the signature of a regression."""
+    return _signature(
+        {"inputs": input_tensor},
+        {"outputs": output_tensor},
+        tf1.saved_model.signature_constants.REGRESS_METHOD_NAME,
+    )
+
+
+def generic_signature(name_tensor_map: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the signature of named tensors: "inputs" and "outputs" make a prediction."""
+    return dict(name_tensor_map)
+
+
+def _signature(inputs: Mapping[str, Any], outputs: Mapping[str, Any], method: str) -> Any:
+    info = tf1.saved_model.build_tensor_info
+    return tf1.saved_model.build_signature_def(
+        {name: info(tensor) for name, tensor in inputs.items()},
+        {name: info(tensor) for name, tensor in outputs.items()},
+        method,
+    )
+
+
+class Exporter:
+    """Writes a model with the values of a session.
+
+    Args:
+      saver: of the variables that are exported.
+    """
+
+    def __init__(self, saver: Any) -> None:
+        self._saver = saver
+        self._signatures: dict[str, Any] = {}
+        self._init_op: Any = None
+        self._clear_devices = False
+
+    def init(
+        self,
+        graph_def: Any = None,
+        init_op: Any = None,
+        clear_devices: bool = False,
+        default_graph_signature: Any = None,
+        named_graph_signatures: Mapping[str, Any] | None = None,
+        assets_collection: Any = None,
+        assets_callback: Callable[..., Any] | None = None,
+    ) -> None:
+        """Says what is exported.
+
+        Args:
+          graph_def: not needed: it is the graph of the session.
+          init_op: run when the export is loaded.
+          clear_devices: whether to leave out the devices.
+          default_graph_signature: what the model is asked by default.
+          named_graph_signatures: what else it may be asked.
+          assets_collection: the tensors of names of files, in a collection that stays as it is.
+          assets_callback: not needed: the files are copied.
+        """
+        del graph_def, assets_collection, assets_callback
+        self._init_op, self._clear_devices = init_op, clear_devices
+        named = dict(named_graph_signatures or {})
+        key = tf1.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+        if {"inputs", "outputs"} <= set(named):
+            inputs, outputs = named.pop("inputs"), named.pop("outputs")
+            if isinstance(inputs, dict) and isinstance(outputs, dict):
+                method = tf1.saved_model.signature_constants.PREDICT_METHOD_NAME
+                self._signatures[key] = _signature(inputs, outputs, method)
+        for name, signature in named.items():
+            self._signatures[name] = self._made(signature)
+        if default_graph_signature is not None:
+            self._signatures[key] = self._made(default_graph_signature)
+
+    def _made(self, signature: Any) -> Any:
+        if isinstance(signature, dict):
+            return _signature({}, signature, "")
+        return signature
+
+    def export(
+        self,
+        export_dir_base: str,
+        global_step_tensor: Any,
+        sess: Any = None,
+        exports_to_keep: Callable[[list[Any]], list[Any]] | None = None,
+    ) -> str:
+        """Writes into the folder `export_dir_base`/00000123 of step 123; returns its path.
+
+        Args:
+          export_dir_base: the folder of all exports.
+          global_step_tensor: the number of the export, a tensor or a variable.
+          sess: the session; None for the default one.
+          exports_to_keep: given all exports, returns those that stay.
+
+        Raises:
+          RuntimeError: there is an export of that number.
+        """
+        sess = sess or tf1.get_default_session()
+        step = int(tf1.train.global_step(sess, global_step_tensor))
+        path = os.path.join(export_dir_base, f"{step:08d}")
+        if tf1.gfile.Exists(path):
+            raise RuntimeError(
+                "Overwriting exports can cause corruption and are not allowed. "
+                f"Duplicate export dir: {path}"
+            )
+        builder = tf1.saved_model.Builder(path)
+        with sess.graph.as_default():
+            builder.add_meta_graph_and_variables(
+                sess,
+                [tf1.saved_model.tag_constants.SERVING],
+                signature_def_map=self._signatures,
+                main_op=self._init_op,
+                clear_devices=self._clear_devices,
+                saver=self._saver,
+            )
+        builder.save()
+        if exports_to_keep is not None:
+            _remove_others(export_dir_base, exports_to_keep)
+        return path
+
+
+def _remove_others(base: str, keep: Callable[[list[Any]], list[Any]]) -> None:
+    exports = [
+        _Export(os.path.join(base, name.rstrip("/")), int(name.rstrip("/")))
+        for name in tf1.gfile.ListDirectory(base)
+        if name.rstrip("/").isdigit()
+    ]
+    kept = {export.path for export in keep(exports)}
+    for export in exports:
+        if export.path not in kept:
+            tf1.gfile.DeleteRecursively(export.path)
+
+
+def gfile_copy_callback(files_to_copy: Mapping[str, str], export_dir_path: str) -> None:
+    """Copies files into the folder of an export."""
+    tf1.gfile.MakeDirs(export_dir_path)
+    for source, target in files_to_copy.items():
+        tf1.gfile.Copy(source, os.path.join(export_dir_path, target), overwrite=True)

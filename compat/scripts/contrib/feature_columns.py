@@ -1,0 +1,199 @@
+"""The feature columns of `tf.contrib.layers`, made of those of `tf.feature_column`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Mapping, Sequence
+
+from compat._tensorflow import tf1
+
+UNNAMED = "inputs"  # A column "" stood for an input that is one tensor; columns need a name now.
+_columns = tf1.feature_column
+
+
+def by_name(features: Any) -> dict[str, Any]:
+    """Returns features, or one tensor of all of them, by the names of columns."""
+    if not isinstance(features, Mapping):
+        return {UNNAMED: features}
+    return {name or UNNAMED: feature for name, feature in features.items()}
+
+
+def real_valued_column(
+    column_name: str,
+    dimension: int | None = 1,
+    default_value: Any = None,
+    dtype: Any = None,
+    normalizer: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Returns a column of `dimension` numbers."""
+    return _columns.numeric_column(
+        column_name or UNNAMED,
+        shape=(dimension or 1,),
+        default_value=default_value,
+        dtype=dtype or tf1.float32,
+        normalizer_fn=normalizer,
+    )
+
+
+def sparse_column_with_hash_bucket(
+    column_name: str, hash_bucket_size: int, combiner: str = "sum", dtype: Any = None, **kwargs: Any
+) -> Any:
+    """Returns a column of symbols, hashed; the hash is another than it was."""
+    del combiner, kwargs
+    return _columns.categorical_column_with_hash_bucket(
+        column_name, hash_bucket_size, dtype or tf1.string
+    )
+
+
+def sparse_column_with_integerized_feature(
+    column_name: str, bucket_size: int, combiner: str = "sum", dtype: Any = None, **kwargs: Any
+) -> Any:
+    """Returns a column of whole numbers in [0, bucket_size)."""
+    del combiner, dtype, kwargs
+    return _columns.categorical_column_with_identity(column_name, bucket_size)
+
+
+def sparse_column_with_keys(
+    column_name: str,
+    keys: Sequence[Any],
+    default_value: int = -1,
+    combiner: str = "sum",
+    dtype: Any = None,
+) -> Any:
+    """Returns a column of symbols out of `keys`."""
+    del combiner
+    return _columns.categorical_column_with_vocabulary_list(
+        column_name, list(keys), dtype=dtype, default_value=default_value
+    )
+
+
+def sparse_column_with_vocabulary_file(
+    column_name: str,
+    vocabulary_file: str,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: int = -1,
+    combiner: str = "sum",
+    dtype: Any = None,
+) -> Any:
+    """Returns a column of symbols out of the lines of a file."""
+    del combiner
+    return _columns.categorical_column_with_vocabulary_file(
+        column_name,
+        vocabulary_file,
+        vocabulary_size=vocab_size,
+        num_oov_buckets=num_oov_buckets,
+        default_value=None if num_oov_buckets else default_value,
+        dtype=dtype or tf1.string,
+    )
+
+
+def weighted_sparse_column(
+    sparse_id_column: Any, weight_column_name: str, dtype: Any = None
+) -> Any:
+    """Returns a column of symbols with weights, which are another feature."""
+    return _columns.weighted_categorical_column(
+        sparse_id_column, weight_column_name, dtype or tf1.float32
+    )
+
+
+def one_hot_column(sparse_id_column: Any) -> Any:
+    """Returns a dense column, a number for each symbol."""
+    return _columns.indicator_column(sparse_id_column)
+
+
+def embedding_column(
+    sparse_id_column: Any,
+    dimension: int,
+    combiner: str | None = "mean",
+    initializer: Any = None,
+    ckpt_to_load_from: str | None = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+) -> Any:
+    """Returns a dense column, a vector for each symbol."""
+    if initializer is None:  # As it was: by the number of symbols, not by the dimension.
+        stddev = 1 / math.sqrt(sparse_id_column.num_buckets)
+        initializer = tf1.truncated_normal_initializer(stddev=stddev)
+    return _columns.embedding_column(
+        sparse_id_column,
+        dimension,
+        combiner=combiner or "mean",
+        initializer=initializer,
+        ckpt_to_load_from=ckpt_to_load_from,
+        tensor_name_in_ckpt=tensor_name_in_ckpt,
+        max_norm=max_norm,
+        trainable=trainable,
+    )
+
+
+def bucketized_column(source_column: Any, boundaries: Sequence[float]) -> Any:
+    """Returns a column that says between which boundaries a number is."""
+    return _columns.bucketized_column(source_column, list(boundaries))
+
+
+def crossed_column(
+    columns: Sequence[Any], hash_bucket_size: int, combiner: str = "sum", **kwargs: Any
+) -> Any:
+    """Returns a column of combinations of symbols, hashed; the hash is another than it was."""
+    del combiner
+    # A hashed column is crossed by its symbols, which today's function takes by their name only.
+    keys = [
+        column.key if hasattr(column, "hash_bucket_size") and hasattr(column, "key") else column
+        for column in columns
+    ]
+    return _columns.crossed_column(keys, hash_bucket_size, hash_key=kwargs.get("hash_key"))
+
+
+def create_feature_spec_for_parsing(feature_columns: Sequence[Any]) -> dict[str, Any]:
+    """Returns what `tf.parse_example` needs to read the columns."""
+    return dict(_columns.make_parse_example_spec(list(feature_columns)))
+
+
+def parse_feature_columns_from_examples(
+    serialized: Any, feature_columns: Sequence[Any], name: str | None = None, **kwargs: Any
+) -> dict[str, Any]:
+    """Returns the features in serialized examples, by name."""
+    del kwargs
+    spec = create_feature_spec_for_parsing(feature_columns)
+    return dict(tf1.parse_example(serialized, spec, name=name))
+
+
+def input_from_feature_columns(
+    columns_to_tensors: Any,
+    feature_columns: Sequence[Any],
+    weight_collections: Sequence[str] | None = None,
+    trainable: bool = True,
+    scope: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """Returns the dense columns side by side, float32 `[batch, width]`."""
+    del kwargs
+    with tf1.variable_scope(scope, "input_from_feature_columns"):
+        return _columns.input_layer(
+            by_name(columns_to_tensors), list(feature_columns), weight_collections, trainable
+        )
+
+
+def weighted_sum_from_feature_columns(
+    columns_to_tensors: Any,
+    feature_columns: Sequence[Any],
+    num_outputs: int,
+    weight_collections: Sequence[str] | None = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> tuple[Any, dict[Any, Any], Any]:
+    """Returns a linear model's output, its variables by column, and its bias."""
+    found: dict[Any, Any] = {}
+    with tf1.variable_scope(scope, "weighted_sum_from_feature_columns"):
+        output = _columns.linear_model(
+            by_name(columns_to_tensors),
+            list(feature_columns),
+            units=num_outputs,
+            weight_collections=weight_collections,
+            trainable=trainable,
+            cols_to_vars=found,
+        )
+    bias = found.pop("bias")
+    return output, found, bias[0] if isinstance(bias, list) else bias

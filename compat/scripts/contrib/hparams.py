@@ -1,0 +1,145 @@
+"""`tf.contrib.training.HParams`: settings that a line of text or JSON may change."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Mapping
+
+_ASSIGNMENT = re.compile(
+    r"\s*(?P<name>[A-Za-z_][\w.]*)(\[(?P<index>\d+)\])?\s*=\s*"
+    r"((?P<list>\[[^\]]*\])|(?P<value>[^,\[]*))\s*(,|$)"
+)
+
+
+def _as(kind: type, value: Any, name: str) -> Any:
+    """Returns a value as the type that a setting has."""
+    if isinstance(value, str) and kind is bool:
+        known = {"true": True, "1": True, "false": False, "0": False}
+        if value.lower() in known:
+            return known[value.lower()]
+    elif isinstance(value, str) and kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            pass
+    elif value is None or kind is type(None) or isinstance(value, kind):
+        return int(value) if kind is int and isinstance(value, bool) else value
+    elif kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    elif kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    elif kind is str:
+        return str(value)
+    raise ValueError(f"Could not parse hparam {name}={value!r}: expected {kind.__name__}")
+
+
+class HParams:
+    """Settings as attributes; each keeps the type of its first value."""
+
+    def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
+        del hparam_def
+        self._types: dict[str, tuple[type, bool]] = {}
+        self._model_structure = model_structure
+        for name, value in kwargs.items():
+            self.add_hparam(name, value)
+
+    def add_hparam(self, name: str, value: Any) -> None:
+        """Adds a setting.
+
+        Raises:
+          ValueError: the name is taken, or the value is an empty list.
+        """
+        if getattr(self, name, None) is not None or name in self._types:
+            raise ValueError(f"Hyperparameter name is reserved: {name}")
+        is_list = isinstance(value, (list, tuple))
+        if is_list and not value:
+            raise ValueError(f"Multi-valued hyperparameters cannot be empty: {name}")
+        self._types[name] = (type(value[0]) if is_list else type(value), is_list)
+        setattr(self, name, value)
+
+    def set_hparam(self, name: str, value: Any) -> None:
+        """Changes a setting; the type stays.
+
+        Raises:
+          KeyError: there is no such setting.
+          ValueError: the value is of another type.
+        """
+        kind, is_list = self._types[name]
+        if is_list != isinstance(value, (list, tuple)):
+            raise ValueError(f"hparam {name} is {'' if is_list else 'not '}a list, got {value!r}")
+        new = [_as(kind, each, name) for each in value] if is_list else _as(kind, value, name)
+        setattr(self, name, new)
+
+    def del_hparam(self, name: str) -> None:
+        """Removes a setting."""
+        if self._types.pop(name, None):
+            delattr(self, name)
+
+    def parse(self, values: str) -> HParams:
+        """Changes settings by a text such as "rate=0.1,sizes=[1,2],sizes[0]=3".
+
+        Raises:
+          ValueError: the text is not of this form, or names what there is not.
+        """
+        start = 0
+        while start < len(values):
+            match = _ASSIGNMENT.match(values, start)
+            if match is None:
+                raise ValueError(f"Malformed hyperparameter value: {values[start:]}")
+            start = match.end()
+            name = match["name"]
+            if name not in self._types:
+                raise ValueError(f"Unknown hyperparameter: {name}")
+            if match["list"] is not None:
+                words = [word.strip() for word in match["list"][1:-1].split(",")]
+                self.set_hparam(name, [word for word in words if word])
+            elif match["index"] is not None:
+                changed = list(getattr(self, name))
+                changed[int(match["index"])] = match["value"].strip()
+                self.set_hparam(name, changed)
+            else:
+                value = match["value"].strip()
+                self.set_hparam(name, [value] if self._types[name][1] else value)
+        return self
+
+    def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
+        """Changes settings by name."""
+        for name, value in values_dict.items():
+            self.set_hparam(name, value)
+        return self
+
+    set_from_map = override_from_dict
+
+    def parse_json(self, values_json: str) -> HParams:
+        """Changes settings by a JSON object."""
+        return self.override_from_dict(json.loads(values_json))
+
+    def to_json(self, **options: Any) -> str:
+        """Returns the settings as a JSON object; takes the options of `json.dumps`."""
+        return json.dumps(self.values(), **options)
+
+    def values(self) -> dict[str, Any]:
+        """Returns the settings by name."""
+        return {name: getattr(self, name) for name in self._types}
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Returns a setting, or the default where there is none."""
+        return getattr(self, key) if key in self._types else default
+
+    def get_model_structure(self) -> Any:
+        """Returns what the constructor was given as such."""
+        return self._model_structure
+
+    def set_model_structure(self, model_structure: Any) -> None:
+        """Sets what `get_model_structure` returns."""
+        self._model_structure = model_structure
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._types
+
+    def __str__(self) -> str:
+        return str(sorted(self.values().items()))
+
+    def __repr__(self) -> str:
+        return f"HParams({self})"

@@ -1,0 +1,292 @@
+"""The estimators of `tf.contrib.learn`, which train those of `tf.estimator`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from compat._tensorflow import tf1
+from compat.scripts.contrib import learn_metrics
+from compat.scripts.contrib.learn_inputs import input_fn_of, pair
+from compat.scripts.contrib.learn_run import estimators
+
+# What `tf.estimator` reports under another name.
+_MEASURES = {
+    "accuracy_baseline": "accuracy/baseline_label_mean",
+    "label/mean": "labels/actual_label_mean",
+    "prediction/mean": "labels/prediction_mean",
+    "precision": "precision/positive_threshold_0.500000_mean",
+    "recall": "recall/positive_threshold_0.500000_mean",
+}
+
+
+class ModeKeys:
+    """What a model function is called for."""
+
+    EVAL = "eval"
+    INFER = PREDICT = "infer"
+    TRAIN = "train"
+
+
+class Predictions(np.ndarray):
+    """Predictions for arrays: the array that 0.8 returned, and the iterator that later ones did."""
+
+    _next = 0
+
+    def __next__(self) -> Any:
+        if self._next >= len(self):
+            raise StopIteration
+        self._next += 1
+        return self[self._next - 1]
+
+
+class BaseEstimator:
+    """Trains, evaluates and predicts; takes arrays, or functions that make tensors.
+
+    Attributes:
+      core: the estimator of `tf.estimator`.
+    """
+
+    def __init__(self, core: Any, feature_engineering_fn: Callable[..., Any] | None = None) -> None:
+        self.core = core
+        self._engineer = feature_engineering_fn
+
+    @property
+    def config(self) -> Any:
+        """The settings of the run."""
+        return self.core.config
+
+    @property
+    def model_dir(self) -> str:
+        """The folder of checkpoints."""
+        return str(self.core.model_dir)
+
+    @property
+    def params(self) -> Any:
+        """What the model function is given."""
+        return self.core.params
+
+    def _features(self, features: Any) -> Any:
+        return features
+
+    def _input(self, x: Any, y: Any, input_fn: Any, batch_size: Any, train: bool) -> Any:
+        made = input_fn or input_fn_of(x, y, batch_size, train)
+
+        def inputs() -> Any:
+            features, labels = pair(made())
+            if self._engineer is not None:
+                features, labels = self._engineer(features, labels)
+            return self._features(features), labels
+
+        return inputs
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        input_fn: Callable[[], Any] | None = None,
+        steps: int | None = None,
+        batch_size: int | None = None,
+        monitors: Any = None,
+        max_steps: int | None = None,
+        hooks: Any = None,
+    ) -> BaseEstimator:
+        """Trains `steps` more steps, or until there are `max_steps`; returns itself."""
+        found = monitors or hooks or []
+        found = list(found) if isinstance(found, (list, tuple)) else [found]
+        for hook in found:
+            if hasattr(hook, "set_estimator"):
+                hook.set_estimator(self)
+        inputs = self._input(x, y, input_fn, batch_size, True)
+        self.core.train(inputs, hooks=found, steps=steps, max_steps=max_steps)
+        return self
+
+    partial_fit = fit
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        input_fn: Callable[[], Any] | None = None,
+        feed_fn: Any = None,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        metrics: Any = None,
+        name: str | None = None,
+        checkpoint_path: str | None = None,
+        hooks: Any = None,
+        log_progress: bool = True,
+    ) -> dict[str, Any]:
+        """Returns the measures of the last checkpoint, by name."""
+        del feed_fn, log_progress
+        core = learn_metrics.with_metrics(self.core, metrics)
+        inputs = self._input(x, y, input_fn, batch_size, False)
+        found = dict(core.evaluate(inputs, steps, hooks, checkpoint_path, name))
+        found.update({old: found[new] for new, old in _MEASURES.items() if new in found})
+        return found
+
+    def predict(
+        self,
+        x: Any = None,
+        input_fn: Callable[[], Any] | None = None,
+        batch_size: int | None = None,
+        outputs: Sequence[str] | None = None,
+        as_iterable: bool | None = None,
+        iterate_batches: bool = False,
+    ) -> Any:
+        """Returns the predictions, one for each example."""
+        del iterate_batches
+        return self._predictions(self._default(outputs), x, input_fn, batch_size, as_iterable)
+
+    def _default(self, outputs: Sequence[str] | None) -> Callable[[Any], Any]:
+        """Returns what makes a prediction of what the model returns."""
+        if outputs is None:
+            return lambda found: found
+        keys = list(outputs)
+        return lambda found: {key: learn_metrics.output(found, key) for key in keys}
+
+    def _predictions(
+        self, select: Callable[[Any], Any], x: Any, input_fn: Any, batch_size: Any, iterable: Any
+    ) -> Any:
+        inputs = _ending(self._input(x, None, input_fn, batch_size, False))
+        found: Iterable[Any] = (select(each) for each in self.core.predict(inputs))
+        if iterable or (iterable is None and input_fn is not None):
+            return found
+        values = list(found)
+        if values and isinstance(values[0], dict):
+            return iter(values) if iterable is None else values
+        return np.asarray(values).view(Predictions)
+
+    def export_savedmodel(
+        self, export_dir_base: str, serving_input_fn: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Writes a SavedModel; returns its folder."""
+        kwargs.pop("default_output_alternative_key", None)
+        del args
+        return self.core.export_saved_model(export_dir_base, serving_input_fn, **kwargs)
+
+    def get_variable_names(self) -> list[str]:
+        """Returns the names of the checkpoint's variables."""
+        return list(self.core.get_variable_names())
+
+    def get_variable_value(self, name: str) -> Any:
+        """Returns a variable's value in the last checkpoint."""
+        return self.core.get_variable_value(name)
+
+    @property
+    def weights_(self) -> dict[str, Any]:
+        """The values of all variables, by name."""
+        return {name: self.get_variable_value(name) for name in self.get_variable_names()}
+
+
+def _ending(inputs: Callable[[], Any]) -> Callable[[], Any]:
+    """Returns an input function that ends after a batch where nothing else ends it: constants."""
+
+    def limited() -> Any:
+        features, _ = inputs()
+        graph = tf1.get_default_graph()
+        if graph.get_collection(tf1.GraphKeys.QUEUE_RUNNERS) or any(
+            "Iterator" in operation.type for operation in graph.get_operations()
+        ):
+            return features
+        with tf1.control_dependencies([tf1.train.limit_epochs(tf1.constant(0), 1)]):
+            return tf1.nest.map_structure(tf1.identity, features, expand_composites=True)
+
+    return limited
+
+
+def _spec(mode: str, made: Any) -> Any:
+    """Returns what `tf.estimator` expects of a model function, whichever this one returned."""
+    spec = estimators().EstimatorSpec
+    if isinstance(made, tuple) and not hasattr(made, "mode"):
+        predictions, loss, train_op = made
+        return spec(mode, predictions=predictions, loss=loss, train_op=train_op)
+    return made
+
+
+def ModelFnOps(
+    mode: str,
+    predictions: Any = None,
+    loss: Any = None,
+    train_op: Any = None,
+    eval_metric_ops: Mapping[str, Any] | None = None,
+    output_alternatives: Any = None,
+    training_chief_hooks: Any = None,
+    training_hooks: Any = None,
+    scaffold: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """Returns the `tf.estimator.EstimatorSpec` of a model function."""
+    del output_alternatives, kwargs
+    return estimators().EstimatorSpec(
+        mode,
+        predictions=predictions,
+        loss=loss,
+        train_op=train_op,
+        eval_metric_ops=eval_metric_ops,
+        training_chief_hooks=training_chief_hooks,
+        training_hooks=training_hooks,
+        scaffold=scaffold,
+    )
+
+
+class Estimator(BaseEstimator):
+    """An estimator of a script's own model.
+
+    Args:
+      model_fn: takes features, labels and, by name, mode, params and config; returns
+        (predictions, loss, train_op) or `ModelFnOps`.
+      model_dir: the folder of checkpoints.
+      config: the settings of the run.
+      params: given to the model function.
+      feature_engineering_fn: changes features and labels before.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., Any],
+        model_dir: str | None = None,
+        config: Any = None,
+        params: Any = None,
+        feature_engineering_fn: Callable[..., Any] | None = None,
+    ) -> None:
+        names = set(inspect.signature(model_fn).parameters)
+
+        def model(features: Any, labels: Any, mode: str, params: Any, config: Any) -> Any:
+            given = {"mode": mode, "params": params, "config": config, "model_dir": model_dir}
+            named = {name: value for name, value in given.items() if name in names}
+            return _spec(mode, model_fn(features, labels, **named))
+
+        core = estimators().Estimator(model, model_dir, config, params or {})
+        super().__init__(core, feature_engineering_fn)
+
+
+class SKCompat:
+    """An estimator as scikit-learn has them."""
+
+    def __init__(self, estimator: BaseEstimator) -> None:
+        self._estimator = estimator
+
+    def fit(
+        self, x: Any, y: Any, batch_size: int = 128, steps: int | None = None, **kw: Any
+    ) -> Any:
+        """Trains; returns itself."""
+        self._estimator.fit(x, y, batch_size=batch_size, steps=steps, **kw)
+        return self
+
+    def score(self, x: Any, y: Any, batch_size: int = 128, **kwargs: Any) -> dict[str, Any]:
+        """Returns the measures by name."""
+        return self._estimator.evaluate(x, y, batch_size=batch_size, **kwargs)
+
+    def predict(self, x: Any, batch_size: int = 128, outputs: Any = None) -> Any:
+        """Returns the predictions as arrays."""
+        inputs = self._estimator._input(x, None, None, batch_size, False)
+        found = list(self._estimator.core.predict(inputs))
+        if not found or not isinstance(found[0], dict):
+            return np.asarray(found)
+        return {
+            key: np.asarray([learn_metrics.output(each, key) for each in found])
+            for key in outputs or found[0]
+        }

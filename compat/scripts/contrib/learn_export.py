@@ -1,0 +1,62 @@
+"""What `tf.contrib.learn` makes of a checkpoint in the end: a SavedModel."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Callable
+
+from compat._tensorflow import tf1
+from compat.scripts.contrib.learn_run import estimators
+
+
+class ExportStrategy(collections.namedtuple("ExportStrategy", ["name", "export_fn"])):
+    """A name, and a function of the estimator and a folder that writes there."""
+
+    def export(
+        self, estimator: Any, export_path: str, checkpoint_path: Any = None, eval_result: Any = None
+    ) -> Any:
+        """Writes; returns the folder."""
+        del eval_result
+        return self.export_fn(estimator, export_path, checkpoint_path)
+
+
+def InputFnOps(features: Any, labels: Any = None, default_inputs: Any = None) -> Any:
+    """Returns what a serving function makes, as `tf.estimator` has it."""
+    del labels
+    return estimators().export.ServingInputReceiver(features, default_inputs or features)
+
+
+def build_parsing_serving_input_fn(
+    feature_spec: Any, default_batch_size: int | None = None
+) -> Callable[[], Any]:
+    """Returns a serving function that reads serialized examples."""
+    return estimators().export.build_parsing_serving_input_receiver_fn(
+        feature_spec, default_batch_size
+    )
+
+
+def build_default_serving_input_fn(
+    features: Any, default_batch_size: int | None = None
+) -> Callable[[], Any]:
+    """Returns a serving function that takes the features as they are."""
+    return estimators().export.build_raw_serving_input_receiver_fn(features, default_batch_size)
+
+
+def make_export_strategy(serving_input_fn: Callable[[], Any], **kwargs: Any) -> ExportStrategy:
+    """Returns the strategy that writes a SavedModel."""
+    as_text = bool(kwargs.get("as_text", False))
+
+    def export(estimator: Any, path: str, checkpoint: str | None = None) -> Any:
+        core = getattr(estimator, "core", estimator)
+        return core.export_saved_model(
+            path, serving_input_fn, as_text=as_text, checkpoint_path=checkpoint
+        )
+
+    return ExportStrategy("Servo", export)
+
+
+def get_most_recent_export(export_dir_base: str) -> str | None:
+    """Returns the newest folder of a model, or None."""
+    found = [name.rstrip("/") for name in tf1.gfile.ListDirectory(export_dir_base)]
+    numbers = sorted((name for name in found if name.isdigit()), key=int)
+    return f"{export_dir_base}/{numbers[-1]}" if numbers else None

@@ -1,0 +1,119 @@
+"""`tf.contrib.learn.MetricSpec`: what an evaluation measures besides."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Mapping
+
+import numpy as np
+
+from compat.scripts.contrib.learn_run import estimators
+
+# What `tf.contrib.learn` called what `tf.estimator` predicts.
+_RENAMED = {"classes": "class_ids", "scores": "predictions"}
+
+
+class PredictionKey:
+    """The names of predictions."""
+
+    CLASSES = "classes"
+    GENERIC = "output"
+    LOGISTIC = "logistic"
+    LOGITS = "logits"
+    PROBABILITIES = "probabilities"
+    SCORES = "scores"
+    TOP_K = "top_k"
+
+
+class MetricSpec:
+    """A measure of named predictions and labels.
+
+    Args:
+      metric_fn: of predictions and labels, and perhaps weights, by these names or in this order.
+      prediction_key: which prediction; None for the only one, or the classes.
+      label_key: which labels; None for the only ones.
+      weight_key: which feature has the weights; None for none.
+    """
+
+    def __init__(
+        self,
+        metric_fn: Callable[..., Any],
+        prediction_key: str | None = None,
+        label_key: str | None = None,
+        weight_key: str | None = None,
+    ) -> None:
+        self.metric_fn = metric_fn
+        self.prediction_key, self.label_key, self.weight_key = (
+            prediction_key,
+            label_key,
+            weight_key,
+        )
+
+    def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
+        """Returns the measure, and what updates it."""
+        if isinstance(predictions, Mapping):
+            predictions = tensor(predictions, self.prediction_key)
+        if isinstance(labels, Mapping):
+            labels = labels[self.label_key] if self.label_key else next(iter(labels.values()))
+        if predictions.shape.rank == 2 and labels.shape.rank == 1 and predictions.shape[1] == 1:
+            predictions = predictions[:, 0]
+        weights = {"weights": inputs[self.weight_key]} if self.weight_key else {}
+        try:
+            names = set(inspect.signature(self.metric_fn).parameters)
+        except (TypeError, ValueError):
+            names = set()
+        if {"predictions", "labels"} <= names:
+            return self.metric_fn(predictions=predictions, labels=labels, **weights)
+        return self.metric_fn(predictions, labels, **weights)
+
+
+def tensor(predictions: Mapping[str, Any], key: str | None) -> Any:
+    """Returns the prediction of a name, or the one that is meant where there is no name."""
+    if key is None:
+        known = ("class_ids", "predictions", *predictions)
+        return predictions[next(name for name in known if name in predictions)]
+    return predictions[key if key not in _RENAMED or _is_own(predictions) else _RENAMED[key]]
+
+
+def output(prediction: Mapping[str, Any], key: str) -> Any:
+    """Returns an example's prediction of a name, a scalar where there is one number."""
+    value = tensor(prediction, key)
+    return np.asarray(value).reshape(()).item() if np.shape(value) == (1,) else value
+
+
+def _is_own(predictions: Mapping[str, Any]) -> bool:
+    """Whether a script's model has made them, under names of its own."""
+    return not {"class_ids", "predictions"} & set(predictions)
+
+
+def with_metrics(core: Any, metrics: Any) -> Any:
+    """Returns an estimator that measures more.
+
+    Args:
+      core: of `tf.estimator`.
+      metrics: `MetricSpec`s or functions of (predictions, labels), by name, or by (name, key of
+        the prediction).
+    """
+    if not metrics:
+        return core
+
+    def measure(labels: Any, predictions: Any, features: Any) -> dict[str, Any]:
+        found = {}
+        for name, spec in metrics.items():
+            key = None
+            if isinstance(name, tuple):
+                name, key = name
+            if not isinstance(spec, MetricSpec):
+                spec = MetricSpec(spec, key)
+            made = spec.create_metric_ops(features, labels, predictions)
+            # Not a pair: a plain value of the batch, which an average stands for.
+            found[name] = made if isinstance(made, tuple) else _mean(made)
+        return found
+
+    return estimators().add_metrics(core, measure)
+
+
+def _mean(value: Any) -> Any:
+    from compat._tensorflow import tf1
+
+    return tf1.metrics.mean(value)

@@ -1,0 +1,55 @@
+"""The part of the table that lies under `tf.contrib.learn`."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+_OWN = "compat.scripts.contrib."
+_INPUTS = "tensorflow_estimator._api.v1.estimator.inputs:"
+_EXPORT = (_OWN + "learn_export:", "it writes a SavedModel")
+_READ = ("", "its queues of files are gone; tf.train.batch and tf.data have the successors")
+
+
+def _modules() -> dict[str, tuple[str, str]]:
+    """Returns the modules that `tf.contrib.learn` and `tf.contrib.learn.python.learn` both had."""
+    found: dict[str, tuple[str, str]] = {"": (_OWN + "learn:", "")}
+    for name, module in (
+        ("datasets", "learn_datasets"),
+        ("datasets.base", "learn_datasets"),
+        ("estimators", "learn"),
+        ("estimators.estimator", "learn_estimators"),
+        ("estimators.model_fn", "learn_estimators"),
+        ("estimators.prediction_key", "learn_metrics"),
+        ("estimators.run_config", "learn_run"),
+        ("experiment", "learn_run"),
+        ("export_strategy", "learn_export"),
+        ("learn_runner", "learn_run"),
+        ("metric_spec", "learn_metrics"),
+        ("monitors", "learn_monitors"),
+        ("preprocessing", "learn_preprocessing"),
+        ("preprocessing.text", "learn_preprocessing"),
+        ("utils", "learn_export"),
+        ("utils.input_fn_utils", "learn_export"),
+        ("utils.saved_model_export_utils", "learn_export"),
+    ):
+        found["." + name] = (f"{_OWN}{module}:", "")
+    for name in ("datasets.mnist", "datasets.mnist.input_data"):
+        found["." + name] = ("compat.scripts.tutorials.input_data:", "")
+    for name in ("numpy_input_fn", "pandas_input_fn"):
+        found[".io." + name] = (_INPUTS + name, "")
+    for name in ("read_batch_examples", "read_batch_features", "read_batch_record_features"):
+        found["." + name] = found[".io." + name] = _READ
+    for name in ("ExportStrategy", "InputFnOps", "make_export_strategy"):
+        found["." + name] = (_EXPORT[0] + name, _EXPORT[1])
+    found[".KMeansClustering"] = ("", "its kernels are gone")
+    found[".SVM"] = ("", "the optimizer of dual coordinates has no estimator any more")
+    found[".TensorFlowDNNClassifier"] = ("", "it ended with 0.11; DNNClassifier is its successor")
+    found[".graph_actions"] = ("", "estimators train by monitored sessions since 1.0")
+    return found
+
+
+# Name after "tf.contrib.learn": what serves it, and what else there is to say of it.
+NAMES: Mapping[str, tuple[str, str]] = {
+    **{".python.learn" + name: served for name, served in _modules().items()},
+    **_modules(),
+}

@@ -1,0 +1,273 @@
+"""`tf.contrib.learn.RunConfig`, `Experiment` and `learn_runner`: what a task of a cluster does."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any, Callable, Mapping
+
+from compat._tensorflow import tf1
+from compat.errors import UserError
+from compat.scripts import moved
+
+_USUAL = "grpc://"
+_servers: dict[str, Any] = {}  # By master; a process is one task.
+
+
+def estimators() -> Any:
+    """Returns `tf.estimator`."""
+    moved.put_back()
+    return importlib.import_module("tensorflow_estimator._api.v1.estimator")
+
+
+class Environment:
+    """Where a program runs, as TF_CONFIG says."""
+
+    CLOUD = "cloud"
+    GOOGLE = "google"
+    LOCAL = "local"
+
+
+class TaskType:
+    """The jobs of a cluster."""
+
+    EVALUATOR = "evaluator"
+    MASTER = "master"
+    PS = "ps"
+    WORKER = "worker"
+
+
+class RunConfig(estimators().RunConfig):  # type: ignore[misc]
+    """`tf.estimator.RunConfig`, with the arguments that it had.
+
+    A cluster needs neither a chief nor a master: worker 0 is the chief then.
+
+    Args:
+      master: the session's; by default that of TF_CONFIG.
+      num_cores: threads of the session; 0 for as many as there are.
+      log_device_placement: whether to log where operations are.
+      gpu_memory_fraction: of each GPU.
+      tf_random_seed: of the graph.
+      evaluation_master: the session's for evaluation.
+      **kwargs: those of `tf.estimator.RunConfig`; what other releases took has no effect.
+    """
+
+    def __init__(
+        self,
+        master: str | None = None,
+        num_cores: int = 0,
+        log_device_placement: bool = False,
+        gpu_memory_fraction: float = 1,
+        tf_random_seed: int | None = None,
+        evaluation_master: str = "",
+        **kwargs: Any,
+    ) -> None:
+        for name in ("task", "num_ps_replicas", "cluster_spec", "job_name", "is_chief"):
+            kwargs.pop(name, None)  # TF_CONFIG says it.
+        if kwargs.get("save_checkpoints_steps") is not None:
+            kwargs["save_checkpoints_secs"] = None  # Had a default in the place of "not given".
+        options = tf1.GPUOptions(per_process_gpu_memory_fraction=gpu_memory_fraction)
+        session = tf1.ConfigProto(
+            log_device_placement=log_device_placement,
+            inter_op_parallelism_threads=num_cores,
+            intra_op_parallelism_threads=num_cores,
+            gpu_options=options,
+        )
+        given = kwargs.pop("session_config", None)
+        super().__init__(tf_random_seed=tf_random_seed, session_config=given, **kwargs)
+        if given is None:
+            session.MergeFrom(self.session_config or tf1.ConfigProto(allow_soft_placement=True))
+            self._session_config = session
+        if master is not None:
+            self._master = master
+        if evaluation_master:
+            self._evaluation_master = evaluation_master
+
+    def _init_distributed_setting_from_environment_var(self, tf_config: Mapping[str, Any]) -> None:
+        self._environment = tf_config.get("environment", Environment.LOCAL)
+        jobs = tf_config.get("cluster") or {}
+        task = dict(tf_config.get("task") or {})
+        if not jobs or "chief" in jobs or "master" in jobs:
+            super()._init_distributed_setting_from_environment_var(
+                dict(tf_config) if jobs else {"service": tf_config.get("service")}
+            )
+            return
+        self._service = tf_config.get("service")
+        self._cluster_spec = tf1.train.ClusterSpec(jobs)
+        self._task_type = str(task.get("type", TaskType.WORKER))
+        self._task_id = int(task.get("index", 0))
+        addresses = jobs.get(self._task_type, [])
+        self._master = _USUAL + addresses[self._task_id] if addresses else ""
+        self._evaluation_master = ""
+        self._is_chief = self._task_type == TaskType.WORKER and self._task_id == 0
+        self._num_ps_replicas = len(jobs.get(TaskType.PS, []))
+        self._num_worker_replicas = len(jobs.get(TaskType.WORKER, []))
+        self._global_id_in_cluster = None
+
+    @property
+    def environment(self) -> str:
+        """Where the program runs."""
+        return str(self._environment)
+
+    @property
+    def tf_config(self) -> Any:
+        """The session's options."""
+        return self._session_config
+
+    @property
+    def job_name(self) -> str:
+        """The task's job, as 0.x called it."""
+        return str(self.task_type)
+
+    @property
+    def task(self) -> int:
+        """The task's number, as 0.x called it."""
+        return int(self.task_id)
+
+
+class Experiment:
+    """An estimator, and what it is trained with and evaluated by.
+
+    Args:
+      estimator: of `tf.contrib.learn` or of `tf.estimator`.
+      train_input_fn: makes features and labels for training.
+      eval_input_fn: makes them for evaluation.
+      eval_metrics: see `tf.contrib.learn.MetricSpec`.
+      train_steps: None for no end.
+      eval_steps: None for all that there is.
+      train_monitors: hooks.
+      eval_hooks: hooks.
+      export_strategies: what makes a model of the checkpoint in the end.
+      **kwargs: when to evaluate meanwhile, which happens in the end only.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        train_input_fn: Callable[..., Any],
+        eval_input_fn: Callable[..., Any],
+        eval_metrics: Any = None,
+        train_steps: int | None = None,
+        eval_steps: int | None = 100,
+        train_monitors: Any = None,
+        eval_hooks: Any = None,
+        export_strategies: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        del kwargs
+        self.estimator = estimator
+        self._train_input, self._eval_input = train_input_fn, eval_input_fn
+        self._metrics = eval_metrics
+        self.train_steps, self.eval_steps = train_steps, eval_steps
+        self._monitors, self._eval_hooks = list(train_monitors or []), eval_hooks
+        strategies = export_strategies or []
+        self._exports = strategies if isinstance(strategies, (list, tuple)) else [strategies]
+
+    def extend_train_hooks(self, additional_hooks: Any) -> None:
+        """Adds hooks of training."""
+        self._monitors.extend(additional_hooks)
+
+    def train(self, delay_secs: Any = None) -> Any:
+        """Trains; a task of a cluster serves the others meanwhile."""
+        del delay_secs
+        config = self.estimator.config
+        if config.cluster_spec and str(config.master).startswith(_USUAL):
+            _serve(config)
+        train = getattr(self.estimator, "fit", None)
+        if train is not None:
+            return train(
+                input_fn=self._train_input, max_steps=self.train_steps, monitors=self._monitors
+            )
+        return self.estimator.train(
+            self._train_input, hooks=self._monitors, max_steps=self.train_steps
+        )
+
+    def evaluate(self, delay_secs: Any = None, name: str | None = None) -> Any:
+        """Evaluates the last checkpoint; returns the measures by name."""
+        del delay_secs
+        metrics = {"metrics": self._metrics} if self._metrics else {}
+        return self.estimator.evaluate(
+            input_fn=self._eval_input,
+            steps=self.eval_steps,
+            hooks=self._eval_hooks,
+            name=name,
+            **metrics,
+        )
+
+    def train_and_evaluate(self) -> Any:
+        """Trains, then evaluates and exports; returns the measures and the exports."""
+        self.train()
+        measures = self.evaluate()
+        folder = os.path.join(self.estimator.model_dir, "export")
+        exports = [
+            strategy.export(
+                getattr(self.estimator, "core", self.estimator),
+                os.path.join(folder, strategy.name),
+                tf1.train.latest_checkpoint(self.estimator.model_dir),
+                measures,
+            )
+            for strategy in self._exports
+        ]
+        return measures, exports
+
+    local_run = train_and_evaluate
+    continuous_train_and_eval = train_and_evaluate
+
+    def test(self) -> Any:
+        """Trains and evaluates a step."""
+        self.train_steps = self.eval_steps = 1
+        return self.train_and_evaluate()[0]
+
+    def run_std_server(self) -> None:
+        """Serves the other tasks, as a parameter server does."""
+        _serve(self.estimator.config).join()
+
+
+def _serve(config: Any) -> Any:
+    if config.master not in _servers:
+        _servers[config.master] = tf1.train.Server(
+            config.cluster_spec,
+            job_name=config.task_type,
+            task_index=config.task_id,
+            config=config.session_config,
+            start=True,
+        )
+    return _servers[config.master]
+
+
+def run(
+    experiment_fn: Callable[..., Any],
+    output_dir: str | None = None,
+    schedule: str | None = None,
+    run_config: Any = None,
+    hparams: Any = None,
+) -> Any:
+    """Runs a method of the experiment that a function makes; by default what the task is for.
+
+    Raises:
+      UserError: the experiment has no such method.
+    """
+    if run_config is not None:
+        if output_dir:
+            run_config = run_config.replace(model_dir=output_dir)
+        experiment = experiment_fn(run_config, hparams)
+    else:
+        experiment = experiment_fn(output_dir)
+    schedule = schedule or _schedule(run_config or experiment.estimator.config)
+    if not hasattr(experiment, schedule):
+        raise UserError(f"schedule {schedule!r} is no method of Experiment; take 'train', say")
+    return getattr(experiment, schedule)()
+
+
+def _schedule(config: Any) -> str:
+    if not config.cluster_spec:
+        return "train_and_evaluate"
+    if config.task_type == TaskType.PS:
+        return "run_std_server"
+    return "train_and_evaluate" if config.is_chief else "train"
+
+
+def tune(experiment_fn: Callable[..., Any], tuner: Any) -> None:
+    """Runs the experiments that a tuner asks for."""
+    while tuner.next_trial():
+        tuner.run_experiment(experiment_fn)

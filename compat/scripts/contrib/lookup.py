@@ -1,0 +1,46 @@
+"""The tables of `tf.contrib.lookup`, whose list of symbols was called `mapping`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat._tensorflow import tf1
+
+
+def _ops() -> Any:
+    import importlib
+
+    return importlib.import_module(tf1.lookup.StaticHashTable.__module__)
+
+
+def index_table_from_tensor(mapping: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Returns a table from symbols to their numbers."""
+    mapping = kwargs.pop("vocabulary_list", mapping)
+    return _ops().index_table_from_tensor(mapping, *args, **kwargs)
+
+
+def index_to_string_table_from_tensor(mapping: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Returns a table from numbers to symbols."""
+    mapping = kwargs.pop("vocabulary_list", mapping)
+    return _ops().index_to_string_table_from_tensor(mapping, *args, **kwargs)
+
+
+def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: Any = None) -> Any:
+    """Returns the numbers of symbols."""
+    return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
+
+
+def index_to_string(tensor: Any, mapping: Any, default_value: str = "UNK", name: Any = None) -> Any:
+    """Returns the symbols of numbers."""
+    table = index_to_string_table_from_tensor(mapping, default_value=default_value, name=name)
+    return table.lookup(tensor)
+
+
+def MutableHashTable(
+    key_dtype: Any, value_dtype: Any, default_value: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """Returns a table that the graph can change; took a name that sessions share it by."""
+    kwargs.pop("shared_name", None)
+    return tf1.lookup.experimental.MutableHashTable(
+        key_dtype, value_dtype, default_value, name=kwargs.pop("name", "MutableHashTable"), **kwargs
+    )

@@ -1,0 +1,137 @@
+"""Losses of `tf.nn.seq2seq`, `tf.contrib.legacy_seq2seq` and `tf.contrib.seq2seq`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Sequence
+
+from compat._tensorflow import tf1
+
+
+def _cross_entropy(logits: Any, targets: Any, function: Callable[..., Any] | None) -> Any:
+    """Returns the loss of each, float32 `[batch]`.
+
+    Args:
+      logits: float32 `[batch, symbols]`.
+      targets: whole numbers `[batch]`.
+      function: the script's, of (inputs, labels) or, later, of (labels, logits); None for softmax.
+    """
+    if function is None:
+        return tf1.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=tf1.reshape(targets, [-1]), logits=logits
+        )
+    try:
+        names = set(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        names = set()
+    if {"labels", "logits"} <= names:
+        return function(labels=targets, logits=logits)
+    if {"labels", "inputs"} <= names:
+        return function(labels=targets, inputs=logits)
+    first = next(iter(names), "")
+    return function(targets, logits) if "label" in first else function(logits, targets)
+
+
+def sequence_loss_by_example(
+    logits: Sequence[Any],
+    targets: Sequence[Any],
+    weights: Sequence[Any],
+    average_across_timesteps: bool = True,
+    softmax_loss_function: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns the weighted loss of each sequence, in nats, float32 `[batch]`.
+
+    Args:
+      logits: for each time float32 `[batch, symbols]`.
+      targets: for each time whole numbers `[batch]`.
+      weights: for each time float32 `[batch]`.
+      average_across_timesteps: whether to divide by the sum of the weights.
+      softmax_loss_function: instead of softmax.
+      name: of the operations.
+
+    Raises:
+      ValueError: the three have not the same length.
+    """
+    if not len(logits) == len(targets) == len(weights):
+        raise ValueError(
+            f"got {len(logits)} logits, {len(targets)} targets and {len(weights)} weights; "
+            "each time needs one of each"
+        )
+    with tf1.name_scope(name, "sequence_loss_by_example", [*logits, *targets, *weights]):
+        total = tf1.add_n(
+            [
+                _cross_entropy(logit, target, softmax_loss_function) * weight
+                for logit, target, weight in zip(logits, targets, weights)
+            ]
+        )
+        if average_across_timesteps:
+            total /= tf1.add_n(list(weights)) + 1e-12  # Not by 0 where all weights are.
+    return total
+
+
+def sequence_loss(
+    logits: Sequence[Any],
+    targets: Sequence[Any],
+    weights: Sequence[Any],
+    average_across_timesteps: bool = True,
+    average_across_batch: bool = True,
+    softmax_loss_function: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns the sum of `sequence_loss_by_example`, by default divided by the batch; a scalar."""
+    with tf1.name_scope(name, "sequence_loss", [*logits, *targets, *weights]):
+        losses = sequence_loss_by_example(
+            logits, targets, weights, average_across_timesteps, softmax_loss_function
+        )
+        cost = tf1.reduce_sum(losses)
+        if average_across_batch:
+            cost /= tf1.cast(tf1.shape(targets[0])[0], cost.dtype)
+    return cost
+
+
+def sequence_loss_3d(
+    logits: Any,
+    targets: Any,
+    weights: Any,
+    average_across_timesteps: bool = True,
+    average_across_batch: bool = True,
+    sum_over_timesteps: bool = False,
+    sum_over_batch: bool = False,
+    softmax_loss_function: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns the weighted loss in nats, as `tf.contrib.seq2seq.sequence_loss` did.
+
+    Args:
+      logits: float32 `[batch, time, symbols]`.
+      targets: whole numbers `[batch, time]`.
+      weights: float32 `[batch, time]`.
+      average_across_timesteps: whether to average over time.
+      average_across_batch: whether to average over the batch.
+      sum_over_timesteps: whether to add up over time, and divide by the weights that are not 0.
+      sum_over_batch: the same over the batch.
+      softmax_loss_function: of (labels, logits), instead of softmax.
+      name: of the operations.
+    """
+    with tf1.name_scope(name, "sequence_loss", [logits, targets, weights]):
+        symbols = tf1.shape(logits)[2]
+        losses = _cross_entropy(
+            tf1.reshape(logits, [-1, symbols]), tf1.reshape(targets, [-1]), softmax_loss_function
+        ) * tf1.reshape(weights, [-1])
+        if average_across_timesteps and average_across_batch:
+            return tf1.reduce_sum(losses) / (tf1.reduce_sum(weights) + 1e-12)
+        if sum_over_timesteps and sum_over_batch:
+            count = tf1.cast(tf1.math.count_nonzero(weights), losses.dtype)
+            return tf1.math.divide_no_nan(tf1.reduce_sum(losses), count)
+        losses = tf1.reshape(losses, tf1.shape(logits)[:2])
+        for axis, average, add in (
+            (0, average_across_batch, sum_over_batch),
+            (1, average_across_timesteps, sum_over_timesteps),
+        ):
+            if average:
+                return tf1.reduce_sum(losses, axis) / (tf1.reduce_sum(weights, axis) + 1e-12)
+            if add:
+                count = tf1.cast(tf1.math.count_nonzero(weights, axis), losses.dtype)
+                return tf1.math.divide_no_nan(tf1.reduce_sum(losses, axis), count)
+    return losses

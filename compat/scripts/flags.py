@@ -1,0 +1,150 @@
+"""`tf.app.flags` as it was before 1.5: parsed when first asked, and tolerant.
+
+Unknown flags are passed over, a flag may be shortened as long as it is clear, a truth value may
+follow its flag as a word of its own. What 1.5 brought, by absl, works as well: it is absl's.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Sequence
+
+from absl import flags as absl_flags  # noqa: TID251 - The script's flags are these.
+from absl.flags import *  # noqa: F403, TID251 - A script finds here what it finds there.
+
+_defined: set[str] = set()  # By the script; absl has flags of libraries, too.
+_TRUTH = {"true": "true", "t": "true", "1": "true", "false": "false", "f": "false", "0": "false"}
+
+
+class _Flags:
+    """absl's flags, parsed as before; differs in `__flags`, which holds plain values."""
+
+    def __init__(self, real: Any) -> None:
+        self.__dict__["_real"] = real
+
+    def _parse_flags(self, args: Sequence[str] | None = None) -> list[str]:
+        """Parses, and returns what is no flag."""
+        argv = list(sys.argv if args is None else [sys.argv[0], *args])
+        real = self.__dict__["_real"]
+        real.set_gnu_getopt(True)
+        return list(real(as_before(argv, real), known_only=True))[1:]
+
+    def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
+        del known_only
+        return [argv[0], *self._parse_flags(list(argv)[1:])]
+
+    def __getattr__(self, name: str) -> Any:
+        real = self.__dict__["_real"]
+        if name.endswith("__flags"):  # Also as `_Class__flags`, inside a class.
+            return self.values()
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if not hasattr(type(real), name):
+            self._parse()
+        return getattr(real, name)
+
+    def values(self) -> dict[str, Any]:
+        """Returns the values of the flags that the script has defined."""
+        self._parse()
+        return {flag: self.__dict__["_real"][flag].value for flag in sorted(_defined)}
+
+    def _parse(self) -> None:
+        if not self.__dict__["_real"].is_parsed():
+            self._parse_flags()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._parse()
+        setattr(self.__dict__["_real"], name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__dict__["_real"], name)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__["_real"][name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.__dict__["_real"]
+
+    def __iter__(self) -> Any:
+        return iter(self.__dict__["_real"])
+
+    def __dir__(self) -> list[str]:
+        return list(self.__dict__["_real"])
+
+
+def as_before(argv: Sequence[str], real: Any) -> list[str]:
+    """Returns the arguments as absl takes them.
+
+    Args:
+      argv: with the program first.
+      real: absl's flags.
+    """
+    words = list(argv)
+    for i in range(1, len(words)):
+        word = words[i]
+        if word == "--":
+            break
+        name, equals, value = word.lstrip("-").partition("=")
+        is_flag = word.startswith("-") and name and not name[0].isdigit()
+        if is_flag and name not in real and not (name.startswith("no") and name[2:] in real):
+            meant = [flag for flag in _defined if flag.startswith(name)]
+            if len(meant) == 1:
+                name = meant[0]
+                words[i] = word = f"--{name}{equals}{value}"
+        if word.startswith("-") and name in real and real[name].boolean:
+            following = words[i + 1].lower() if i + 1 < len(words) else ""
+            if equals:
+                words[i] = f"--{name}={_TRUTH.get(value.lower(), 'false')}"
+            elif following in _TRUTH:
+                words[i] = f"--{name}={_TRUTH[following]}"
+                words[i + 1] = ""
+    return [word for i, word in enumerate(words) if word or (argv[i] == "" and i)]
+
+
+FLAGS = _Flags(absl_flags.FLAGS)
+
+
+def _definer(kind: str) -> Callable[..., None]:
+    """Returns a function that defines a flag, and takes what absl refuses.
+
+    A name that is there already was an error of argparse for other flags than those of libraries;
+    the later one wins. A default of another type was taken as it is.
+    """
+
+    def define(
+        flag_name: str, default_value: Any = None, docstring: Any = "", *args: Any, **kw: Any
+    ) -> None:
+        flag_name = kw.pop("name", flag_name)
+        default_value = kw.pop("default", default_value)
+        docstring = kw.pop("help", docstring)
+        kw.setdefault("allow_override", True)
+        real = absl_flags.FLAGS
+        if flag_name in _defined and flag_name in real:
+            delattr(real, flag_name)
+        _defined.add(flag_name)
+        try:
+            getattr(absl_flags, kind)(flag_name, default_value, docstring, *args, **kw)
+        except absl_flags.IllegalFlagValueError:
+            getattr(absl_flags, kind)(flag_name, None, docstring, *args, **kw)
+            real[flag_name].value = default_value
+            real[flag_name].default = default_value
+
+    define.__name__ = kind
+    return define
+
+
+DEFINE_bool = DEFINE_boolean = _definer("DEFINE_boolean")
+DEFINE_float = _definer("DEFINE_float")
+DEFINE_integer = _definer("DEFINE_integer")
+DEFINE_string = _definer("DEFINE_string")
+
+
+def run(main: Any = None, argv: Sequence[str] | None = None) -> None:
+    """Calls `main` with what is no flag, and exits with what it returns."""
+    rest = FLAGS._parse_flags(None if argv is None else list(argv)[1:])
+    program = main or sys.modules["__main__"].main
+    sys.exit(program([sys.argv[0], *rest]))
+
+
+# `tf.app.flags`, where the table serves `tf.python.platform.app` and the like by this module.
+flags = sys.modules[__name__]

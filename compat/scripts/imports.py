@@ -1,0 +1,137 @@
+"""What `import` means in a script's own modules, and in no others.
+
+Each of them gets builtins of its own, as Python allows: there `import tensorflow` gives what the
+script expects, while the packages it uses, TensorFlow itself among them, see the real one.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+import sysconfig
+import types
+from typing import Any, Mapping, Sequence
+
+from compat.scripts import libraries, namespace, numpy_names, python2, source
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "models")]
+# Modules that Python 2 named otherwise; fissix converts imports, programs for both try these first.
+_RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle"}
+
+
+def builtins_for(is_python2: bool) -> dict[str, Any]:
+    """Returns the builtins of a script's module."""
+    own = dict(vars(builtins))
+    own[source.TRUTH] = python2.classic_truth
+    if is_python2:
+        own.update(python2.BUILTINS)
+
+    def import_(
+        name: str,
+        globals: Mapping[str, Any] | None = None,
+        locals: Mapping[str, Any] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        if level == 0:
+            top = name.partition(".")[0]
+            if top == namespace.TOP:
+                return _import_tensorflow(name, fromlist or ())
+            if name == "numpy":
+                return numpy_names.numpy()
+            if is_python2 and _RENAMED.get(name, name) == "pickle":
+                return python2.PICKLE
+            if libraries.moved(name) is not None and fromlist:
+                return libraries.moved(name)
+        module = builtins.__import__(name, globals, locals, fromlist or (), level)
+        return libraries.with_moved(module, list(fromlist)) if fromlist and level == 0 else module
+
+    own["__import__"] = import_
+    return own
+
+
+def _import_tensorflow(name: str, fromlist: Sequence[str]) -> Any:
+    module = namespace.module(name)
+    if not fromlist:
+        return namespace.top()
+    for attribute in fromlist:
+        if attribute != "*":
+            try:
+                getattr(module, attribute)
+            except namespace.MissingName as error:
+                raise ImportError(str(error), name=f"{name}.{attribute}") from None
+            except AttributeError:
+                pass  # Python says it, with the script's line.
+    return module
+
+
+def is_of_script(path: str) -> bool:
+    """Whether a file belongs to the script, not to Python, an installed package or this one."""
+    path = os.path.realpath(path)
+    if {"site-packages", "dist-packages"} & set(path.split(os.sep)):
+        return False
+    installed = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")] + _OURS
+    return not any(path.startswith(os.path.realpath(folder) + os.sep) for folder in installed)
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Finds the script's own modules and packages, as Python does, to load them as the script."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Returns the spec of a module of the script; None leaves it to Python."""
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+            return None
+        if not is_of_script(spec.origin):
+            return None
+        spec.loader = Loader(fullname, spec.origin)
+        return spec
+
+
+class Loader(importlib.abc.Loader):
+    """Loads one module of the script."""
+
+    def __init__(self, name: str, path: str) -> None:
+        self._name = name
+        self._path = path
+
+    def create_module(self, spec: Any) -> None:
+        """Leaves it to Python."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Runs the module's code."""
+        for part in source.read(self._path):
+            run(part, module)
+
+    def get_filename(self, name: str) -> str:
+        """Returns the path of the file."""
+        del name
+        return self._path
+
+    def get_source(self, name: str) -> str:
+        """Returns the text, as `inspect` asks for."""
+        del name
+        return source.read(self._path)[0].text
+
+    def is_package(self, name: str) -> bool:
+        """Whether the module is a package."""
+        del name
+        return os.path.basename(self._path) == "__init__.py"
+
+
+def run(part: source.Source, module: types.ModuleType) -> None:
+    """Runs a part of the script in a module of it."""
+    code = part.code()
+    module.__dict__["__builtins__"] = builtins_for(part.python2)
+    exec(code, module.__dict__)
+
+
+def install() -> None:
+    """Has the script's own modules loaded by `Loader` from here on."""
+    sys.meta_path.insert(0, Finder())

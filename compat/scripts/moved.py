@@ -1,0 +1,106 @@
+"""Where TensorFlow has put what packages and scripts of the old time import from its inside.
+
+tf_slim and tensorflow_estimator are the last of their kind: their code is right, and a few names
+that they take from `tensorflow.python` have another home in the newest releases. They are put back
+into the modules of this process, before such a package is loaded, or a script imports from
+`tensorflow.python`; no file is changed.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import types
+from typing import Any, Mapping, Sequence
+
+from compat.errors import UserError
+
+PACKAGES = ("tf_slim", "tensorflow_estimator")
+
+# Module, and for each name in it where that is today.
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    "framework.ops": {
+        "EagerTensor": "framework.ops:EagerTensor",
+        "IndexedSlices": "framework.indexed_slices:IndexedSlices",
+        "Tensor": "framework.tensor:Tensor",
+        "register_tensor_conversion_function": (
+            "framework.tensor_conversion_registry:register_tensor_conversion_function"
+        ),
+    },
+    "ops.array_ops": {
+        "stack": "ops.array_ops_stack:stack",
+        "unstack": "ops.array_ops_stack:unstack",
+    },
+    "ops.control_flow_ops": {
+        "Assert": "ops.control_flow_assert:Assert",
+        "case": "ops.control_flow_case:case",
+        "cond": "ops.cond:cond",
+        "while_loop": "ops.while_loop:while_loop",
+    },
+    "ops.variable_scope": {"variable": "ops.variable_v1:VariableV1"},
+    # The attribute that exported names are kept in; nothing of ours reads it.
+    "util.tf_export": {"ESTIMATOR_API_NAME": "util.tf_export:TENSORFLOW_API_NAME"},
+}
+_INSIDE = "tensorflow.python."
+_NORMALIZATION = "tf_keras.src.legacy_tf_layers.normalization"
+
+
+@functools.lru_cache(maxsize=None)
+def put_back() -> None:
+    """Puts the names back; further calls do nothing."""
+    for module, names in _NAMES.items():
+        old = _import(_INSIDE + module)
+        for name, now in names.items():
+            place, _, attribute = now.partition(":")
+            new = _import(_INSIDE + place)
+            if not hasattr(old, name) and hasattr(new, attribute):
+                setattr(old, name, getattr(new, attribute))
+    _put_normalization_back()
+    _put_estimator_training_back()
+    # Estimators on TPUs, of which TensorFlow has not kept what they need.
+    name = "tensorflow_estimator._api.v1.estimator.tpu"
+    sys.modules.setdefault(name, types.ModuleType(name))
+
+
+def _put_normalization_back() -> None:
+    """TensorFlow looks for it in a folder of Keras 2 that is another since 2.13."""
+    old, new = _import(_INSIDE + "layers.normalization"), _import(_NORMALIZATION)
+    if old is not None and new is not None:
+        for name in ("BatchNormalization", "batch_normalization"):
+            setattr(old, name, getattr(new, name))
+        old.BatchNorm, old.batch_norm = old.BatchNormalization, old.batch_normalization
+
+
+def _put_estimator_training_back() -> None:
+    """Estimators trained by a distribution strategy did so by a module that is gone.
+
+    Without a cluster it has nothing to do.
+    """
+    name = _INSIDE + "distribute.estimator_training"
+    if _import(name) is None:
+        module = types.ModuleType(name)
+        module.init_run_config = _init_run_config  # type: ignore[attr-defined]
+        module.should_run_distribute_coordinator = lambda config: False  # type: ignore[attr-defined]
+        sys.modules[name] = module
+        _import(_INSIDE + "distribute").estimator_training = module
+
+
+def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
+    jobs: Sequence[str] = sorted(tf_config.get("cluster", {}))
+    if jobs:
+        raise UserError(
+            f"TF_CONFIG has a cluster of {', '.join(jobs)} and the Estimator a distribution "
+            "strategy, which TensorFlow trains in one process only since 2.16; take the strategy "
+            "out, then parameter servers train it"
+        )
+    config._init_distributed_setting_from_environment_var({})
+    config._distribute_coordinator_mode = None
+
+
+def _import(name: str) -> Any:
+    """Returns a module, or None where this release has none of that name."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None

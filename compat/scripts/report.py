@@ -1,0 +1,76 @@
+"""How a script's errors are shown: its own as Python shows them, ours in a line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import types
+from typing import Any
+
+from compat.errors import PeerError, UserError
+from compat.scripts.namespace import MissingName
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_RUNPY = ("<frozen runpy>", "<frozen importlib._bootstrap>")
+
+
+def show(error: BaseException, script: str) -> int:
+    """Prints an error that the script did not catch; returns the exit code.
+
+    Args:
+      error: the error.
+      script: the file that is run, for an error that is in no line of it.
+    """
+    known = _known(error)
+    if known is not None:
+        code = known.exit_code if isinstance(known, (UserError, PeerError)) else UserError.exit_code
+        print(f"error: {_place(error, script)}: {known}", file=sys.stderr, flush=True)
+        return code
+    trace = traceback.TracebackException.from_exception(error)
+    _without_ours(trace)
+    print("".join(trace.format()), end="", file=sys.stderr, flush=True)
+    return 1
+
+
+def _known(error: BaseException | None) -> BaseException | None:
+    """Returns the error that we raised about the script, if it is behind this one."""
+    while error is not None:
+        if isinstance(error, (UserError, PeerError, MissingName)):
+            return error
+        if isinstance(error, ImportError) and str(error).startswith("tf."):
+            return error
+        error = error.__cause__
+    return None
+
+
+def _place(error: BaseException, script: str) -> str:
+    """Returns "file:line" of the script's innermost line."""
+    place = script
+    trace: types.TracebackType | None = error.__traceback__
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        if _is_script(trace.tb_frame):
+            place = f"{filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _is_script(frame: types.FrameType) -> bool:
+    """Whether a frame runs a line of the script: only there, builtins are not Python's own."""
+    return "__import__" in frame.f_builtins and frame.f_builtins is not vars(
+        sys.modules["builtins"]
+    )
+
+
+def _without_ours(trace: Any) -> None:
+    """Takes the frames of this package out, in the causes of the error too."""
+    while trace is not None:
+        kept = [
+            frame
+            for frame in trace.stack
+            if not frame.filename.startswith(_HERE + os.sep) and frame.filename not in _RUNPY
+        ]
+        trace.stack[:] = kept
+        _without_ours(trace.__cause__)
+        trace = trace.__context__

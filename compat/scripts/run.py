@@ -1,0 +1,157 @@
+"""`python -m compat run`: a script of TensorFlow 0.8 to 1.15, as it is, on today's release."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import runpy
+import sys
+import types
+from typing import Any
+
+from compat.errors import UserError
+from compat.scripts import (
+    addresses,
+    children,
+    cluster,
+    environment,
+    era,
+    imports,
+    namespace,
+    report,
+    source,
+)
+
+# Loaded when TensorFlow is.
+_TRACK = "compat.scripts.track"
+_USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [arguments of the script]"
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command line of `run`; returns the exit code, which is the script's."""
+    options = parser().parse_args(argv)
+    kind, target, arguments = _program(options)
+    if options.cluster:
+        if kind != "script":
+            raise UserError(f"--cluster starts a script, and -{kind[0]} was given; name a file")
+        counts = cluster.parse(options.cluster)
+        return cluster.run(counts, target, _own(options), arguments, options.task_args)
+    era.choose(options.era)
+    if options.hosts:
+        os.environ[environment.HOSTS] = json.dumps(addresses.parse(options.hosts))
+    if options.local:
+        addresses.place_here(target)
+    if addresses.active() and "TF_CONFIG" in os.environ:
+        os.environ["TF_CONFIG"] = addresses.mapped_tf_config(os.environ["TF_CONFIG"])
+    if options.data_dir:
+        os.environ["MNIST_DATA_DIR"] = os.path.abspath(options.data_dir)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    children.prepare(_own(options))
+    namespace.when_loaded.extend(["compat.scripts.lists", "compat.scripts.meeting"])
+    if not options.track:
+        imports.install()
+        return _run(kind, target, arguments)
+    os.environ[environment.TRACK] = "1"
+    namespace.when_loaded.append(_TRACK)
+    imports.install()
+    code = _run(kind, target, arguments)
+    importlib.import_module(_TRACK).finish(code)
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns what understands the command line, up to the script's own arguments."""
+    parser = argparse.ArgumentParser(
+        prog="python -m compat run", usage=_USAGE, description=__doc__, allow_abbrev=False
+    )
+    parser.add_argument("--era", choices=era.CHOICES, default="auto", help="the script's time")
+    parser.add_argument("--data_dir", help="MNIST, for scripts whose own folder has none")
+    parser.add_argument("--cluster", help="start all tasks of the script here: ps=1,worker=3")
+    parser.add_argument("--task_args", help="how it is told its task: '--job={job} --id={index}'")
+    parser.add_argument("--track", action="store_true", help="one MLflow run, chief-only events")
+    parser.add_argument("--hosts", help="where hosts are: pc-01:2222=127.0.0.1:5001,...")
+    parser.add_argument("--local", action="store_true", help="put all hosts on this machine")
+    for flag in ("-u", "-B", "-O", "-s", "-E", "-I"):
+        parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)  # Python's own.
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module")
+    parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, help="run a line of code")
+    parser.add_argument("script", nargs=argparse.REMAINDER, help="a Python file or a notebook")
+    return parser
+
+
+def _own(options: argparse.Namespace) -> list[str]:
+    """Returns the options that each process of the run has to have."""
+    own = [f"--era={options.era}"] + (["--track"] if options.track else [])
+    if options.data_dir:
+        own.append(f"--data_dir={os.path.abspath(options.data_dir)}")
+    return own
+
+
+def _program(options: argparse.Namespace) -> tuple[str, str, list[str]]:
+    """Returns what kind of program it is, which one, and its arguments."""
+    for kind in ("module", "code", "script"):
+        words = getattr(options, kind)
+        if words:
+            return kind, words[0], words[1:]
+    raise UserError(f"no script was given; usage: {_USAGE}")
+
+
+def _run(kind: str, target: str, arguments: list[str]) -> int:
+    """Runs a program as `__main__`; returns its exit code."""
+    shown = target if kind == "script" else f"-{kind[0]}"
+    try:
+        if kind == "module":
+            return _run_module(target, arguments)
+        if kind == "code":
+            parts, folder = [source.from_text(target, "<string>")], ""
+        else:
+            parts, folder = source.read(target), os.path.dirname(os.path.realpath(target))
+        sys.argv = [target if kind == "script" else "-c", *arguments]
+        sys.path[0] = folder
+        _run_parts(parts, target if kind == "script" else None)
+    except SystemExit as error:
+        return _exit_code(error)
+    except KeyboardInterrupt:
+        return 130
+    except SyntaxError as error:
+        if error.filename != target:
+            return report.show(error, shown)
+        print(f"error: {target}:{error.lineno}: {error.msg}", file=sys.stderr, flush=True)
+        return UserError.exit_code
+    except BaseException as error:
+        return report.show(error, shown)
+    return 0
+
+
+def _run_parts(parts: list[source.Source], path: str | None) -> None:
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    module.__dict__.update(__file__=path, __spec__=None, __package__=None)
+    if path is None:
+        del module.__dict__["__file__"]
+    era.found(era.of_sources(parts))
+    if any(part.python2 for part in parts):
+        namespace.when_loaded.append("compat.scripts.text")
+    for part in parts:
+        imports.run(part, module)
+
+
+def _run_module(name: str, arguments: list[str]) -> int:
+    """Runs a module: the script's own as one of it, any other as Python does."""
+    sys.path[0] = os.getcwd()
+    spec: Any = imports.Finder().find_spec(name, None) if "." not in name else None
+    sys.argv = [spec.origin if spec else name, *arguments]
+    if spec is None:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    else:
+        _run_parts(source.read(spec.origin), spec.origin)
+    return 0
+
+
+def _exit_code(error: SystemExit) -> int:
+    if error.code is None or isinstance(error.code, int):
+        return error.code or 0
+    print(error.code, file=sys.stderr, flush=True)
+    return 1

@@ -1,0 +1,68 @@
+"""`python -m compat serve`: the standalone server of 2016, for clients that connect by grpc://.
+
+python -m compat serve --cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222' --job_name=worker \
+        --task_id=0
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+
+from compat._tensorflow import tf1
+from compat.cluster_spec import ClusterSpec
+from compat.errors import UserError
+
+_EXAMPLE = "--cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222'"
+
+
+def parse_cluster(text: str) -> ClusterSpec:
+    """Returns the cluster of a string such as "worker|h1:2500;h2:2501,ps|h3:2222".
+
+    Raises:
+      UserError: it is malformed.
+    """
+    jobs: dict[str, list[str]] = {}
+    for part in text.split(","):
+        job, bar, hosts = part.strip().partition("|")
+        addresses = [address.strip() for address in hosts.split(";") if address.strip()]
+        if not bar or not job or not addresses:
+            raise UserError(
+                f"--cluster_spec has {part!r}, expected JOB|HOST:PORT;HOST:PORT; "
+                f"write it as in {_EXAMPLE}"
+            )
+        if job in jobs:
+            raise UserError(f"--cluster_spec names job {job!r} twice; give all its hosts at once")
+        jobs[job] = addresses
+    return ClusterSpec(jobs)
+
+
+def main(argv: list[str]) -> int:
+    """Serves until SIGINT or SIGTERM; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m compat serve", description="A server for grpc:// clients."
+    )
+    parser.add_argument("--cluster_spec", required=True, help="job|host:port;host:port,job|...")
+    parser.add_argument("--job_name", required=True, help="job of this server")
+    parser.add_argument("--task_id", "--task_index", type=int, default=0, help="its number")
+    options = parser.parse_args(argv)
+    cluster = parse_cluster(options.cluster_spec)
+    address = cluster.task_address(options.job_name, options.task_id)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda signum, frame: stop.set())
+    from compat.scripts.distributed import prepare
+
+    prepare(cluster, options.job_name, options.task_id)
+    server = tf1.train.Server(
+        cluster.as_dict(), job_name=options.job_name, task_index=options.task_id
+    )
+    target = server.target.decode() if isinstance(server.target, bytes) else server.target
+    name = f"/job:{options.job_name}/task:{options.task_id}"
+    print(f"{name} serves at {address}; clients connect to {target}", flush=True)
+    while not stop.wait(0.5):
+        pass
+    sys.stdout.flush()
+    return 0

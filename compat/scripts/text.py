@@ -1,0 +1,45 @@
+"""What a Python 2 script fetches as text, which TensorFlow gives as bytes."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from compat._tensorflow import tf1
+
+
+def install() -> None:
+    """Has the sessions of this process give text where they gave what Python 2 called `str`."""
+    original = tf1.Session.run
+
+    @functools.wraps(original)
+    def run(self: Any, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        return as_text(fetches, original(self, fetches, *args, **kwargs))
+
+    tf1.Session.run = run
+
+
+def as_text(fetches: Any, values: Any) -> Any:
+    """Returns the values with their bytes decoded, in the structure of the fetches.
+
+    Serialized summaries, and whatever is no text, stay bytes.
+    """
+    if isinstance(fetches, (list, tuple)) and isinstance(values, (list, tuple)):
+        parts = [as_text(*pair) for pair in zip(fetches, values)]
+        return parts if isinstance(values, list) else type(values)(parts)
+    if isinstance(fetches, dict) and isinstance(values, dict):
+        return {name: as_text(fetches[name], value) for name, value in values.items()}
+    if "Summary" in getattr(getattr(fetches, "op", None), "type", ""):
+        return values
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        return np.array([_decoded(value) for value in values.flat], object).reshape(values.shape)
+    return _decoded(values)
+
+
+def _decoded(value: Any) -> Any:
+    try:
+        return value.decode("utf-8") if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return value

@@ -1,0 +1,119 @@
+"""`--track`: what our own trainings leave, from a script that knows nothing of it.
+
+The chief alone writes event files and has one MLflow run, with the flags as parameters and every
+scalar summary as a metric; the other tasks' writers write nothing.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import importlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from typing import Any
+
+from compat.scripts import distributed
+from compat.scripts import flags as script_flags
+from experiments.metrics import FAILED, Tracker, tracking_command
+
+
+class Record:
+    """The MLflow run of a script, begun when it opens its first event file."""
+
+    def __init__(self) -> None:
+        self._tracker: Tracker | None = None
+        self._logdir: str | None = None
+        self._locks: dict[str, Any] = {}
+
+    def folder(self, logdir: str) -> str:
+        """Returns where a writer may write: the script's folder, or one that is thrown away."""
+        logdir = os.path.abspath(os.fspath(logdir))
+        if not distributed.is_chief() or not self._own(logdir):
+            nowhere = tempfile.mkdtemp(prefix="compat-run-")
+            atexit.register(shutil.rmtree, nowhere, ignore_errors=True)
+            return nowhere
+        self._begin(logdir)
+        return logdir
+
+    def _own(self, logdir: str) -> bool:
+        """Whether this process is the only one of the run that writes to the folder."""
+        if logdir in self._locks:
+            return True
+        os.makedirs(logdir, exist_ok=True)
+        lock = open(os.path.join(logdir, "events.lock"), "w")  # noqa: SIM115 - Kept to the end.
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            return False
+        self._locks[logdir] = lock
+        return True
+
+    def _begin(self, logdir: str) -> None:
+        if self._tracker is not None:
+            return
+        self._logdir = logdir
+        self._tracker = Tracker(
+            logdir,
+            tracking_uri=os.environ.get("MLFLOW_TRACKING_URI"),
+            experiment_name=os.path.splitext(os.path.basename(sys.argv[0]))[0] or "script",
+            run_name=None,
+        )
+        values = {name: _plain(value) for name, value in script_flags.FLAGS.values().items()}
+        self._tracker.params(dict(values, script=sys.argv[0]))
+
+    def event(self, event: Any) -> None:
+        """Takes an event that the script writes; its scalars become metrics."""
+        if self._tracker is None or not event.HasField("summary"):
+            return
+        values = {
+            value.tag: value.simple_value
+            for value in event.summary.value
+            if value.HasField("simple_value")
+        }
+        if values:
+            self._tracker.scalars(event.step, values)
+
+    def close(self, status: str) -> None:
+        """Ends the run, and says where it is found."""
+        if self._tracker is None:
+            if not distributed.is_chief():
+                return
+            self._begin(os.path.abspath(time.strftime("runs/script-%Y%m%d-%H%M%S")))
+        if self._tracker is not None and self._logdir is not None:
+            self._tracker.close(status)
+            print(f"TensorBoard:  tensorboard --logdir {self._logdir}")
+            print(f"MLflow:       {tracking_command(self._logdir, None)}", flush=True)
+
+
+RECORD = Record()
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def install() -> None:
+    """Has the event files of this process go through `RECORD`, once TensorFlow is loaded."""
+    home: Any = importlib.import_module("tensorflow.python.summary.writer.event_file_writer")
+    user: Any = importlib.import_module("tensorflow.python.summary.writer.writer")
+    original: Any = home.EventFileWriter
+
+    class EventFileWriter(original):
+        def __init__(self, logdir: str, *args: Any, **kwargs: Any) -> None:
+            super().__init__(RECORD.folder(logdir), *args, **kwargs)
+
+        def add_event(self, event: Any) -> None:
+            super().add_event(event)
+            RECORD.event(event)
+
+    home.EventFileWriter = user.EventFileWriter = EventFileWriter
+
+
+def finish(exit_code: int) -> None:
+    """Ends the run as the script has ended."""
+    RECORD.close("FINISHED" if exit_code == 0 else "KILLED" if exit_code == 130 else FAILED)

@@ -1,0 +1,204 @@
+"""`tensorflow.examples.tutorials.mnist.input_data`: the same split, the same order of examples."""
+
+from __future__ import annotations
+
+import gzip
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compat._tensorflow import tf1
+from compat.scripts import era
+from experiments import datasets
+from experiments.datasets import idx, idx_set
+from experiments.datasets.published import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
+
+SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
+DEFAULT_SOURCE_URL = SOURCE_URL
+
+Datasets = namedtuple("Datasets", ["train", "validation", "test"])
+
+_data_dir: str | None = None
+
+
+def use(data_dir: str | None) -> None:
+    """Takes the folder to look in when the script's own has no data."""
+    global _data_dir
+    _data_dir = data_dir
+
+
+def dense_to_one_hot(labels_dense: np.ndarray, num_classes: int) -> np.ndarray:
+    """Returns float64 `[n, num_classes]` for labels `[n]`."""
+    return np.eye(num_classes)[np.ravel(labels_dense)]
+
+
+def extract_images(f: Any) -> np.ndarray:
+    """Returns uint8 `[n, rows, columns, 1]` from an open gzip file of images."""
+    print("Extracting", f.name)
+    with gzip.GzipFile(fileobj=f) as stream:
+        return idx.images(idx.IdxFile(f.name, stream.read()))[..., np.newaxis]
+
+
+def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> np.ndarray:
+    """Returns uint8 `[n]`, or float64 `[n, num_classes]`, from an open gzip file of labels."""
+    print("Extracting", f.name)
+    with gzip.GzipFile(fileobj=f) as stream:
+        labels = idx.labels(idx.IdxFile(f.name, stream.read())).astype(np.uint8)
+    return dense_to_one_hot(labels, num_classes) if one_hot else labels
+
+
+class DataSet:
+    """Examples, and the order in which they come.
+
+    Before 1.1 the first pass was in the order of the files, and what did not fill a batch at the
+    end of a pass was left out; since then the first pass is shuffled as well, and a batch goes on
+    into the next pass.
+    """
+
+    def __init__(
+        self,
+        images: Any,
+        labels: Any,
+        fake_data: bool = False,
+        one_hot: bool = False,
+        dtype: Any = None,
+        reshape: bool = True,
+        seed: int | None = None,
+    ) -> None:
+        dtype = tf1.as_dtype(dtype or tf1.float32).base_dtype
+        if dtype not in (tf1.uint8, tf1.float32):
+            raise TypeError(f"Invalid image dtype {dtype!r}, expected uint8 or float32")
+        self._as_before = era.of_script() == "0.x"
+        if not self._as_before:
+            # As TensorFlow 1.1 to 1.15 do: NumPy's numbers begin with the graph's seed.
+            graph_seed, op_seed = tf1.get_seed(seed)
+            np.random.seed(graph_seed if seed is None else op_seed)
+        self._fake = fake_data
+        self.one_hot = one_hot
+        if fake_data:
+            self._num_examples = 10000
+        else:
+            if len(images) != len(labels):
+                raise ValueError(f"images.shape: {images.shape} labels.shape: {labels.shape}")
+            self._num_examples = len(images)
+            if reshape:
+                images = images.reshape(len(images), -1)
+            if dtype == tf1.float32:
+                images = np.multiply(images.astype(np.float32), 1.0 / 255.0)
+        self._images = images
+        self._labels = labels
+        self._epochs_completed = 0
+        self._index_in_epoch = 0
+
+    images = property(lambda self: self._images)
+    labels = property(lambda self: self._labels)
+    num_examples = property(lambda self: self._num_examples)
+    epochs_completed = property(lambda self: self._epochs_completed)
+
+    def next_batch(
+        self, batch_size: int, fake_data: bool = False, shuffle: bool = True
+    ) -> tuple[Any, Any]:
+        """Returns the next images and labels."""
+        if fake_data or self._fake:
+            label = [1] + [0] * 9 if self.one_hot else 0
+            return [[1] * 784 for _ in range(batch_size)], [label for _ in range(batch_size)]
+        start = self._index_in_epoch
+        if start == 0 and self._epochs_completed == 0 and shuffle and not self._as_before:
+            self._shuffle()
+        if start + batch_size <= self._num_examples:
+            self._index_in_epoch += batch_size
+            return self._images[start : start + batch_size], self._labels[
+                start : start + batch_size
+            ]
+        if batch_size > self._num_examples:
+            raise AssertionError(f"batch_size {batch_size} > {self._num_examples} examples")
+        self._epochs_completed += 1
+        rest = slice(start, self._num_examples)
+        images, labels = self._images[rest], self._labels[rest]
+        if shuffle:
+            self._shuffle()
+        if self._as_before:
+            images, labels = images[:0], labels[:0]
+        self._index_in_epoch = batch_size - len(images)
+        fresh = slice(0, self._index_in_epoch)
+        return (
+            np.concatenate([images, self._images[fresh]]),
+            np.concatenate([labels, self._labels[fresh]]),
+        )
+
+    def _shuffle(self) -> None:
+        order = np.arange(self._num_examples)
+        np.random.shuffle(order)
+        self._images, self._labels = self._images[order], self._labels[order]
+
+
+def read_data_sets(
+    train_dir: str,
+    fake_data: bool = False,
+    one_hot: bool = False,
+    dtype: Any = None,
+    reshape: bool = True,
+    validation_size: int = 5000,
+    seed: int | None = None,
+    source_url: str = SOURCE_URL,
+) -> Datasets:
+    """Returns the data set in three parts; the validation part is taken from the training images.
+
+    Args:
+      train_dir: the folder that holds the four files; where it does not, they are taken from
+        `--data_dir`, $MNIST_DATA_DIR or the cache.
+      fake_data: whether to make up data.
+      one_hot: whether labels are float64 `[n, 10]`, not uint8 `[n]`.
+      dtype: `tf.float32` scales images to [0, 1], `tf.uint8` leaves them.
+      reshape: whether images are `[n, 784]`, not `[n, 28, 28, 1]`.
+      validation_size: how many images to hold out.
+      seed: of the order.
+      source_url: not used; only published data of known checksums are downloaded.
+
+    Raises:
+      UserError: the data are not there and cannot be had.
+    """
+    del source_url
+    options = {"dtype": dtype, "reshape": reshape, "seed": seed}
+    if fake_data:
+        return Datasets(*(DataSet([], [], fake_data=True, one_hot=one_hot) for _ in range(3)))
+    arrays = _arrays(train_dir)
+    train_images, test_images = (a[..., np.newaxis] for a in arrays[::2])
+    train_labels, test_labels = (a.astype(np.uint8) for a in arrays[1::2])
+    if one_hot:
+        train_labels, test_labels = (dense_to_one_hot(a, 10) for a in (train_labels, test_labels))
+    if not 0 <= validation_size <= len(train_images):
+        raise ValueError(
+            f"Validation size should be between 0 and {len(train_images)}. "
+            f"Received: {validation_size}."
+        )
+    held_out, rest = slice(0, validation_size), slice(validation_size, None)
+    return Datasets(
+        train=DataSet(train_images[rest], train_labels[rest], **options),
+        validation=DataSet(train_images[held_out], train_labels[held_out], **options),
+        test=DataSet(test_images, test_labels, **options),
+    )
+
+
+def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
+    """Returns `read_data_sets(train_dir)`."""
+    return read_data_sets(train_dir)
+
+
+def _arrays(train_dir: str) -> list[np.ndarray]:
+    """Returns training images and labels, test images and labels."""
+    names = (TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS)
+    files = idx_set.read(Path(train_dir))
+    if len(files) == len(names):
+        for name in names:
+            print("Extracting", files[name].origin)
+        readers = (idx.images, idx.labels, idx.images, idx.labels)
+        return [read(files[name]) for read, name in zip(readers, names)]
+    data = datasets.load("mnist", _data_dir)
+    print(f"{train_dir} does not hold MNIST; taken from {data.source}")
+    parts = (data.validation, data.train)  # The first are held out, here as there.
+    images = np.concatenate([part.images for part in parts])
+    labels = np.concatenate([part.labels for part in parts])
+    return [images, labels, data.test.images, data.test.labels]

@@ -1,0 +1,84 @@
+"""`tensorflow.models.rnn.ptb.reader`: the Penn Treebank as numbers, of the language model tutorial.
+
+The files come from Tomas Mikolov's simple-examples.tgz.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+from typing import Any, Iterator, Sequence
+
+import numpy as np
+
+from compat._tensorflow import tf1
+
+
+def _read_words(filename: str) -> list[str]:
+    with tf1.gfile.GFile(filename, "r") as file:
+        return str(file.read()).replace("\n", "<eos>").split()
+
+
+def _build_vocab(filename: str) -> dict[str, int]:
+    """Numbers the words of a file, the most frequent first."""
+    counts = collections.Counter(_read_words(filename))
+    words = sorted(counts, key=lambda word: (-counts[word], word))
+    return {word: number for number, word in enumerate(words)}
+
+
+def _file_to_word_ids(filename: str, word_to_id: dict[str, int]) -> list[int]:
+    return [word_to_id[word] for word in _read_words(filename) if word in word_to_id]
+
+
+def ptb_raw_data(data_path: str | None = None) -> tuple[list[int], list[int], list[int], int]:
+    """Returns the words of the training, validation and test texts, and how many words there are.
+
+    Args:
+      data_path: the folder that holds `ptb.train.txt` and its kin.
+    """
+    paths = [
+        os.path.join(data_path or "", f"ptb.{part}.txt") for part in ("train", "valid", "test")
+    ]
+    word_to_id = _build_vocab(paths[0])
+    train, valid, test = (_file_to_word_ids(path, word_to_id) for path in paths)
+    return train, valid, test, len(word_to_id)
+
+
+def ptb_iterator(
+    raw_data: Sequence[int], batch_size: int, num_steps: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yields words and those that follow them, int32 `[batch_size, num_steps]`; before 0.12.
+
+    Raises:
+      ValueError: `batch_size` or `num_steps` is too large for the data.
+    """
+    words = np.array(raw_data, dtype=np.int32)
+    length = len(words) // batch_size
+    data = words[: batch_size * length].reshape(batch_size, length)
+    epoch_size = (length - 1) // num_steps
+    if epoch_size == 0:
+        raise ValueError("epoch_size == 0, decrease batch_size or num_steps")
+    for start in range(0, epoch_size * num_steps, num_steps):
+        yield data[:, start : start + num_steps], data[:, start + 1 : start + num_steps + 1]
+
+
+def ptb_producer(
+    raw_data: Sequence[int], batch_size: int, num_steps: int, name: str | None = None
+) -> tuple[Any, Any]:
+    """Returns words and those that follow them, int32 `[batch_size, num_steps]`, from a queue."""
+    with tf1.name_scope(name, "PTBProducer", [raw_data, batch_size, num_steps]):
+        words = tf1.convert_to_tensor(raw_data, name="raw_data", dtype=tf1.int32)
+        length = tf1.size(words) // batch_size
+        data = tf1.reshape(words[0 : batch_size * length], [batch_size, length])
+        epoch_size = (length - 1) // num_steps
+        enough = tf1.assert_positive(
+            epoch_size, message="epoch_size == 0, decrease batch_size or num_steps"
+        )
+        with tf1.control_dependencies([enough]):
+            epoch_size = tf1.identity(epoch_size, name="epoch_size")
+        start = tf1.train.range_input_producer(epoch_size, shuffle=False).dequeue() * num_steps
+        x = tf1.slice(data, [0, start], [batch_size, num_steps])
+        y = tf1.slice(data, [0, start + 1], [batch_size, num_steps])
+        x.set_shape([batch_size, num_steps])
+        y.set_shape([batch_size, num_steps])
+        return x, y

@@ -1,0 +1,87 @@
+"""Old scripts, written here one habit each, run as a user runs them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+import compat
+
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])
+DEADLINE_SECS = 120
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a script ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+RunScript = Callable[..., Ran]
+
+
+@pytest.fixture
+def todays_tensorflow(runtimes: list[str]) -> None:
+    """Skips where TensorFlow is of the scripts' own time, which runs them by itself."""
+    if "modern" not in runtimes:
+        pytest.skip("this TensorFlow is of the scripts' own time")
+
+
+@pytest.fixture
+def run_script(tmp_path: Path) -> RunScript:
+    """Writes a script into a folder of its own and runs it by `python -m compat run`."""
+
+    def run(
+        text: str | None,
+        *arguments: str,
+        options: tuple[str, ...] = (),
+        name: str = "script.py",
+        env: dict[str, str] | None = None,
+    ) -> Ran:
+        words = [*arguments]
+        if text is not None:
+            (tmp_path / name).write_text(textwrap.dedent(text), encoding="utf-8")
+            words = [name, *words]
+        done = subprocess.run(
+            [sys.executable, "-m", "compat", "run", *options, *words],
+            cwd=str(tmp_path),
+            env={**os.environ, "PYTHONPATH": PACKAGES, "PYTHONIOENCODING": "utf-8", **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=DEADLINE_SECS,
+        )
+        return Ran(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def mnist_folder(tmp_path_factory: Any) -> Path:
+    """Four IDX files as scripts look for them: few and made up, but with something to learn."""
+    import gzip
+
+    import numpy as np
+
+    from experiments.datasets import idx
+
+    folder: Path = tmp_path_factory.mktemp("MNIST_data")
+    random = np.random.RandomState(1)
+    patterns = random.randint(0, 256, size=(10, 28, 28))
+    for part, count in (("train", 6000), ("t10k", 500)):
+        labels = random.randint(0, 10, size=count).astype(np.uint8)
+        noise = random.randint(-40, 41, size=(count, 28, 28))
+        images = np.clip(patterns[labels] + noise, 0, 255).astype(np.uint8)
+        for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
+            with gzip.open(str(folder / f"{part}-{kind}-ubyte.gz"), "wb", compresslevel=1) as file:
+                file.write(idx.encode(array))
+    return folder

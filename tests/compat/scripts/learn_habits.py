@@ -1,0 +1,158 @@
+"""Habits of scripts around tf.estimator and tf.contrib.learn, one a function."""
+
+import os
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.contrib import layers, learn
+
+RANDOM = np.random.RandomState(0)
+X = RANDOM.rand(120, 4)
+Y = (X[:, 0] > 0.5).astype(np.int64)
+
+
+def estimator():
+    def model_fn(features, labels, mode, params):
+        logits = tf.layers.dense(features["x"], 2)
+        if mode == tf.estimator.ModeKeys.PREDICT:
+            return tf.estimator.EstimatorSpec(mode, predictions={"classes": tf.argmax(logits, 1)})
+        loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+        train = tf.train.AdamOptimizer(params["rate"]).minimize(
+            loss, global_step=tf.train.get_global_step()
+        )
+        accuracy = tf.metrics.accuracy(labels, tf.argmax(logits, 1))
+        return tf.estimator.EstimatorSpec(
+            mode, loss=loss, train_op=train, eval_metric_ops={"accuracy": accuracy}
+        )
+
+    inputs = tf.estimator.inputs.numpy_input_fn
+    config = tf.estimator.RunConfig(model_dir=tempfile.mkdtemp(), save_checkpoints_steps=50)
+    model = tf.estimator.Estimator(model_fn, config=config, params={"rate": 0.1})
+    x = {"x": X.astype(np.float32)}
+    tf.estimator.train_and_evaluate(
+        model,
+        tf.estimator.TrainSpec(inputs(x, Y, num_epochs=None, shuffle=True), max_steps=100),
+        tf.estimator.EvalSpec(inputs(x, Y, shuffle=False), steps=None, start_delay_secs=0),
+    )
+    assert model.evaluate(inputs(x, Y, shuffle=False))["accuracy"] > 0.8
+    assert len(list(model.predict(inputs(x, shuffle=False)))) == 120
+    for canned in (
+        tf.estimator.DNNClassifier([8], [tf.feature_column.numeric_column("x", [4])]),
+        tf.estimator.LinearClassifier([tf.feature_column.numeric_column("x", [4])]),
+    ):
+        canned.train(inputs(x, Y, shuffle=True), steps=2)
+
+
+def learn_dnn():
+    columns = learn.infer_real_valued_columns_from_input(X)
+    config = learn.estimators.RunConfig(num_cores=3, gpu_memory_fraction=0.6, tf_random_seed=1)
+    model = learn.DNNClassifier(
+        feature_columns=columns,
+        hidden_units=[8, 8],
+        n_classes=3,
+        config=config,
+        gradient_clip_norm=5.0,
+    )
+    model.fit(X, Y, steps=200)
+    found = list(model.predict(X, as_iterable=True))
+    assert np.mean(found == Y) > 0.8 and isinstance(found[0], int)
+    assert model.evaluate(x=X, y=Y)["accuracy"] > 0.8
+    assert next(model.predict(X)) == found[0] and len(model.predict(X)) == 120
+    assert np.array(list(model.predict_proba(X))).shape == (120, 3)
+
+
+def learn_linear():
+    def inputs():
+        return {"x": tf.constant(X), "w": tf.constant(["a", "b"] * 60)}, tf.constant(Y)
+
+    wide = [layers.sparse_column_with_keys("w", ["a", "b"])]
+    deep = [layers.real_valued_column("x", dimension=4)]
+    model = learn.LinearClassifier(feature_columns=wide + deep, model_dir=tempfile.mkdtemp())
+    model.fit(input_fn=inputs, steps=5)
+    spec = learn.MetricSpec(tf.contrib.metrics.streaming_accuracy, prediction_key="classes")
+    found = model.evaluate(input_fn=inputs, steps=1, metrics={"mine": spec})
+    assert found["mine"] == found["accuracy"] and found["loss"] < 1
+    both = learn.DNNLinearCombinedClassifier(
+        model_dir=tempfile.mkdtemp(),
+        linear_feature_columns=wide,
+        dnn_feature_columns=deep,
+        dnn_hidden_units=[4],
+    )
+    both.fit(input_fn=inputs, steps=5)
+    assert "accuracy" in both.evaluate(input_fn=inputs, steps=1)
+    line = learn.LinearRegressor(feature_columns=deep).fit(input_fn=inputs, steps=5)
+    assert len(list(line.predict(input_fn=inputs))) == 120
+
+
+def learn_own_model():
+    def model_fn(features, targets, mode, params):
+        logits = layers.fully_connected(features, 2, activation_fn=None)
+        loss = tf.contrib.losses.softmax_cross_entropy(logits, tf.one_hot(targets, 2))
+        train = layers.optimize_loss(
+            loss, tf.contrib.framework.get_global_step(), params["rate"], "SGD"
+        )
+        return {"class": tf.argmax(logits, 1)}, loss, train
+
+    def model_for_predicting(features, targets, mode, params):
+        if mode == learn.ModeKeys.INFER:
+            return {"class": tf.argmax(features, 1)}, None, None
+        return model_fn(features, targets, mode, params)
+
+    monitor = learn.monitors.ValidationMonitor(X, Y, every_n_steps=5)
+    model = learn.Estimator(
+        model_fn=model_for_predicting,
+        params={"rate": 0.1},
+        model_dir=tempfile.mkdtemp(),
+        config=learn.RunConfig(save_checkpoints_steps=5),
+    )
+    model.fit(X, Y, steps=10, batch_size=16, monitors=[monitor])
+    assert model.evaluate(X, Y)["global_step"] == 10
+    assert "class" in next(iter(model.predict(X)))
+    assert learn.SKCompat(model).predict(X)["class"].shape == (120,)
+
+    def experiment(output_dir):
+        return learn.Experiment(
+            model,
+            lambda: (tf.constant(X, tf.float32), tf.constant(Y)),
+            lambda: (tf.constant(X, tf.float32), tf.constant(Y)),
+            train_steps=12,
+            eval_steps=1,
+        )
+
+    measures, _ = learn.learn_runner.run(experiment, "")
+    assert measures["global_step"] == 12
+
+
+def learn_cluster():
+    import json
+
+    cluster = {"ps": ["localhost:1"], "worker": ["localhost:2", "localhost:3"]}
+    os.environ["TF_CONFIG"] = json.dumps(
+        {"cluster": cluster, "task": {"type": "worker", "index": 1}}
+    )
+    try:
+        config = learn.RunConfig()
+    finally:
+        del os.environ["TF_CONFIG"]
+    assert (config.task_type, config.task_id, config.is_chief) == ("worker", 1, False)
+    assert config.master == "grpc://localhost:3" and config.num_ps_replicas == 1
+    assert config.cluster_spec.as_dict() == cluster
+
+
+def learn_data():
+    iris = learn.datasets.load_iris()
+    assert iris.data.shape == (150, 4) and learn.datasets.load_dataset("iris").target.shape
+    path = os.path.join(tempfile.mkdtemp(), "t.csv")
+    with open(path, "w") as file:
+        file.write("2,2,a,b\n1.5,2,0\n3,4,1\n")
+    table = tf.contrib.learn.datasets.base.load_csv_with_header(
+        filename=path, target_dtype=np.int32, features_dtype=np.float32
+    )
+    assert table.data.tolist() == [[1.5, 2], [3, 4]] and table.target.tolist() == [0, 1]
+    words = learn.preprocessing.VocabularyProcessor(3)
+    rows = np.array(list(words.fit_transform(["a b", "b c d e"])))
+    assert rows.tolist() == [[1, 2, 0], [2, 3, 4]] and len(words.vocabulary_) == 6
+    words.save(path)
+    again = learn.preprocessing.VocabularyProcessor.restore(path)
+    assert list(next(again.transform(["z a"]))) == [0, 1, 0]

@@ -1,0 +1,100 @@
+"""Hosts that are elsewhere: `--hosts` and `--local`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from compat.errors import UserError
+from compat.scripts import addresses, cluster, environment, source
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (environment.HOSTS, environment.PORTS, environment.COUNTS):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_named_hosts_are_mapped_and_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = addresses.parse("pc-01:2222=127.0.0.1:5001, pc-02:2222=127.0.0.1:5002")
+    monkeypatch.setenv(environment.HOSTS, json.dumps(hosts))
+    assert addresses.mapped("pc-01:2222") == "127.0.0.1:5001"
+    assert addresses.mapped("grpc://pc-02:2222") == "grpc://127.0.0.1:5002"
+    assert addresses.mapped("pc-03:2222") == "pc-03:2222"
+    assert addresses.mapped("local") == "local"
+
+
+@pytest.mark.parametrize("option", ["pc-01", "pc-01:2222", "pc-01:2222=", "a:1=b", "a:x=b:1"])
+def test_malformed_hosts_are_refused(option: str) -> None:
+    with pytest.raises(UserError, match=r"expected HOST:PORT=HOST:PORT"):
+        addresses.parse(option)
+
+
+def test_stray_spaces_are_mended_and_it_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert addresses.mapped(" pc-09: 2222 ") == "pc-09:2222"
+    assert addresses.mapped(" pc-09: 2222 ") == "pc-09:2222"
+    said = capsys.readouterr().out
+    assert said == "compat: address ' pc-09: 2222 ' is taken for 'pc-09:2222'\n"
+
+
+def test_all_processes_of_a_run_agree_on_ports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(environment.PORTS, str(tmp_path / "ports.json"))
+    tasks = {"ps": ["pc-01:2222"], "worker": ["pc-02:2222", "pc-03:2222"]}
+    mapped = addresses.mapped_cluster(tasks)
+    every = mapped["ps"] + mapped["worker"]
+    assert len(set(every)) == 3
+    assert all(address.startswith("127.0.0.1:") for address in every)
+    assert addresses.mapped_cluster(tasks) == mapped
+    assert addresses.mapped_cluster(mapped) == mapped, "what is here already stays"
+    config = json.dumps({"cluster": tasks, "task": {"type": "ps", "index": 0}})
+    assert json.loads(addresses.mapped_tf_config(config))["cluster"] == mapped
+
+
+def test_a_cluster_is_as_large_as_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(environment.COUNTS, json.dumps({"ps": 1, "worker": 1}))
+    three = {"ps": ["a:1"], "worker": ["b:1", "c:1", "d:1"]}
+    assert addresses.mapped_cluster(three) == {"ps": ["a:1"], "worker": ["b:1"]}
+    monkeypatch.setenv(environment.COUNTS, json.dumps({"worker": 4}))
+    assert addresses.mapped_cluster(three)["worker"] == ["b:1", "c:1", "d:1", "worker-3.local:2222"]
+
+
+def test_counts_of_a_cluster() -> None:
+    assert cluster.parse("ps=1, worker=3") == {"ps": 1, "worker": 3}
+    for option in ("ps", "ps=0", "worker=x", "worker=1,worker=2", ""):
+        with pytest.raises(UserError, match=r"--cluster has .*, expected JOB=NUMBER"):
+            cluster.parse(option)
+    with pytest.raises(UserError, match=r"parameter servers only; add worker=1"):
+        cluster.parse("ps=2")
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        (
+            "tf.app.flags.DEFINE_string('job_name', '', '')\n"
+            "tf.app.flags.DEFINE_integer('task_index', 0, '')\n"
+            "tf.app.flags.DEFINE_string('ps_hosts', '', '')",
+            ["--job_name={job}", "--task_index={index}", "--ps_hosts={ps}"],
+        ),
+        (
+            "p.add_argument('--job-name')\np.add_argument('-t', '--task-id', type=int)",
+            ["--job-name={job}", "--task-id={index}"],
+        ),
+        ("job, i = sys.argv[1], int(sys.argv[2])", ["{job}", "{index}"]),
+        ("config = json.loads(os.environ['TF_CONFIG'])", []),
+        ("print 'Python 2', sys.argv[1], sys.argv[2]", ["{job}", "{index}"]),
+    ],
+)
+def test_a_script_shows_how_it_is_told_its_task(text: str, arguments: list[str]) -> None:
+    how = cluster.spelling([source.from_text(text, "s.py")], [], "s.py")
+    assert list(how.arguments) == arguments
+    assert how.tf_config == ("TF_CONFIG" in text)
+
+
+def test_a_script_that_does_not_show_it_is_refused() -> None:
+    with pytest.raises(UserError, match=r"s\.py does not show how .* --task_args="):
+        cluster.spelling([source.from_text("print('no flags')", "s.py")], [], "s.py")

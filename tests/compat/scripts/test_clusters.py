@@ -1,0 +1,164 @@
+"""Whole clusters of old scripts: `--cluster`, `--local`, `--track`, and `compat serve`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compat import ports
+from compat.scripts import serve
+from experiments.metrics.eventfile import event_files, read_events
+
+if TYPE_CHECKING:
+    from tests.compat.scripts.conftest import RunScript
+
+# As they were written: hosts that nobody has, a device without its slash, a protocol that is gone,
+# a writer on every machine, and a parameter server that joins for ever.
+SCRIPT = """
+import tensorflow as tf
+flags = tf.app.flags
+flags.DEFINE_string("job_name", "", "'ps' or 'worker'")
+flags.DEFINE_integer("task_index", 0, "index of the task")
+flags.DEFINE_float("rate", 0.1, "learning rate")
+FLAGS = flags.FLAGS
+cluster = tf.train.ClusterSpec({"ps": ["pc-01:2222"], "worker": ["pc-02:2222", "pc-03:2222 "]})
+server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index,
+                         protocol="grpc+gdr")
+if FLAGS.job_name == "ps":
+    server.join()
+else:
+    setter = tf.train.replica_device_setter(
+        worker_device="/job:worker/task:%d" % FLAGS.task_index, cluster=cluster)
+    with tf.device(setter):
+        step = tf.get_variable("global_step", [], initializer=tf.constant_initializer(0),
+                               trainable=False)
+        with tf.device("job:ps/task:0"):
+            weight = tf.Variable(5.0)
+        loss = tf.square(weight)
+        train = tf.train.GradientDescentOptimizer(FLAGS.rate).minimize(loss, global_step=step)
+        tf.scalar_summary("the loss", loss)
+        summary = tf.merge_all_summaries()
+        init = tf.initialize_all_variables()
+    supervisor = tf.train.Supervisor(is_chief=FLAGS.task_index == 0, global_step=step,
+                                     init_op=init)
+    with supervisor.prepare_or_wait_for_session(server.target) as session:
+        writer = tf.train.SummaryWriter("logs", graph=tf.get_default_graph())
+        for _ in range(20):
+            _, text, now = session.run([train, summary, step])
+            writer.add_summary(text, now)
+        writer.flush()
+        print("ended with loss below one: %s" % (session.run(loss) < 1.0))
+    supervisor.stop()
+"""
+
+
+@pytest.mark.cluster
+@pytest.mark.usefixtures("todays_tensorflow")
+def test_one_command_starts_all_ends_all_and_leaves_a_record(
+    run_script: RunScript, tmp_path: Path
+) -> None:
+    ran = run_script(SCRIPT, "--rate=0.2", options=("--track", "--cluster", "ps=1,worker=2"))
+    assert ran.code == 0, ran.out + ran.err
+    lines = ran.out.splitlines()
+    assert lines[0] == "compat: each task is told --job_name={job} --task_index={index}"
+    for worker in ("worker 0", "worker 1"):
+        assert f"[{worker}] ended with loss below one: True" in lines
+        assert f"[{worker}] compat: protocol 'grpc+gdr' is taken for 'grpc'" in lines
+        assert f"[{worker}] compat: address 'pc-03:2222 ' is taken for 'pc-03:2222'" in lines
+        assert f"[{worker}] compat: device 'job:ps/task:0' is taken for '/job:ps/task:0'" in lines
+
+    (events,) = event_files(str(tmp_path / "logs"))
+    points = [
+        event.step
+        for _, event in read_events(events)
+        for value in event.summary.value
+        if value.tag == "the loss"
+    ]
+    assert len(points) == 20, "the chief's alone"
+    with sqlite3.connect(str(tmp_path / "logs" / "mlflow.db")) as database:
+        assert database.execute("select status from runs").fetchall() == [("FINISHED",)]
+        params = dict(database.execute("select key, value from params"))
+        assert (params["rate"], params["job_name"]) == ("0.2", "worker")
+        count = "select count(*) from metrics where key = 'the loss'"
+        assert database.execute(count).fetchall() == [(20,)]
+
+
+@pytest.mark.cluster
+@pytest.mark.usefixtures("todays_tensorflow")
+def test_first_failure_stops_all(run_script: RunScript) -> None:
+    failing = SCRIPT.replace("for _ in range(20):", "for _ in undefined:")
+    ran = run_script(failing, options=("--cluster", "ps=1,worker=1"))
+    assert ran.code == 1
+    assert "NameError: name 'undefined' is not defined" in ran.out
+    assert "worker 0 failed with exit code 1; stopping ps 0" in ran.out.splitlines()
+
+
+@pytest.mark.usefixtures("todays_tensorflow")
+def test_a_task_whose_port_is_in_use_says_so(run_script: RunScript) -> None:
+    with ports.reserve() as reservation:
+        hosts = f"pc-01:2222={reservation.address},pc-02:2222=127.0.0.1:1,pc-03:2222=127.0.0.1:2"
+        ran = run_script(SCRIPT, "--job_name=ps", options=("--hosts", hosts))
+    assert ran.code == 2
+    assert f"port {reservation.port} of {reservation.address} is in use" in ran.err
+    assert ran.err.startswith("error: script.py:")
+
+
+def test_cluster_strings_of_the_standalone_server() -> None:
+    cluster = serve.parse_cluster("worker|h1:2500;h2:2501,ps|h3:2222")
+    assert cluster.as_dict() == {"worker": ["h1:2500", "h2:2501"], "ps": ["h3:2222"]}
+
+
+@pytest.mark.parametrize("text", ["worker", "worker|", "|h:1", "ps|h:1,ps|h:2", "ps|h"])
+def test_malformed_cluster_strings_are_refused(text: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "compat", "serve", f"--cluster_spec={text}", "--job_name=ps"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=str(Path(serve.__file__).parents[2]),
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.cluster
+@pytest.mark.usefixtures("todays_tensorflow")
+def test_a_client_computes_on_a_standalone_server(run_script: RunScript) -> None:
+    with ports.reserve() as reservation:
+        address = reservation.address
+    server = subprocess.Popen(
+        [
+            *(sys.executable, "-u", "-m", "compat", "serve"),
+            *(f"--cluster_spec=worker|{address}", "--job_name=worker", "--task_id=0"),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=str(Path(serve.__file__).parents[2]),
+    )
+    try:
+        assert server.stdout is not None
+        said = server.stdout.readline()
+        assert said == (
+            f"/job:worker/task:0 serves at {address}; clients connect to grpc://{address}\n"
+        )
+        ran = run_script(
+            f"""
+            import tensorflow as tf
+            with tf.device("/job:worker/task:0"):
+                product = tf.mul(6, 7)
+            with tf.Session("grpc://{address}") as session:
+                print(session.run(product))
+            """
+        )
+        assert ran.out == "42\n"
+    finally:
+        os.kill(server.pid, signal.SIGTERM)
+        assert server.wait(30) == 0

@@ -1,0 +1,79 @@
+"""`tf.contrib`, `tf.layers`, `tf.nn.rnn_cell` and `tf.estimator`, as old scripts use them.
+
+`contrib_habits.py`, with `learn_habits.py`, is such a script: it runs once, and says of each habit
+how it went.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compat.scripts import contrib_names, names
+
+SCRIPT = Path(__file__).with_name("contrib_habits.py")
+HABITS = [
+    node.name
+    for script in (SCRIPT, SCRIPT.with_name("learn_habits.py"))
+    for node in ast.parse(script.read_text(encoding="utf-8")).body
+    if isinstance(node, ast.FunctionDef) and node.name != "run"
+]
+RESOLVE = """
+import sys
+from compat.scripts import names, namespace
+for name, served in sorted(names.NAMES.items()):
+    if served.by and name.startswith(("contrib.", "estimator", "layers", "nn.")):
+        try:
+            value = namespace.top()
+            for part in name.split("."):
+                value = getattr(value, part)
+        except Exception as error:
+            print(name, served.by, repr(error)[:200])
+"""
+
+pytestmark = pytest.mark.skipif(
+    None in map(importlib.util.find_spec, ("tf_slim", "tensorflow_estimator", "tf_keras")),
+    reason="needs the extra `scripts`",
+)
+
+
+def run(*command: str) -> str:
+    """Returns what a command of this Python prints."""
+    return subprocess.run(
+        [sys.executable, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        timeout=280,
+    ).stdout
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, str]:
+    lines = run("-m", "compat", "run", str(SCRIPT)).splitlines()
+    found = [line.split(" ", 2) for line in lines if line.startswith(("PASS ", "FAIL "))]
+    return {words[1]: " ".join(words[2:]) for words in found}
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_habit_works_as_in_its_time(habit: str, outcomes: dict[str, str]) -> None:
+    assert outcomes.get(habit, "it did not run").replace("\\n", "\n") == ""
+
+
+def test_every_name_is_served() -> None:
+    assert run("-c", RESOLVE) == ""
+
+
+@pytest.mark.parametrize("name", sorted(contrib_names.NAMES))
+def test_name_without_server_says_why(name: str) -> None:
+    by, note = contrib_names.NAMES[name]
+    assert by or note
+
+
+def test_names_outside_are_in_the_table() -> None:
+    assert all(name in names.NAMES for name in contrib_names.OUTSIDE)
