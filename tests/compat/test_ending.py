@@ -101,7 +101,7 @@ def test_ctrl_c_ends_who_serves_at_once(interrupted: list[Any]) -> None:
         assert seconds < END_SECS / 2
 
 
-@pytest.mark.parametrize("trainings", [4, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("trainings", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_quick_trainings_end_without_an_abort(
     start_cluster: StartCluster, programs: Path, runtimes: list[str], trainings: int
 ) -> None:

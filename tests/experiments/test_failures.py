@@ -182,6 +182,7 @@ def serve_mlflow(tmp_path: Path) -> Iterator[Any]:
         server.wait(10)
 
 
+@pytest.mark.slow
 def test_dead_tracking_server_stops_nothing_and_gets_all_later(
     train: Any, record: Any, serve_mlflow: Any
 ) -> None:

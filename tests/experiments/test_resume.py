@@ -96,6 +96,7 @@ def test_changed_settings_are_tags(legs: list[Leg]) -> None:
     assert changed in recorded.select("select key, value from tags")
 
 
+@pytest.mark.slow
 def test_weights_are_those_of_a_training_that_nobody_stopped(
     legs: list[Leg], train: Any, read_weights: Any, runtimes: list[str]
 ) -> None:
@@ -159,6 +160,7 @@ def test_killed_training_goes_on_from_its_last_checkpoint(train: Any, record: An
     assert [n for n, _ in after.points["train/cost"]] == list(range(1, last + 6))
 
 
+@pytest.mark.slow
 def test_training_killed_before_its_first_checkpoint_begins_anew(train: Any, record: Any) -> None:
     training = train(*SETTINGS, ENDLESS, "--checkpoint_every=1000000")
     kill(training)
