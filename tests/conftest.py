@@ -39,6 +39,18 @@ def has_modern_runtime() -> bool:
 RUNTIMES = ["legacy", "modern"] if has_modern_runtime() else ["legacy"]
 
 
+@pytest.hookimpl(tryfirst=True)  # Before slow tests are left out.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as slow, where there are both runtimes, the legacy one's endings and failures.
+
+    They are the same code and the same tests as on TensorFlow 1.15, which runs them always.
+    """
+    for item in items:
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        if "endings" in item.keywords and len(RUNTIMES) > 1 and params.get("runtime") == "legacy":
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def runtimes() -> list[str]:
     """The runtimes that this TensorFlow has."""

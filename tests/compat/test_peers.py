@@ -14,7 +14,7 @@ from compat.errors import PeerError
 if TYPE_CHECKING:
     from tests.conftest import StartCluster
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.endings]
 
 NOTICE_SECS = 60.0
 

@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.conftest import Process, StartCluster
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.endings]
 
 END_SECS = 10.0  # Within which those who serve have ended, after the last of those who train.
 LATE_SECS = 5.0  # After which a task that waits says so; the parameter servers start then.

@@ -19,6 +19,8 @@ import pytest
 
 from compat.ports import reserve
 
+pytestmark = pytest.mark.endings
+
 ENDLESS = "--max_steps=1000000"
 
 

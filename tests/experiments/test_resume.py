@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.endings
+
 ENDLESS = "--max_steps=1000000"
 SETTINGS = ["--learning_rate=0.1", "--summary_every=1"]
 
