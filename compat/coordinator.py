@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from typing import Any
 
@@ -34,7 +35,10 @@ def connect(server: Server) -> Any:
         reservation.release()
     with quietly():
         strategy = parameter_server_strategy()(resolver)
-        return _without_destructor(coordinator_module().ClusterCoordinator)(strategy)
+        coordinator = _without_destructor(coordinator_module().ClusterCoordinator)(strategy)
+    # One reference that nobody gives back: what it holds would complain of lost peers at the end.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(coordinator))
+    return coordinator
 
 
 def _without_destructor(kind: Any) -> Any:

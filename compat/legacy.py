@@ -17,6 +17,7 @@ from compat.session import Session, Step, Values, pack
 from compat.supervisor import Supervisor
 
 _CLOSE_SECS = 5.0
+_LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
 
 
 def create() -> Runtime:
@@ -73,6 +74,7 @@ class LegacySession(Session):
 
     Attributes:
       raw: TensorFlow's own session.
+      last_tokens: run by the chief of replicas when it ends, if it is one.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class LegacySession(Session):
         self.raw = raw
         self._supervisor = supervisor
         self._summary = summary
+        self.last_tokens: Any = None
         self._trains: dict[tuple[int, ...], bool] = {}
         for step in steps:
             for variable, first, array in step.resident:
@@ -164,9 +167,15 @@ class LegacySession(Session):
         closing.start()
         closing.join(timeout=_CLOSE_SECS)
 
+    def release_replicas(self) -> None:
+        tokens, self.last_tokens = self.last_tokens, None
+        if tokens is not None:
+            self.raw.run(tokens)
+
     def _close(self) -> None:
-        with contextlib.suppress(tf1.errors.OpError):  # What was lost was said by a call.
-            self.raw.close()
+        for step in (self.release_replicas, self.raw.close):
+            with contextlib.suppress(tf1.errors.OpError):  # What was lost was said by a call.
+                step()
 
 
 def _initial_value(variable: Any) -> Any:
@@ -228,7 +237,7 @@ class LegacyRuntime(Runtime):
     def step(
         self, function: Callable[..., Mapping[str, Any]], signature: Any, resident: Any, here: bool
     ) -> Step:
-        del here  # Every session's steps run in its own process.
+        del here  # All do.
         device = self.server.task.name if self.server is not None else ""
         step = LegacyStep(function, signature, resident, device)
         self._steps.append(step)
@@ -246,7 +255,8 @@ class LegacyRuntime(Runtime):
                 "local_init_op",
                 sync.chief_init_op if supervisor.is_chief else sync.local_step_init_op,
             )
-            self._tokens = sync.get_init_tokens_op() if supervisor.is_chief else None
+            if supervisor.is_chief:
+                self._tokens = [sync.get_init_tokens_op(), sync.get_init_tokens_op(_LAST_TOKENS)]
         values = supervisor.restored_values()
         if values is not None:
             # Restoring *is* initialising with other values: so nobody can see the variables
@@ -272,8 +282,7 @@ class LegacyRuntime(Runtime):
         if self.server is not None:
             self.server.wait_for_peers(everybody=sync is not None)
             target = target or self.server.target
-            if config is None:
-                config = tf1.ConfigProto()
+            config = config or tf1.ConfigProto()
             if sync is None and not config.device_filters:
                 # Asynchronous workers need only the ps; without this a session that has lost
                 # another worker hangs.
@@ -286,5 +295,6 @@ class LegacyRuntime(Runtime):
         supervisor.start_queue_runners(session)
         if sync is not None and supervisor.is_chief:
             supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])
-            raw.run(self._tokens)
+            first, session.last_tokens = self._tokens
+            raw.run(first)
         return session

@@ -113,6 +113,9 @@ class Session(abc.ABC):
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         """Gives the variables the values of the same names."""
 
+    def release_replicas(self) -> None:  # noqa: B027 - Only the legacy runtime has any.
+        """Lets replicas go on that wait for an update of this chief, which makes no more."""
+
     @abc.abstractmethod
     def close(self) -> None:
         """Frees what the session holds."""

@@ -125,6 +125,7 @@ class Supervisor:
                 pass
             if self.is_chief and self.save_model_secs:
                 self.save(session)
+            session.release_replicas()
         except BaseException as error:
             self.request_stop(error if isinstance(error, Exception) else None)
             session.close()
@@ -146,8 +147,7 @@ class Supervisor:
     ) -> Any:
         """Returns a session whose variables are initialised, or restored from the log folder.
 
-        A worker that only serves on this runtime serves here until the training is over, and gets
-        a session with `should_stop()` true; so the programs of 2016 keep their shape.
+        A worker that only serves on this runtime does so here; then `should_stop()` is true.
         """
         del wait_for_checkpoint, max_wait_secs, start_standard_services
         server = self.runtime.server

@@ -64,7 +64,8 @@ def test_program_trains_on_either_runtime_by_one_flag(
             ports[job, index].release()
         said = [process.communicate(timeout=150)[0].decode() for process in running]
     assert [process.returncode for process in running] == [0, 0, 0], said
-    costs = [float(cost) for cost in re.findall(r"Cost: (\S+)", said[1])]
+    # On the legacy runtime either worker may see a step that is a multiple of 200.
+    costs = [float(cost) for text in said for cost in re.findall(r"Cost: (\S+)", text)]
     assert costs, said
     assert costs[-1] < 1.0
     assert list(tmp_path.glob("logs/model.ckpt-*.index"))
