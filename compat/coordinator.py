@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import time
 from typing import Any
 
@@ -36,9 +37,23 @@ def connect(server: Server) -> Any:
     with quietly():
         strategy = parameter_server_strategy()(resolver)
         coordinator = _without_destructor(coordinator_module().ClusterCoordinator)(strategy)
+    _quiet_destructors()
     # One reference that nobody gives back: what it holds would complain of lost peers at the end.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(coordinator))
     return coordinator
+
+
+def _quiet_destructors() -> None:
+    """Has destructors not tell once more of a lost peer, whose error was raised before."""
+    before = getattr(sys, "unraisablehook", None)  # Since Python 3.8.
+    lost = tf1.errors.OpError
+
+    def hook(failure: Any) -> None:
+        if before is not None and not issubclass(failure.exc_type, lost):
+            before(failure)
+
+    if before is not None:
+        sys.unraisablehook = hook
 
 
 def _without_destructor(kind: Any) -> Any:
