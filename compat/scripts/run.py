@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
         os.environ["MNIST_DATA_DIR"] = os.path.abspath(options.data_dir)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     children.prepare(_own(options))
-    namespace.when_loaded.extend(["compat.scripts.lists", "compat.scripts.meeting"])
+    namespace.when_loaded.extend(f"compat.scripts.{name}" for name in ("lists", "meeting", "seeds"))
     if not options.track:
         imports.install()
         return _run(kind, target, arguments)

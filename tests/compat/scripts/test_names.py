@@ -161,6 +161,25 @@ def test_a_library_that_uses_tensorflow_sees_the_real_one(run_script: RunScript)
     assert ran.out == "True False\nTrue\n"
 
 
+@pytest.mark.usefixtures("todays_tensorflow")
+def test_a_graphs_seed_gives_each_operation_the_seed_it_had(run_script: RunScript) -> None:
+    ran = run_script(
+        """
+        import tensorflow as tf
+        tf.set_random_seed(1)
+        x = tf.placeholder(tf.float32)
+        tf.random_normal([2])
+        tf.random_uniform([2])
+        for operation in tf.get_default_graph().get_operations():
+            if operation.type.startswith("Random"):
+                print(operation.get_attr("seed"), operation.get_attr("seed2"))
+        """
+    )
+    # As on TensorFlow 1.15: how many operations the graph had.
+    assert ran.out.splitlines()[0] == "1 4"
+    assert len(ran.out.splitlines()) == 2
+
+
 @pytest.mark.parametrize("name", sorted(names.NAMES))
 def test_the_table_is_well_formed(name: str) -> None:
     served = names.NAMES[name]
