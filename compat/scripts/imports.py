@@ -26,6 +26,7 @@ _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle
 def builtins_for(is_python2: bool) -> dict[str, Any]:
     """Returns the builtins of a script's module."""
     own = dict(vars(builtins))
+    own[source.TOSTRING] = python2.classic_tostring
     own[source.TRUTH] = python2.classic_truth
     if is_python2:
         own.update(python2.BUILTINS)

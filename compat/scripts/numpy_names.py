@@ -38,6 +38,14 @@ def _asfarray(array: Any, dtype: Any = np.float64) -> Any:
     return np.asarray(array, dtype=dtype if np.issubdtype(dtype, np.inexact) else np.float64)
 
 
+def _fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str = "") -> Any:
+    if sep:
+        return np.fromstring(string, dtype, count, sep=sep)
+    return np.frombuffer(string, dtype, count).copy()
+
+
+_ALIASES["fromstring"] = _fromstring  # Bytes are refused since NumPy 2.3.
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "alltrue": np.all,
     "asfarray": _asfarray,

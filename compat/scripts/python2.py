@@ -27,6 +27,11 @@ def classic_truth(value: Any) -> Any:
     return False if isinstance(value, np.ndarray) and value.size == 0 else value
 
 
+def classic_tostring(owner: Any) -> Any:
+    """Returns the method `tostring` of an array, or whatever else has that name."""
+    return owner.tobytes if isinstance(owner, (np.ndarray, np.generic)) else owner.tostring
+
+
 def classic_decode(value: Any, *args: Any, **kwargs: Any) -> Any:
     """Decodes bytes, or whatever else decodes; text is what it should become."""
     return value if isinstance(value, str) else value.decode(*args, **kwargs)

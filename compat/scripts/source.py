@@ -36,6 +36,7 @@ _OLD_MODULES = {
 _TRUE_DIVISION = re.compile(r"(?m)^from\s+__future__\s+import\s+(\([^)]*|[^\n]*)\bdivision\b")
 DIVISION = "__classic_division__"
 DECODE = "__classic_decode__"
+TOSTRING = "__classic_tostring__"
 TRUTH = "__classic_truth__"
 
 
@@ -244,6 +245,14 @@ class _ClassicTruth(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.op, ast.Not):
             node.operand = self._test(node.operand)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "tostring":
+            # Of arrays; NumPy 2.3 has `tobytes` only.
+            tostring = ast.Name(TOSTRING, ast.Load())
+            node.func = ast.copy_location(ast.Call(tostring, [node.func.value], []), node.func)
         return node
 
     def _test(self, node: ast.expr) -> ast.expr:
