@@ -283,9 +283,9 @@ class LegacyRuntime(Runtime):
             self.server.wait_for_peers(everybody=sync is not None)
             target = target or self.server.target
             config = config or tf1.ConfigProto()
-            if sync is None and not config.device_filters:
-                # Asynchronous workers need only the ps; without this a session that has lost
-                # another worker hangs.
+            if not config.device_filters:
+                # Workers need only the ps, replicas too, whose queues are there; without this a
+                # session hangs whose chief has ended before, or that has lost another worker.
                 config.device_filters.extend(["/job:ps", self.server.task.name])
         with quietly():
             raw = self._own.prepare_or_wait_for_session(
