@@ -50,14 +50,13 @@ def main(argv: list[str]) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     children.prepare(_own(options))
     namespace.when_loaded.extend(f"compat.scripts.{name}" for name in ("lists", "meeting", "seeds"))
-    if not options.track:
-        imports.install()
-        return _run(kind, target, arguments)
-    os.environ[environment.TRACK] = "1"
-    namespace.when_loaded.append(_TRACK)
+    if options.track:
+        os.environ[environment.TRACK] = "1"
+        namespace.when_loaded.append(_TRACK)
     imports.install()
     code = _run(kind, target, arguments)
-    importlib.import_module(_TRACK).finish(code)
+    if options.track:
+        importlib.import_module(_TRACK).finish(code)
     return code
 
 

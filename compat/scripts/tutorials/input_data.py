@@ -20,14 +20,6 @@ DEFAULT_SOURCE_URL = SOURCE_URL
 
 Datasets = namedtuple("Datasets", ["train", "validation", "test"])
 
-_data_dir: str | None = None
-
-
-def use(data_dir: str | None) -> None:
-    """Takes the folder to look in when the script's own has no data."""
-    global _data_dir
-    _data_dir = data_dir
-
 
 def dense_to_one_hot(labels_dense: np.ndarray, num_classes: int) -> np.ndarray:
     """Returns float64 `[n, num_classes]` for labels `[n]`."""
@@ -196,7 +188,7 @@ def _arrays(train_dir: str) -> list[np.ndarray]:
             print("Extracting", files[name].origin)
         readers = (idx.images, idx.labels, idx.images, idx.labels)
         return [read(files[name]) for read, name in zip(readers, names)]
-    data = datasets.load("mnist", _data_dir)
+    data = datasets.load("mnist")
     print(f"{train_dir} does not hold MNIST; taken from {data.source}")
     parts = (data.validation, data.train)  # The first are held out, here as there.
     images = np.concatenate([part.images for part in parts])
