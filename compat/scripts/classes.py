@@ -62,9 +62,7 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
     def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the training operation; keeps in the graph what `release` runs."""
         train_op = super().apply_gradients(*args, **kwargs)
-        step = tf1.cast(self._global_step, self._sync_token_queue.dtypes[0])
-        tokens = self._sync_token_queue.enqueue_many(tf1.fill([_MANY], step))
-        tf1.add_to_collection(RELEASE, tokens)
+        tf1.add_to_collection(RELEASE, self.get_init_tokens_op(_MANY))
         return train_op
 
     def get_clean_up_op(self) -> Any:

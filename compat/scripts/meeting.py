@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 from compat._tensorflow import tf1
 from compat.calls import delivered
-from compat.scripts import classes, distributed
+from compat.scripts import distributed
 
 _DEFAULT_SECS = 30
 _SECS = 1
@@ -74,8 +74,7 @@ def filtered(config: Any, graph: Any) -> Any:
 
     Args:
       config: a `ConfigProto`, or None.
-      graph: what will be run; one that has parts on other workers needs all tasks, and so does
-        `SyncReplicasOptimizer`, whose updates need several workers.
+      graph: what will be run; one that has parts on other workers needs all tasks.
     """
     task = distributed.task()
     if task is None or (config is not None and config.device_filters):
@@ -87,8 +86,6 @@ def filtered(config: Any, graph: Any) -> Any:
             continue
         if (place.job, place.task) != (task.job, task.index):
             return config
-    if graph.get_collection(classes.RELEASE):
-        return config
     changed = tf1.ConfigProto()
     if config is not None:
         changed.CopyFrom(config)

@@ -4,34 +4,9 @@ from __future__ import annotations
 
 import functools
 import types
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
-
-_ALIASES: dict[str, Any] = {
-    "Inf": np.inf,
-    "Infinity": np.inf,
-    "NAN": np.nan,
-    "NINF": -np.inf,
-    "NZERO": -0.0,
-    "NaN": np.nan,
-    "PINF": np.inf,
-    "PZERO": 0.0,
-    "bool": bool,
-    "complex": complex,
-    "complex_": np.complex128,
-    "float": float,
-    "float_": np.float64,
-    "infty": np.inf,
-    "int": int,
-    "long": int,
-    "object": object,
-    "singlecomplex": np.complex64,
-    "str": str,
-    "string_": np.bytes_,
-    "unicode": str,
-    "unicode_": np.str_,
-}
 
 
 def _asfarray(array: Any, dtype: Any = np.float64) -> Any:
@@ -44,18 +19,40 @@ def _fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str = 
     return np.frombuffer(string, dtype, count).copy()
 
 
-_ALIASES["fromstring"] = _fromstring  # Bytes are refused since NumPy 2.3.
-
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
+# NumPy 2 has `np.bool` and `np.str` again, with other meanings; others warn while they remain.
+_NAMES: dict[str, Any] = {
+    "Inf": np.inf,
+    "Infinity": np.inf,
+    "NAN": np.nan,
+    "NINF": -np.inf,
+    "NZERO": -0.0,
+    "NaN": np.nan,
+    "PINF": np.inf,
+    "PZERO": 0.0,
     "alltrue": np.all,
     "asfarray": _asfarray,
     "asscalar": lambda array: np.asarray(array).item(),
+    "bool": bool,
+    "complex": complex,
+    "complex_": np.complex128,
     "cumproduct": np.cumprod,
+    "float": float,
+    "float_": np.float64,
+    "fromstring": _fromstring,  # Bytes are refused since NumPy 2.3.
     "in1d": lambda first, second, **options: np.isin(np.ravel(first), second, **options),
+    "infty": np.inf,
+    "int": int,
+    "long": int,
     "msort": lambda array: np.sort(array, axis=0),
+    "object": object,
     "product": np.prod,
     "row_stack": np.vstack,
+    "singlecomplex": np.complex64,
     "sometrue": np.any,
+    "str": str,
+    "string_": np.bytes_,
+    "unicode": str,
+    "unicode_": np.str_,
 }
 
 
@@ -63,18 +60,10 @@ class OldNumpy(types.ModuleType):
     """NumPy, and what it had."""
 
     def __getattr__(self, name: str) -> Any:
-        # `np.bool` and `np.str` are back in NumPy 2 with other meanings.
-        if name in _ALIASES:
-            return _ALIASES[name]
-        try:
-            return getattr(np, name)
-        except AttributeError:
-            if name not in _FUNCTIONS:
-                raise
-            return _FUNCTIONS[name]
+        return _NAMES[name] if name in _NAMES else getattr(np, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(np), *_ALIASES, *_FUNCTIONS})
+        return sorted({*dir(np), *_NAMES})
 
 
 @functools.lru_cache(maxsize=None)
