@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from concurrent import futures
 from typing import Any, Callable
@@ -25,6 +26,17 @@ def delivered(function: Callable[[], Any]) -> Any:
         if "received twice" not in str(error):
             raise
     return function()
+
+
+def delivering(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
+    """Returns a session's `make_callable`, by which queue runners enqueue, whose calls arrive."""
+
+    @functools.wraps(make_callable)
+    def make(*args: Any, **kwargs: Any) -> Callable[..., Any]:
+        call = make_callable(*args, **kwargs)
+        return lambda *given: delivered(lambda: call(*given))
+
+    return make
 
 
 def watched(function: Callable[[], Any], check: Callable[[], None], every: float = 2.0) -> Any:

@@ -9,11 +9,11 @@ from typing import Any, Callable, ContextManager, Iterator, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import quietly, reports_lost_peers, tf, tf1
-from compat.calls import delivered, watched
-from compat.errors import UserError
+from compat.calls import delivered, delivering, watched
+from compat.legacy_step import LegacyStep
 from compat.peers import lost_parameter_server
 from compat.runtime import Runtime
-from compat.session import Session, Step, Values, pack
+from compat.session import Session, Step, Values
 from compat.supervisor import Supervisor
 
 _CLOSE_SECS = 5.0
@@ -27,46 +27,6 @@ def create() -> Runtime:
     # that stands before the read, as it happens; these have an order.
     tf1.enable_resource_variables()
     return LegacyRuntime()
-
-
-class LegacyStep(Step):
-    """A step whose operations are in the default graph."""
-
-    def __init__(
-        self,
-        function: Callable[..., Mapping[str, Any]],
-        signature: Sequence[Any],
-        resident: Sequence[np.ndarray],
-        device: str,
-    ) -> None:
-        self.placeholders = [tf1.placeholder(spec.dtype, spec.shape) for spec in signature]
-        self.resident = []
-        for array in resident:
-            with tf1.device(device):
-                first = tf1.placeholder(array.dtype, array.shape)
-                # In no collection, so nobody saves it or waits for it; it is filled by the session.
-                variable = tf1.Variable(
-                    first, trainable=False, collections=[], use_resource=True, name="resident"
-                )
-            self.resident.append((variable, first, array))
-        outputs = function(*[variable for variable, _, _ in self.resident], *self.placeholders)
-        self.names, self.vector = pack(outputs, tf1.train.get_global_step())
-
-    def graph_def(self) -> bytes:
-        return bytes(self.vector.graph.as_graph_def().SerializeToString())
-
-    def feed(self, arrays: Sequence[Any]) -> dict[Any, Any]:
-        """Returns the feed of one call.
-
-        Raises:
-          UserError: the number of arrays is wrong.
-        """
-        if len(arrays) != len(self.placeholders):
-            raise UserError(
-                f"a step was run on {len(arrays)} arrays; its signature has "
-                f"{len(self.placeholders)}, pass as many"
-            )
-        return dict(zip(self.placeholders, arrays))
 
 
 class LegacySession(Session):
@@ -291,6 +251,7 @@ class LegacyRuntime(Runtime):
             raw = self._own.prepare_or_wait_for_session(
                 target, config=config, start_standard_services=False
             )
+        raw.make_callable = delivering(raw.make_callable)
         session = LegacySession(raw, supervisor, self._steps, self._summary)
         supervisor.start_queue_runners(session)
         if sync is not None and supervisor.is_chief:

@@ -11,7 +11,7 @@ import threading
 from typing import Any, Callable
 
 from compat._tensorflow import tf1
-from compat.calls import delivered
+from compat.calls import delivered, delivering
 from compat.scripts import distributed
 
 _DEFAULT_SECS = 30
@@ -31,6 +31,7 @@ def install() -> None:
 
     manager.__init__ = init
     tf1.Session.run = _delivered(tf1.Session.run)
+    tf1.Session.make_callable = delivering(tf1.Session.make_callable)
     _quiet_cancelled_queues()
     for name in ("prepare_session", "recover_session", "wait_for_session"):
         setattr(manager, name, _with_filters(getattr(manager, name)))

@@ -10,6 +10,16 @@ import numpy as np
 from compat._tensorflow import tf1
 
 
+class Text(str):
+    """Text as Python 2 had it: it can be decoded, which TensorFlow itself also does."""
+
+    __slots__ = ()
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """Returns itself."""
+        return self
+
+
 def install() -> None:
     """Has the sessions of this process give text where they gave what Python 2 called `str`."""
     original = tf1.Session.run
@@ -40,6 +50,6 @@ def as_text(fetches: Any, values: Any) -> Any:
 
 def _decoded(value: Any) -> Any:
     try:
-        return value.decode("utf-8") if isinstance(value, bytes) else value
+        return Text(value, "utf-8") if isinstance(value, bytes) else value
     except UnicodeDecodeError:
         return value

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compat import tf1
-from compat.calls import delivered
+from compat.calls import delivered, delivering
 
 
 def failing(*errors: Any) -> Any:
@@ -32,6 +32,11 @@ def test_a_request_that_came_twice_is_made_again() -> None:
     assert delivered(failing(twice)) == 42
     with pytest.raises(tf1.errors.AbortedError):
         delivered(failing(twice, twice))
+
+
+def test_what_queue_runners_call_is_made_again() -> None:
+    twice = aborted("The same RunGraph (Worker) request was received twice.")
+    assert delivering(lambda operation: failing(twice))("enqueue")() == 42
 
 
 def test_other_errors_are_raised() -> None:

@@ -127,6 +127,25 @@ def test_what_neither_types_nor_shapes_tell_is_asked_for(run_script: RunScript) 
 
 
 @pytest.mark.usefixtures("todays_tensorflow")
+def test_python_2_fetches_text_and_tensorflow_still_understands_it(run_script: RunScript) -> None:
+    ran = run_script(
+        """
+        import tensorflow as tf
+        weight = tf.Variable(1.0, name="weight")
+        print tf.Session().run(tf.constant("text")) + " " + u"more".encode("ascii").decode("ascii")
+        print tf.Session().run(tf.constant("text")).decode("utf-8")
+        manager = tf.train.SessionManager(
+            ready_op=tf.report_uninitialized_variables(), recovery_wait_secs=1)
+        try:
+            manager.wait_for_session("", max_wait_secs=1)  # Nobody initialises the variable.
+        except tf.errors.DeadlineExceededError:
+            print "waited"
+        """
+    )
+    assert (ran.code, ran.out) == (0, "text more\ntext\nwaited\n"), ran.err
+
+
+@pytest.mark.usefixtures("todays_tensorflow")
 def test_what_cannot_be_served_stops_with_its_line(run_script: RunScript) -> None:
     ran = run_script(
         """
