@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
 from typing import Any, Callable
 
 from compat._tensorflow import tf1
@@ -65,9 +66,24 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
         kwargs["config"] = filtered(kwargs.get("config"), self._graph)
-        return method(self, *args, **kwargs)
+        return _patiently(lambda: method(self, *args, **kwargs))
 
     return make
+
+
+def _patiently(function: Callable[[], Any]) -> Any:
+    """Returns what `function` returns, called again while peers do not reach each other.
+
+    One that has looked for another before that came, does not look again for some seconds.
+    """
+    deadline = time.monotonic() + _DEFAULT_SECS
+    while True:
+        try:
+            return function()
+        except tf1.errors.UnavailableError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_SECS)
 
 
 def filtered(config: Any, graph: Any) -> Any:
