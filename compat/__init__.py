@@ -26,7 +26,7 @@ from compat.placement import (
     byte_size_load_fn,
     replica_device_setter,
 )
-from compat.runtime import device, get_or_create_global_step, select_runtime, step
+from compat.runtime import average, device, get_or_create_global_step, select_runtime, step
 from compat.server import Server
 from compat.session import Session, Step
 from compat.supervisor import Supervisor
@@ -43,6 +43,7 @@ __all__ = [
     "Step",
     "Supervisor",
     "UserError",
+    "average",
     "byte_size_load_fn",
     "device",
     "get_or_create_global_step",

@@ -45,12 +45,13 @@ _TASK_TYPES = ("chief", "evaluator", "master", "ps", "worker")
 
 
 def cluster_from_hosts(
-    ps_hosts: str | Sequence[str], worker_hosts: str | Sequence[str]
+    ps_hosts: str | Sequence[str] | None, worker_hosts: str | Sequence[str]
 ) -> ClusterSpec:
     """Returns the cluster of the flags --ps_hosts and --worker_hosts.
 
     Args:
-      ps_hosts: "host:port,host:port", spaces round the commas allowed, or a list of "host:port".
+      ps_hosts: "host:port,host:port", spaces round the commas allowed, or a list of "host:port";
+        None for workers that need no parameter server.
       worker_hosts: the same.
 
     Raises:
@@ -58,6 +59,8 @@ def cluster_from_hosts(
     """
     jobs = {}
     for job, hosts in (("ps", ps_hosts), ("worker", worker_hosts)):
+        if hosts is None:
+            continue
         if not hosts or isinstance(hosts, str) and not hosts.strip():
             raise UserError(f"--{job}_hosts is empty; write --{job}_hosts=host:port,host:port")
         jobs[job] = [h.strip() for h in hosts.split(",")] if isinstance(hosts, str) else list(hosts)

@@ -127,15 +127,28 @@ class LegacySession(Session):
         closing.start()
         closing.join(timeout=_CLOSE_SECS)
 
-    def release_replicas(self) -> None:
+    def leave(self) -> None:
+        # Replicas wait for an update of their chief, which makes no more: with these they go on.
         tokens, self.last_tokens = self.last_tokens, None
         if tokens is not None:
             self.raw.run(tokens)
 
     def _close(self) -> None:
-        for step in (self.release_replicas, self.raw.close):
+        for step in (self.leave, self.raw.close):
             with contextlib.suppress(tf1.errors.OpError):  # What was lost was said by a call.
                 step()
+
+
+def _first_tokens(sync: Any) -> Any:
+    """Returns what lets replicas make the gradients of the first update.
+
+    Each makes one without a token. With TensorFlow's number of them they would make another one,
+    of the first weights again, that comes too late and is dropped, or takes another's place.
+    """
+    try:
+        return sync.get_init_tokens_op(0)
+    except ValueError:  # More gradients are aggregated than there are replicas.
+        return sync.get_init_tokens_op()
 
 
 def _initial_value(variable: Any) -> Any:
@@ -216,7 +229,7 @@ class LegacyRuntime(Runtime):
                 sync.chief_init_op if supervisor.is_chief else sync.local_step_init_op,
             )
             if supervisor.is_chief:
-                self._tokens = [sync.get_init_tokens_op(), sync.get_init_tokens_op(_LAST_TOKENS)]
+                self._tokens = [_first_tokens(sync), sync.get_init_tokens_op(_LAST_TOKENS)]
         values = supervisor.restored_values()
         if values is not None:
             # Restoring *is* initialising with other values: so nobody can see the variables

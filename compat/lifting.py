@@ -157,6 +157,8 @@ class Lifted:
         self.names = names
         self.graph_def = function.graph.as_graph_def()
         self._captured = [outer for outer, _ in function.graph.captures]
+        # The keys by which workers find each other's tensors: each copy needs one of its own.
+        self._deferred = function.graph.deferred_external_captures
         self._inputs = [tensor.name for tensor in function.inputs]
         self._output = function.outputs[0].name
 
@@ -177,6 +179,7 @@ class Lifted:
                 node.attr["seed2"].i += copy
         function = tf1.get_default_graph()
         given = [function.capture(tensor) for tensor in (*tensors, *self._captured)]
+        given += tf.nest.flatten([value() for value in self._deferred])
         (vector,) = tf1.import_graph_def(
             graph_def,
             input_map=dict(zip(self._inputs, given)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from compat import coordinator
 from compat._tensorflow import tf
 from compat.errors import UserError
 from compat.lifting import Placement
-from compat.modern_step import ModernStep
+from compat.modern_step import MOST_UNROLLED, ModernStep
+from compat.replicas import Replicas
 from compat.runtime import Runtime
 from compat.session import Session, Step, Values
 from compat.supervisor import Supervisor
@@ -56,15 +57,18 @@ class ModernSession(Session):
         return tf.nest.map_structure(_value, fetches)
 
     def run_many(self, step: Any, *stacked: Any) -> Values:
-        arguments = step.arguments(stacked)
         coordinator = self._runtime.coordinator
         count = len(stacked[0]) if stacked else 1
         if step.here or coordinator is None:
-            values = step.unpack(step.loop(count)(*arguments))
+            for first in range(0, count, MOST_UNROLLED):
+                part = [array[first : first + MOST_UNROLLED] for array in stacked]
+                loop = step.loop(min(MOST_UNROLLED, count - first))
+                values = step.unpack(loop(*step.arguments(part)))
             if not step.here:
                 self._take(values)
                 self.planned_step = int(values.get("global_step", 0))
             return values
+        arguments = step.arguments(stacked)
         self.planned_step += count
         self._flying.append((step, coordinator.schedule(step.loop(count), args=arguments)))
         # The first call is waited for: it has values to give, and errors come out at once.
@@ -92,6 +96,13 @@ class ModernSession(Session):
         for name, variable in variables.items():
             variable.assign(values[name])
 
+    def agree(self, flag: bool) -> bool:
+        replicas = self._runtime.replicas
+        return flag if replicas is None else replicas.any(flag)
+
+    def leave(self) -> None:
+        self.agree(False)  # Together: those who are left would take the first for lost.
+
     def close(self) -> None:
         self._flying.clear()
 
@@ -114,7 +125,8 @@ class ModernRuntime(Runtime):
     """Maps the old API onto a coordinator and its workers, or onto this process alone.
 
     Attributes:
-      coordinator: the `ClusterCoordinator`, or None where this process trains alone or serves.
+      coordinator: the `ClusterCoordinator`, or None where this process is none.
+      replicas: what joins workers that make each update together, or None.
       placement: where variables are made.
     """
 
@@ -123,6 +135,7 @@ class ModernRuntime(Runtime):
     def __init__(self) -> None:
         super().__init__()
         self.coordinator: Any = None
+        self.replicas: Replicas | None = None
         self.placement = Placement()
         self._global_step: Any = None
 
@@ -130,10 +143,17 @@ class ModernRuntime(Runtime):
     def device(self, setter: Any) -> Iterator[None]:
         if self.server is None or self.server.serves:
             setter = None  # There is nowhere else to place anything.
+        elif self.server.synchronous:
+            setter = None
+            if self.replicas is None:
+                self.replicas = Replicas(self.server)
         elif self.coordinator is None:
             self.coordinator = coordinator.connect(self.server)
         with self.placement.scope(setter):
             yield
+
+    def average(self, tensors: Sequence[Any]) -> list[Any]:
+        return list(tensors) if self.replicas is None else self.replicas.average(tensors)
 
     def disconnect(self) -> None:
         if self.coordinator is not None:
@@ -171,5 +191,7 @@ class ModernRuntime(Runtime):
                 variable.assign(values[name])
 
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
-        del target, config  # The coordinator knows its workers; options go to the Server.
+        del target, config  # The strategy knows its workers; options go to the Server.
+        if self.replicas is not None:
+            self.replicas.give(list(self.placement.variables.values()))
         return ModernSession(self, supervisor)

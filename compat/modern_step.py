@@ -14,7 +14,7 @@ from compat.session import Step
 if TYPE_CHECKING:
     from compat.modern import ModernRuntime
 
-_MOST_UNROLLED = 50
+MOST_UNROLLED = 50
 _STEPS_A_TURN = 10
 
 
@@ -57,7 +57,7 @@ class ModernStep(Step):
         return self._loops[count]
 
     def _loop(self, count: int, data: Sequence[Any], stacked: Sequence[Any]) -> Any:
-        if count <= _MOST_UNROLLED:
+        if count <= MOST_UNROLLED:
             return self._unrolled(0, count, data, stacked)
         # For more the graph would take too long to make. Each turn of a `while_loop` makes the
         # worker and all parameter servers agree to go on, so a turn has several steps.

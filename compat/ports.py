@@ -13,10 +13,11 @@ Example:
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
-from typing import Any
+from typing import Any, Iterator
 
 from compat.address import split_address
 from compat.errors import UserError
@@ -64,6 +65,19 @@ class Reservation:
 def reserve() -> Reservation:
     """Returns a reservation of a port that is free on all addresses of this machine."""
     return Reservation()
+
+
+@contextlib.contextmanager
+def answered(address: str) -> Iterator[None]:
+    """Accepts connections at `address`, an address of this machine, until its server starts.
+
+    For servers that wait for each other themselves, but in silence and without end.
+    """
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("", split_address(address)[1]))
+        listener.listen()
+        yield
 
 
 def release_inherited(port: int) -> None:

@@ -27,6 +27,11 @@ def chief_task(cluster: ClusterSpec) -> Task:
     return Task(job, cluster.task_indices(job)[0])
 
 
+def is_synchronous(cluster: ClusterSpec, runtime: str) -> bool:
+    """Whether all workers make each update together, each on weights of its own: without any ps."""
+    return runtime == "modern" and "ps" not in cluster.jobs and "worker" in cluster.jobs
+
+
 def role(task: Task, cluster: ClusterSpec, runtime: str) -> Role:
     """Returns what `task` does in `cluster`.
 
@@ -39,11 +44,11 @@ def role(task: Task, cluster: ClusterSpec, runtime: str) -> Role:
     _check_runtime(runtime)
     if task.job == "evaluator":
         return Role.EVALUATE
-    _check_cluster(cluster)
+    _check_cluster(cluster, runtime)
     cluster.task_address(task.job, task.index)
     if task.job == "ps":
         return Role.SERVE
-    if runtime == "legacy":
+    if runtime == "legacy" or is_synchronous(cluster, runtime):
         return Role.TRAIN_AS_CHIEF if task == chief_task(cluster) else Role.TRAIN
     if task != chief_task(cluster):
         return Role.SERVE
@@ -60,15 +65,16 @@ def trainers(cluster: ClusterSpec, runtime: str) -> list[Task]:
 
 
 def num_workers(cluster: ClusterSpec, runtime: str) -> int:
-    """Returns how many tasks compute updates; a chief does so on the legacy runtime only.
+    """Returns how many tasks compute updates; a chief that coordinates does not.
 
     Raises:
       UserError: as `role`.
     """
     _check_runtime(runtime)
-    _check_cluster(cluster)
+    _check_cluster(cluster, runtime)
     chiefs = cluster.num_tasks("chief") if "chief" in cluster.jobs else 0
-    return cluster.num_tasks("worker") + (chiefs if runtime == "legacy" else 0)
+    computes = runtime == "legacy" or is_synchronous(cluster, runtime)
+    return cluster.num_tasks("worker") + (chiefs if computes else 0)
 
 
 def _check_runtime(runtime: str) -> None:
@@ -76,12 +82,12 @@ def _check_runtime(runtime: str) -> None:
         raise UserError(f"runtime {runtime!r} is unknown; use one of {', '.join(RUNTIMES)}")
 
 
-def _check_cluster(cluster: ClusterSpec) -> None:
+def _check_cluster(cluster: ClusterSpec, runtime: str) -> None:
     for job in cluster.jobs:
         if job not in ("chief", "ps", "worker"):
             raise UserError(f"job {job!r} of the cluster is unknown; use chief, ps and worker")
     for job in ("ps", "worker"):
-        if job not in cluster.jobs:
+        if job not in cluster.jobs and not is_synchronous(cluster, runtime):
             present = ", ".join(cluster.jobs) or "no job at all"
             raise UserError(
                 f"the cluster has {present} and lacks {job}; add at least one {job} task"

@@ -51,6 +51,10 @@ class Runtime(abc.ABC):
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
         """Returns a session whose variables have their first or restored values."""
 
+    def average(self, tensors: Sequence[Any]) -> list[Any]:
+        """See `compat.average`."""
+        return list(tensors)
+
     def disconnect(self) -> None:  # noqa: B027  # Only a coordinator has something to leave.
         """Called once, at the end, before the serving tasks are told to leave."""
 
@@ -115,6 +119,18 @@ def device(setter: Any) -> ContextManager[None]:
 def get_or_create_global_step() -> Any:
     """Returns the variable that counts the updates, int64 scalar, on either runtime."""
     return current_runtime().create_global_step()
+
+
+def average(tensors: Sequence[Any]) -> list[Any]:
+    """Averages tensors over the workers that make an update together; called inside a step.
+
+    Where each makes its own updates (`Server.synchronous` is false), or `SyncReplicasOptimizer`
+    averages, they are given back as they are.
+
+    Args:
+      tensors: float32, of shapes that are known, the same on all workers.
+    """
+    return current_runtime().average(tensors)
 
 
 def step(

@@ -11,7 +11,7 @@ from compat._tensorflow import tf1
 from compat.address import split_address
 from compat.cluster_spec import ClusterSpec, Task, all_tasks
 from compat.errors import UserError
-from compat.roles import Role, num_workers, role, trainers
+from compat.roles import Role, is_synchronous, num_workers, role, trainers
 from compat.runtime import select_runtime
 
 _SERVING = (Role.SERVE, Role.SERVE_AND_COORDINATE, Role.TRAIN, Role.TRAIN_AS_CHIEF)
@@ -41,6 +41,8 @@ class Server:
       serves: whether the task has nothing to do but `join`.
       is_chief: whether the task writes checkpoints and summaries.
       num_workers: how many workers compute updates.
+      synchronous: whether they make each update together; so on the modern runtime, where the
+        cluster has no ps.
       target: what a session connects to.
 
     Raises:
@@ -73,6 +75,7 @@ class Server:
             Role.SERVE_AND_COORDINATE,
         )
         self.num_workers = num_workers(self.cluster, self.runtime)
+        self.synchronous = is_synchronous(self.cluster, self.runtime)
         self._trainers = trainers(self.cluster, self.runtime)
         self._timeout = rendezvous_timeout
         self._say = say
@@ -89,7 +92,8 @@ class Server:
             os.environ.update(past_proxies)
         ports.release_inherited(split_address(self.address)[1])
         ports.check_free(self.address)
-        if self.role in _SERVING:  # A pure coordinator's server belongs to its strategy.
+        # The server of a pure coordinator, or of synchronous workers, belongs to their strategy.
+        if self.role in _SERVING and not self.synchronous:
             self._server = tf1.train.Server(
                 self.cluster.as_dict(),
                 job_name=job_name,
@@ -111,7 +115,7 @@ class Server:
 
     @property
     def server_def(self) -> Any:
-        """The `ServerDef` of TensorFlow's server; None for a pure coordinator."""
+        """The `ServerDef` of TensorFlow's server; None where that belongs to a strategy."""
         return None if self._server is None else self._server.server_def
 
     def start(self) -> None:

@@ -113,8 +113,15 @@ class Session(abc.ABC):
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         """Gives the variables the values of the same names."""
 
-    def release_replicas(self) -> None:  # noqa: B027 - Only the legacy runtime has any.
-        """Lets replicas go on that wait for an update of this chief, which makes no more."""
+    def agree(self, flag: bool) -> bool:
+        """Returns whether any of the workers that make each update together says so.
+
+        They all have to ask at the same steps. Elsewhere it is what this process says.
+        """
+        return flag
+
+    def leave(self) -> None:  # noqa: B027 - Asynchronous workers may.
+        """Called after the last step, where workers that update together have to see to others."""
 
     @abc.abstractmethod
     def close(self) -> None:

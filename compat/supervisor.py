@@ -125,7 +125,7 @@ class Supervisor:
                 pass
             if self.is_chief and self.save_model_secs:
                 self.save(session)
-            session.release_replicas()
+            session.leave()
         except BaseException as error:
             self.request_stop(error if isinstance(error, Exception) else None)
             session.close()

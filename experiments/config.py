@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from compat.errors import UserError
 
-STRATEGIES = ("local", "ps")
+STRATEGIES = ("local", "ps", "multi_worker")
 MODELS = ("mlp", "cnn")
 OPTIMIZERS = ("sgd", "momentum", "adam")
 

@@ -23,7 +23,12 @@ _DEFAULT = Config()
 def define() -> None:
     """Defines the flags; called once, by the program that has them."""
     f = flags
-    f.DEFINE_enum("strategy", "local", config.STRATEGIES, "One process, or parameter servers.")
+    f.DEFINE_enum(
+        "strategy",
+        "local",
+        config.STRATEGIES,
+        "One process; parameter servers; or workers that make each update together, without any.",
+    )
     f.DEFINE_enum(
         "runtime",
         "auto",
@@ -83,6 +88,18 @@ def config_from_flags(values: flags.FlagValues) -> Config:
             "give one of them"
         )
     settings = {name: values[name].value for name in Config.__dataclass_fields__}
+    if values.strategy == "multi_worker":
+        if values.runtime == "legacy":
+            raise UserError(
+                "--strategy=multi_worker needs the modern runtime; what it does, "
+                "--strategy=ps --sync does on --runtime=legacy"
+            )
+        if values.sync:
+            raise UserError(
+                "--strategy=multi_worker averages the gradients of all workers by itself; "
+                "leave --sync out"
+            )
+        settings["runtime"] = "modern"
     if settings["logdir"] is None:
         settings["logdir"] = time.strftime("runs/mnist-%Y%m%d-%H%M%S")
     settings["logdir"] = os.path.abspath(os.path.expanduser(settings["logdir"]))
@@ -100,8 +117,7 @@ def place_from_flags(
       environment: TF_CONFIG, if it is set.
 
     Returns:
-      Both, or neither if `--strategy=ps` is to start a whole cluster on this machine, or if
-      there is no cluster.
+      Both, or neither if a whole cluster is to be started on this machine, or if there is none.
 
     Raises:
       UserError: something is missing, contradictory or malformed.
@@ -115,15 +131,34 @@ def place_from_flags(
                 "add --strategy=ps, or leave it out"
             )
         return None, None
-    given = [n for n in ("job_name", "ps_hosts", "worker_hosts") if values[n].value is not None]
+    with_ps = values.strategy == "ps"
+    needed = [n for n in ("job_name", "ps_hosts", "worker_hosts") if with_ps or n != "ps_hosts"]
+    if not with_ps:
+        for name in ("ps_hosts", "num_ps"):
+            if values[name].present:
+                raise UserError(
+                    f"--{name}={values[name].value} is of no use to --strategy=multi_worker, which "
+                    "has no parameter server; leave it out, or use --strategy=ps"
+                )
+    given = [name for name in needed if values[name].value is not None]
     if not given:
-        return cluster_from_tf_config(environment) if environment else (None, None)
-    missing = [n for n in ("job_name", "ps_hosts", "worker_hosts") if not values[n].value]
+        return _from_tf_config(environment, with_ps) if environment else (None, None)
+    missing = [name for name in needed if not values[name].value]
     if missing:
         raise UserError(
-            f"--{missing[0]} is missing beside --{given[0]}={values[given[0]].value}; a task "
-            "needs --job_name, --task_index, --ps_hosts and --worker_hosts, a whole local "
-            "cluster none of them"
+            f"--{missing[0]} is missing beside --{given[0]}={values[given[0]].value}; a task needs "
+            f"--{', --'.join(needed)} and --task_index, a whole local cluster none of them"
         )
     cluster = cluster_from_hosts(values.ps_hosts, values.worker_hosts)
     return cluster, Task(values.job_name, values.task_index)
+
+
+def _from_tf_config(environment: str, with_ps: bool) -> tuple[ClusterSpec, Task]:
+    cluster, task = cluster_from_tf_config(environment)
+    if with_ps != ("ps" in cluster.jobs):
+        raise UserError(
+            "the cluster of TF_CONFIG has no ps; add one, or use --strategy=multi_worker"
+            if with_ps
+            else "the cluster of TF_CONFIG has ps tasks; take them out, or use --strategy=ps"
+        )
+    return cluster, task

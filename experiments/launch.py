@@ -22,6 +22,7 @@ def launch_local(
     num_ps: int,
     num_workers: int,
     *,
+    strategy: str = "ps",
     chief: str = "worker 0",
     say: Callable[[str], None] = print,
 ) -> int:
@@ -33,6 +34,7 @@ def launch_local(
       argv: its other arguments, the same for all tasks.
       num_ps: number of parameter servers.
       num_workers: number of workers.
+      strategy: "ps", or "multi_worker", which has no parameter servers.
       chief: the task after whose end the others have to end, too, as "worker 0".
       say: told who failed, and who is stopped.
 
@@ -44,12 +46,12 @@ def launch_local(
       ValueError: this is not the main thread.
     """
     for flag, number in (("--num_ps", num_ps), ("--num_workers", num_workers)):
-        if number < 1:
+        if number < 1 and (strategy, flag) != ("multi_worker", "--num_ps"):
             raise UserError(f"{flag}={number} is too small; use 1 or more")
     with contextlib.ExitStack() as reserved:
         ps = [reserved.enter_context(reserve()) for _ in range(num_ps)]
         workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]
-        commands = describe(module, argv, ps, workers)
+        commands = describe(module, argv, ps, workers, strategy)
         with ProcessGroup(commands, chief=chief, say=say) as group:
             reserved.close()  # From here on it is the tasks themselves that keep their ports.
             return group.wait()
@@ -60,6 +62,7 @@ def describe(
     argv: Sequence[str],
     ps: Sequence[Reservation],
     workers: Sequence[Reservation],
+    strategy: str = "ps",
 ) -> list[Command]:
     """Returns the commands of a cluster, one per task; starts nothing.
 
@@ -68,17 +71,16 @@ def describe(
       argv: as for `launch_local`.
       ps: a port per parameter server.
       workers: a port per worker.
+      strategy: as for `launch_local`.
     """
-    hosts = [
-        "--ps_hosts=" + ",".join(reservation.address for reservation in ps),
-        "--worker_hosts=" + ",".join(reservation.address for reservation in workers),
-    ]
+    jobs = [(job, ports) for job, ports in (("ps", ps), ("worker", workers)) if ports]
+    hosts = [f"--{job}_hosts=" + ",".join(port.address for port in ports) for job, ports in jobs]
     commands = []
-    for job, reservations in (("ps", ps), ("worker", workers)):
+    for job, reservations in jobs:
         # A parameter server would take the whole memory of each GPU that it can see.
         no_gpu = {"CUDA_VISIBLE_DEVICES": "-1"} if job == "ps" else {}
         for index, reservation in enumerate(reservations):
-            task = ["--strategy=ps", f"--job_name={job}", f"--task_index={index}"]
+            task = [f"--strategy={strategy}", f"--job_name={job}", f"--task_index={index}"]
             port, pass_fds = reservation.pass_to_child()
             commands.append(
                 Command(

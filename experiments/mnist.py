@@ -1,4 +1,4 @@
-r"""Trains a network on MNIST: in one process, or with parameter servers.
+r"""Trains a network on MNIST: in one process, with parameter servers, or on workers in step.
 
 A whole cluster on this machine:
 
@@ -38,12 +38,18 @@ def main(argv: list[str]) -> int:
             raise UserError(f"argument {argv[1]!r} is not a flag; flags look like --epochs=20")
         config = config_from_flags(values)
         cluster, task = place_from_flags(values, os.environ.get("TF_CONFIG"))
-        if values.strategy == "ps" and cluster is None:
+        if values.strategy != "local" and cluster is None:
             # What each task would find out for itself, all have to agree on; the last flag counts.
             own = [*sys.argv[1:], f"--logdir={config.logdir}"]
             if config.dataset == "auto":
                 own.append(f"--dataset={datasets.load('auto', config.data_dir).name}")
-            return launch.launch_local("experiments.mnist", own, values.num_ps, values.num_workers)
+            return launch.launch_local(
+                "experiments.mnist",
+                own,
+                0 if values.strategy == "multi_worker" else values.num_ps,
+                values.num_workers,
+                strategy=values.strategy,
+            )
         if cluster is not None and task is not None:
             # A wrong task is said before TensorFlow loads, and is wrong on either runtime.
             role(task, cluster, "legacy" if config.runtime == "auto" else config.runtime)

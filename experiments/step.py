@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
+import compat
 import models
 from compat import tf, tf1
 
@@ -58,12 +59,14 @@ def train_step(
             logits = model(pixels(tf.gather(images, indices)), training=True)
             cost = models.cross_entropy(logits, truth)
         weights = model.trainable_variables
-        gradients = tape.gradient(cost, weights)
+        accuracy = models.accuracy(logits, truth)
+        # The cost as well, so that all of the workers see at the same step that it is no number.
+        *gradients, cost, accuracy = compat.average([*tape.gradient(cost, weights), cost, accuracy])
         if remote:
             gradients = in_one_message(gradients, weights)
         with tf.control_dependencies([seen] if stale else []):
             updated = update.apply_gradients(zip(gradients, weights), global_step=global_step)
-        values = {"cost": cost, "accuracy": models.accuracy(logits, truth), "train": updated}
+        values = {"cost": cost, "accuracy": accuracy, "train": updated}
         if stale:
             with tf.control_dependencies([updated]):
                 values["staleness"] = global_step.read_value() - seen - 1

@@ -34,6 +34,11 @@ class Stop:
         """Whether a signal came while `deferred`."""
         return self._signum is not None
 
+    def follow(self) -> None:
+        """Takes note that another task was asked to stop, with which this one has to."""
+        if self._signum is None:
+            self._signum = signal.SIGTERM
+
     def handle(self, signum: int, frame: types.FrameType | None) -> None:
         """Handles the signal: raises, or takes note if it is the first while `deferred`."""
         del frame

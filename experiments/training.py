@@ -52,7 +52,7 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
     if config.sync and runtime.name == "modern":
         raise compat.UserError(
             "--sync is not available on the modern runtime, where parameter-server training is "
-            "asynchronous; use --runtime=legacy --sync, or a larger --batch_size on one worker"
+            "asynchronous; use --strategy=multi_worker, or --runtime=legacy --sync"
         )
     if config.sync and cluster is None:
         raise compat.UserError("--sync aggregates several workers; use it with --strategy=ps")
@@ -92,7 +92,8 @@ def _train(
     """Trains, as the chief or as another worker of the legacy runtime."""
     started = time.monotonic()
     chief = server is None or server.is_chief
-    num_workers = 1 if server is None or config.sync else server.num_workers
+    together = server is None or config.sync or server.synchronous
+    num_workers = 1 if server is None or together else server.num_workers
     schedule = make_schedule(config, len(data.train.labels), num_workers)
     # Every trainer draws its own batches: a coordinator for all workers, a worker for itself.
     number = 0 if server is None else server.trainer_index
@@ -115,7 +116,7 @@ def _train(
         first = session.planned_step
         batches.skip(first // (1 if current_runtime().name == "modern" else num_workers))
         if not chief:
-            while session.planned_step < schedule.total_steps and not stop.requested:
+            while _goes_on(session, schedule, stop):
                 size = schedule.loop_size(session.planned_step)
                 values = session.run_many(program.train, batches.next(size))
                 check_finite(values, config.learning_rate)
@@ -128,7 +129,7 @@ def _train(
             config, schedule, supervisor, session, program, data, recording.writer, console
         )
         recording.start(schedule.total_steps, program.train.graph_def(), data.train.images[:16])
-        while session.planned_step < schedule.total_steps and not stop.requested:
+        while _goes_on(session, schedule, stop):
             size = schedule.loop_size(session.planned_step)
             reporter.report(session.run_many(program.train, batches.next(size)))
         for values in session.drain():
@@ -142,6 +143,16 @@ def _train(
         recording.finish(test)
         for line in closing_lines(test["accuracy"], time.monotonic() - started, reporter.cost):
             console.say(line)
+
+
+def _goes_on(session: compat.Session, schedule: Schedule, stop: Stop) -> bool:
+    """Whether there are updates left to make, and nobody wants to end the training."""
+    if session.planned_step >= schedule.total_steps:
+        return False
+    stopping = session.agree(stop.requested)
+    if stopping:
+        stop.follow()
+    return not stopping
 
 
 def make_schedule(config: Config, examples: int, num_workers: int) -> Schedule:
@@ -194,7 +205,7 @@ def _build(
                     optimizer,
                     global_step,
                     stale=num_workers > 1,
-                    remote=server is not None,
+                    remote=server is not None and not server.synchronous,
                 ),
                 [tf.TensorSpec([config.batch_size], tf.int32)],
                 resident=[data.train.images, data.train.labels],

@@ -91,6 +91,19 @@ class TestCluster(Conformance):
         return of_a_cluster
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_two_workers_together_are_one_on_their_whole_batch(
+    start_cluster: StartCluster, runtime: str, optimizer: str
+) -> None:
+    servers = {"ps": 1} if runtime == "legacy" else {}
+    with start_cluster(HERE / "together.py", runtime, worker=2, **servers) as cluster:
+        tasks = [("worker", 0), ("worker", 1), *[("ps", 0) for _ in servers]]
+        workers = [cluster.start(*task, optimizer=optimizer) for task in tasks]
+        costs = np.mean([worker.report for worker in workers[:2]], axis=0)
+        assert all(worker.wait(30).code == 0 for worker in workers)
+    np.testing.assert_allclose(costs, GOLDEN["mlp"][optimizer], rtol=0, atol=TOLERANCE)
+
+
 @pytest.mark.parametrize("network", sorted(GOLDEN))
 def test_the_golden_losses_fall(network: str) -> None:
     """Else the weights need not have been updated for all to agree."""

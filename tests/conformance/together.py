@@ -1,0 +1,59 @@
+"""The training of `reference` by workers that make each update together, on parts of its batches.
+
+On the legacy runtime by `SyncReplicasOptimizer`, with a parameter server; on the modern one by
+`MultiWorkerMirroredStrategy`, without. Each worker prints the cost before each update, of its own
+part or of the whole batch, as the runtime gives it, as one line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import compat
+import models
+from compat import tf, tf1
+from experiments import step
+
+if TYPE_CHECKING:
+    from tests.conformance import reference
+else:
+    import reference
+
+
+def main(settings: dict[str, Any]) -> None:
+    compat.select_runtime(settings["runtime"])
+    server = compat.Server(settings["cluster"], settings["job"], settings["index"])
+    if server.serves:
+        server.join()
+        return
+    optimizer = step.optimizer(
+        settings["optimizer"], reference.LEARNING_RATES[settings["optimizer"]]
+    )
+    sync = None
+    if not server.synchronous:
+        optimizer = sync = tf1.train.SyncReplicasOptimizer(optimizer, server.num_workers)
+    with compat.device(compat.replica_device_setter(cluster=server.cluster)):
+        global_step = compat.get_or_create_global_step()
+        train = compat.step(
+            step.train_step(models.MLP(seed=1 + server.trainer_index), optimizer, global_step),
+            [tf.TensorSpec([None], tf.int32)],
+            resident=list(reference.data()),
+        )
+    supervisor = compat.Supervisor(is_chief=server.is_chief, logdir=None, sync_optimizer=sync)
+    with supervisor.managed_session(server.target) as session:
+        seen = []
+        for number in range(reference.STEPS):
+            batch = np.arange(number * reference.BATCH, (number + 1) * reference.BATCH)
+            part = np.array_split(batch % reference.EXAMPLES, server.num_workers)
+            values = session.run(train, part[server.trainer_index].astype(np.int32))
+            assert values["global_step"] == number + 1, values
+            seen.append(values["cost"])
+    print(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
