@@ -53,6 +53,14 @@ def watched(function: Callable[[], Any], check: Callable[[], None], every: float
     Raises:
       Exception: what `function` or `check` raises.
     """
+    outcome = begun(function)
+    while not futures.wait([outcome], timeout=every).done:
+        check()
+    return outcome.result()
+
+
+def begun(function: Callable[[], Any]) -> futures.Future[Any]:
+    """Returns the future result of `function`, which is called on a thread of its own from now."""
     outcome: futures.Future[Any] = futures.Future()
 
     def call() -> None:
@@ -63,6 +71,4 @@ def watched(function: Callable[[], Any], check: Callable[[], None], every: float
 
     # Not an executor's thread: those are waited for when Python ends.
     threading.Thread(target=call, name="tensorflow-call", daemon=True).start()
-    while not futures.wait([outcome], timeout=every).done:
-        check()
-    return outcome.result()
+    return outcome

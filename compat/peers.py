@@ -14,12 +14,15 @@ _TASK = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+)")
 _REMEDY = "start it again and then this task: training goes on from the last checkpoint"
 
 
-def peer_error(error: BaseException, cluster: ClusterSpec | None) -> PeerError | None:
+def peer_error(
+    error: BaseException, cluster: ClusterSpec | None, remedy: str = _REMEDY
+) -> PeerError | None:
     """Returns the `PeerError` that stands behind an error of TensorFlow, or None.
 
     Args:
       error: what a step or a session raised.
       cluster: where the lost task is looked up; None means that there are no peers to lose.
+      remedy: what the message tells the user to do.
     """
     kinds = (tf1.errors.UnavailableError, tf1.errors.AbortedError, tf1.errors.CancelledError)
     if cluster is None or not isinstance(error, kinds):
@@ -29,18 +32,24 @@ def peer_error(error: BaseException, cluster: ClusterSpec | None) -> PeerError |
     mentioned = [task for task in dict.fromkeys(found) if _is_in(task, cluster)]
     lost = _first_unreachable(mentioned + _parameter_servers(cluster), cluster)
     if lost is not None or mentioned:
-        return _error(lost or mentioned[0], cluster)
-    return PeerError(f"lost a task of the cluster ({str(error).splitlines()[0]}); {_REMEDY}")
+        return _error(lost or mentioned[0], cluster, remedy)
+    return PeerError(f"lost a task of the cluster ({str(error).splitlines()[0]}); {remedy}")
 
 
-def lost_parameter_server(cluster: ClusterSpec) -> PeerError | None:
+def lost_parameter_server(cluster: ClusterSpec, remedy: str = _REMEDY) -> PeerError | None:
     """Returns the error for the first parameter server that cannot be reached now, or None."""
-    lost = _first_unreachable(_parameter_servers(cluster), cluster)
-    return None if lost is None else _error(lost, cluster)
+    return lost_task(_parameter_servers(cluster), cluster, remedy)
+
+
+def lost_task(tasks: Iterable[Task], cluster: ClusterSpec, remedy: str) -> PeerError | None:
+    """Returns the error for the first of `tasks` that cannot be reached now, or None."""
+    lost = _first_unreachable(tasks, cluster)
+    return None if lost is None else _error(lost, cluster, remedy)
 
 
 def _parameter_servers(cluster: ClusterSpec) -> list[Task]:
-    return [Task("ps", index) for index in cluster.task_indices("ps")]
+    indices = cluster.task_indices("ps") if "ps" in cluster.jobs else []
+    return [Task("ps", index) for index in indices]
 
 
 def _is_in(task: Task, cluster: ClusterSpec) -> bool:
@@ -56,6 +65,6 @@ def _first_unreachable(tasks: Iterable[Task], cluster: ClusterSpec) -> Task | No
     return None
 
 
-def _error(task: Task, cluster: ClusterSpec) -> PeerError:
+def _error(task: Task, cluster: ClusterSpec, remedy: str) -> PeerError:
     address = cluster.task_address(task.job, task.index)
-    return PeerError(f"lost {task.name} at {address}; {_REMEDY}")
+    return PeerError(f"lost {task.name} at {address}; {remedy}")

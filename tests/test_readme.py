@@ -93,8 +93,8 @@ def test_pages_have_commands() -> None:
 def test_training_commands_are_understood(command: str) -> None:
     flags = [word for word in shlex.split(command) if word.startswith("--")]
     check = (
-        "import sys; from absl import flags; import experiments.mnist as m;"
-        "m.config_from_flags(m.flags.FLAGS) if m.parse(sys.argv) else None;"
+        "import sys; import experiments.mnist as m;"
+        "m.config_from_flags(m.flags.FLAGS) if m.command_line.parse(sys.argv) else None;"
         "print(m.place_from_flags(m.flags.FLAGS, None))"
     )
     done = subprocess.run(

@@ -11,9 +11,12 @@ import signal
 import sys
 import threading
 
+from compat import ports
 from compat._tensorflow import tf1
+from compat.address import split_address
 from compat.cluster_spec import ClusterSpec
 from compat.errors import UserError
+from experiments import startup
 
 _EXAMPLE = "--cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222'"
 
@@ -53,12 +56,14 @@ def main(argv: list[str]) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda signum, frame: stop.set())
-    from compat.scripts.distributed import prepare
+    with startup.without_notes():
+        from compat.scripts.distributed import prepare
 
-    prepare(cluster, options.job_name, options.task_id)
-    server = tf1.train.Server(
-        cluster.as_dict(), job_name=options.job_name, task_index=options.task_id
-    )
+        ports.release_inherited(split_address(address)[1])
+        prepare(cluster, options.job_name, options.task_id)
+        server = tf1.train.Server(
+            cluster.as_dict(), job_name=options.job_name, task_index=options.task_id
+        )
     target = server.target.decode() if isinstance(server.target, bytes) else server.target
     name = f"/job:{options.job_name}/task:{options.task_id}"
     print(f"{name} serves at {address}; clients connect to {target}", flush=True)

@@ -216,19 +216,19 @@ Train = Callable[..., Training]
 
 @pytest.fixture(scope="session")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Train]:
-    """Starts `python -m experiments.mnist` with flags, in an empty folder."""
+    """Starts `python -m experiments.mnist`, or another `module`, in an empty folder."""
     started: list[Training] = []
 
     def begin(
         *flags: str,
+        module: str = "experiments.mnist",
         logdir: Path | None = None,
         env: Mapping[str, str] | None = None,
         pass_fds: Sequence[int] = (),
         stdout: int | None = None,
     ) -> Training:
         folder: Path = tmp_path_factory.mktemp("training")
-        argv = [sys.executable, "-m", "experiments.mnist", *flags]
-        argv += [f"--logdir={logdir}"] if logdir else []
+        argv = [sys.executable, "-m", module, *flags, *([f"--logdir={logdir}"] if logdir else [])]
         started.append(Training(argv, folder, logdir, env or {}, pass_fds, stdout))
         return started[-1]
 

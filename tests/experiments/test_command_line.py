@@ -54,7 +54,7 @@ def tf_config(job: str, index: Any, **jobs: list[str]) -> dict[str, str]:
         (["--dataset=svhn"], "flag --dataset=svhn: value should be one of <mnist|"),
         (["--logdir"], "Missing value for flag --logdir; --help lists the flags"),
         (["--flagfile=/nonexistent"], "Unable to open flagfile"),
-        (["train"], "argument 'train' is not a flag; flags look like --epochs=20"),
+        (["train"], "argument 'train' is not a flag; flags look like --name=value"),
         (["--batch_size=0"], "--batch_size=0 is too small; give 1 or more"),
         (["--epochs=-1"], "--epochs=-1 is too small; give 1 or more"),
         (["--max_steps=-5"], "--max_steps=-5 is too small; give 1 or more"),

@@ -1,0 +1,67 @@
+"""How every program here begins: flags in, one line for what is wrong, an exit code out.
+
+Example:
+  >>> flags.DEFINE_integer("n", 4, "The power.")
+  >>> if __name__ == "__main__":
+  ...     command_line.run(main)  # main(values: flags.FlagValues) -> int
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import Callable
+
+from absl import app, flags, logging
+
+from compat.errors import PeerError, UserError
+from experiments import stopping
+
+
+def run(main: Callable[[flags.FlagValues], int]) -> None:
+    """Runs a program with the flags of its command line, and exits with what it returns.
+
+    A `UserError` or `PeerError` takes one line on standard error, and gives its exit code.
+    """
+
+    def program(argv: list[str]) -> int:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True)  # Who waits says so, also into a file.
+        try:
+            if len(argv) > 1:
+                raise UserError(f"argument {argv[1]!r} is not a flag; flags look like --name=value")
+            return main(flags.FLAGS)
+        except (UserError, PeerError) as error:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+            return error.exit_code
+        except stopping.Stopped as stopped:
+            return stopped.exit_code
+
+    app.run(program, flags_parser=parse)
+
+
+def parse(argv: list[str]) -> list[str]:
+    """Parses the flags; differs from absl in that mistakes take one line, and help is no failure.
+
+    Returns:
+      The program and the arguments that are no flags.
+
+    Raises:
+      SystemExit: a flag is unknown or malformed, or help was asked for and given.
+    """
+    try:
+        rest: list[str] = flags.FLAGS(argv)
+    except flags.Error as error:
+        reason = " ".join(str(error).split())
+        print(f"error: {reason}; --help lists the flags", file=sys.stderr, flush=True)
+        sys.exit(UserError.exit_code)
+    except SystemExit:
+        sys.exit(0)
+    return rest
+
+
+def quiet_tensorflow() -> None:
+    """Has TensorFlow say errors only, for ours are the lines that matter; before it is loaded."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    logging.set_verbosity(logging.ERROR)
