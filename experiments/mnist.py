@@ -22,6 +22,7 @@ from compat.cluster_spec import ClusterSpec, Task
 from compat.errors import PeerError, UserError
 from compat.roles import role
 from experiments import datasets, launch, startup, stopping
+from experiments.cluster_manager import check_agreement
 from experiments.config import Config
 from experiments.flags import config_from_flags, define, place_from_flags
 
@@ -45,6 +46,7 @@ def main(argv: list[str]) -> int:
                 own.append(f"--dataset={datasets.load('auto', config.data_dir).name}")
             return launch.launch_local("experiments.mnist", own, values.num_ps, values.num_workers)
         if cluster is not None and task is not None:
+            check_agreement(cluster, task, os.environ)
             # A wrong task is said before TensorFlow loads, and is wrong on either runtime.
             role(task, cluster, "legacy" if config.runtime == "auto" else config.runtime)
         return _train(config, cluster, task or Task("worker", 0))
