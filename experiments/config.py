@@ -38,6 +38,11 @@ class Config:
       tracking_uri: of MLflow; None: a SQLite file in `logdir`.
       experiment_name: MLflow's experiment.
       run_name: MLflow's name of the run; None: MLflow makes one up.
+      shared_logdir: train only if all tasks of the cluster see the same log folder.
+      inter_op_threads: threads for operations side by side; 0: TensorFlow's choice.
+      intra_op_threads: threads within one operation; 0: TensorFlow's choice.
+      gpu_memory_fraction: share of each GPU's memory that a task may take, above 0 to 1; None: it
+        takes what it needs, as it needs it.
       log_device_placement: print where variables live.
       rendezvous_timeout: seconds for which peers are waited for.
     """
@@ -62,6 +67,10 @@ class Config:
     tracking_uri: str | None = None
     experiment_name: str = "mnist"
     run_name: str | None = None
+    shared_logdir: bool = False
+    inter_op_threads: int = 0
+    intra_op_threads: int = 0
+    gpu_memory_fraction: float | None = None
     log_device_placement: bool = False
     rendezvous_timeout: float = 60.0
 
@@ -75,12 +84,19 @@ class Config:
             ("summary_every", 1),
             ("eval_every", 0),
             ("checkpoint_every", 1),
+            ("inter_op_threads", 0),
+            ("intra_op_threads", 0),
         ):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UserError(f"--{name}={value} is too small; give {least} or more")
         if not 0 <= self.seed < 2**31:
             raise UserError(f"--seed={self.seed} is out of range; give 0 to {2**31 - 1}")
+        fraction = self.gpu_memory_fraction
+        if fraction is not None and not 0 < fraction <= 1:
+            raise UserError(
+                f"--gpu_memory_fraction={fraction} is no share; give one above 0 and up to 1"
+            )
         for name in ("learning_rate", "rendezvous_timeout"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):

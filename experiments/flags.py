@@ -70,6 +70,10 @@ def define() -> None:
     f.DEFINE_string("tracking_uri", None, "Of MLflow; default SQLite in the log folder.")
     f.DEFINE_string("experiment_name", _DEFAULT.experiment_name, "MLflow's experiment.")
     f.DEFINE_string("run_name", None, "MLflow's name of the run.")
+    f.DEFINE_bool("shared_logdir", False, "Train only if all tasks see the same log folder.")
+    f.DEFINE_integer("inter_op_threads", 0, "Threads for separate operations; 0: one a core.")
+    f.DEFINE_integer("intra_op_threads", 0, "Threads within one operation; 0: one a core.")
+    f.DEFINE_float("gpu_memory_fraction", None, "Share of each GPU's memory; default: as it grows.")
     f.DEFINE_bool("log_device_placement", False, "Print where variables live.")
     f.DEFINE_float(
         "rendezvous_timeout", _DEFAULT.rendezvous_timeout, "Seconds to wait for other tasks."
@@ -98,6 +102,11 @@ def config_from_flags(values: flags.FlagValues) -> Config:
             raise UserError(
                 "--strategy=multi_worker averages the gradients of all workers by itself; "
                 "leave --sync out"
+            )
+        if values.shared_logdir:
+            raise UserError(
+                "--shared_logdir needs parameter servers, which answer for their folders; "
+                "use it with --strategy=ps"
             )
         settings["runtime"] = "modern"
     if settings["logdir"] is None:

@@ -20,6 +20,7 @@ from absl import flags
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import role
 from experiments import command_line, datasets, launch, startup, stopping
+from experiments.cluster_manager import check_agreement
 from experiments.config import Config
 from experiments.flags import config_from_flags, define, place_from_flags
 
@@ -40,6 +41,7 @@ def main(values: flags.FlagValues) -> int:
             "experiments.mnist", own, num_ps, values.num_workers, strategy=values.strategy
         )
     if cluster is not None and task is not None:
+        check_agreement(cluster, task, os.environ)
         # A wrong task is said before TensorFlow loads, and is wrong on either runtime.
         role(task, cluster, "legacy" if config.runtime == "auto" else config.runtime)
     return _train(config, cluster, task or Task("worker", 0))

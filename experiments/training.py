@@ -9,11 +9,11 @@ from typing import Any
 
 import compat
 import models
-from compat import peers, tf, tf1
+from compat import peers, shared_folder, tf, tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import Role, role
 from compat.runtime import current_runtime
-from experiments import datasets, step
+from experiments import datasets, devices, step
 from experiments.config import Config
 from experiments.evaluation import evaluate
 from experiments.metrics import Console, Writer, closing_lines
@@ -57,6 +57,9 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
     if config.sync and cluster is None:
         raise compat.UserError("--sync aggregates several workers; use it with --strategy=ps")
     what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.name)
+    devices.hide_gpus(task, what)
+    if runtime.name == "modern":
+        devices.configure_eager(config, alone=cluster is None)
     data = None
     if what is not Role.SERVE:
         # Before the server starts: others need not come if there is nothing to train on.
@@ -65,6 +68,8 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
         data = datasets.load(config.dataset, config.data_dir)
     try:
         server = None if cluster is None else _serve(config, cluster, task)
+        if server is not None and config.shared_logdir:
+            shared_folder.check(server, config.logdir)
         if data is not None:
             _train(config, server, data, stop)
         elif server is not None:
@@ -81,6 +86,7 @@ def _serve(config: Config, cluster: ClusterSpec, task: Task) -> compat.Server:
         cluster,
         task.job,
         task.index,
+        config=devices.session_config(config),
         runtime=config.runtime,
         rendezvous_timeout=config.rendezvous_timeout,
     )
@@ -109,7 +115,8 @@ def _train(
     )
     console = Console(config.logdir if chief else None, schedule.total_steps if chief else None)
     target = server.target if server else ""
-    options = tf1.ConfigProto(log_device_placement=config.log_device_placement)
+    options = devices.session_config(config)
+    options.log_device_placement = config.log_device_placement
     with contextlib.ExitStack() as record, supervisor.managed_session(
         target, options
     ) as session, stop.deferred():
