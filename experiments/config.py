@@ -19,6 +19,7 @@ class Config:
     Attributes:
       runtime: "legacy", "modern" or "auto".
       sync: aggregate the gradients of all workers before each update; legacy runtime only.
+      replicas_to_aggregate: gradients that make such an update; 0: one of each worker.
       dataset: see `experiments.datasets.NAMES`.
       data_dir: folder with the IDX files; None: `$MNIST_DATA_DIR`, else the cache.
       model: see `MODELS`.
@@ -38,6 +39,7 @@ class Config:
       tracking_uri: of MLflow; None: a SQLite file in `logdir`.
       experiment_name: MLflow's experiment.
       run_name: MLflow's name of the run; None: MLflow makes one up.
+      parent_run: MLflow's id of the run that this one is part of, or None.
       shared_logdir: train only if all tasks of the cluster see the same log folder.
       inter_op_threads: threads for operations side by side; 0: TensorFlow's choice.
       intra_op_threads: threads within one operation; 0: TensorFlow's choice.
@@ -49,6 +51,7 @@ class Config:
 
     runtime: str = "auto"
     sync: bool = False
+    replicas_to_aggregate: int = 0
     dataset: str = "auto"
     data_dir: str | None = None
     model: str = "mlp"
@@ -67,6 +70,7 @@ class Config:
     tracking_uri: str | None = None
     experiment_name: str = "mnist"
     run_name: str | None = None
+    parent_run: str | None = None
     shared_logdir: bool = False
     inter_op_threads: int = 0
     intra_op_threads: int = 0
@@ -76,6 +80,7 @@ class Config:
 
     def __post_init__(self) -> None:
         for name, least in (
+            ("replicas_to_aggregate", 0),
             ("batch_size", 1),
             ("epochs", 1),
             ("max_steps", 1),
@@ -90,6 +95,11 @@ class Config:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UserError(f"--{name}={value} is too small; give {least} or more")
+        if self.replicas_to_aggregate and not self.sync:
+            raise UserError(
+                f"--replicas_to_aggregate={self.replicas_to_aggregate} says how many gradients "
+                "make an update of --sync; add that, or leave it out"
+            )
         if not 0 <= self.seed < 2**31:
             raise UserError(f"--seed={self.seed} is out of range; give 0 to {2**31 - 1}")
         fraction = self.gpu_memory_fraction

@@ -20,8 +20,8 @@ _DATASETS = ("mnist", "fashion_mnist", "digits", "auto")
 _DEFAULT = Config()
 
 
-def define() -> None:
-    """Defines the flags; called once, by the program that has them."""
+def define_cluster() -> None:
+    """Defines the flags that say where a training runs, and what joins its workers."""
     f = flags
     f.DEFINE_enum(
         "strategy",
@@ -36,6 +36,12 @@ def define() -> None:
         "Graphs and sessions, ParameterServerStrategy, or the latter where TensorFlow has it.",
     )
     f.DEFINE_bool("sync", False, "Average all workers' gradients before each update (legacy).")
+    f.DEFINE_integer(
+        "replicas_to_aggregate",
+        _DEFAULT.replicas_to_aggregate,
+        "Gradients in an update of --sync; with fewer than workers, the slowest are not waited "
+        "for; 0: one of each.",
+    )
     f.DEFINE_string("job_name", None, "Job of this process: ps, worker or chief.")
     f.DEFINE_integer("task_index", 0, "Index of this process within its job.")
     f.DEFINE_string("ps_hosts", None, "host:port of each parameter server, by commas.")
@@ -44,6 +50,16 @@ def define() -> None:
     f.DEFINE_alias("workers", "worker_hosts")
     f.DEFINE_integer("num_ps", 1, "Parameter servers of a whole cluster on this machine.")
     f.DEFINE_integer("num_workers", 2, "Workers of a whole cluster on this machine.")
+    f.DEFINE_bool("shared_logdir", False, "Train only if all tasks see the same log folder.")
+    f.DEFINE_bool("log_device_placement", False, "Print where variables live.")
+    f.DEFINE_float(
+        "rendezvous_timeout", _DEFAULT.rendezvous_timeout, "Seconds to wait for other tasks."
+    )
+
+
+def define_training() -> None:
+    """Defines the flags that say what is trained, and where its record lies."""
+    f = flags
     f.DEFINE_enum("dataset", "auto", _DATASETS, "auto: MNIST if it can be had, else digits.")
     f.DEFINE_string("data_dir", None, "Folder of the data; default $MNIST_DATA_DIR or a cache.")
     f.DEFINE_enum("model", _DEFAULT.model, config.MODELS, "The network.")
@@ -70,14 +86,10 @@ def define() -> None:
     f.DEFINE_string("tracking_uri", None, "Of MLflow; default SQLite in the log folder.")
     f.DEFINE_string("experiment_name", _DEFAULT.experiment_name, "MLflow's experiment.")
     f.DEFINE_string("run_name", None, "MLflow's name of the run.")
-    f.DEFINE_bool("shared_logdir", False, "Train only if all tasks see the same log folder.")
+    f.DEFINE_string("parent_run", None, "MLflow's id of the run that this one is part of.")
     f.DEFINE_integer("inter_op_threads", 0, "Threads for separate operations; 0: one a core.")
     f.DEFINE_integer("intra_op_threads", 0, "Threads within one operation; 0: one a core.")
     f.DEFINE_float("gpu_memory_fraction", None, "Share of each GPU's memory; default: as it grows.")
-    f.DEFINE_bool("log_device_placement", False, "Print where variables live.")
-    f.DEFINE_float(
-        "rendezvous_timeout", _DEFAULT.rendezvous_timeout, "Seconds to wait for other tasks."
-    )
 
 
 def config_from_flags(values: flags.FlagValues) -> Config:
@@ -98,10 +110,10 @@ def config_from_flags(values: flags.FlagValues) -> Config:
                 "--strategy=multi_worker needs the modern runtime; what it does, "
                 "--strategy=ps --sync does on --runtime=legacy"
             )
-        if values.sync:
+        if values.sync or values.replicas_to_aggregate:
             raise UserError(
                 "--strategy=multi_worker averages the gradients of all workers by itself; "
-                "leave --sync out"
+                "leave --sync and --replicas_to_aggregate out"
             )
         if values.shared_logdir:
             raise UserError(

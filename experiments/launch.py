@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import Callable, Sequence
+from typing import Callable, Sequence, TextIO
 
 from compat.errors import UserError
 from compat.ports import Reservation, reserve
@@ -25,6 +25,7 @@ def launch_local(
     strategy: str = "ps",
     chief: str = "worker 0",
     say: Callable[[str], None] = print,
+    out: TextIO | None = None,
 ) -> int:
     """Runs `python -m module` once per task of a cluster on loopback ports of its own.
 
@@ -37,6 +38,7 @@ def launch_local(
       strategy: "ps", or "multi_worker", which has no parameter servers.
       chief: the task after whose end the others have to end, too, as "worker 0".
       say: told who failed, and who is stopped.
+      out: takes the output of the tasks; None for standard output.
 
     Returns:
       The exit code of the whole, see `ProcessGroup.wait`.
@@ -52,7 +54,7 @@ def launch_local(
         ps = [reserved.enter_context(reserve()) for _ in range(num_ps)]
         workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]
         commands = describe(module, argv, ps, workers, strategy)
-        with ProcessGroup(commands, chief=chief, say=say) as group:
+        with ProcessGroup(commands, chief=chief, say=say, out=out) as group:
             reserved.close()  # From here on it is the tasks themselves that keep their ports.
             return group.wait()
 

@@ -22,9 +22,15 @@ from compat.roles import role
 from experiments import command_line, datasets, launch, startup, stopping
 from experiments.cluster_manager import check_agreement
 from experiments.config import Config
-from experiments.flags import config_from_flags, define, place_from_flags
+from experiments.flags import (
+    config_from_flags,
+    define_cluster,
+    define_training,
+    place_from_flags,
+)
 
-define()
+define_cluster()
+define_training()
 
 
 def main(values: flags.FlagValues) -> int:

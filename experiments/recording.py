@@ -84,6 +84,8 @@ class Recording:
         self.writer = MultiWriter(board, tracker)
         self.writer.params(dict(config.params(), dataset=data.name))
         self.writer.tags(_tags(data, server))
+        if config.parent_run:
+            self.writer.tags({"mlflow.parentRunId": config.parent_run})
 
     def __enter__(self) -> Recording:
         return self

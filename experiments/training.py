@@ -9,7 +9,7 @@ from typing import Any
 
 import compat
 import models
-from compat import peers, shared_folder, tf, tf1
+from compat import peers, roles, shared_folder, tf, tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import Role, role
 from compat.runtime import current_runtime
@@ -56,6 +56,13 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
         )
     if config.sync and cluster is None:
         raise compat.UserError("--sync aggregates several workers; use it with --strategy=ps")
+    if cluster is not None:
+        workers = roles.num_workers(cluster, runtime.name)
+        if config.replicas_to_aggregate > workers:
+            raise compat.UserError(
+                f"--replicas_to_aggregate={config.replicas_to_aggregate} is more than there are "
+                f"workers; give 1 to {workers}, or leave it out for all"
+            )
     what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.name)
     devices.hide_gpus(task, what)
     if runtime.name == "modern":
@@ -201,7 +208,7 @@ def _build(
         if config.sync and server is not None:
             optimizer = sync = tf1.train.SyncReplicasOptimizer(
                 optimizer,
-                replicas_to_aggregate=server.num_workers,
+                replicas_to_aggregate=config.replicas_to_aggregate or server.num_workers,
                 total_num_replicas=server.num_workers,
             )
         return Program(

@@ -12,7 +12,12 @@ from absl import flags
 
 from compat.errors import UserError
 from experiments.config import Config
-from experiments.flags import config_from_flags, define, place_from_flags
+from experiments.flags import (
+    config_from_flags,
+    define_cluster,
+    define_training,
+    place_from_flags,
+)
 
 WRONG = [
     ("batch_size", 0, "--batch_size=0 is too small; give 1 or more"),
@@ -59,7 +64,8 @@ def test_params_are_all_settings() -> None:
 def defined() -> flags.FlagValues:
     """The flags of the program, which go into absl's one set of flags and out again."""
     before = set(flags.FLAGS)
-    define()
+    define_cluster()
+    define_training()
     names = set(flags.FLAGS) - before
     own = flags.FlagValues()
     for name in names:

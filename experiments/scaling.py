@@ -1,0 +1,138 @@
+r"""Trains the same network with more and more workers, and lays the results side by side.
+
+    python -m experiments.scaling --workers=1,2,3 --modes=async,sync --runtimes=legacy,modern
+
+Each cell of the grid is a cluster on this machine, and a training like one of experiments.mnist.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from pathlib import Path
+from typing import Sequence
+
+from absl import flags
+
+from compat.errors import UserError
+from experiments import command_line, launch, scaling_report
+from experiments.config import Config
+from experiments.flags import define_training
+from experiments.metrics import FAILED, FINISHED, KILLED, Tracker, store_uri, tracking_command
+from experiments.scaling_report import Cell, Result
+
+MODES = ("async", "sync")
+RUNTIMES = ("legacy", "modern")
+_PARENT_SECS = 60.0
+
+define_training()
+flags.DEFINE_list("workers", ["1", "2", "3"], "Numbers of workers.")
+flags.DEFINE_list("modes", list(MODES), "async: each updates when it is done; sync: all together.")
+flags.DEFINE_list("runtimes", list(RUNTIMES), "See experiments.mnist.")
+flags.FLAGS.set_default("experiment_name", "scaling")
+
+
+def main(values: flags.FlagValues) -> int:
+    """Trains every cell; returns 0, or what the first one that failed ended with."""
+    cells = grid(values.workers, values.modes, values.runtimes)
+    own = _same_for_all(values)
+    logdir = values.logdir or time.strftime("runs/scaling-%Y%m%d-%H%M%S")
+    logdir = os.path.abspath(os.path.expanduser(logdir))
+    uri = store_uri(values.tracking_uri, logdir)
+    tracker = Tracker(
+        logdir,
+        tracking_uri=values.tracking_uri,
+        experiment_name=values.experiment_name,
+        run_name=values.run_name or "scaling",
+    )
+    status, code = FAILED, 0
+    try:
+        lists = ("workers", "modes", "runtimes")
+        tracker.params({name: ",".join(values[name].value) for name in lists})
+        parent = _run_id(logdir)
+        own += [f"--tracking_uri={uri}", f"--experiment_name={values.experiment_name}"]
+        own += [f"--parent_run={parent}"] if parent else []
+        results: list[Result] = []
+        for number, cell in enumerate(cells, start=1):
+            print(f"{number} of {len(cells)}: {cell.name}", flush=True)
+            folder = os.path.join(logdir, cell.name)
+            ended = train(cell, [*own, f"--logdir={folder}", f"--run_name={cell.name}"], folder)
+            results.append(scaling_report.result(cell, folder, ended))
+            print(f"    {results[-1]}", flush=True)
+            for path in scaling_report.write(results, logdir):
+                tracker.artifact(path)
+            code = code or ended
+            if ended in (130, 143):
+                status = KILLED
+                return ended
+        status = FAILED if code else FINISHED
+        print(Path(logdir, scaling_report.MARKDOWN).read_text(encoding="utf-8"))
+        print(f"Tables, plot:  {logdir}")
+        print(f"TensorBoard:   tensorboard --logdir {logdir}")
+        print(f"MLflow:        {tracking_command(logdir, values.tracking_uri)}")
+        return code
+    finally:
+        tracker.close(status)
+
+
+def grid(workers: Sequence[str], modes: Sequence[str], runtimes: Sequence[str]) -> list[Cell]:
+    """Returns the cells, the fewest workers first.
+
+    Raises:
+      UserError: a list is empty, or a value is none of its kind.
+    """
+    for flag, given, known in (("modes", modes, MODES), ("runtimes", runtimes, RUNTIMES)):
+        for value in given:
+            if value not in known:
+                raise UserError(f"--{flag}={value} is unknown; give some of {','.join(known)}")
+    for value in workers:
+        if not value.isdigit() or int(value) < 1:
+            raise UserError(f"--workers={value} is no number of workers; give some like 1,2,3")
+    for flag, given in (("workers", workers), ("modes", modes), ("runtimes", runtimes)):
+        if not given or len(set(given)) < len(given):
+            raise UserError(f"--{flag}={','.join(given)} names none or one twice; give each once")
+    return [
+        Cell(mode, runtime, number)
+        for mode, runtime, number in itertools.product(modes, runtimes, sorted(map(int, workers)))
+    ]
+
+
+def train(cell: Cell, own: Sequence[str], folder: str) -> int:
+    """Trains one cell, with the output of its tasks in a file; returns the exit code."""
+    together = cell.mode == "sync" and cell.runtime == "modern"
+    joined = [] if together else [f"--runtime={cell.runtime}"]
+    joined += ["--sync"] if cell.mode == "sync" and not together else []
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "output.log"), "w", encoding="utf-8") as out:
+        return launch.launch_local(
+            "experiments.mnist",
+            [*own, *joined],
+            0 if together else 1,
+            cell.workers,
+            strategy="multi_worker" if together else "ps",
+            out=out,
+        )
+
+
+def _same_for_all(values: flags.FlagValues) -> list[str]:
+    """Returns the flags that every cell is given as this program was."""
+    own = {"logdir", "tracking_uri", "experiment_name", "run_name", "parent_run"}
+    names = [name for name in Config.__dataclass_fields__ if name in values and name not in own]
+    return [values[name].serialize() for name in names if values[name].present]
+
+
+def _run_id(logdir: str) -> str | None:
+    """Returns MLflow's id of the run of the whole study, once it is known."""
+    deadline = time.monotonic() + _PARENT_SECS
+    path = Path(logdir, "mlflow_run_id")
+    while not path.exists():
+        if time.monotonic() > deadline:
+            print("MLflow does not answer; the runs of the cells stand alone", flush=True)
+            return None
+        time.sleep(0.1)
+    return path.read_text(encoding="utf-8").strip()
+
+
+if __name__ == "__main__":
+    command_line.run(main)
