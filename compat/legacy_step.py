@@ -7,8 +7,11 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import tf1
+from compat.device_placement import Placed, operations
 from compat.errors import UserError
 from compat.session import Step, pack
+
+_VARIABLES = ("VarHandleOp", "VariableV2")
 
 
 class LegacyStep(Step):
@@ -36,6 +39,11 @@ class LegacyStep(Step):
 
     def graph_def(self) -> bytes:
         return bytes(self.vector.graph.as_graph_def().SerializeToString())
+
+    def operations(self) -> list[Placed]:
+        graph_def = self.vector.graph.as_graph_def()
+        handles = {n.name: n.device for n in graph_def.node if n.op in _VARIABLES}
+        return operations(graph_def, self.vector.name, handles)
 
     def feed(self, arrays: Sequence[Any]) -> dict[Any, Any]:
         """Returns the feed of one call.

@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import tf, tf1
+from compat.device_placement import Placed, operations
 from compat.errors import UserError
 from compat.session import pack
 
@@ -159,6 +160,11 @@ class Lifted:
         self._captured = [outer for outer, _ in function.graph.captures]
         # The keys by which workers find each other's tensors: each copy needs one of its own.
         self._deferred = function.graph.deferred_external_captures
+        self._variables = {
+            inner.op.name: outer.device
+            for outer, inner in function.graph.captures
+            if outer.dtype == tf.resource
+        }
         self._inputs = [tensor.name for tensor in function.inputs]
         self._output = function.outputs[0].name
 
@@ -187,6 +193,10 @@ class Lifted:
             name="step",
         )
         return vector
+
+    def operations(self) -> list[Placed]:
+        """Returns the operations of the graph, and where they run."""
+        return operations(self.graph_def, self._output, self._variables)
 
 
 def lift(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import tf, traced
+from compat.device_placement import Placed
 from compat.errors import UserError
 from compat.lifting import lift
 from compat.session import Step
@@ -81,6 +82,9 @@ class ModernStep(Step):
 
     def graph_def(self) -> bytes:
         return bytes(self._lifted.graph_def.SerializeToString())
+
+    def operations(self) -> list[Placed]:
+        return self._lifted.operations()
 
     def arguments(self, stacked: Sequence[Any]) -> Sequence[Any]:
         """Returns the arguments of a call of `loop`.

@@ -6,6 +6,8 @@ on all of them, and so are the weights. There is no parameter server.
 
 from __future__ import annotations
 
+import contextlib
+import signal
 from typing import Any, Sequence
 
 import numpy as np
@@ -38,6 +40,9 @@ class Replicas:
         )
         with quietly():
             self._strategy = tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver=resolver)
+        # TensorFlow, to be told of preemption, has taken SIGTERM from Python.
+        with contextlib.suppress(ValueError):  # Python's handlers belong to its main thread.
+            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
         devices = self._strategy.extended.worker_devices
         if len(devices) > 1:
             raise UserError(

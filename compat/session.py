@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterator, Mapping
 import numpy as np
 
 from compat._tensorflow import tf
+from compat.device_placement import Placed
 from compat.errors import UserError
 
 Values = Dict[str, float]
@@ -26,6 +27,10 @@ class Step(abc.ABC):
     @abc.abstractmethod
     def graph_def(self) -> bytes:
         """Returns the serialized graph of which the step is part, for TensorBoard."""
+
+    @abc.abstractmethod
+    def operations(self) -> list[Placed]:
+        """Returns the operations of the step, and where they run."""
 
     def unpack(self, vector: Any) -> Values:
         """Turns the packed values, float64 `[len(names)]`, into floats by name."""

@@ -13,7 +13,7 @@ from compat import peers, roles, shared_folder, tf, tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import Role, role
 from compat.runtime import current_runtime
-from experiments import datasets, devices, step
+from experiments import datasets, devices, placement, step
 from experiments.config import Config
 from experiments.evaluation import evaluate
 from experiments.metrics import Console, Writer, closing_lines
@@ -122,10 +122,8 @@ def _train(
     )
     console = Console(config.logdir if chief else None, schedule.total_steps if chief else None)
     target = server.target if server else ""
-    options = devices.session_config(config)
-    options.log_device_placement = config.log_device_placement
     with contextlib.ExitStack() as record, supervisor.managed_session(
-        target, options
+        target, devices.session_config(config)
     ) as session, stop.deferred():
         first = session.planned_step
         batches.skip(first // (1 if current_runtime().name == "modern" else num_workers))
@@ -136,7 +134,7 @@ def _train(
                 check_finite(values, config.learning_rate)
             return
         if config.log_device_placement:
-            console.say(_placement_table())
+            console.say(placement.table(program.train))
         # Closed last, when the other tasks have been told that the training is over.
         recording = record.enter_context(Recording(config, data, server, first, console))
         reporter = _reporter(
@@ -275,14 +273,3 @@ def _save(config: Config, supervisor: compat.Supervisor, session: compat.Session
             f"{error}; the last good checkpoint stays; "
             f"lower --learning_rate={config.learning_rate:g}"
         ) from error
-
-
-def _placement_table() -> str:
-    """Returns which variable lives where, a line each."""
-    rows = [("variable", "shape", "device")]
-    for name, variable in sorted(current_runtime().variables().items()):
-        rows.append((name, str(variable.shape.as_list()), variable.device or "(this process)"))
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
-    )

@@ -197,16 +197,17 @@ class Tasks:
             job: [self._ports[job, i].address for i in range(tasks)] for job, tasks in jobs.items()
         }
 
-    def start(self, job: str, index: int, *flags: str, **options: Any) -> Training:
+    def start(
+        self, job: str, index: int, *flags: str, strategy: str = "ps", **options: Any
+    ) -> Training:
         """Starts a task with the flags of the card of 2016, or, if it is in `env`, by TF_CONFIG."""
         reservation = self._ports[job, index]
         env, pass_fds = reservation.pass_to_child()
         options["env"] = {**options.get("env", {}), **env}
         if "TF_CONFIG" not in options["env"]:
-            hosts = {job: ",".join(addresses) for job, addresses in self.hosts.items()}
-            task = [f"--ps_hosts={hosts['ps']}", f"--worker_hosts={hosts['worker']}"]
-            flags = (f"--job_name={job}", f"--task_index={index}", *task, *flags)
-        training = self._train("--strategy=ps", *flags, pass_fds=pass_fds, **options)
+            hosts = [f"--{job}_hosts={','.join(found)}" for job, found in self.hosts.items()]
+            flags = (f"--job_name={job}", f"--task_index={index}", *hosts, *flags)
+        training = self._train(f"--strategy={strategy}", *flags, pass_fds=pass_fds, **options)
         reservation.release()
         return training
 

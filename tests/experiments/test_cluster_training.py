@@ -85,6 +85,14 @@ def test_variables_are_spread_over_the_parameter_servers(launched: Any) -> None:
         assert places[f"{name}/Momentum"] == places[name]
 
 
+def test_operations_are_shown_where_they_run(launched: Any, runtime: str) -> None:
+    rows = [line.split(None, 2) for line in by("worker 0", launched)]
+    places = {row[0]: row[2] for row in rows if len(row) == 3}
+    worker = "/job:worker/task:0" if runtime == "legacy" else "(the worker that computes)"
+    assert places["MatMul"] == worker
+    assert places["MatMul/ReadVariableOp"].startswith("/job:ps/task:")
+
+
 def test_one_record(launched: Any, record: Any, runtime: str) -> None:
     recorded = record(launched.logdir)
     assert len(recorded.event_files) == 1

@@ -84,6 +84,14 @@ def tf_config(job: str, index: Any, **jobs: list[str]) -> dict[str, str]:
             ["--strategy=ps", "--job_name=ps", PS, "--worker_hosts=pc-02"],
             "/job:worker/task:0: address 'pc-02' has no port; write host:port",
         ),
+        (
+            ["--strategy=multi_worker", "--runtime=legacy"],
+            "--strategy=multi_worker needs the modern runtime; what it does, --strategy=ps --sync",
+        ),
+        (["--strategy=multi_worker", "--sync"], "leave --sync and --replicas_to_aggregate out"),
+        (["--strategy=multi_worker", PS], "--ps_hosts=127.0.0.1:2222 is of no use to --strategy="),
+        (["--strategy=multi_worker", "--num_workers=0"], "--num_workers=0 is too small; use 1"),
+        (["--replicas_to_aggregate=2"], "--replicas_to_aggregate=2 says how many gradients make"),
     ],
 )
 def test_wrong_flags_are_said_in_one_line(start: Any, flags: list[str], sentence: str) -> None:
@@ -100,7 +108,7 @@ def test_wrong_flags_are_said_in_one_line(start: Any, flags: list[str], sentence
             "TF_CONFIG: task index 1 of job 'worker' is not in the cluster; use 0",
         ),
         (tf_config("ps", "0", ps=["a:1"], worker=["b:1"]), "'index' is '0', expected a whole"),
-        (tf_config("worker", 0, worker=["b:1"]), "the cluster has worker and lacks ps; add"),
+        (tf_config("worker", 0, worker=["b:1"]), "the cluster of TF_CONFIG has no ps; add one"),
     ],
 )
 def test_wrong_tf_config_is_said_in_one_line(start: Any, env: Any, sentence: str) -> None:

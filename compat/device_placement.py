@@ -1,0 +1,52 @@
+"""Which operation of a step runs where, read from its graph."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping, NamedTuple
+
+from compat._tensorflow import tf1
+
+_NOTHING_TO_DO = ("Const", "NoOp", "Placeholder")
+
+
+class Placed(NamedTuple):
+    """An operation, and where it runs.
+
+    Attributes:
+      name: in its graph.
+      kind: such as "MatMul".
+      device: such as "/job:ps/task:0"; "" for that of whoever runs the step.
+    """
+
+    name: str
+    kind: str
+    device: str
+
+
+def operations(graph_def: Any, output: str, variables: Mapping[str, str]) -> list[Placed]:
+    """Returns the operations that a tensor depends on, by name; not constants and inputs.
+
+    What reads or writes a variable runs where that is, whatever it asks for itself: so TensorFlow
+    places it. The rest runs where it asks to.
+
+    Args:
+      graph_def: the graph.
+      output: name of the tensor, as "add:0".
+      variables: the devices of the variables, by the names of the operations they come from.
+    """
+    needed = tf1.graph_util.extract_sub_graph(graph_def, [output.partition(":")[0]])
+    placed = []
+    for node in needed.node:
+        if node.op in _NOTHING_TO_DO:
+            continue
+        inputs = [name.partition(":")[0] for name in node.input if not name.startswith("^")]
+        at = [variables[name] for name in [node.name, *inputs] if name in variables]
+        placed.append(Placed(node.name, node.op, shortened(at[0] if at else node.device)))
+    return sorted(placed)
+
+
+def shortened(device: str) -> str:
+    """Returns a device without what is the same on all: "/job:ps/task:0" for its first CPU."""
+    device = re.sub(r"/replica:0|/(device:)?cpu:0$", "", device, flags=re.IGNORECASE)
+    return "" if device == "/job:localhost/task:0" else device
