@@ -24,6 +24,7 @@ from compat.errors import PeerError, UserError
 _DEVICE = "/job:ps/task:0"
 _LOST = "what it held or did is gone; end all tasks and start them again"
 _POLL_SECS = 0.1
+_SAY_SECS = 5.0
 _CLOSE_SECS = 2.0
 
 
@@ -109,7 +110,7 @@ class Counting:
                 size = queue.size()
             self._server.wait_for_peers(everybody=False)
             with self._session(graph) as session:
-                self._wait(lambda: self._call(session, ready), bool, "the variable's first value")
+                self._wait(lambda: self._call(session, ready), bool, "the variable to be set")
                 for _ in range(self._increments):
                     self._tell(self._call(session, [number, enqueue])[0], self._task.index)
                 if self._server.is_chief:
@@ -190,17 +191,23 @@ class Counting:
 
     def _wait(self, ask: Callable[[], Any], enough: Callable[[Any], bool], what: str) -> None:
         """Asks until the answer is enough; the patience begins anew with each new answer."""
-        answer, since = ask(), time.monotonic()
+        answer = ask()
+        since = said = time.monotonic()
         while not enough(answer):
             time.sleep(_POLL_SECS)
             before, answer = answer, ask()
+            now = time.monotonic()
             if answer != before:
-                since = time.monotonic()
-            elif time.monotonic() - since > self._timeout:
+                since = said = now
+            elif now - since > self._timeout:
                 raise PeerError(
                     f"waited {self._timeout:g} s for {what}, it is at {answer}; see what the "
                     "other tasks say, and start all of them again"
                 )
+            elif now - said > _SAY_SECS:
+                said = now
+                waited = f"{now - since:.0f} of {self._timeout:.0f} s"
+                self._say(f"waiting for {what}: it is at {answer} ({waited})")
 
     def _tell(self, number: int, worker: int) -> None:
         self._say(f"worker {worker} enqueued {number}")
