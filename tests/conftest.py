@@ -10,6 +10,8 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -209,3 +211,33 @@ def run_program(tmp_path_factory: pytest.TempPathFactory) -> RunProgram:
             process.send(signal.SIGKILL)
 
     return run
+
+
+class Page:
+    """The first command of a page of docs and the output below it.
+
+    Attributes:
+      flags: of the command, a `python -m` of ours.
+    """
+
+    def __init__(self, name: str) -> None:
+        text = (Path(__file__).parents[1] / "docs" / name).read_text(encoding="utf-8")
+        command, self._output = re.findall(r"```(?:sh|text)\n(.*?)```", text, re.DOTALL)[:2]
+        self.flags = shlex.split(command)[3:]
+
+    def assert_shows(self, output: str) -> None:
+        """Checks all but numbers, the order of the lines, and words about waiting."""
+        assert self._lines(output) == self._lines(self._output)
+
+    @staticmethod
+    def _lines(text: str) -> list[str]:
+        # How TensorFlow 1.15 names a server of this machine.
+        text = text.replace("localhost", "127.0.0.1")
+        lines = [re.sub(r"\d[\d.e-]*( \d+)*", "#", line) for line in text.splitlines()]
+        return sorted(line for line in lines if not re.search("waiting for|peers are there", line))
+
+
+@pytest.fixture(scope="session")
+def page() -> Callable[[str], Page]:
+    """Reads a page of docs whose first command a test runs."""
+    return Page

@@ -37,8 +37,10 @@ EDGE = (
     "compat.scripts.serve",
     "experiments.datasets",
     "experiments.launch",
+    "experiments.matpow",
     "experiments.metrics",
     "experiments.mnist",
+    "experiments.shared_queue",
 )
 
 

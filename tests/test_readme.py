@@ -16,7 +16,7 @@ from compat.ports import reserve
 from compat.scripts import run
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -104,6 +104,21 @@ def test_training_commands_are_understood(command: str) -> None:
         timeout=60,
     )
     assert done.returncode == 0, done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    "command", [c for c in commands() if re.search("experiments.(matpow|shared_queue)", c)]
+)
+def test_flags_of_other_programs_are_known(command: str) -> None:
+    module, *flags = shlex.split(command)[2:]
+    check = f"import sys, {module}; print(len({module}.command_line.parse(sys.argv)))"
+    done = subprocess.run(
+        [sys.executable, "-c", check, *flags],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, b"1\n"), done.stdout.decode()
 
 
 @pytest.mark.parametrize("command", [c for c in commands() if "-m compat run" in c])

@@ -1,0 +1,231 @@
+r"""Computes A^n + B^n: in one process, or with each power on a worker of its own.
+
+Two workers on this machine, which this command starts and ends:
+
+    python -m experiments.matpow --strategy=workers --n=4 --size=100
+
+Two that run already, as `python -m compat serve` with the same --cluster_spec:
+
+    python -m experiments.matpow --strategy=workers \
+        --cluster_spec='worker|pc-01:2500;pc-02:2501'
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from typing import Any, Callable, Mapping
+
+import numpy as np
+from absl import flags
+
+from compat import calls, peers, proxies, rendezvous, select_runtime, tf1
+from compat.address import split_address
+from compat.cluster import parse_cluster_spec
+from compat.cluster_spec import ClusterSpec, Task
+from compat.errors import PeerError, UserError
+from compat.ports import reserve
+from experiments import command_line, matrices, startup, stopping
+from experiments import matrix_powers as powers
+from experiments.processes import Command, ProcessGroup
+
+_RELATIVE_ERROR = 1e-9
+_TASKS = [Task("worker", 0), Task("worker", 1)]
+_LOST = "start it again, and then this program"
+
+
+def define() -> None:
+    """Defines the flags."""
+    f = flags
+    f.DEFINE_enum("strategy", "local", ("local", "workers"), "One process, or two workers.")
+    f.DEFINE_enum(
+        "runtime",
+        "auto",
+        ("auto", "legacy", "modern"),
+        "One graph and a session, a tf.function, or the latter where TensorFlow has it.",
+    )
+    f.DEFINE_integer("n", 4, "The power.")
+    f.DEFINE_integer("size", None, "Rows and columns; default those of the files, else 100.")
+    f.DEFINE_integer("seed", 0, "Of matrices that are drawn at random.")
+    f.DEFINE_string("matrix_a", None, "A, a .npy file; drawn at random without it.")
+    f.DEFINE_string("matrix_b", None, "B, a .npy file; drawn at random without it.")
+    f.DEFINE_string("worker_hosts", None, "host:port of each worker, by commas.")
+    f.DEFINE_string("cluster_spec", None, "The same as 'worker|host:port;host:port'.")
+    f.DEFINE_float("timeout", 60.0, "Seconds to wait for the workers, and then for their results.")
+
+
+flags.disclaim_key_flags()  # So that --help shows them as the program's.
+define()
+
+
+def main(values: flags.FlagValues) -> int:
+    """Runs what the flags say; returns the exit code."""
+    for flag, least in (("n", 1), ("size", 1), ("seed", 0)):
+        if values[flag].value is not None and values[flag].value < least:
+            raise UserError(f"--{flag}={values[flag].value} is too small; give {least} or more")
+    if values.seed > 2**32 - 1:
+        raise UserError(f"--seed={values.seed} is out of range; give 0 to {2**32 - 1}")
+    if not 0 < values.timeout < float("inf"):
+        raise UserError(f"--timeout={values.timeout:g} is no time to wait; give seconds above 0")
+    cluster = _cluster(values)
+    paths = {flag: values[flag].value for flag in ("matrix_a", "matrix_b")}
+    operands = matrices.load(paths, values.size, values.seed)
+    expected = _expected(operands, values.n)
+    if values.strategy == "workers" and cluster is None:
+        return _launch(sys.argv[1:])
+    command_line.quiet_tensorflow()
+    with stopping.signals():
+        if cluster is not None:
+            _wait_for_workers(cluster, values.timeout)
+        with startup.without_notes():
+            tf1.Graph()  # Loads TensorFlow.
+        total = _compute(values, operands, cluster)
+    error = np.abs(total - expected).max() / (np.abs(expected).max() or 1.0)
+    good = bool(error <= _RELATIVE_ERROR)
+    size, verdict = len(total), "agrees with NumPy" if good else "DIFFERS FROM NUMPY"
+    print(f"A^{values.n} + B^{values.n}, {size} x {size}: {verdict}, relative error {error:.1e}")
+    return 0 if good else 1
+
+
+def _cluster(values: flags.FlagValues) -> ClusterSpec | None:
+    """Returns where the workers run already; None if nothing was said about it."""
+    given = [flag for flag in ("worker_hosts", "cluster_spec") if values[flag].value is not None]
+    if not given:
+        return None
+    if len(given) > 1:
+        raise UserError("--worker_hosts and --cluster_spec both name the workers; give one of them")
+    text = values[given[0]].value
+    if values.strategy == "local":
+        raise UserError(f"--{given[0]}={text} names workers; add --strategy=workers, or leave it")
+    if given == ["cluster_spec"]:
+        cluster = parse_cluster_spec(text)
+    else:
+        cluster = ClusterSpec({"worker": [host.strip() for host in text.split(",")]})
+    for task in _TASKS:
+        if task.job not in cluster.jobs or task.index not in cluster.task_indices(task.job):
+            raise UserError(
+                f"--{given[0]}={text} lacks {task.name}, expected two workers; "
+                "name them as in --worker_hosts=pc-01:2500,pc-02:2501"
+            )
+    return cluster
+
+
+def _expected(operands: dict[str, np.ndarray], n: int) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        powers = [np.linalg.matrix_power(matrix, n) for matrix in operands.values()]
+        total: np.ndarray = powers[0] + powers[1]
+    if not np.isfinite(total).all():
+        raise UserError(
+            f"--n={n} is too large for these matrices, whose power is beyond float64; "
+            "use a smaller --n, or divide the matrices by their largest eigenvalue"
+        )
+    return total
+
+
+def _launch(argv: list[str]) -> int:
+    """Starts two workers and, as their client, this program once more; returns the exit code."""
+    with contextlib.ExitStack() as reserved:
+        ports = [reserved.enter_context(reserve()) for _ in _TASKS]
+        spec = "--cluster_spec=worker|" + ";".join(port.address for port in ports)
+        commands = []
+        for task, port in zip(_TASKS, ports):
+            serve = ("compat", "serve", spec, f"--job_name={task.job}", f"--task_id={task.index}")
+            env, pass_fds = port.pass_to_child()
+            env = {"PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": "3", **env}
+            name = f"{task.job} {task.index}"
+            commands.append(Command(name, (sys.executable, "-m", *serve), env, pass_fds))
+        client = (sys.executable, "-m", "experiments.matpow", *argv, spec)
+        servers = [command.name for command in commands]
+        commands.append(Command("client", client, {"PYTHONUNBUFFERED": "1"}))
+        with ProcessGroup(commands, servers=servers) as group:
+            reserved.close()  # From here on it is the workers themselves that keep their ports.
+            return group.wait()
+
+
+def _compute(
+    values: flags.FlagValues, operands: dict[str, np.ndarray], cluster: ClusterSpec | None
+) -> np.ndarray:
+    """Measures on one node and, where there is a cluster, on two; returns the last result."""
+    runtime = select_runtime(values.runtime).name
+    print(f"runtime: {runtime}")
+    run = powers.run_legacy if runtime == "legacy" else powers.run_modern
+    result = calls.watched(lambda: run(operands, values.n, powers.HERE), lambda: None)
+    print(f"single-node time: {result.seconds * 1000:.2f} ms")
+    if cluster is not None:
+        workers = {task.name: cluster.task_address(task.job, task.index) for task in _TASKS}
+
+        def run_on_workers() -> powers.Result:
+            if runtime == "legacy":
+                target = f"grpc://{workers[_TASKS[0].name]}"
+                return powers.run_legacy(operands, values.n, list(workers), target)
+            powers.connect(workers)
+            return powers.run_modern(operands, values.n, list(workers))
+
+        result = _guarded(run_on_workers, cluster, values.timeout)
+        print(f"multi-node time:  {result.seconds * 1000:.2f} ms")
+    _print_table(result.devices)
+    return result.total
+
+
+def _wait_for_workers(cluster: ClusterSpec, timeout: float) -> None:
+    """Returns when both workers can be reached; called before TensorFlow is loaded."""
+    workers = {task.name: cluster.task_address(task.job, task.index) for task in _TASKS}
+    hosts = {split_address(address)[0] for address in workers.values()}
+    os.environ.update(proxies.bypass(os.environ, hosts))
+    rendezvous.wait_for(workers, timeout=timeout)
+
+
+def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -> Any:
+    """Returns what `compute` returns.
+
+    Raises:
+      PeerError: a worker was lost, or there was no result in time.
+      UserError: the workers were started as another cluster.
+    """
+    hosts = ";".join(cluster.task_address(task.job, task.index) for task in _TASKS)
+    deadline = time.monotonic() + timeout
+
+    def check() -> None:
+        lost = peers.lost_task(_TASKS, cluster, _LOST)
+        if lost is None and time.monotonic() > deadline:
+            lost = PeerError(
+                f"no result from the workers {hosts} within {timeout:g} s; see that both are "
+                "servers of TensorFlow and at work, or give large matrices a longer --timeout"
+            )
+        if lost is not None:
+            raise lost
+
+    try:
+        return calls.watched(compute, check)
+    except tf1.errors.InvalidArgumentError as error:
+        if "device" not in str(error):
+            raise
+        raise UserError(
+            f"the server at {hosts.split(';')[0]} does not know both workers, expected the "
+            f"cluster that was named here; start each with --cluster_spec='worker|{hosts}'"
+        ) from error
+    except Exception as error:
+        lost = peers.peer_error(error, cluster, _LOST)
+        if lost is None:
+            raise
+        raise lost from error
+
+
+def _print_table(devices: Mapping[str, str]) -> None:
+    """Prints which operation ran where, a line for each power."""
+    ranges: dict[tuple[str, str], list[str]] = {}
+    for operation, device in devices.items():
+        ranges.setdefault((operation.split("/")[0], device), []).append(operation)
+    rows = [
+        (names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}", device)
+        for (_, device), names in ranges.items()
+    ]
+    width = max(len(names) for names, _ in rows)
+    for names, device in [("operation", "device"), *rows]:
+        print(f"{names:<{width}}  {device}")
+
+
+if __name__ == "__main__":
+    command_line.run(main)

@@ -1,0 +1,63 @@
+"""The two square matrices whose powers are computed: drawn at random, or read from files."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compat.errors import UserError
+
+
+def load(paths: dict[str, str | None], size: int | None, seed: int) -> dict[str, np.ndarray]:
+    """Returns the matrices A and B, float64 `[size, size]`.
+
+    Those that are drawn have entries in [0, 2 / size), so that their powers neither overflow nor
+    vanish: the largest eigenvalue is about 1.
+
+    Args:
+      paths: flag, "matrix_a" and "matrix_b", to the path of a .npy file, or None to draw one.
+      size: rows and columns; None means those of the files, else 100.
+      seed: of what is drawn.
+
+    Raises:
+      UserError: a file is no square matrix of finite numbers, or the sizes differ.
+    """
+    given = {flag: _read(flag, path) for flag, path in paths.items() if path is not None}
+    for flag, matrix in given.items():
+        size = len(matrix) if size is None else size
+        if len(matrix) != size:
+            raise UserError(
+                f"--{flag}={paths[flag]} has {len(matrix)} rows and columns, expected {size}; "
+                "give --matrix_a, --matrix_b and --size of one size"
+            )
+    size = 100 if size is None else size
+    random = np.random.RandomState(seed)
+    drawn = {flag: random.uniform(0, 2 / size, [size, size]) for flag in paths}
+    return {flag[-1].upper(): given.get(flag, drawn[flag]) for flag in paths}
+
+
+def _read(flag: str, path: str) -> np.ndarray:
+    try:
+        matrix = np.load(path, allow_pickle=False)
+        if not isinstance(matrix, np.ndarray):
+            raise ValueError("several arrays")
+    except OSError as error:
+        reason = error.strerror or "no .npy file"
+        raise UserError(f"--{flag}={path} cannot be read ({reason}); name a .npy file") from None
+    except (ValueError, EOFError):
+        raise UserError(
+            f"--{flag}={path} is no .npy file with one array of numbers; write it by numpy.save"
+        ) from None
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise UserError(
+            f"--{flag}={path} has shape {list(matrix.shape)}, expected a square matrix; "
+            "give one with as many rows as columns"
+        )
+    if matrix.dtype.kind not in "biuf":
+        raise UserError(
+            f"--{flag}={path} has elements of type {matrix.dtype}, expected real numbers; "
+            "save it as float64"
+        )
+    matrix = matrix.astype(np.float64)
+    if not np.isfinite(matrix).all():
+        raise UserError(f"--{flag}={path} has elements that are not finite; replace them")
+    return matrix

@@ -1,0 +1,128 @@
+"""A^n + B^n with each power on a device of its own, in a session or in a `tf.function`."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Callable, Mapping, Sequence
+
+import numpy as np
+
+from compat import tf, tf1
+
+_CALLS = 3
+HERE = ("/job:localhost/task:0", "/job:localhost/task:0")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was computed, how fast and where.
+
+    Attributes:
+      total: A^n + B^n, float64 `[size, size]`.
+      seconds: of the fastest call, until the sum is in this process.
+      devices: operation, such as "A/power_2" or "sum", to the device where it really ran.
+    """
+
+    total: np.ndarray
+    seconds: float
+    devices: dict[str, str]
+
+
+def add_powers(variables: Mapping[str, Any], n: int, devices: Sequence[str]) -> dict[str, Any]:
+    """Returns the tensors of A^n + B^n by the names of their operations; the last is "sum".
+
+    Args:
+      variables: "A" and "B", float64 `[size, size]`.
+      n: the power, 1 or more.
+      devices: of A's power and of B's. On one device B's power comes after A's.
+    """
+    tensors = {}
+    powers: list[Any] = []
+    for (name, variable), device in zip(variables.items(), devices):
+        before = powers if devices[0] == devices[1] else []
+        with tf1.name_scope(name), tf.device(device), tf.control_dependencies(before):
+            matrix = power = variable.read_value()
+            for exponent in range(2, n + 1):
+                power = tf.matmul(power, matrix, name=f"power_{exponent}")
+                tensors[f"{name}/power_{exponent}"] = power
+            powers.append(power)
+    with tf.device(devices[0]):
+        tensors["sum"] = tf.add(*powers, name="sum")
+    return tensors
+
+
+def run_legacy(
+    matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str], target: str = ""
+) -> Result:
+    """Computes in one graph, by a session of `target`, "" for this process.
+
+    Where operations ran is read from the graphs that the devices were given.
+    """
+    with tf1.Graph().as_default() as graph:
+        variables, feeds = {}, {}
+        for (name, matrix), device in zip(matrices.items(), devices):
+            with tf.device(device):
+                # Fed, for a constant would be multiplied once, when the graph is optimized.
+                initial = tf1.placeholder(tf.float64, matrix.shape)
+                variables[name] = tf1.Variable(initial, use_resource=True, trainable=False)
+                feeds[initial] = matrix
+        tensors = add_powers(variables, n, devices)
+        # So that the session waits for no other task of the cluster.
+        config = tf1.ConfigProto(device_filters=sorted(set(devices)) if target else [])
+        with tf1.Session(target, graph=graph, config=config) as session:
+            session.run([variable.initializer for variable in variables.values()], feeds)
+            ran = tf1.RunMetadata()
+            options = tf1.RunOptions(output_partition_graphs=True)
+            session.run(tensors["sum"], options=options, run_metadata=ran)
+            seconds, value = _fastest(lambda: session.run(tensors["sum"]))
+    placed = {node.name: node.device for part in ran.partition_graphs for node in part.node}
+    return Result(value, seconds, {name: placed[name] for name in tensors if name in placed})
+
+
+def run_modern(matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str]) -> Result:
+    """Computes in one `tf.function`, on devices that this process is connected to.
+
+    Where operations ran is told by their tensors, which stay there.
+    """
+    variables = {}
+    for (name, matrix), device in zip(matrices.items(), devices):
+        with tf.device(device):
+            variables[name] = tf.Variable(matrix, trainable=False)
+    compute = tf.function(lambda: add_powers(variables, n, devices), autograph=False)
+    tensors = compute()
+    ran = {name: tensor.backing_device for name, tensor in tensors.items()}
+    seconds, value = _fastest(lambda: compute()["sum"].numpy())
+    return Result(value, seconds, ran)
+
+
+def connect(workers: Mapping[str, str]) -> None:
+    """Gives the eager runtime of this process the devices of workers, task name to "host:port"."""
+    for name, address in workers.items():
+        _probe(name, address)
+    jobs = {"worker": list(workers.values())}
+    tf.config.experimental_connect_to_cluster(tf1.train.ClusterSpec(jobs), job_name="client")
+
+
+def _probe(name: str, address: str) -> None:
+    """Returns when the server of a task has answered.
+
+    While an eager context waits for a server, Python stands still: no deadline is looked at, nor
+    Ctrl-C. While a session waits, it does not.
+    """
+    with tf1.Graph().as_default() as graph, tf.device(name):
+        answer = tf.constant(0)
+        config = tf1.ConfigProto(device_filters=[name])
+        with tf1.Session(f"grpc://{address}", graph=graph, config=config) as session:
+            session.run(answer)
+
+
+def _fastest(compute: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
+    """Returns the seconds of the fastest of some calls after a first one, and what it returned."""
+    value = compute()
+    times = []
+    for _ in range(_CALLS):
+        start = time.monotonic()
+        value = compute()
+        times.append(time.monotonic() - start)
+    return min(times), value
