@@ -30,6 +30,7 @@ pytestmark = [
 ]
 BUILD_SECS = 1800
 TRAIN_SECS = 300
+TASKS = [("ps", 0), ("worker", 0), ("worker", 1)]
 # How this machine reaches its package index, without which nothing can be installed.
 SETTINGS = [path for path in ("/etc/ssl/certs", "/etc/pip.conf") if os.path.exists(path)]
 # Where debootstrap finds Debian; it knows one itself.
@@ -91,16 +92,20 @@ def image(builder: Builder, tmp_path_factory: pytest.TempPathFactory) -> str:
 class Container:
     """A container of the image and its one command."""
 
-    def __init__(self, builder: Builder, image: str, logs: Path) -> None:
+    def __init__(self, builder: Builder, image: str, folder: Path) -> None:
         self._builder = builder
-        self._options = ["--isolation=chroot", f"--volume={logs}:/logs"]
+        self._process: Any = None
         self.name = builder("from", "--name", f"task-{uuid.uuid4().hex}", image).strip()
-        self.output = logs.parent / f"{self.name}.txt"
+        self.output = folder / f"{self.name}.txt"
 
-    def start(self, *argv: str) -> None:
+    def command(self, *argv: str, logs: Path | None = None) -> list[str]:
+        volume = [f"--volume={logs}:/logs"] if logs else []
+        return self._builder.command("run", "--isolation=chroot", *volume, self.name, "--", *argv)
+
+    def start(self, *argv: str, logs: Path | None) -> None:
         with self.output.open("wb") as out:
             self._process = subprocess.Popen(
-                self._builder.command("run", *self._options, self.name, "--", *argv),
+                self.command(*argv, logs=logs),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -108,8 +113,8 @@ class Container:
             )
 
     def succeeds(self, *argv: str) -> bool:
-        command = self._builder.command("run", *self._options, self.name, "--", *argv)
-        return subprocess.run(command, timeout=TRAIN_SECS, stderr=subprocess.PIPE).returncode == 0
+        done = subprocess.run(self.command(*argv), timeout=TRAIN_SECS, stderr=subprocess.PIPE)
+        return done.returncode == 0
 
     @property
     def said(self) -> str:
@@ -126,7 +131,7 @@ class Container:
         return self._process.wait(timeout=TRAIN_SECS)
 
     def end(self) -> None:
-        if self._process.poll() is None:
+        if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self.wait()
 
@@ -142,35 +147,64 @@ def test_image_says_what_it_is(builder: Builder, image: str) -> None:
     assert config["Healthcheck"]["Test"][0] == "CMD"
 
 
-def test_containers_train_together(builder: Builder, image: str, tmp_path: Path) -> None:
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    os.chown(str(logs), 1000, 1000)
-    config = settings(builder, image)
-    tasks = [("ps", 0), ("worker", 0), ("worker", 1)]
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A folder that the user of the image may write to."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    os.chown(str(folder), 1000, 1000)
+    return folder
+
+
+@pytest.fixture
+def containers(builder: Builder, image: str, tmp_path: Path) -> Iterator[list[Container]]:
+    """A container for each task."""
+    made = [Container(builder, image, tmp_path) for _ in TASKS]
+    yield made
+    for container in made:
+        container.end()
+
+
+def task_flags() -> list[list[str]]:
+    """Returns the flags of each task, on ports that were free just now."""
     with reserve() as ps, reserve() as first, reserve() as second:
-        ports = [ps.port, first.port, second.port]
-    hosts = [f"127.0.0.1:{port}" for port in ports]
+        hosts = [reservation.address for reservation in (ps, first, second)]
     flags = [f"--ps_hosts={hosts[0]}", f"--worker_hosts={','.join(hosts[1:])}", "--strategy=ps"]
     flags += ["--dataset=digits", "--optimizer=adam", "--max_steps=200", "--logdir=/logs"]
     flags += ["--shared_logdir", "--rendezvous_timeout=120"]
-    containers = [Container(builder, image, logs) for _ in tasks]
-    try:
-        for container, (job, index) in zip(containers, tasks):
-            task = [f"--job_name={job}", f"--task_index={index}"]
-            container.start(*config["Entrypoint"], *flags, *task)
-            if job == "ps":
-                container.wait_until_it_says("waits until the chief has seen")
-                health = config["Healthcheck"]["Test"][1:]
-                assert container.succeeds("env", f"TASK_PORT={ports[0]}", *health)
-                assert not container.succeeds("env", f"TASK_PORT={ports[1]}", *health)
-        codes = [container.wait() for container in containers]
-        said = [container.said for container in containers]
-        assert codes == [0, 0, 0], said
-        print("\n".join(said))
-        assert "\ndone\n" in said[1]
-        assert (logs / "checkpoint").exists()
-        assert (logs / "checkpoint").stat().st_uid == 1000
-    finally:
-        for container in containers:
-            container.end()
+    return [[*flags, f"--job_name={job}", f"--task_index={index}"] for job, index in TASKS]
+
+
+def test_containers_train_together(
+    builder: Builder, image: str, containers: list[Container], logs: Path
+) -> None:
+    config = settings(builder, image)
+    health = config["Healthcheck"]["Test"][1:]
+    for container, flags in zip(containers, task_flags()):
+        container.start(*config["Entrypoint"], *flags, logs=logs)
+        if "--job_name=ps" in flags:
+            container.wait_until_it_says("waits until the chief has seen")
+            port = flags[0].rpartition(":")[2]
+            assert container.succeeds("env", f"TASK_PORT={port}", *health)
+            assert not container.succeeds("env", "TASK_PORT=1", *health)
+    codes = [container.wait() for container in containers]
+    said = [container.said for container in containers]
+    assert codes == [0, 0, 0], said
+    assert "\ndone\n" in said[1]
+    assert (logs / "checkpoint").stat().st_uid == 1000
+
+
+def test_container_without_the_shared_folder_is_named(
+    builder: Builder, image: str, containers: list[Container], logs: Path
+) -> None:
+    entrypoint = settings(builder, image)["Entrypoint"]
+    for container, flags in zip(containers, task_flags()):
+        mounted = None if container is containers[2] else logs
+        container.start(*entrypoint, *flags, logs=mounted)
+    assert [container.wait() for container in containers] == [2, 2, 2]
+    line = (
+        "to /logs is not seen by /job:worker/task:1 at its /logs; mount one folder on all machines"
+    )
+    for container in containers:
+        assert line in container.said
+    assert list(logs.iterdir()) == []
