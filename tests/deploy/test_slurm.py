@@ -18,7 +18,7 @@ import pytest
 
 import compat
 
-DEADLINE_SECS = 150
+DEADLINE_SECS = 240
 SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "slurm.sbatch"
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])
 SCONTROL = r"""#!/bin/bash
