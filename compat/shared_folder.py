@@ -13,7 +13,7 @@ import contextlib
 import os
 import time
 import uuid
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from compat._tensorflow import tf1
 from compat.cluster_spec import Task, all_tasks
@@ -57,7 +57,7 @@ def check(
         with _mark(folder) as name:
             blind = _blind_tasks(server, others, name, patience)
         if blind:
-            raise UserError(_complaint(server.task, folder, blind))
+            raise UserError(complaint(server.task, folder, blind))
     except BaseException as error:  # Also Ctrl-C: nobody shall wait for what does not come.
         code = UserError.exit_code if isinstance(error, UserError) else PeerError.exit_code
         _tell(server, others, f"{code} {error}")
@@ -120,8 +120,14 @@ def _look(server: Server, task: Task, name: str) -> tuple[str | None, bool]:
     return folder, True
 
 
-def _complaint(chief: Task, folder: str, blind: dict[str, str | None]) -> str:
-    """Returns the line about the tasks that do not see the folder."""
+def complaint(chief: Task, folder: str, blind: Mapping[str, str | None]) -> str:
+    """Returns the line about tasks that do not see the chief's folder.
+
+    Args:
+      chief: who writes to it.
+      folder: its path there.
+      blind: by the name of each task that does not see it, its own folder, None if not known.
+    """
     silent = [name for name, path in blind.items() if path is None]
     if silent:
         return (

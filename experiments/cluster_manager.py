@@ -45,16 +45,21 @@ def _check_tf_config(cluster: ClusterSpec, task: Task, text: str) -> None:
         )
     for job in sorted({*cluster.jobs, *managed.jobs}):
         flag, variable = (_hosts(side, job) for side in (cluster, managed))
+        if flag is None:  # Only ps and worker have flags.
+            raise UserError(
+                f"there is no {job} in the flags, and {variable} in TF_CONFIG; "
+                "leave out the flags, or unset TF_CONFIG"
+            )
         if flag != variable:
             raise UserError(
-                f"--{job}_hosts={flag} contradicts TF_CONFIG, which has {variable}; "
+                f"--{job}_hosts={flag} contradicts TF_CONFIG, which has {variable or 'none'}; "
                 "leave out the flags, or unset TF_CONFIG"
             )
 
 
-def _hosts(cluster: ClusterSpec, job: str) -> str:
+def _hosts(cluster: ClusterSpec, job: str) -> str | None:
     if job not in cluster.jobs:
-        return f"no {job}"
+        return None
     return ",".join(cluster.task_address(job, i) for i in cluster.task_indices(job))
 
 

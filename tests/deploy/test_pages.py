@@ -1,0 +1,87 @@
+"""The pages about old documents: their commands are understood, their errors are true."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compat.cluster_spec import Task
+from compat.shared_folder import complaint
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "docs" / "seeds" / f"{n}.md" for n in ("000-containers", "001-shared-folder")]
+PARSE = (
+    "import sys, experiments.mnist as m; m.parse(sys.argv);"
+    "m.config_from_flags(m.flags.FLAGS); print(m.place_from_flags(m.flags.FLAGS, None))"
+)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def commands() -> list[str]:
+    """Returns the training commands, with what stands for FLAGS put in."""
+    found = []
+    for page in PAGES:
+        flags = ""
+        for line in "".join(blocks(page, "sh")).splitlines():
+            if line.startswith("FLAGS="):
+                flags = shlex.split(line)[0][len("FLAGS=") :].replace("$FLAGS", flags)
+            elif "experiments.mnist" in line:
+                found.append(line.replace("$FLAGS", flags))
+    return sorted(set(found))
+
+
+def test_pages_have_commands() -> None:
+    assert len(commands()) >= 6
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_are_understood(command: str) -> None:
+    argv = shlex.split(command.split("experiments.mnist")[1])
+    done = subprocess.run(
+        [sys.executable, "-c", PARSE, *argv],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout.decode()
+
+
+def test_contradiction_is_said_like_this() -> None:
+    (block,) = [block for block in blocks(PAGES[0], "sh") if "TF_CONFIG" in block]
+    (line,) = [text for text in blocks(PAGES[0], "text") if text.startswith("error: ")]
+    export, command = block.splitlines()
+    name, _, value = shlex.split(export)[1].partition("=")
+    done = subprocess.run(
+        [sys.executable, *shlex.split(command)[1:]],
+        env={**os.environ, name: value},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout.decode()) == (2, line)
+
+
+def test_folder_that_is_not_shared_is_said_like_this() -> None:
+    first, second = [text for text in blocks(PAGES[1], "text") if text.startswith("error: ")]
+    chief = Task("worker", 0)
+    apart = {"/job:ps/task:0": "/mnt/cephfs-of-ps/mnist"}
+    assert first == f"error: {complaint(chief, '/mnt/cephfs/mnist', apart)}\n"
+    assert second == f"error: {complaint(chief, '/logs', {'/job:worker/task:1': '/logs'})}\n"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8"))
+    assert targets
+    for target in targets:
+        assert (page.parent / target).exists(), target
