@@ -92,17 +92,26 @@ def define_training() -> None:
     f.DEFINE_float("gpu_memory_fraction", None, "Share of each GPU's memory; default: as it grows.")
 
 
-def config_from_flags(values: flags.FlagValues) -> Config:
-    """Returns the settings.
+def check_end(values: flags.FlagValues) -> None:
+    """Sees that the flags say in one way when a training ends.
 
     Raises:
-      UserError: a value is out of range, or two contradict each other.
+      UserError: they do in two.
     """
     if values.max_steps is not None and values["epochs"].present:
         raise UserError(
             f"--epochs={values.epochs} and --max_steps={values.max_steps} both say when to end; "
             "give one of them"
         )
+
+
+def config_from_flags(values: flags.FlagValues) -> Config:
+    """Returns the settings.
+
+    Raises:
+      UserError: a value is out of range, or two contradict each other.
+    """
+    check_end(values)
     settings = {name: values[name].value for name in Config.__dataclass_fields__}
     if values.strategy == "multi_worker":
         if values.runtime == "legacy":

@@ -18,7 +18,7 @@ from absl import flags
 from compat.errors import UserError
 from experiments import command_line, launch, scaling_report
 from experiments.config import Config
-from experiments.flags import define_training
+from experiments.flags import check_end, define_training
 from experiments.metrics import FAILED, FINISHED, KILLED, Tracker, store_uri, tracking_command
 from experiments.scaling_report import Cell, Result
 
@@ -116,9 +116,15 @@ def train(cell: Cell, own: Sequence[str], folder: str) -> int:
 
 
 def _same_for_all(values: flags.FlagValues) -> list[str]:
-    """Returns the flags that every cell is given as this program was."""
+    """Returns the flags that every cell is given as this program was.
+
+    Raises:
+      UserError: one of them is wrong for each cell.
+    """
     own = {"logdir", "tracking_uri", "experiment_name", "run_name", "parent_run"}
     names = [name for name in Config.__dataclass_fields__ if name in values and name not in own]
+    check_end(values)
+    Config(**{name: values[name].value for name in names})
     return [values[name].serialize() for name in names if values[name].present]
 
 

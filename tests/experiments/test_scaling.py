@@ -1,0 +1,97 @@
+"""The scaling study: what it trains, and what it leaves."""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import Any
+
+import pytest
+
+from experiments import scaling_report
+from experiments.scaling_report import Cell, Result
+from tests.conftest import RUNTIMES
+
+SCALING = "experiments.scaling"
+
+
+@pytest.mark.parametrize(
+    ("flag", "sentence"),
+    [
+        ("--workers=0", "--workers=0 is no number of workers; give some like 1,2,3"),
+        ("--workers=two", "--workers=two is no number of workers"),
+        ("--workers=2,2", "--workers=2,2 names none or one twice; give each once"),
+        ("--modes=", "--modes= names none or one twice"),
+        ("--modes=half", "--modes=half is unknown; give some of async,sync"),
+        ("--runtimes=old", "--runtimes=old is unknown; give some of legacy,modern"),
+        ("--batch_size=0", "--batch_size=0 is too small; give 1 or more"),
+    ],
+)
+def test_wrong_flags_are_said_in_one_line(start: Any, flag: str, sentence: str) -> None:
+    study = start(flag, "--dataset=digits", module=SCALING).wait()
+    assert (study.code, study.out) == (2, "")
+    assert study.err.startswith("error: " + sentence)
+    assert study.err.count("\n") == 1
+    assert not list(study.folder.glob("runs/*"))
+
+
+@pytest.fixture(scope="module")
+def study(train: Any) -> Any:
+    """A grid of one or two workers, in both modes, on the newest runtime: 24 updates each."""
+    flags = ["--workers=2,1", "--modes=async,sync", f"--runtimes={RUNTIMES[-1]}", "--max_steps=24"]
+    return train(*flags, module=SCALING).wait(400)
+
+
+@pytest.fixture(scope="module")
+def rows(study: Any) -> list[dict[str, str]]:
+    with open(str(study.logdir / "scaling.csv"), newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.cluster
+def test_every_cell_is_trained(study: Any, rows: list[dict[str, str]]) -> None:
+    assert (study.code, study.err) == (0, "")
+    assert study.left_running() == []
+    cells = [(row["mode"], row["runtime"], row["workers"]) for row in rows]
+    runtime = RUNTIMES[-1]
+    assert cells == [(mode, runtime, n) for mode in ("async", "sync") for n in ("1", "2")]
+    assert {row["published"] for row in rows if row["mode"] == "async"} == {"0.42", "0.58"}
+
+
+@pytest.mark.cluster
+def test_together_makes_as_many_updates_as_one(rows: list[dict[str, str]]) -> None:
+    updates = {(row["mode"], row["workers"]): int(row["updates"]) for row in rows}
+    assert updates["sync", "1"] == updates["sync", "2"] == updates["async", "1"] == 24
+    assert updates["async", "2"] in ([24] if RUNTIMES[-1] == "modern" else [24, 25])
+
+
+@pytest.mark.cluster
+def test_one_run_of_mlflow_has_the_others(study: Any, record: Any) -> None:
+    recorded = record(study.logdir)
+    statuses = dict(recorded.select("select name, status from runs"))
+    runtime = RUNTIMES[-1]
+    names = {f"{mode}-{runtime}-{n}" for mode in ("async", "sync") for n in (1, 2)}
+    assert statuses == dict.fromkeys({"scaling", *names}, "FINISHED")
+    ((parent,),) = recorded.select("select run_uuid from runs where name = 'scaling'")
+    query = "select value from tags where key = 'mlflow.parentRunId'"
+    assert recorded.select(query) == [(parent,)] * 4
+    kept = {path.name for path in study.logdir.glob(f"mlflow-artifacts/{parent}/artifacts/*")}
+    assert kept == {"scaling.md", "scaling.csv", "scaling.png"}
+
+
+@pytest.mark.cluster
+def test_the_table_is_printed(study: Any) -> None:
+    assert (study.logdir / "scaling.md").read_text() in study.out
+    assert (study.logdir / "scaling.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_cell_that_failed_stays_in_the_table(tmp_path: Any) -> None:
+    results = [
+        Result(Cell("async", "legacy", 1), 0, 0.42, 11000, 220.0),
+        Result(Cell("async", "legacy", 2), 138),
+    ]
+    scaling_report.write(results, str(tmp_path))
+    lines = (tmp_path / "scaling.md").read_text().splitlines()
+    row = ["async", "legacy", "1", "0.4200", "0.42", "11000", "220.0", "50"]
+    assert re.split(r" *\| *", lines[2])[1:-1] == row
+    assert "failed (138)" in lines[3]
