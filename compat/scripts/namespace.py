@@ -14,6 +14,7 @@ from experiments import startup
 
 TOP = "tensorflow"
 _PUBLIC = "tensorflow."
+_OF_THE_EXTRA = ("tensorflow_estimator", "tf_keras", "tf_slim")
 _NOTHING = object()  # `tf.newaxis` is None.
 
 # Modules whose `install` changes TensorFlow in this process, once it is loaded for the script.
@@ -70,6 +71,21 @@ def look_up(name: str, real: Any) -> Any:
       MissingName: it is known, and gone.
       AttributeError: there never was such a name.
     """
+    try:
+        return _found(name, real)
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if "Keras cannot be imported" in str(error):
+            package = "tf_keras"
+        if package not in _OF_THE_EXTRA:
+            raise
+        raise MissingName(
+            f"tf.{name} is served by the package {package}, which is not installed; "
+            "pip install 'compat-experiments[scripts]'"
+        ) from None
+
+
+def _found(name: str, real: Any) -> Any:
     served = names.find(name)
     if served is not None and not served.by and not names.under(name):
         raise MissingName(missing(name, served))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def placement(run_program: RunProgram) -> Any:
-    return run_program(Path(__file__).parent / "programs" / "placement.py")
+    return run_program(Path(__file__).parent / "programs" / "device_placement.py")
 
 
 def test_operations_run_where_the_step_says(placement: Any) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from compat.scripts import names
+from tests.compat.scripts.conftest import PACKAGES
 
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
@@ -124,6 +127,37 @@ def test_what_neither_types_nor_shapes_tell_is_asked_for(run_script: RunScript) 
     assert "--era=0.x or --era=1.x" in ran.err
     assert ran.err.count("\n") == 1
     assert run_script(call, options=("--era=1.x",)).out == "(2,)\n"
+
+
+@pytest.mark.usefixtures("todays_tensorflow")
+def test_a_package_that_is_missing_is_named(run_script: RunScript, tmp_path: Path) -> None:
+    without = (
+        "import sys; sys.modules.update(tf_slim=None, tensorflow_estimator=None, tf_keras=None)"
+    )
+    (tmp_path / "sitecustomize.py").write_text(without)
+    ran = run_script(
+        """
+        import tensorflow as tf
+        for use in (lambda: tf.contrib.slim.conv2d, lambda: tf.estimator.Estimator):
+            try:
+                use()
+            except AttributeError as error:
+                print(error)
+        tf.layers.dense
+        """,
+        env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{PACKAGES}"},
+    )
+    line = "tf.{} is served by the package {}, which is not installed; pip install '{}'"
+    said = [
+        line.format(name, package, "compat-experiments[scripts]")
+        for name, package in (
+            ("contrib.slim", "tf_slim"),
+            ("estimator", "tensorflow_estimator"),
+            ("layers", "tf_keras"),
+        )
+    ]
+    assert (ran.code, ran.out.splitlines()) == (2, said[:2])
+    assert ran.err.splitlines()[-1] == f"error: script.py:8: {said[2]}"
 
 
 @pytest.mark.usefixtures("todays_tensorflow")

@@ -1,0 +1,45 @@
+"""Where the operations of a step run, as the step tells and as TensorFlow did it; legacy runtime.
+
+Prints both as one line of JSON: {"told": {operation: device}, "ran": {operation: device}}.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+import compat
+import models
+from compat import ports, tf, tf1
+from compat.device_placement import shortened
+from experiments import step
+
+WORKER = "/job:worker/task:0"
+
+
+def main() -> None:
+    compat.select_runtime("legacy")
+    with ports.reserve() as ps, ports.reserve() as worker:
+        cluster = {"ps": [ps.address], "worker": [worker.address]}
+    servers = [tf1.train.Server(cluster, job_name=job) for job in cluster]
+    spec = tf1.train.ClusterSpec(cluster)
+    with tf1.device(tf1.train.replica_device_setter(worker_device=WORKER, cluster=spec)):
+        global_step = compat.get_or_create_global_step()
+        train = compat.step(
+            step.train_step(models.MLP(), step.optimizer("adam", 0.1), global_step, remote=True),
+            [tf.TensorSpec([2], tf.int32)],
+            resident=[np.zeros([3, 28, 28], np.uint8), np.zeros([3], np.int32)],
+        )
+    told = {placed.name: placed.device for placed in train.operations()}
+    with compat.Supervisor(logdir=None).managed_session(servers[1].target) as session:
+        ran = tf1.RunMetadata()
+        options = tf1.RunOptions(output_partition_graphs=True)
+        session.raw.run(train.vector, train.feed([[0, 1]]), options=options, run_metadata=ran)
+    nodes = [node for part in ran.partition_graphs for node in part.node]
+    really = {node.name: shortened(node.device) for node in nodes if node.name in told}
+    print(json.dumps({"told": told, "ran": really}))
+
+
+if __name__ == "__main__":
+    main()
