@@ -7,6 +7,7 @@ session waited for every task of the cluster, for ever if one had ended already.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import time
 from typing import Any, Callable
@@ -33,6 +34,8 @@ def install() -> None:
     manager.__init__ = init
     tf1.Session.run = _delivered(tf1.Session.run)
     tf1.Session.make_callable = delivering(tf1.Session.make_callable)
+    for kind in (tf1.Session, tf1.InteractiveSession):
+        kind.__del__ = _unless_python_ends(kind.__del__)
     _quiet_cancelled_queues()
     for name in ("prepare_session", "recover_session", "wait_for_session"):
         setattr(manager, name, _with_filters(getattr(manager, name)))
@@ -44,6 +47,21 @@ def _delivered(method: Callable[..., Any]) -> Callable[..., Any]:
         return delivered(lambda: method(*args, **kwargs))
 
     return run
+
+
+def _unless_python_ends(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a session's destructor that does nothing at the very end of Python.
+
+    It would close the session and wait for its calls; a queue runner that is in one then, does not
+    come back from it any more.
+    """
+
+    @functools.wraps(method)
+    def destroy(self: Any) -> None:
+        if not sys.is_finalizing():
+            method(self)
+
+    return destroy
 
 
 def _quiet_cancelled_queues() -> None:
