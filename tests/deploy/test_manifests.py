@@ -22,7 +22,7 @@ DEPLOY = ROOT / "deploy"
 SCHEMAS = Path(__file__).parent / "schemas"
 KUBERNETES = ["statefulset.yaml", "tfjob.yaml", "volume.yaml"]
 PARSE = (
-    "import sys, experiments.mnist as m; m.parse(sys.argv);"
+    "import sys, experiments.mnist as m; m.command_line.parse(sys.argv);"
     "m.config_from_flags(m.flags.FLAGS); print(m.place_from_flags(m.flags.FLAGS, None))"
 )
 

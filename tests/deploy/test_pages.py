@@ -17,7 +17,7 @@ from compat.shared_folder import complaint
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "seeds" / f"{n}.md" for n in ("000-containers", "001-shared-folder")]
 PARSE = (
-    "import sys, experiments.mnist as m; m.parse(sys.argv);"
+    "import sys, experiments.mnist as m; m.command_line.parse(sys.argv);"
     "m.config_from_flags(m.flags.FLAGS); print(m.place_from_flags(m.flags.FLAGS, None))"
 )
 
