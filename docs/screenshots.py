@@ -190,13 +190,16 @@ def take(logdir: Path, out: Path) -> None:
     from PIL import Image
 
     browser = find_browser()
-    if not logdir.is_dir():
-        raise UserError(f"log folder {str(logdir)!r} is not there; give that of a training")
+    if not any(logdir.rglob("*tfevents*")):
+        raise UserError(
+            f"log folder {str(logdir)!r} holds no event files; give the one of a training"
+        )
+    print(f"TensorBoard reads {logdir} ...", flush=True)
     board = start_tensorboard(logdir)
     with frames() as frame, tempfile.TemporaryDirectory() as folder:
         pictures = {tab: Path(folder) / f"{tab}.png" for tab in TABS}
         for tab, picture in pictures.items():
-            print(f"{tab} ...", flush=True)
+            print(f"taking {tab} ...", flush=True)
             photograph(browser, f"{frame}?{urllib.parse.quote(board + TABS[tab])}", picture)
         out.mkdir(parents=True, exist_ok=True)
         for picture in pictures.values():

@@ -24,6 +24,7 @@ LARGEST_BYTES = 120000
 FEWEST_COLOURS = 20
 HAS_TIME_SERIES = importlib.util.find_spec("tensorboard.plugins.metrics") is not None
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 # Prints which tabs a TensorBoard has, and whether it shows them, when it has read the last point.
 LISTING = """
@@ -113,8 +114,16 @@ def test_no_browser_is_said_in_one_line(tmp_path: Path) -> None:
     assert line.startswith("error: no browser on PATH; expected one of chromium, ")
 
 
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on PATH")
+def test_a_folder_without_events_is_said_in_one_line(tmp_path: Path) -> None:
+    done = run(str(DOCS / "screenshots.py"), str(tmp_path), seconds=60)
+    assert done.returncode == 2
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith(f"error: log folder {str(tmp_path)!r} holds no event files; give ")
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(not any(map(shutil.which, BROWSERS)), reason="no Chromium or Chrome on PATH")
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on PATH")
 @pytest.mark.skipif(not HAS_TIME_SERIES, reason="no Time Series, which has a picture")
 def test_pictures_are_made(logdir: Path, tmp_path: Path) -> None:
     done = run(str(DOCS / "screenshots.py"), str(logdir), f"--out={tmp_path}", seconds=280)
