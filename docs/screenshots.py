@@ -15,6 +15,7 @@ import http.server
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import Iterator
 
 from compat.errors import UserError
-from experiments import command_line
+from experiments import command_line, stopping
 
 FOLDER = Path(__file__).resolve().parent / "tensorboard"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -149,15 +150,28 @@ def photograph(browser: str, address: str, picture: Path) -> None:
     Raises:
       UserError: it did not.
     """
-    command = [browser, *FLAGS, f"--user-data-dir={picture.with_suffix('')}"]
-    with contextlib.suppress(subprocess.TimeoutExpired):  # There is no picture then.
-        subprocess.run(
-            [*command, f"--screenshot={picture}", address],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=BROWSER_SECS,
-        )
+    process = subprocess.Popen(
+        [
+            browser,
+            *FLAGS,
+            f"--user-data-dir={picture.with_suffix('')}",
+            f"--screenshot={picture}",
+            address,
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=dict(os.environ, TMPDIR=str(picture.parent)),  # For what it does not remove itself.
+        start_new_session=True,
+    )
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):  # There is no picture then.
+            process.wait(BROWSER_SECS)
+    finally:
+        # The processes that it started as well: they would go on writing into its folder.
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
     if not picture.exists():
         raise UserError(
             f"{browser!r} took no picture of {address} within {BROWSER_SECS:g} s; "
@@ -172,12 +186,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
     options = parser.parse_args()
     try:
-        take(options.logdir.resolve(), options.out.resolve())
+        with stopping.signals():
+            take(options.logdir.resolve(), options.out.resolve())
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except KeyboardInterrupt:
-        return 130
+    except stopping.Stopped as stopped:
+        return stopped.exit_code
     return 0
 
 
@@ -196,7 +211,10 @@ def take(logdir: Path, out: Path) -> None:
         )
     print(f"TensorBoard reads {logdir} ...", flush=True)
     board = start_tensorboard(logdir)
-    with frames() as frame, tempfile.TemporaryDirectory() as folder:
+    folder = tempfile.mkdtemp()
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        frame = stack.enter_context(frames())
         pictures = {tab: Path(folder) / f"{tab}.png" for tab in TABS}
         for tab, picture in pictures.items():
             print(f"taking {tab} ...", flush=True)
