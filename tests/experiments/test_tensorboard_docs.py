@@ -1,0 +1,133 @@
+"""The page about TensorBoard has a section and a picture for each tab that a training fills."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+import experiments
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PACKAGES = str(Path(experiments.__file__).resolve().parents[1])  # The copy under test.
+LARGEST_BYTES = 120000
+FEWEST_COLOURS = 20
+HAS_TIME_SERIES = importlib.util.find_spec("tensorboard.plugins.metrics") is not None
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+
+# Prints which tabs a TensorBoard has, and whether it shows them, when it has read the last point.
+LISTING = """
+import json, sys, time, urllib.request
+from tensorboard import program
+
+def get(path):
+    with urllib.request.urlopen(address + "data/" + path, timeout=20) as answer:
+        return json.load(answer)
+
+board = program.TensorBoard()
+board.configure(["", "--logdir", sys.argv[1], "--host=127.0.0.1", "--port=0"])
+address = board.launch()
+deadline = time.monotonic() + 60
+while not any("test/cost" in tags for tags in get("plugin/scalars/tags").values()):
+    assert time.monotonic() < deadline, "no test/cost within 60 s"
+    time.sleep(0.2)
+shown = {}
+for _ in range(10):  # Some tabs look for their data in the background.
+    before, shown = shown, {name: tab["enabled"] for name, tab in get("plugins_listing").items()}
+    if shown == before:
+        break
+    time.sleep(2)
+print(json.dumps(shown))
+"""
+
+
+def sections() -> dict[str, str]:
+    """Returns the text of each section about a tab, by the name of the tab's plugin."""
+    page = (DOCS / "tensorboard.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## (.+)$", page, flags=re.MULTILINE)[1:]
+    found = {title.lower().replace(" ", ""): text for title, text in zip(parts[::2], parts[1::2])}
+    return {title: text for title, text in found.items() if "![" in text}
+
+
+def assert_shows_something(picture: Path) -> None:
+    """Checks that it is a PNG of a page's size, and not of one colour."""
+    with Image.open(picture) as image:
+        assert image.format == "PNG"
+        assert image.width >= 1000
+        assert image.height >= 600
+        assert len(image.convert("RGB").getcolors(1 << 24)) > FEWEST_COLOURS
+    assert picture.stat().st_size < LARGEST_BYTES
+
+
+def run(*command: str, seconds: float, **env: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, *command],
+        env=dict(os.environ, PYTHONPATH=PACKAGES, **env),
+        capture_output=True,
+        timeout=seconds,
+    )
+
+
+@pytest.fixture(scope="module")
+def logdir(locals_by_runtime: dict[str, Any], runtimes: list[str]) -> Path:
+    """The log folder of a training that has ended."""
+    training = locals_by_runtime[runtimes[-1]]
+    assert training.code == 0, training.err
+    return training.logdir
+
+
+@pytest.mark.parametrize("tab", sorted(sections()))
+def test_each_section_has_its_picture(tab: str) -> None:
+    (link,) = re.findall(r"!\[[^\]]+\]\((.+?)\)", sections()[tab])
+    assert link == f"tensorboard/{tab}.png"
+    assert_shows_something(DOCS / link)
+
+
+def test_no_picture_is_left_over() -> None:
+    assert {path.stem for path in (DOCS / "tensorboard").iterdir()} == set(sections())
+
+
+def test_each_tab_that_a_training_fills_has_its_section(logdir: Path) -> None:
+    done = run("-c", LISTING, str(logdir), seconds=150)
+    assert done.returncode == 0, done.stderr.decode()
+    shown = json.loads(done.stdout.decode().splitlines()[-1])
+    filled = {tab for tab, is_shown in shown.items() if is_shown}
+    # The one of 1.15 has no Time Series.
+    assert filled == set(sections()) & set(shown)
+
+
+def test_no_browser_is_said_in_one_line(tmp_path: Path) -> None:
+    done = run(str(DOCS / "screenshots.py"), str(tmp_path), seconds=60, PATH="")
+    assert done.returncode == 2
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("error: no browser on PATH; expected one of chromium, ")
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on PATH")
+def test_a_folder_without_events_is_said_in_one_line(tmp_path: Path) -> None:
+    done = run(str(DOCS / "screenshots.py"), str(tmp_path), seconds=60)
+    assert done.returncode == 2
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith(f"error: log folder {str(tmp_path)!r} holds no event files; give ")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on PATH")
+@pytest.mark.skipif(not HAS_TIME_SERIES, reason="no Time Series, which has a picture")
+def test_pictures_are_made(logdir: Path, tmp_path: Path) -> None:
+    done = run(str(DOCS / "screenshots.py"), str(logdir), f"--out={tmp_path}", seconds=280)
+    assert done.returncode == 0, done.stderr.decode()
+    assert {path.stem for path in tmp_path.iterdir()} == set(sections())
+    for picture in tmp_path.iterdir():
+        assert_shows_something(picture)
