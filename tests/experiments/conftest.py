@@ -197,9 +197,7 @@ class Tasks:
             job: [self._ports[job, i].address for i in range(tasks)] for job, tasks in jobs.items()
         }
 
-    def start(
-        self, job: str, index: int, *flags: str, strategy: str = "ps", **options: Any
-    ) -> Training:
+    def start(self, job: str, index: int, *flags: str, **options: Any) -> Training:
         """Starts a task with the flags of the card of 2016, or, if it is in `env`, by TF_CONFIG."""
         reservation = self._ports[job, index]
         env, pass_fds = reservation.pass_to_child()
@@ -207,7 +205,8 @@ class Tasks:
         if "TF_CONFIG" not in options["env"]:
             hosts = [f"--{job}_hosts={','.join(found)}" for job, found in self.hosts.items()]
             flags = (f"--job_name={job}", f"--task_index={index}", *hosts, *flags)
-        training = self._train(f"--strategy={strategy}", *flags, pass_fds=pass_fds, **options)
+        strategy = f"--strategy={options.pop('strategy', 'ps')}"
+        training = self._train(strategy, *flags, pass_fds=pass_fds, **options)
         reservation.release()
         return training
 
