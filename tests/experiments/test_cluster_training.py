@@ -176,8 +176,13 @@ def test_tf_config_with_a_chief(tasks: Any, record: Any, runtime: str) -> None:
     assert recorded.checkpoints[-1] in ([24, 25] if runtime == "legacy" else [24])
 
 
-def test_synchronous_updates_are_those_of_one_worker(train: Any, record: Any) -> None:
+@pytest.mark.parametrize("aggregated", [0, 1])
+def test_synchronous_updates_are_those_of_one_worker(
+    train: Any, record: Any, aggregated: int
+) -> None:
+    """Also if an update needs the gradient of one of them only, and the other is a backup."""
     flags = ["--strategy=ps", "--num_ps=1", "--num_workers=2", "--runtime=legacy", "--sync"]
+    flags.append(f"--replicas_to_aggregate={aggregated}")
     training = train(*flags, "--epochs=2", "--summary_every=1").wait()
     assert training.code == 0, training.out
     assert training.left_running() == []

@@ -18,6 +18,7 @@ from compat.ports import reserve
 PS = "--ps_hosts=127.0.0.1:2222"
 WORKERS = "--worker_hosts=127.0.0.1:2223,127.0.0.1:2224"
 TASK = ["--strategy=ps", PS, WORKERS]
+REPLICAS = ["--sync", "--replicas_to_aggregate=3"]
 
 
 def complaint(training: Any, code: int = 2) -> str:
@@ -200,6 +201,11 @@ def cases(tmp_path_factory: Any, runtimes: list[str]) -> Iterator[dict[str, Case
                 ["--dataset=digits", "--sync", "--runtime=legacy"],
                 {},
                 "--sync aggregates several workers; use it with --strategy=ps",
+            ),
+            "too many replicas": (
+                [*TASK, "--job_name=worker", "--dataset=digits", "--runtime=legacy", *REPLICAS],
+                {},
+                "--replicas_to_aggregate=3 is more than there are workers; give 1 to 2, or leave",
             ),
             "sync or modern": (
                 ["--dataset=digits", "--sync", "--runtime=modern"],
