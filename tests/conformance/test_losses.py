@@ -91,7 +91,7 @@ class TestCluster(Conformance):
         return of_a_cluster
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("optimizer", [pytest.param("sgd", marks=pytest.mark.slow), "adam"])
 def test_two_workers_together_are_one_on_their_whole_batch(
     start_cluster: StartCluster, runtime: str, optimizer: str
 ) -> None:

@@ -76,6 +76,7 @@ def test_workers_that_run_already(
 
 
 @pytest.mark.cluster
+@pytest.mark.slow
 def test_workers_of_another_cluster(start: Any, workers: Workers) -> None:
     with ports.reserve() as other:
         flags = ["--strategy=workers", "--runtime=legacy", "--timeout=20"]

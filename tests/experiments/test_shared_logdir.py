@@ -56,7 +56,7 @@ def test_one_folder_is_enough(tasks: Any, tmp_path: Path, runtimes: list[str]) -
     assert list((tmp_path / "log").glob("model.ckpt-*"))
 
 
-@pytest.mark.endings
+@pytest.mark.slow
 def test_chief_that_gives_up_is_waited_for_by_nobody(
     tasks: Any, tmp_path: Path, runtime: str
 ) -> None:
@@ -72,7 +72,7 @@ def test_chief_that_gives_up_is_waited_for_by_nobody(
         assert training.err.count("\n") == 1
 
 
-@pytest.mark.endings
+@pytest.mark.slow
 def test_tasks_have_to_agree_on_the_flag(tasks: Any, tmp_path: Path, runtime: str) -> None:
     cluster = tasks(ps=1, worker=1)
     flags = [f"--runtime={runtime}", "--max_steps=20"]

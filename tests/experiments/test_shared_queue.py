@@ -73,7 +73,7 @@ class Tasks:
 
 
 @pytest.mark.cluster
-@pytest.mark.endings
+@pytest.mark.slow
 def test_a_worker_that_never_comes(start: Any, runtime: str) -> None:
     tasks = Tasks(start, f"--runtime={runtime}", "--increments=3", "--rendezvous_timeout=12")
     serving, chief = tasks.start("ps", 0), tasks.start("worker", 0)
@@ -106,6 +106,7 @@ def test_a_lost_parameter_server(start: Any, runtime: str) -> None:
 
 
 @pytest.mark.cluster
+@pytest.mark.slow
 def test_increments_that_differ(start: Any) -> None:
     tasks = Tasks(start, "--runtime=legacy")
     serving, chief = tasks.start("ps", 0), tasks.start("worker", 0, "--increments=7")
