@@ -1,0 +1,74 @@
+"""The losses of the model of 2016, as TensorFlow 1.15.5 computed them.
+
+`golden_2016.json` holds what the script prints there. Where that TensorFlow is installed, the script
+is run by itself and has to print the same.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tests.compat.scripts.conftest import RunScript
+
+GOLDEN = Path(__file__).parent / "golden_2016.json"
+SCRIPT = """
+from __future__ import print_function
+import numpy as np
+import tensorflow as tf
+global_step = tf.get_variable('global_step', [], initializer=tf.constant_initializer(0),
+                              trainable=False)
+with tf.name_scope('input'):
+  x = tf.placeholder(tf.float32, shape=[None, 784], name="x-input")
+  y_ = tf.placeholder(tf.float32, shape=[None, 10], name="y-input")
+tf.set_random_seed(1)
+with tf.name_scope("weights"):
+  W1 = tf.Variable(tf.random_normal([784, 100]))
+  W2 = tf.Variable(tf.random_normal([100, 10]))
+with tf.name_scope("biases"):
+  b1 = tf.Variable(tf.zeros([100]))
+  b2 = tf.Variable(tf.zeros([10]))
+with tf.name_scope("softmax"):
+  z2 = tf.add(tf.matmul(x, W1), b1)
+  a2 = tf.nn.sigmoid(z2)
+  z3 = tf.add(tf.matmul(a2, W2), b2)
+  y = tf.nn.softmax(z3)
+with tf.name_scope('cross_entropy'):
+  cross_entropy = tf.reduce_mean(-tf.reduce_sum(y_ * tf.log(y), reduction_indices=[1]))
+with tf.name_scope('train'):
+  optimizer = tf.train.GradientDescentOptimizer(0.001)
+  train_op = optimizer.minimize(cross_entropy, global_step=global_step)
+rng = np.random.RandomState(7)
+images = rng.rand(5000, 784).astype(np.float32)
+labels = np.eye(10)[rng.randint(0, 10, 5000)]
+with tf.Session() as sess:
+  sess.run(tf.global_variables_initializer())
+  for i in range(50):
+    batch = slice(100 * i, 100 * i + 100)
+    _, cost = sess.run([train_op, cross_entropy], {x: images[batch], y_: labels[batch]})
+    print("%.6f" % cost)
+"""
+
+
+def test_losses_are_those_of_their_time(
+    run_script: RunScript, runtimes: list[str], tmp_path: Path
+) -> None:
+    if "modern" in runtimes:
+        printed = run_script(SCRIPT).out
+    else:
+        (tmp_path / "script.py").write_text(SCRIPT)
+        printed = subprocess.run(
+            [sys.executable, "script.py"],
+            cwd=str(tmp_path),
+            stdout=subprocess.PIPE,
+            timeout=120,
+            check=True,
+        ).stdout.decode()
+    losses = [float(line) for line in printed.split()]
+    np.testing.assert_allclose(losses, json.loads(GOLDEN.read_text()), rtol=0, atol=1e-5)
