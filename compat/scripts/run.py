@@ -54,6 +54,8 @@ def main(argv: list[str]) -> int:
         os.environ[environment.TRACK] = "1"
         namespace.when_loaded.append(_TRACK)
     imports.install()
+    if kind == "code" and "multiprocessing" in target:
+        _load_main_as_a_script()
     code = _run(kind, target, arguments)
     if options.track:
         importlib.import_module(_TRACK).finish(code)
@@ -124,12 +126,29 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
     return 0
 
 
+def _load_main_as_a_script() -> None:
+    """Has a child that `multiprocessing` has not forked load the script as its parent did."""
+    spawn: Any = importlib.import_module("multiprocessing.spawn")
+
+    def run_path(path: str, run_name: str) -> dict[str, Any]:
+        module = types.ModuleType(run_name)
+        module.__file__ = path
+        _run_in(module, source.read(path))
+        return vars(module)
+
+    spawn.runpy = types.SimpleNamespace(run_path=run_path, run_module=runpy.run_module)
+
+
 def _run_parts(parts: list[source.Source], path: str | None) -> None:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     module.__dict__.update(__file__=path, __spec__=None, __package__=None)
     if path is None:
         del module.__dict__["__file__"]
+    _run_in(module, parts)
+
+
+def _run_in(module: types.ModuleType, parts: list[source.Source]) -> None:
     era.found(era.of_sources(parts))
     if any(part.python2 for part in parts):
         namespace.when_loaded.append("compat.scripts.text")

@@ -1,7 +1,7 @@
 """The losses of the model of 2016, as TensorFlow 1.15.5 computed them.
 
-`golden_2016.json` holds what the script prints there. Where that TensorFlow is installed, the script
-is run by itself and has to print the same.
+`golden_2016.json` holds what the script prints there. On that TensorFlow it runs by itself, and
+has to print the same.
 """
 
 from __future__ import annotations

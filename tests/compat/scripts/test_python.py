@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
 
@@ -102,6 +104,27 @@ def test_children_see_what_the_script_sees(run_script: RunScript, tmp_path: Path
     )
     assert ran.err == ""
     assert ran.out.splitlines() == ["child 1", "3"]
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_children_that_are_not_forked_see_it_too(run_script: RunScript, method: str) -> None:
+    ran = run_script(
+        f"""
+        import multiprocessing
+        import numpy as np
+        number = np.int(3)  # NumPy has no such name any more.
+        def work(queue):
+            queue.put((__name__, number))
+        if __name__ == "__main__":
+            multiprocessing.set_start_method({method!r})
+            queue = multiprocessing.Queue()
+            process = multiprocessing.Process(target=work, args=(queue,))
+            process.start()
+            print(queue.get(timeout=60))
+            process.join()
+        """
+    )
+    assert (ran.code, ran.out, ran.err) == (0, "('__mp_main__', 3)\n", "")
 
 
 def test_numpy_has_the_names_that_it_had(run_script: RunScript) -> None:
