@@ -54,7 +54,8 @@ def launch_local(
         ps = [reserved.enter_context(reserve()) for _ in range(num_ps)]
         workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]
         commands = describe(module, argv, ps, workers, strategy)
-        with ProcessGroup(commands, chief=chief, say=say, out=out) as group:
+        servers = [f"ps {index}" for index in range(num_ps)]
+        with ProcessGroup(commands, chief=chief, last=servers, say=say, out=out) as group:
             reserved.close()  # From here on it is the tasks themselves that keep their ports.
             return group.wait()
 

@@ -43,6 +43,7 @@ class ProcessGroup:
         *,
         chief: str | None = None,
         servers: Sequence[str] = (),
+        last: Sequence[str] = (),
         say: Callable[[str], None] = print,
         out: TextIO | None = None,
         grace: float = 10.0,
@@ -54,6 +55,8 @@ class ProcessGroup:
           commands: what to run.
           chief: name of the command after whose end the others have to end, too.
           servers: names of commands that never end; stopped when all others have ended with 0.
+          last: names of commands that the others need in order to end well; as the servers, they
+            are stopped only when all others have ended.
           say: told who failed, and who is stopped.
           out: takes the output; None for standard output.
           grace: seconds between SIGTERM and SIGKILL.
@@ -68,12 +71,14 @@ class ProcessGroup:
         self._commands = commands
         self._chief = chief
         self._servers = set(servers)
+        self._last = {*servers, *last}
         self._say = say
         self._out = out or sys.stdout
         self._grace = grace
         self._patience = patience
         self._children: list[Child] = []
         self._exit_code: int | None = None
+        self._stop_grace: float | None = None  # None while nothing is being stopped.
         self._chief_ended: float | None = None
         self._signals: list[int] = []
         self._handlers: dict[int, Any] = {}
@@ -139,6 +144,8 @@ class ProcessGroup:
         """Stops the others if something has happened that calls for it."""
         if self._signals.count(signal.SIGINT) > 1:
             self._stop(grace=0.0)
+        if self._stop_grace is not None:
+            self._stop_running(self._stop_grace)
         for signum in self._signals:
             self._conclude(128 + signum, f"got {signal.Signals(signum).name}")
         for child in self._children:
@@ -167,8 +174,15 @@ class ProcessGroup:
         return [child.name for child in self._children if child.returncode is None]
 
     def _stop(self, grace: float | None = None) -> None:
-        for child in self._running():
-            child.stop(time.monotonic() + (self._grace if grace is None else grace))
+        self._stop_grace = self._grace if grace is None else grace
+        self._stop_running(self._stop_grace)
+
+    def _stop_running(self, grace: float) -> None:
+        """Stops what runs; what others need only once these have ended, unless all is killed."""
+        running = self._running()
+        first = [child for child in running if child.name not in self._last]
+        for child in first if first and grace else running:
+            child.stop(time.monotonic() + grace)
 
     def _copy_output(self, child: Child) -> None:
         """Copies the lines that `child` has finished."""
