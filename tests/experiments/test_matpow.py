@@ -99,7 +99,7 @@ def test_workers_of_its_own_as_the_docs_show(start: Any, page: Any) -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.endings
+@pytest.mark.slow
 def test_a_worker_that_is_silent_and_then_lost(start: Any, runtime: str) -> None:
     workers = Workers(start)
     workers.servers[1].send(signal.SIGSTOP)

@@ -27,6 +27,7 @@ def apart(tasks: Any, runtime: str, tmp_path_factory: Any) -> dict[str, Any]:
     return {name: training.wait() for name, training in running.items()}
 
 
+@pytest.mark.endings
 def test_all_tasks_end_and_name_the_one_that_sees_another_folder(apart: dict[str, Any]) -> None:
     chief, other = apart["worker 0"], apart["worker 1"]
     line = (
@@ -38,6 +39,7 @@ def test_all_tasks_end_and_name_the_one_that_sees_another_folder(apart: dict[str
         assert (training.code, training.err) == (2, line), training.out
 
 
+@pytest.mark.endings
 def test_nothing_is_left_behind(apart: dict[str, Any]) -> None:
     assert os.listdir(apart["worker 0"].logdir) == []
     assert not apart["worker 1"].logdir.exists()

@@ -69,6 +69,7 @@ def test_a_lost_worker_is_named(tasks: Any) -> None:
     assert chief.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_cost_that_is_no_number_ends_all(train: Any) -> None:
     training = train(*FLAGS, "--max_steps=400", "--learning_rate=1e38").wait()
     assert training.code == 1
