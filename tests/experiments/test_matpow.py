@@ -6,7 +6,7 @@ import contextlib
 import re
 import signal
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 import numpy as np
 import pytest
@@ -33,10 +33,16 @@ class Workers:
                 self.servers.append(start(*task, module=SERVE, env=env, pass_fds=pass_fds))
         rendezvous.wait_for(dict(zip("AB", self.hosts)), timeout=150)
 
+    def end(self) -> None:
+        for server in self.servers:
+            server.end()
+
 
 @pytest.fixture(scope="module")
-def workers(start: Any) -> Workers:
-    return Workers(start)
+def workers(start: Any) -> Iterator[Workers]:
+    workers = Workers(start)
+    yield workers
+    workers.end()
 
 
 def assert_computed(out: str, runtime: str, devices: list[str], n: int, size: int) -> None:
@@ -115,6 +121,7 @@ def test_a_worker_that_is_silent_and_then_lost(start: Any, runtime: str) -> None
     assert patient.wait().code == 138
     assert patient.err.startswith(f"error: lost /job:worker/task:1 at {workers.hosts[1]}; start it")
     assert patient.err.count("\n") == 1
+    workers.end()
 
 
 PC = "--worker_hosts=pc-01:2500,pc-02:2501"
