@@ -107,6 +107,7 @@ def test_one_node_is_too_few(sbatch: Callable[..., Any]) -> None:
 
 
 @pytest.mark.cluster
+@pytest.mark.slow
 def test_nodes_train_together(sbatch: Callable[..., Any], tmp_path: Path) -> None:
     flags = ["--dataset=digits", "--max_steps=40", "--log_every=5"]
     port = free_ports(3)

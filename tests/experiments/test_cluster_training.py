@@ -130,6 +130,7 @@ def by_hand(tasks: Any, runtime: str) -> dict[str, Any]:
     return {name: training.wait() for name, training in running.items()}
 
 
+@pytest.mark.endings
 def test_tasks_come_in_any_order_and_end_by_themselves(
     by_hand: dict[str, Any], record: Any
 ) -> None:
@@ -142,6 +143,7 @@ def test_tasks_come_in_any_order_and_end_by_themselves(
         assert training.left_running() == []
 
 
+@pytest.mark.endings
 def test_only_the_chief_writes(by_hand: dict[str, Any]) -> None:
     assert list(by_hand["worker 0"].logdir.glob("events.out.tfevents.*"))
     for name in ("ps 0", "worker 1"):
@@ -149,6 +151,7 @@ def test_only_the_chief_writes(by_hand: dict[str, Any]) -> None:
         assert os.listdir(by_hand[name].folder) in (["stdout", "stderr"], ["stderr", "stdout"])
 
 
+@pytest.mark.endings
 def test_updates_are_counted(by_hand: dict[str, Any], record: Any, runtime: str) -> None:
     recorded = record(by_hand["worker 0"].logdir)
     # On the legacy runtime workers count for themselves: one may be over by an update.
@@ -157,6 +160,7 @@ def test_updates_are_counted(by_hand: dict[str, Any], record: Any, runtime: str)
     assert recorded.checkpoints[-1] <= step <= 31 + (runtime == "legacy")
 
 
+@pytest.mark.endings
 def test_tf_config_with_a_chief(tasks: Any, record: Any, runtime: str) -> None:
     cluster = tasks(chief=1, ps=1, worker=1)
     running = {}

@@ -70,6 +70,7 @@ WORKER_DEVICES = [f"/job:worker/replica:0/task:{index}{CPU}" for index in range(
 
 
 @pytest.mark.cluster
+@pytest.mark.endings
 def test_workers_that_run_already(
     start: Any, runtime: str, workers: Workers, tmp_path: Path
 ) -> None:

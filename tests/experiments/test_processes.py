@@ -297,24 +297,3 @@ def test_signal_handlers_are_put_back() -> None:
 def test_the_chief_must_be_a_command() -> None:
     with pytest.raises(UserError, match="^chief 'chief' is no task; use one of ps 0, worker 0$"):
         ProcessGroup([python("ps 0", "pass"), python("worker 0", "pass")], chief="chief")
-
-
-def test_what_others_need_to_end_well_is_stopped_last() -> None:
-    """As a chief needs its parameter server, to save what was reached."""
-    server = "import signal, time; signal.signal(signal.SIGTERM, lambda *_: os._exit(0));" + SLEEP
-    trainer = f"""
-import os, signal, sys, time
-def save(*_):
-    time.sleep(0.5)
-    (ready,) = set(os.listdir(".")) - {{f"{{os.getpid()}}.ready"}}
-    os.kill(int(ready.partition(".")[0]), 0)
-    print("saved", flush=True)
-    sys.exit(0)
-signal.signal(signal.SIGTERM, save)
-{SLEEP}"""
-    failing = when_ready(2, "sys.exit(3)")
-    commands = [python("ps", server), python("chief", trainer), python("worker", failing)]
-    code, lines, said = run(commands, last=["ps"])
-    assert code == 3
-    assert said == ["worker failed with exit code 3; stopping ps, chief"]
-    assert "[chief] saved" in lines

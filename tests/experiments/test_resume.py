@@ -111,6 +111,7 @@ def test_weights_are_those_of_a_training_that_nobody_stopped(
         np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_complete_training_is_measured_again(
     train: Any, locals_by_runtime: Any, record: Any, tmp_path: Path
 ) -> None:

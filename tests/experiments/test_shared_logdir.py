@@ -45,6 +45,7 @@ def test_nothing_is_left_behind(apart: dict[str, Any]) -> None:
     assert not apart["worker 1"].logdir.exists()
 
 
+@pytest.mark.slow
 def test_one_folder_is_enough(tasks: Any, tmp_path: Path, runtimes: list[str]) -> None:
     cluster = tasks(ps=1, worker=2)
     flags = [*FLAGS, f"--runtime={runtimes[-1]}"]

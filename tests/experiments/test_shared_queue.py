@@ -25,6 +25,7 @@ def counted(start: Any, runtime: str) -> Any:
 
 
 @pytest.mark.cluster
+@pytest.mark.endings
 class TestWholeCluster:
     def test_it_ends_well(self, counted: Any) -> None:
         assert (counted.code, counted.err) == (0, "")
