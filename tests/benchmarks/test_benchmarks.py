@@ -25,7 +25,7 @@ def table(*command: str) -> list[list[str]]:
 
 
 @pytest.mark.cluster
-@pytest.mark.endings
+@pytest.mark.slow
 def test_updates_are_measured_beside_the_twin(runtime: str) -> None:
     small = ("--rounds=1", "--updates=200", "--dataset=digits", f"--runtimes={runtime}")
     rows = table("benchmarks.updates", *small)

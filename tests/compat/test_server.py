@@ -45,6 +45,7 @@ def resumed(
     return tasks
 
 
+@pytest.mark.slow
 class TestResumedTraining:
     def test_all_end_of_themselves(self, resumed: Tasks, runtime: str) -> None:
         trainers = ["worker 0", "worker 1"] if runtime == "legacy" else ["worker 0"]

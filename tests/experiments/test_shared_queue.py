@@ -48,6 +48,7 @@ class TestWholeCluster:
 
 
 @pytest.mark.cluster
+@pytest.mark.slow
 def test_the_docs_show_what_is_printed(start: Any, page: Any) -> None:
     shown = page("seeds/004-shared-queue.md")
     done = start(*shown.flags, module=MODULE).wait()
