@@ -45,7 +45,7 @@ class Config:
       intra_op_threads: threads within one operation; 0: TensorFlow's choice.
       gpu_memory_fraction: share of each GPU's memory that a task may take, above 0 to 1; None: it
         takes what it needs, as it needs it.
-      log_device_placement: print where variables live.
+      log_device_placement: print where variables and operations live.
       rendezvous_timeout: seconds for which peers are waited for.
     """
 

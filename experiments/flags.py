@@ -51,7 +51,7 @@ def define_cluster() -> None:
     f.DEFINE_integer("num_ps", 1, "Parameter servers of a whole cluster on this machine.")
     f.DEFINE_integer("num_workers", 2, "Workers of a whole cluster on this machine.")
     f.DEFINE_bool("shared_logdir", False, "Train only if all tasks see the same log folder.")
-    f.DEFINE_bool("log_device_placement", False, "Print where variables live.")
+    f.DEFINE_bool("log_device_placement", False, "Print where variables and operations live.")
     f.DEFINE_float(
         "rendezvous_timeout", _DEFAULT.rendezvous_timeout, "Seconds to wait for other tasks."
     )

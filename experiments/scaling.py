@@ -77,7 +77,7 @@ def main(values: flags.FlagValues) -> int:
 
 
 def grid(workers: Sequence[str], modes: Sequence[str], runtimes: Sequence[str]) -> list[Cell]:
-    """Returns the cells, the fewest workers first.
+    """Returns the cells: mode by mode, runtime by runtime, the fewest workers first.
 
     Raises:
       UserError: a list is empty, or a value is none of its kind.
