@@ -15,6 +15,7 @@ import numpy as np
 from compat import ports
 from compat._tensorflow import quietly, tf, tf1, traced
 from compat.errors import UserError
+from compat.packing import packed, unpacked
 from compat.server import Server
 
 
@@ -55,11 +56,8 @@ class Replicas:
 
     def average(self, tensors: Sequence[Any]) -> list[Any]:
         """Returns the means over all workers; sent as one message. See `compat.average`."""
-        shapes = [tensor.shape for tensor in tensors]
-        flat = tf.concat([tf.reshape(tensor, [-1]) for tensor in tensors], axis=0)
-        mean = self._reduce(tf.distribute.ReduceOp.MEAN, flat)
-        parts = tf.split(mean, [shape.num_elements() for shape in shapes])
-        return [tf.reshape(part, shape) for part, shape in zip(parts, shapes)]
+        mean = self._reduce(tf.distribute.ReduceOp.MEAN, packed(tensors))
+        return unpacked(mean, [tensor.shape for tensor in tensors])
 
     def any(self, flag: bool) -> bool:
         """Returns whether any worker says so; waits until all have said something."""

@@ -7,6 +7,7 @@ from typing import Any, Callable, Sequence
 import compat
 import models
 from compat import tf, tf1
+from compat.packing import packed, unpacked
 
 
 def optimizer(name: str, learning_rate: float) -> Any:
@@ -78,8 +79,6 @@ def train_step(
 def in_one_message(gradients: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
     """Returns the gradients where their weights are, sent there as one tensor for each device.
 
-    A small step takes as long as its messages, and each tensor that crosses is one.
-
     Args:
       gradients: float32, of the weights' shapes.
       weights: the variables, each on a device.
@@ -87,12 +86,11 @@ def in_one_message(gradients: Sequence[Any], weights: Sequence[Any]) -> list[Any
     arrived = list(gradients)
     for device in sorted({weight.device for weight in weights}):
         here = [i for i, weight in enumerate(weights) if weight.device == device]
-        shapes = [weights[i].shape for i in here]
-        flat = tf.concat([tf.reshape(gradients[i], [-1]) for i in here], axis=0)
+        flat = packed([gradients[i] for i in here])
         with tf.device(device):
-            parts = tf.split(flat, [shape.num_elements() for shape in shapes])
-            for i, part, shape in zip(here, parts, shapes):
-                arrived[i] = tf.reshape(part, shape)
+            parts = unpacked(flat, [weights[i].shape for i in here])
+        for i, part in zip(here, parts):
+            arrived[i] = part
     return arrived
 
 
