@@ -44,6 +44,7 @@ class Server:
       synchronous: whether they make each update together; so on the modern runtime, where the
         cluster has no ps.
       target: what a session connects to.
+      rendezvous_timeout: seconds for which this task waits for the tasks it needs.
 
     Raises:
       UserError: the cluster or the task is not valid, the port is in use, or the runtime cannot
@@ -77,7 +78,7 @@ class Server:
         self.num_workers = num_workers(self.cluster, self.runtime)
         self.synchronous = is_synchronous(self.cluster, self.runtime)
         self._trainers = trainers(self.cluster, self.runtime)
-        self._timeout = rendezvous_timeout
+        self.rendezvous_timeout = rendezvous_timeout
         self._say = say
         self._server: Any = None
         self.address = self.cluster.task_address(job_name, task_index)
@@ -151,7 +152,7 @@ class Server:
             needed = everybody or task.job == "ps" or task == self._trainers[0]
             if needed and task != self.task:
                 peers[task.name] = self.cluster.task_address(task.job, task.index)
-        rendezvous.wait_for(peers, timeout=self._timeout, say=self._say)
+        rendezvous.wait_for(peers, timeout=self.rendezvous_timeout, say=self._say)
 
     def announce_end(self) -> None:
         """Tells the serving tasks that this one has done its part; further calls do nothing."""

@@ -19,6 +19,7 @@ from compat._tensorflow import tf1
 from compat.cluster_spec import Task, all_tasks
 from compat.errors import PeerError, UserError
 from compat.rendezvous import reason_unreachable
+from compat.roles import chief_task
 from compat.server import Server
 
 _FOLDER = "compat_shared_folder"  # A path.
@@ -42,14 +43,16 @@ def check(
 
     Raises:
       UserError: some task does not see what the chief writes, or the chief cannot write.
-      PeerError: a task did not come in time, or the chief has given up for another reason.
+      PeerError: a task did not come in time, the chief has given up for another reason, or it
+        was lost before it could tell.
     """
     if not server.is_chief:
         _write(server, server.task, _FOLDER, folder)
         if not server.serves:
             server.wait_for_peers(everybody=False)
         say(f"{server.task.name} waits until the chief has seen that all tasks share {folder}")
-        _await_finding(server)
+        # For the chief to come, to wait for its peers in turn, and to look.
+        _await_finding(server, 2 * server.rendezvous_timeout + patience + _ANSWER_SECS)
         return
     others = [task for task in all_tasks(server.cluster) if task != server.task]
     try:
@@ -149,11 +152,19 @@ def _tell(server: Server, tasks: Sequence[Task], finding: str) -> None:
                 _write(server, task, _FINDING, finding)
 
 
-def _await_finding(server: Server) -> None:
+def _await_finding(server: Server, timeout: float) -> None:
     """Returns when the chief has found that all is well; raises what it has raised, if not."""
     finding = None
+    deadline = time.monotonic() + timeout
     first_ps = Task("ps", server.cluster.task_indices("ps")[0])
     while finding is None:
+        if time.monotonic() > deadline:
+            chief = chief_task(server.cluster)
+            raise PeerError(
+                f"{chief.name} at {server.cluster.task_address(chief.job, chief.index)} did not "
+                f"say within {timeout:g} s whether all tasks share the log folder; start it "
+                "again and then this task"
+            )
         time.sleep(_POLL_SECS)
         finding = _read(server, server.task, _FINDING)
         address = server.cluster.task_address(first_ps.job, first_ps.index)

@@ -36,7 +36,7 @@ def definitions() -> dict[str, Any]:
 
 def kinds() -> dict[tuple[str, str], str]:
     """Returns the definition of each kind, by apiVersion and kind."""
-    found = {("kubeflow.org/v1", "TFJob"): "TFJob"}
+    found = {("kubeflow.org/v1", "TFJob"): "KubeflowOrgV1TFJob"}
     for name, schema in definitions().items():
         fields = schema.get("properties", {})
         if name.startswith("io.k8s.api.") and "enum" in fields.get("kind", {}):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,22 @@ def test_chief_that_gives_up_is_waited_for_by_nobody(
         assert training.code == 138
         assert lost in training.err
         assert training.err.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_chief_that_was_killed_is_not_waited_for_without_end(
+    tasks: Any, tmp_path: Path, runtimes: list[str]
+) -> None:
+    cluster = tasks(ps=1, worker=2)
+    flags = [*FLAGS, f"--runtime={runtimes[-1]}", "--rendezvous_timeout=20"]
+    ps = cluster.start("ps", 0, *flags, logdir=tmp_path / "log")
+    ps.wait_until_it_says("waits until the chief has seen")
+    chief = cluster.start("worker", 0, *flags, logdir=tmp_path / "log")
+    chief.wait_until_it_says("waiting for /job:worker/task:1")
+    chief.send(signal.SIGKILL)
+    assert ps.wait(100).code == 138
+    assert f"/job:worker/task:0 at {cluster.hosts['worker'][0]} did not say within" in ps.err
+    assert ps.err.count("\n") == 1
 
 
 @pytest.mark.slow
