@@ -49,7 +49,11 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--deadline", type=int, default=60, help="seconds that each trial may take (default: 60)"
+        "--deadline",
+        type=int,
+        default=60,
+        metavar="SECONDS",
+        help="what each import and each trial may take (default: 60)",
     )
     return parser
 
