@@ -48,6 +48,7 @@ class Environment:
             timeout=DEADLINE_SECS,
         )
         self.python = folder / "bin" / "python"
+        self.temporary = folder / "temporary"
         (self._packages,) = folder.glob("lib/python3*/site-packages")
         left_out = re.compile(rf"({without})(-.*)?$|.*\.pth$", re.IGNORECASE)
         for path in [*PACKAGES.iterdir(), COMPAT]:
@@ -70,9 +71,10 @@ class Environment:
     def start(self, *args: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         """Starts the command, in a process group of its own."""
         env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        self.temporary.mkdir(exist_ok=True)
         return subprocess.Popen(
             [*before, str(self.python), "-m", "compat", "doctor", *args],
-            env=env,
+            env=dict(env, TMPDIR=str(self.temporary)),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             encoding="ascii",
@@ -208,6 +210,8 @@ def test_a_signal_leaves_nothing_running(
         while runs(pid):  # After SIGKILL, up to its own deadline.
             assert time.monotonic() < deadline
             time.sleep(0.1)
+    # Nobody can tidy up after SIGKILL.
+    assert signum == signal.SIGKILL or not list(hanging.temporary.iterdir())
 
 
 def loading(path: Path) -> int:
