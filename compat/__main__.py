@@ -1,4 +1,4 @@
-"""`python -m compat run | check | serve`: programs of 2016 on today's TensorFlow."""
+"""`python -m compat run | check | serve | doctor`: programs of 2016 on today's TensorFlow."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ _COMMANDS = {
     "run": "run a script as it is, on the installed TensorFlow",
     "check": "say what a script uses that has changed, without running it",
     "serve": "be a standalone server for clients that connect with grpc://",
+    "doctor": "say what works in this environment, and what mends the rest",
 }
 
 
@@ -28,7 +29,9 @@ def main(argv: list[str]) -> int:
                 f"command {argv[0]!r} is unknown, expected one of {', '.join(_COMMANDS)}; "
                 "python -m compat --help lists them"
             )
-        command = importlib.import_module(f"compat.scripts.{argv[0]}")
+        # The doctor is about the environment, whatever runs in it.
+        package = "compat" if argv[0] == "doctor" else "compat.scripts"
+        command = importlib.import_module(f"{package}.{argv[0]}")
         return int(command.main(argv[1:]))
     except (UserError, PeerError) as error:
         print(f"error: {error}", file=sys.stderr, flush=True)

@@ -62,6 +62,15 @@ def parameter_server_strategy() -> Any:
     return stable or tf.distribute.experimental.ParameterServerStrategy
 
 
+def gpus() -> list[Any]:
+    """Returns the GPUs that TensorFlow sees.
+
+    Experimental in 1.15, stable since 2.1; drop the second look-up with 1.15.
+    """
+    stable = getattr(tf.config, "list_physical_devices", None)
+    return list((stable or tf.config.experimental.list_physical_devices)("GPU"))
+
+
 def traced(function: Any) -> Any:
     """Returns `tf.function(function)`, traced anew for a new rank but not for each new shape.
 

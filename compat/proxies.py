@@ -7,6 +7,11 @@ from typing import Iterable, Mapping
 _PROXIES = {"http_proxy", "https_proxy", "grpc_proxy", "all_proxy"}
 
 
+def found(environ: Mapping[str, str]) -> list[str]:
+    """Returns the variables that name a proxy, by which gRPC would send a cluster's traffic."""
+    return sorted(name for name in environ if name.lower() in _PROXIES and environ[name])
+
+
 def bypass(environ: Mapping[str, str], hosts: Iterable[str]) -> dict[str, str]:
     """Returns what to set in `environ` so that gRPC reaches `hosts` directly; often nothing.
 
@@ -14,7 +19,7 @@ def bypass(environ: Mapping[str, str], hosts: Iterable[str]) -> dict[str, str]:
     TensorFlow 1.15's gRPC knows no_proxy only, newer ones prefer no_grpc_proxy if it is set, and
     neither knows NO_PROXY.
     """
-    if not any(environ.get(name) for name in environ if name.lower() in _PROXIES):
+    if not found(environ):
         return {}
     names = ["no_proxy"] + ["no_grpc_proxy"] * bool(environ.get("no_grpc_proxy"))
     added = {}

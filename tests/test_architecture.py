@@ -32,6 +32,7 @@ VAGUE_NAMES = {"common", "helper", "helpers", "misc", "util", "utils"}
 EDGE = (
     "compat",
     "compat.cluster",
+    "compat.doctor",
     "compat.scripts.check",
     "compat.scripts.run",
     "compat.scripts.serve",

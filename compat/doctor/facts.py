@@ -1,0 +1,17 @@
+"""`python -m compat.doctor.facts`: loads TensorFlow, and prints what is asked of it, as JSON."""
+
+from __future__ import annotations
+
+import json
+
+from compat._tensorflow import coordinator_module, gpus
+
+
+def main() -> None:
+    """Prints which runtimes there are, and how many GPUs TensorFlow sees."""
+    runtimes = ["legacy"] + ["modern"] * (coordinator_module() is not None)
+    print(json.dumps({"runtimes": runtimes, "gpus": len(gpus())}))
+
+
+if __name__ == "__main__":
+    main()

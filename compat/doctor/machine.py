@@ -1,0 +1,81 @@
+"""What this machine has for a cluster: proxies, GPUs, ports and cores."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+from compat import ports, proxies
+from compat.address import split_address
+from compat.doctor.finding import Finding
+
+_CONNECT_SECS = 5
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def findings(facts: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yields a finding for each of the four.
+
+    Args:
+      facts: what `compat.doctor.facts` prints; empty where TensorFlow does not load.
+    """
+    yield Finding("proxies", _proxies())
+    yield Finding("GPUs", _gpus(facts))
+    yield _ports()
+    yield Finding("cores", _cores())
+
+
+def _proxies() -> str:
+    found = proxies.found(os.environ)
+    return f"{', '.join(found)}; clusters of compat go past them" if found else "none"
+
+
+def _gpus(facts: Mapping[str, Any]) -> str:
+    if not facts:
+        return "unknown, since TensorFlow does not load"
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    limit = "" if visible is None else f", CUDA_VISIBLE_DEVICES={visible}"
+    return f"{facts['gpus']} seen by TensorFlow{limit}"
+
+
+def _ports() -> Finding:
+    try:
+        with ports.reserve() as reservation:
+            address = reservation.address
+        with ports.answered(address):
+            socket.create_connection(split_address(address), _CONNECT_SECS).close()
+    except OSError as error:
+        mend = "sudo ip link set lo up"
+        if error.errno == errno.EADDRINUSE:
+            mend = "sudo sysctl net.ipv4.ip_local_port_range='32768 60999'"
+        return Finding("ports", f"none can be had on 127.0.0.1: {error.strerror or error}", mend)
+    text = "can be had and reached on 127.0.0.1"
+    if _EPHEMERAL.exists():  # On Linux.
+        text += ", ephemeral {} to {}".format(*_EPHEMERAL.read_text("ascii").split())
+    return Finding("ports", text)
+
+
+def _cores() -> str:
+    cores = os.cpu_count() or 1
+    # Not on macOS.
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
+    quota = _quota()
+    return f"{usable} usable of {cores}" + ("" if quota is None else f", a quota of {quota:g}")
+
+
+def _quota() -> float | None:
+    """Returns the cores' worth of time that a container may use, None where all of it."""
+    try:
+        text = (_CGROUP / "cpu.max").read_text("ascii")
+    except OSError:
+        try:
+            both = [_CGROUP / "cpu" / f"cpu.cfs_{name}_us" for name in ("quota", "period")]
+            text = " ".join(path.read_text("ascii") for path in both)
+        except OSError:
+            return None
+    quota, period = text.split()
+    return None if quota in ("max", "-1") else int(quota) / int(period)

@@ -1,0 +1,122 @@
+"""What is installed, held against the constraints of its TensorFlow line and its own needs."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shlex
+import sys
+from typing import TYPE_CHECKING, Iterator
+
+from compat.doctor import constraints
+from compat.doctor.finding import Finding
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+# What a training loads; what these need is part of what is checked.
+NEEDED = ("tensorflow", "tensorboard", "mlflow")
+_SHOWN = (*NEEDED, "protobuf", "numpy")
+_PROJECT = "compat-experiments"
+# As in setup.cfg: tensorboard asks for any, and before 2.21 imports what 82 has not.
+_SETUPTOOLS = "setuptools<82"
+
+
+class Packages:
+    """The packages of this environment.
+
+    Attributes:
+      line: the TensorFlow line that they are held against, the installed one if it is supported;
+        None for one that is newer than all that have constraints.
+      wrong: what is not as wanted, as a text, by the name of the package.
+    """
+
+    def __init__(self) -> None:
+        self.wrong: dict[str, str] = {}
+        self.line = self._find_line()
+        self._pins = {} if self.line is None else constraints.pins(self.line)
+        for name, pin in self._pins.items():
+            self._compare(name, pin, "constrained to")
+        for name in NEEDED:
+            if constraints.version(name) is None:
+                self.wrong[name] = "not installed"
+        for owner in (*NEEDED, _PROJECT):
+            if owner not in self.wrong:  # Else it will be replaced, and its needs with it.
+                self._compare_needs(owner)
+
+    def _find_line(self) -> str | None:
+        tensorflow = constraints.version("tensorflow")
+        known = constraints.lines()
+        if tensorflow is not None:
+            own = constraints.line_of(tensorflow)
+            if own in known:
+                return own
+            if constraints.order(own) > constraints.order(known[-1]):
+                return None
+            self.wrong["tensorflow"] = (
+                f"found {tensorflow}, expected {known[0]}, or {known[1]} to {known[-1]}"
+            )
+        return constraints.line_for(sys.version_info[:2])
+
+    def _compare(self, name: str, wanted: Requirement, reason: str) -> None:
+        found = constraints.version(name)
+        if found is not None and not constraints.meets(found, wanted):
+            self.wrong.setdefault(name, f"found {found}, {reason} {wanted.specifier}")
+
+    def _compare_needs(self, owner: str) -> None:
+        for name, need in constraints.needs(owner).items():
+            if constraints.version(name) is None:
+                self.wrong.setdefault(name, f"not installed, {owner} needs it")
+            self._compare(name, need, f"{owner} needs")
+
+    def findings(self) -> Iterator[Finding]:
+        """Yields Python, the constraints and each package; what is wrong comes last."""
+        yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
+        if self.line is None:
+            newest = constraints.lines()[-1]
+            yield Finding("constraints", f"none for a line newer than {newest}")
+        else:
+            met = "not met" if self.wrong else "met"
+            path = constraints.file(self.line)
+            yield Finding("constraints", f"of TensorFlow {self.line}, {met}: {path}")
+        for name in dict.fromkeys([*_SHOWN, *self._pins]):
+            found = constraints.version(name)
+            if found is not None and name not in self.wrong:
+                pin = self._pins.get(name)
+                yield Finding(name, f"{found:<9} meets {pin.specifier}" if pin else found)
+        for name, text in self.wrong.items():
+            yield Finding(name, text, self.install())
+
+    def install(self, *options: str) -> str:
+        """Returns the command that brings all packages to what is wanted."""
+        words = [*options, *NEEDED]
+        if self.line is not None:
+            words = ["-c", str(constraints.file(self.line)), *words]
+        project = constraints.needs(_PROJECT)
+        for name in self.wrong:
+            if name == "setuptools":
+                words.append(_SETUPTOOLS)
+            elif name in project and name not in self._pins and name not in NEEDED:
+                words.append(name + str(project[name].specifier))
+            elif name not in NEEDED:
+                words.append(name)
+        return _pip(*words)
+
+    def mend(self, failure: str) -> str:
+        """Returns the command against a failure of packages that are there."""
+        if self.wrong:
+            return self.install()
+        if "pkg_resources" in failure:
+            return _pip(_SETUPTOOLS)
+        return self.install("--force-reinstall")
+
+
+def _pip(*words: str) -> str:
+    install = _python("-m", "pip", "install", *words)
+    if importlib.util.find_spec("pip") is None:  # Some tools make environments without it.
+        return _python("-m", "ensurepip") + " && " + install
+    return install
+
+
+def _python(*words: str) -> str:
+    return " ".join(map(shlex.quote, [sys.executable, *words]))

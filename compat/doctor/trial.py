@@ -1,0 +1,70 @@
+"""Which runtimes work here: each trains in a local cluster that is thrown away."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+from compat.doctor.attempt import Attempt
+from compat.doctor.finding import Finding
+from compat.doctor.packages import Packages
+from compat.ports import reserve
+from compat.roles import RUNTIMES
+
+_JOBS = ("ps", "worker")
+_POLL_SECS = 0.05
+
+
+def findings(
+    packages: Packages, folder: Path, deadline: int, facts: Mapping[str, Any], has_ports: bool
+) -> Iterator[Finding]:
+    """Yields a finding for each runtime.
+
+    Args:
+      packages: what is installed, to say what mends a failure.
+      folder: for temporary files.
+      deadline: seconds that each trial may take.
+      facts: what `compat.doctor.facts` prints; empty where TensorFlow does not load.
+      has_ports: whether there are ports for a cluster.
+    """
+    for runtime in RUNTIMES:
+        if not facts or not has_ports:
+            reason = "there is no port" if facts else "TensorFlow does not load"
+            yield Finding(runtime, f"not tried, since {reason}")
+            continue
+        if runtime not in facts["runtimes"]:
+            yield Finding(runtime, "not in this TensorFlow; 2.4 and later have it")
+            continue
+        start = time.monotonic()
+        failure = _train(runtime, folder / runtime, deadline)
+        if failure:
+            yield Finding(runtime, f"fails: {failure}", packages.mend(failure))
+        else:
+            yield Finding(runtime, f"works ({time.monotonic() - start:.1f} s)")
+
+
+def _train(runtime: str, folder: Path, deadline: int) -> str:
+    """Trains with one ps and one worker; returns why that failed, "" if it did not."""
+    with contextlib.ExitStack() as stack:
+        reserved = {job: stack.enter_context(reserve()) for job in _JOBS}
+        hosts = [reserved[job].address for job in _JOBS]
+        attempts = {}
+        for job in _JOBS:
+            port, pass_fds = reserved[job].pass_to_child()
+            # A trial is to take no memory of a GPU on which somebody trains.
+            env = dict(port, CUDA_VISIBLE_DEVICES="-1")
+            words = ("-m", "compat.doctor.training", runtime, job, *hosts)
+            attempts[job] = stack.enter_context(
+                Attempt(words, folder / job, deadline, env, pass_fds)
+            )
+            reserved[job].release()
+        while True:
+            over = all(attempt.over() for attempt in attempts.values())
+            for job, attempt in attempts.items():
+                if attempt.failure:
+                    return f"{job}: {attempt.failure}"
+            if over:
+                return ""
+            time.sleep(_POLL_SECS)
