@@ -1,4 +1,4 @@
-"""`python -m compat run | check | serve`: programs of 2016 on today's TensorFlow."""
+"""`python -m compat COMMAND`: programs of 2016, and what they left, on today's TensorFlow."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ _COMMANDS = {
     "run": "run a script as it is, on the installed TensorFlow",
     "check": "say what a script uses that has changed, without running it",
     "serve": "be a standalone server for clients that connect with grpc://",
+    "convert-checkpoint": "bring the checkpoint of an old program over to another",
 }
 
 
@@ -19,7 +20,7 @@ def main(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print("usage: python -m compat COMMAND ...\n")
         for name, purpose in _COMMANDS.items():
-            print(f"  {name:<6} {purpose}")
+            print(f"  {name:<18} {purpose}")
         print("\npython -m compat COMMAND --help says more.")
         return 0 if argv else UserError.exit_code
     try:
@@ -28,7 +29,7 @@ def main(argv: list[str]) -> int:
                 f"command {argv[0]!r} is unknown, expected one of {', '.join(_COMMANDS)}; "
                 "python -m compat --help lists them"
             )
-        command = importlib.import_module(f"compat.scripts.{argv[0]}")
+        command = importlib.import_module("compat.scripts." + argv[0].replace("-", "_"))
         return int(command.main(argv[1:]))
     except (UserError, PeerError) as error:
         print(f"error: {error}", file=sys.stderr, flush=True)

@@ -33,6 +33,7 @@ EDGE = (
     "compat",
     "compat.cluster",
     "compat.scripts.check",
+    "compat.scripts.convert_checkpoint",
     "compat.scripts.run",
     "compat.scripts.serve",
     "experiments.datasets",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def of_one_go(name: str) -> list[float]:
 @pytest.fixture(scope="module")
 def resumed(
     run_program: RunProgram, runtime: str, tmp_path_factory: pytest.TempPathFactory
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """What the trainings report that go on from the golden checkpoints, by name."""
     folder = tmp_path_factory.mktemp("resumed")
     for name in GOLDEN:
@@ -47,7 +47,7 @@ def test_both_ends_and_both_runtimes_wrote_one() -> None:
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_a_training_goes_on_where_another_release_left_it(
-    resumed: Dict[str, Any], name: str
+    resumed: dict[str, Any], name: str
 ) -> None:
     expected = of_one_go(name)
     assert len(expected) == WHOLE
