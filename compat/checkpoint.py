@@ -14,6 +14,7 @@ import numpy as np
 
 from compat._tensorflow import quietly, tf, tf1
 from compat.errors import UserError
+from compat.matching import dtype_name
 from compat.runtime import current_runtime
 
 _OTHER_CHECKPOINT = "remove its files to use an earlier one, or choose another log folder"
@@ -68,7 +69,7 @@ def read_for(prefix: str, variables: Mapping[str, Any]) -> dict[str, np.ndarray]
     """Returns the values of exactly these variables.
 
     Raises:
-      UserError: the checkpoint is of another model: names or shapes differ.
+      UserError: the checkpoint is of another model: names, shapes or dtypes differ.
     """
     values = read(prefix)
     problems = [f"{name} is missing" for name in sorted(set(variables) - set(values))]
@@ -78,11 +79,17 @@ def read_for(prefix: str, variables: Mapping[str, Any]) -> dict[str, np.ndarray]
         for name in sorted(set(values) & set(variables))
         if list(values[name].shape) != variables[name].shape.as_list()
     ]
+    problems += [
+        f"{name} is {dtype_name(values[name])} instead of {variables[name].dtype.base_dtype.name}"
+        for name in sorted(set(values) & set(variables))
+        if dtype_name(values[name]) != variables[name].dtype.base_dtype.name
+    ]
     if problems:
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
         raise UserError(
             f"checkpoint {prefix} is of another model or optimizer: {'; '.join(problems[:3])}"
-            f"{more}; choose another log folder, or the settings it was made with"
+            f"{more}; choose another log folder, or the settings it was made with, or bring it "
+            "over by python -m compat convert-checkpoint"
         )
     return values
 
