@@ -14,7 +14,10 @@ import numpy as np
 
 from compat._tensorflow import quietly, tf, tf1
 from compat.errors import UserError
+from compat.matching import dtype_name
 from compat.runtime import current_runtime
+
+_OTHER_CHECKPOINT = "remove its files to use an earlier one, or choose another log folder"
 
 
 class NotFiniteError(ValueError):
@@ -41,8 +44,13 @@ def write(prefix: str, values: Mapping[str, np.ndarray]) -> None:
             session.run(save, dict(zip(feeds, (values[name] for name in names))))
 
 
-def read(prefix: str) -> dict[str, np.ndarray]:
+def read(prefix: str, remedy: str = _OTHER_CHECKPOINT) -> dict[str, np.ndarray]:
     """Returns all values of a checkpoint by name.
+
+    Args:
+      prefix: of its files. Also those of TensorFlow before 0.12 are read, of one file, or of a few
+        whose prefix ends as in "-?????-of-00002".
+      remedy: what the user can do if it cannot be read.
 
     Raises:
       UserError: there is none, or it cannot be read.
@@ -54,17 +62,14 @@ def read(prefix: str) -> dict[str, np.ndarray]:
     except (tf1.errors.OpError, LookupError, ValueError, RuntimeError) as error:
         # By release and by what is wrong; a LookupError for a data file that was cut off.
         reason = str(error).splitlines()[0]
-        raise UserError(
-            f"checkpoint {prefix} cannot be read ({reason}); remove its files to use an earlier "
-            "one, or choose another log folder"
-        ) from error
+        raise UserError(f"checkpoint {prefix} cannot be read ({reason}); {remedy}") from error
 
 
 def read_for(prefix: str, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Returns the values of exactly these variables.
 
     Raises:
-      UserError: the checkpoint is of another model: names or shapes differ.
+      UserError: the checkpoint is of another model: names, shapes or dtypes differ.
     """
     values = read(prefix)
     problems = [f"{name} is missing" for name in sorted(set(variables) - set(values))]
@@ -74,11 +79,17 @@ def read_for(prefix: str, variables: Mapping[str, Any]) -> dict[str, np.ndarray]
         for name in sorted(set(values) & set(variables))
         if list(values[name].shape) != variables[name].shape.as_list()
     ]
+    problems += [
+        f"{name} is {dtype_name(values[name])} instead of {variables[name].dtype.base_dtype.name}"
+        for name in sorted(set(values) & set(variables))
+        if dtype_name(values[name]) != variables[name].dtype.base_dtype.name
+    ]
     if problems:
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
         raise UserError(
             f"checkpoint {prefix} is of another model or optimizer: {'; '.join(problems[:3])}"
-            f"{more}; choose another log folder, or the settings it was made with"
+            f"{more}; choose another log folder, or the settings it was made with, or bring it "
+            "over by python -m compat convert-checkpoint"
         )
     return values
 
@@ -103,9 +114,13 @@ def history(folder: str) -> list[str]:
             )
         return []
     # By their names only: the folder may have been moved or copied since. One that has no file left
-    # was removed, so that an earlier one is used.
+    # was removed, so that an earlier one is used. Before 0.12 a prefix was the file or a pattern.
     paths = [Path(folder) / Path(path).name for path in state.all_model_checkpoint_paths]
-    return [str(path) for path in paths if any(path.parent.glob(path.name + ".*"))]
+    return [
+        str(path)
+        for path in paths
+        if any(path.parent.glob(path.name + ".*")) or any(path.parent.glob(path.name))
+    ]
 
 
 class Saver:

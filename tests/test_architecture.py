@@ -34,6 +34,7 @@ EDGE = (
     "compat.cluster",
     "compat.doctor",
     "compat.scripts.check",
+    "compat.scripts.convert_checkpoint",
     "compat.scripts.run",
     "compat.scripts.serve",
     "experiments.datasets",

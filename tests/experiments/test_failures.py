@@ -83,7 +83,8 @@ def test_checkpoint_of_another_model_is_refused_and_kept(
         training.err,
         rf"checkpoint {logdir}/model\.ckpt-48 is of another model or optimizer: "
         r"\S+ is missing; .*; "
-        "choose another log folder, or the settings it was made with",
+        "choose another log folder, or the settings it was made with, or bring it over by "
+        "python -m compat convert-checkpoint",
     )
     assert training.out == ""
     assert {path: path.read_bytes() for path in logdir.rglob("*") if path.is_file()} == before

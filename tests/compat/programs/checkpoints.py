@@ -113,6 +113,14 @@ def another_model(folder: Path) -> Any:
 
 
 @case
+def another_dtype(folder: Path) -> Any:
+    prefix = written(folder)
+    checkpoint.write(prefix, {"w": np.float32([1, 2]), "global_step": np.float32(7)})
+    model(w=[0, 0])
+    return refusal(lambda: compat.Supervisor(logdir=str(folder)))
+
+
+@case
 def quite_another_model(folder: Path) -> Any:
     prefix = written(folder)
     model(a=1, b=1, c=1, d=1)

@@ -1,0 +1,227 @@
+"""`python -m compat convert-checkpoint`: the checkpoint of an old program, for one of today.
+
+Matches variables by name, and where those differ as it is told; what has no match is listed with
+the reason, and nothing is written. Without NEW it only shows; with OLD alone, what is in that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+from typing import Mapping, Sequence
+
+import numpy as np
+
+from compat import checkpoint
+from compat._tensorflow import quietly, tf1
+from compat.errors import UserError
+from compat.matching import Match, Told, dtype_name, match, unused
+from experiments import startup
+
+_USAGE = "python -m compat convert-checkpoint OLD [NEW --like=CHECKPOINT [options]]"
+_EPILOG = (
+    "A CHECKPOINT is a prefix, such as logs/model.ckpt-100, or a log folder, for the newest in it. "
+    "A PATTERN is a name, or has * and ? in it. Exit code: 0 if each variable has a value, else 2."
+)
+_READABLE = "name a folder, or a prefix without .index or .meta, of tf.train.Saver"
+_OBJECT_BASED = "/.ATTRIBUTES/VARIABLE_VALUE"
+_MOST_HINTS = 5
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command line of `convert-checkpoint`; returns the exit code."""
+    options = _parser().parse_intermixed_args(argv)
+    told = Told(_renames(options), options.fresh, options.cast)
+    if options.like is None and (options.new or told != Told({}, [], [])):
+        raise UserError(
+            "--like is missing; give a checkpoint of the program that is to go on, which a "
+            "training of one step makes"
+        )
+    if options.new and os.path.lexists(options.new):
+        raise UserError(f"NEW={options.new} is there already; name a folder that is not")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # Nothing here is worth taking a GPU's memory for.
+    with startup.without_notes():
+        if options.like is None:
+            _list(options.old)
+        else:
+            _convert(options.old, options.new, options.like, told)
+    return 0
+
+
+def _list(path: str) -> None:
+    prefix, values = _read(path)
+    _print_table([("VARIABLE", "SHAPE", "DTYPE"), *_rows(values, sorted(values))])
+    print(f"\n{prefix} holds {len(values)} variables")
+
+
+def _convert(path: str, new: str | None, like_path: str, told: Told) -> None:
+    """Shows what goes where, and writes it to `new` if that is given and nothing is missing."""
+    prefix, old = _read(path)
+    like_prefix, like = _read(like_path)
+    matches = match(old, like, told)
+    _show(matches, old, like, prefix)
+    missing = sum(found.value is None for found in matches)
+    if missing:
+        raise UserError(
+            f"{missing} of {len(matches)} variables of {like_prefix} have no value in {prefix}; "
+            "give each by --rename=OLD_NAME:NEW_NAME, or by --fresh=NAME the value that it has in "
+            "--like; nothing was written"
+        )
+    if new is None:
+        print(f"\nall {len(matches)} variables have a value; a folder behind OLD writes them to it")
+    else:
+        values = {found.name: found.value for found in matches if found.value is not None}
+        print(f"\nwrote {_write(new, values)}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m compat convert-checkpoint",
+        usage=_USAGE,
+        description=(__doc__ or "").partition("\n\n")[2],
+        epilog=_EPILOG,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("old", metavar="OLD", help="the checkpoint to bring over, of tf.train.Saver")
+    add("new", metavar="NEW", nargs="?", help="the log folder to make, with one checkpoint")
+    add("--like", metavar="CHECKPOINT", help="one of the program that is to go on from NEW")
+    add(
+        "--rename",
+        metavar="OLD_NAME:NEW_NAME",
+        action="append",
+        default=[],
+        help="what a variable was called, and is called now; may be given often",
+    )
+    add("--renames", metavar="FILE", help="a file of such pairs, a line each; # begins a comment")
+    add(
+        "--fresh",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="take the value in --like, not one of OLD; may be given often",
+    )
+    add(
+        "--cast",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="convert the dtype of OLD to that in --like; may be given often",
+    )
+    return parser
+
+
+def _renames(options: argparse.Namespace) -> Mapping[str, str]:
+    """Returns the old names by the new ones."""
+    pairs = [(f"--rename={pair}", pair) for pair in options.rename]
+    if options.renames:
+        try:
+            lines = Path(options.renames).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", "not text in UTF-8")
+            raise UserError(
+                f"--renames={options.renames} cannot be read ({reason}); name a text file with "
+                "OLD_NAME:NEW_NAME in each line"
+            ) from None
+        for number, line in enumerate(lines, 1):
+            pair = line.partition("#")[0].strip()
+            if pair:
+                pairs.append((f"{options.renames}:{number}: {pair}", pair))
+    renames: dict[str, str] = {}
+    for said, pair in pairs:
+        # The last colon: some programs saved their variables as "name:0".
+        source, _, target = (part.strip() for part in pair.rpartition(":"))
+        if not (source and target):
+            raise UserError(f"{said} is no pair of names; give OLD_NAME:NEW_NAME")
+        if renames.setdefault(target, source) != source:
+            raise UserError(f"{said} gives {target} a second time; give each new name once")
+    return renames
+
+
+def _prefix(path: str) -> str:
+    if not os.path.isdir(path):
+        return path
+    prefixes = checkpoint.history(path)
+    if not prefixes:
+        raise UserError(
+            f"folder {path} has no checkpoint that its file `checkpoint` names; give a prefix, "
+            f"such as {os.path.join(path, 'model.ckpt-100')}"
+        )
+    return prefixes[-1]
+
+
+def _read(path: str) -> tuple[str, dict[str, np.ndarray]]:
+    """Returns the prefix of a checkpoint that a prefix or a folder names, and its values."""
+    prefix = _prefix(path)
+    values = checkpoint.read(prefix, _READABLE)
+    if not values:  # So TensorFlow sees the file that ends with .index, say.
+        raise UserError(f"checkpoint {prefix} holds no variables; {_READABLE}")
+    if any(name.endswith(_OBJECT_BASED) for name in values):
+        raise UserError(
+            f"checkpoint {prefix} is object-based (tf.train.Checkpoint, Keras): it is keyed by "
+            "attributes of objects, not by names of variables; restore it in its program, and save "
+            "it there by tf.compat.v1.train.Saver"
+        )
+    return prefix, values
+
+
+def _show(
+    matches: Sequence[Match],
+    old: Mapping[str, np.ndarray],
+    like: Mapping[str, np.ndarray],
+    prefix: str,
+) -> None:
+    rows = _rows(like, [found.name for found in matches])
+    table = [(*row, found.source or "-", _how(found)) for row, found in zip(rows, matches)]
+    _print_table([("VARIABLE", "SHAPE", "DTYPE", "FROM", "HOW"), *table])
+    left = unused(old, matches)
+    if left:
+        print(f"\nnot used of {prefix}:")
+        _print_table(_rows(old, left))
+
+
+def _how(found: Match) -> str:
+    if not found.alike:
+        return found.how
+    names = ", ".join(found.alike[:_MOST_HINTS])
+    more = len(found.alike) - _MOST_HINTS
+    return f"{found.how}; of its kind: {names}{f' and {more} more' if more > 0 else ''}"
+
+
+def _rows(values: Mapping[str, np.ndarray], names: Sequence[str]) -> list[tuple[str, ...]]:
+    return [(name, str(list(values[name].shape)), dtype_name(values[name])) for name in names]
+
+
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip(), flush=True)
+
+
+def _write(new: str, values: Mapping[str, np.ndarray]) -> str:
+    """Makes the folder `new` with one checkpoint, all at once; returns that one's prefix."""
+    folder = Path(os.path.abspath(new))
+    name = "model.ckpt"
+    if "global_step" in values:
+        name += f"-{int(values['global_step'])}"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=str(folder.parent)) as hidden:
+            unfinished = Path(hidden) / folder.name
+            unfinished.mkdir()
+            checkpoint.write(str(unfinished / name), values)
+            with quietly():
+                # By its name alone, since the folder is about to move.
+                tf1.train.update_checkpoint_state(str(unfinished), name)
+            unfinished.rename(folder)
+    except (OSError, tf1.errors.OpError) as error:
+        reason = str(error).splitlines()[0]
+        if isinstance(error, OSError):
+            reason = f"{error.strerror}: {error.filename}"
+        raise UserError(
+            f"NEW={new} cannot be written ({reason}); name a folder that can be made"
+        ) from None
+    return os.path.join(new, name)

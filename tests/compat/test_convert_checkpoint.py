@@ -1,0 +1,219 @@
+"""`compat convert-checkpoint`: what matches is shown and written, what does not says why."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.conftest import RunProgram
+
+CONVERTED = """\
+VARIABLE              SHAPE   DTYPE    FROM                HOW
+beta1_power           []      float32  -                   fresh
+beta2_power           []      float32  -                   fresh
+global_step           []      int64    global_step         same name, cast from float32
+hidden/bias           [6]     float32  biases/Variable     renamed
+hidden/bias/Adam      [6]     float32  -                   fresh
+hidden/bias/Adam_1    [6]     float32  -                   fresh
+hidden/kernel         [8, 6]  float32  weights/Variable    renamed
+hidden/kernel/Adam    [8, 6]  float32  -                   fresh
+hidden/kernel/Adam_1  [8, 6]  float32  -                   fresh
+output/bias           [4]     float32  biases/Variable_1   renamed
+output/bias/Adam      [4]     float32  -                   fresh
+output/bias/Adam_1    [4]     float32  -                   fresh
+output/kernel         [6, 4]  float32  weights/Variable_1  renamed
+output/kernel/Adam    [6, 4]  float32  -                   fresh
+output/kernel/Adam_1  [6, 4]  float32  -                   fresh
+""".splitlines()
+UNMATCHED = (
+    "error: {} variables of like/{} have no value in old/{}; give each by "
+    "--rename=OLD_NAME:NEW_NAME, or by --fresh=NAME the value that it has in --like; nothing was "
+    "written"
+)
+
+
+@pytest.fixture(scope="module")
+def said(run_program: RunProgram, programs: Path) -> Any:
+    """What the command said, by case; the runtime makes no difference to it."""
+    return run_program(programs / "conversions.py", runtime="legacy")
+
+
+def test_one_checkpoint_alone_is_listed(said: Any) -> None:
+    """Also one of TensorFlow before 0.12, which is a single file."""
+    listed = """\
+VARIABLE            SHAPE   DTYPE
+biases/Variable     [6]     float32
+biases/Variable_1   [4]     float32
+global_step         []      float32
+weights/Variable    [8, 6]  float32
+weights/Variable_1  [6, 4]  float32
+
+old/model.ckpt-30 holds 5 variables
+""".splitlines()
+    assert said["lists"] == [[0, listed, []]] * 3
+
+
+def test_an_original_checkpoint_is_brought_over(said: Any) -> None:
+    assert len(said["converts"]) == 3
+    for code, out, err, files, right, step, state in said["converts"]:
+        assert (code, out, err) == (0, [*CONVERTED, "", "wrote new/model.ckpt-30"], [])
+        data = "model.ckpt-30.data-00000-of-00001"
+        assert files == ["checkpoint", data, "model.ckpt-30.index"]
+        assert right == [True] * 16
+        assert step == 30
+        assert state[0] == 'model_checkpoint_path: "model.ckpt-30"'
+
+
+def test_without_a_folder_it_only_shows(said: Any) -> None:
+    code, out, err, untouched = said["shows_and_writes_nothing"]
+    assert (code, out[:-2], err, untouched) == (0, CONVERTED, [], True)
+    assert out[-1] == "all 15 variables have a value; a folder behind OLD writes them to it"
+
+
+def test_nothing_is_guessed(said: Any) -> None:
+    """Though shapes alone would tell which is which."""
+    code, out, err, files = said["guesses_nothing"]
+    table, unused = out[: out.index("")], out[out.index("") + 1 :]
+    assert code == 2
+    assert err == [UNMATCHED.format("15 of 15", "model.ckpt-20", "model.ckpt-30")]
+    assert [line.split()[0] for line in table] == [line.split()[0] for line in CONVERTED]
+    hidden = "hidden/kernel         [8, 6]  float32  -     no such name; of its kind: "
+    assert hidden + "weights/Variable" in table
+    step = "it is float32, expected int64 (--cast=global_step converts it)"
+    assert table[3] == f"global_step           []      int64    -     {step}"
+    assert unused[0] == "not used of old/model.ckpt-30:"
+    assert [line.split()[0] for line in unused[1:]] == [
+        "biases/Variable",
+        "biases/Variable_1",
+        "global_step",
+        "weights/Variable",
+        "weights/Variable_1",
+    ]
+    assert files == ["like", "old"]
+
+
+def test_renames_may_stand_in_a_file(said: Any) -> None:
+    assert said["takes_a_file_of_renames"] == [0, [*CONVERTED, "", "wrote new/model.ckpt-30"], []]
+
+
+def test_equal_names_match_and_the_rest_is_listed(said: Any) -> None:
+    code, out, err, files = said["same_names"]
+    assert (code, err, files) == (0, [], ["like", "new", "old"])
+    assert out == [
+        "VARIABLE  SHAPE  DTYPE    FROM  HOW",
+        "a         []     float64  a     same name",
+        "b         [2]    int64    b     same name",
+        "",
+        "not used of old/model.ckpt-1:",
+        "extra  []  float64",
+        "",
+        "wrote new/model.ckpt",
+    ]
+
+
+def test_names_can_be_swapped(said: Any) -> None:
+    assert said["swapped"][0] == 0
+    assert said["swapped"][-1] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("case", "reasons"),
+    [
+        ("renamed_away", ["the one of this name is renamed", "renamed"]),
+        ("other_shapes", ["v has shape [4], expected [5]", "it has shape [2, 3], expected [3, 2]"]),
+        (
+            "other_dtypes",
+            [
+                "it is float64, expected int64, and would not stay the same number",
+                "it is float64, expected int64 (--cast=step converts it)",
+                "same name, cast from float64",
+            ],
+        ),
+        ("many_of_a_kind", ["no such name; of its kind: v0, v1, v2, v3, v4 and 2 more"]),
+    ],
+)
+def test_what_does_not_match_says_why(said: Any, case: str, reasons: list[str]) -> None:
+    code, out, err, files = said[case]
+    assert code == 2
+    table = [*out, ""][1 : [*out, ""].index("")]
+    assert [re.split(r"  +", line)[4] for line in table] == reasons
+    missing = sum("  -  " in line for line in table)
+    count = f"{missing} of {len(table)}"
+    assert err == [UNMATCHED.format(count, "model.ckpt-1", "model.ckpt-1")]
+    assert files == ["like", "old"]
+
+
+def test_a_cast_rounds_and_text_of_any_length_is_text(said: Any) -> None:
+    code, _, err, _, dtype, text = said["rounds"]
+    assert (code, err, dtype, text) == (0, [], "float32", "older")
+
+
+def test_what_is_not_finite_is_not_taken(said: Any) -> None:
+    (old_code, old, _), (fresh_code, fresh, _), files = said["not_finite"]
+    assert (old_code, fresh_code) == (2, 2)
+    assert old[1].endswith("  -     it has a value that is not finite")
+    assert fresh[1].endswith("  -     it has a value that is not finite in --like; of its kind: w")
+    assert files == ["bad", "fine"]
+
+
+def test_an_object_based_checkpoint_is_refused(said: Any) -> None:
+    reason = (
+        "error: checkpoint objects/model-1 is object-based (tf.train.Checkpoint, Keras): it is "
+        "keyed by attributes of objects, not by names of variables; restore it in its program, and "
+        "save it there by tf.compat.v1.train.Saver"
+    )
+    assert said["object_based"] == [[2, [], [reason]]] * 2
+
+
+REFUSALS = {
+    "no_like": "--like is missing; give a checkpoint of the program that is to go on, which a "
+    "training of one step makes",
+    "renames_without_like": "--like is missing; give a checkpoint of the program that is to go on, "
+    "which a training of one step makes",
+    "new_is_there": "NEW=empty is there already; name a folder that is not",
+    "no_checkpoint": "checkpoint old/model.ckpt-31 cannot be read (REASON); name a folder, or a "
+    "prefix without .index or .meta, of tf.train.Saver",
+    "a_file_of_it": "checkpoint old/model.ckpt-30.index holds no variables; name a folder, or a "
+    "prefix without .index or .meta, of tf.train.Saver",
+    "no_list": "folder empty has no checkpoint that its file `checkpoint` names; give a prefix, "
+    "such as empty/model.ckpt-100",
+    "no_pair": "--rename=a is no pair of names; give OLD_NAME:NEW_NAME",
+    "no_pair_in_a_file": "renames.txt:2: no pair is no pair of names; give OLD_NAME:NEW_NAME",
+    "no_file": "--renames=nowhere.txt cannot be read (No such file or directory); name a text file "
+    "with OLD_NAME:NEW_NAME in each line",
+    "no_such_old_name": "--rename=weights/W:hidden/kernel names weights/W, which the "
+    "old checkpoint has not; give one of its own names, which are listed if OLD is given alone",
+    "no_such_new_name": "--rename=weights/Variable:hidden/kernels names hidden/kernels, which the "
+    "checkpoint of --like has not; give one of its own names",
+    "twice": "--rename=weights/Variable_1:hidden/kernel gives hidden/kernel a second time; give "
+    "each new name once",
+    "renamed_and_fresh": "--rename=weights/Variable:hidden/kernel and --fresh both say what "
+    "hidden/kernel is; give one of them",
+    "nothing_fresh": "--fresh=*/Adagrad fits no variable of the checkpoint of --like; give one of "
+    "its names, or a pattern such as '*/Adam'",
+    "nothing_cast": "--cast=step fits no variable of the checkpoint of --like; give one of its "
+    "names, or a pattern such as '*/Adam'",
+    "no_folder_can_be_made": "NEW=renames.txt/new cannot be written (File exists: FILE); name a "
+    "folder that can be made",
+}
+
+
+def test_every_refusal_leaves_the_folder_as_it_was(said: Any) -> None:
+    refusals, untouched, inside = said["refused"]
+    assert set(refusals) == set(REFUSALS)
+    assert untouched
+    assert inside == []
+
+
+@pytest.mark.parametrize("case", sorted(REFUSALS))
+def test_a_refusal_is_one_line_with_its_remedy(said: Any, case: str) -> None:
+    code, _, err = said["refused"][0][case]
+    assert code == 2
+    # TensorFlow's own words differ between releases.
+    plain = [re.sub(r"\(Unsucc[^)]*\)", "(REASON)", line) for line in err]
+    plain = [re.sub(r"/\S*/renames.txt", "FILE", line) for line in plain]
+    assert plain == ["error: " + REFUSALS[case]]
