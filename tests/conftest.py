@@ -24,6 +24,7 @@ import pytest
 
 import compat
 from compat import ports
+from compat.doctor import constraints
 
 DEADLINE_SECS = 150.0
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
@@ -51,6 +52,48 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         params = item.callspec.params if hasattr(item, "callspec") else {}
         if "endings" in item.keywords and len(RUNTIMES) > 1 and params.get("runtime") == "legacy":
             item.add_marker(pytest.mark.slow)
+        for marker in item.iter_markers("feature"):
+            name = marker.args[0] if marker.args else params.get("runtime")
+            item.user_properties.append(("feature", name))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keeps what the tests have shown, where tox asks for it."""
+    if "MATRIX_RESULTS" in os.environ:
+        config.pluginmanager.register(MatrixResults(Path(os.environ["MATRIX_RESULTS"])))
+
+
+class MatrixResults:
+    """What the tests of each feature have shown on this TensorFlow; `tests.matrix` reads it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._features: dict[str, Any] = {}
+        self._differences: dict[str, float] = {}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            file.unlink()  # Of an earlier run.
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        properties = list(report.user_properties)
+        for name in [value for key, value in properties if key == "feature"]:
+            counts = self._features.setdefault(name, {"passed": 0, "failed": []})
+            if report.failed:
+                counts["failed"].append(report.nodeid)
+            elif report.passed and report.when == "call":
+                counts["passed"] += 1
+        if report.when == "call":
+            for where, found in [value for key, value in properties if key == "difference"]:
+                self._differences[where] = max(found, self._differences.get(where, 0.0))
+
+    def pytest_sessionfinish(self) -> None:
+        result = {
+            "tensorflow": constraints.version("tensorflow"),
+            "python": "{}.{}".format(*sys.version_info),
+            "features": self._features,
+            "differences": self._differences,
+        }
+        self._file.write_text(json.dumps(result, indent=1, sort_keys=True), encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from typing import Iterator
 
 import pytest
 
+pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("compat", "experiments", "models")
 SOURCES = {

@@ -12,6 +12,7 @@ from nbclient import NotebookClient
 
 import compat
 
+pytestmark = pytest.mark.once
 DEADLINE_SECS = 200
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.

@@ -15,6 +15,7 @@ import pytest
 from compat.ports import reserve
 from compat.scripts import run
 
+pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

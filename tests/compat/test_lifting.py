@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.feature("lifted TF1 model")
+
 
 def test_pieces_of_a_variable_are_on_different_servers(placed: Any) -> None:
     assert placed["embedding"] == {"table/part_0": "ps 0", "table/part_1": "ps 1"}

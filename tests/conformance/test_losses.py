@@ -9,7 +9,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, List
+from typing import TYPE_CHECKING, Any, Callable, Dict, List
 
 import numpy as np
 import pytest
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 PROGRAM = HERE / "losses.py"
 GOLDEN: dict[str, dict[str, list[float]]] = json.loads((HERE / "golden.json").read_text("utf-8"))
-SAME_AS = {"mlp_tf1": "mlp"}  # Another definition of the same network.
+LIFTED = "mlp_tf1"  # The network `mlp` once more, as a function of the TensorFlow 1.x kind.
+STEPS = 30
 TOLERANCE = 1e-5  # float32, losses below 11, thirty updates.
 
 Losses = Dict[str, Dict[str, List[float]]]
@@ -48,18 +49,25 @@ def of_a_cluster(start_cluster: StartCluster, runtime: str) -> Losses:
     return found
 
 
+def difference(found: dict[str, list[float]], network: str) -> float:
+    """Returns the largest of the losses, by optimizer, from the golden ones of a network."""
+    assert all(len(losses) == STEPS for losses in found.values())
+    golden = GOLDEN[network]
+    return max(float(np.abs(np.subtract(found[name], golden[name])).max()) for name in found)
+
+
 class Conformance:
     """What holds for every implementation; subclasses say where the losses come from."""
 
-    networks = ["cnn", "mlp", "mlp_tf1"]
+    networks = ["cnn", "mlp", LIFTED]
 
-    def test_each_loss_is_the_golden_one(self, losses: Losses) -> None:
-        for network, by_optimizer in losses.items():
-            for optimizer, found in by_optimizer.items():
-                expected = GOLDEN[SAME_AS.get(network, network)][optimizer]
-                np.testing.assert_allclose(
-                    found, expected, rtol=0, atol=TOLERANCE, err_msg=f"{network} {optimizer}"
-                )
+    def test_each_loss_is_the_golden_one(
+        self, losses: Losses, where: str, record_property: Callable[[str, Any], None]
+    ) -> None:
+        for network in set(losses) - {LIFTED}:
+            found = difference(losses[network], network)
+            record_property("difference", (where, found))
+            assert found < TOLERANCE, network
 
     def test_no_network_and_no_optimizer_is_left_out(self, losses: Losses) -> None:
         assert sorted(losses) == self.networks
@@ -76,21 +84,42 @@ class TestReference(Conformance):
     def losses(self, of_numpy: Losses) -> Losses:
         return of_numpy
 
+    @pytest.fixture
+    def where(self) -> str:
+        return "NumPy"
 
-class TestOneProcess(Conformance):
+
+class OnTensorFlow(Conformance):
+    @pytest.mark.feature("lifted TF1 model")
+    def test_a_model_of_the_old_kind_is_no_different(self, losses: Losses) -> None:
+        assert difference(losses[LIFTED], "mlp") < TOLERANCE
+
+
+@pytest.mark.feature
+class TestOneProcess(OnTensorFlow):
     @pytest.fixture
     def losses(self, of_one_process: Losses) -> Losses:
         return of_one_process
 
+    @pytest.fixture
+    def where(self, runtime: str) -> str:
+        return f"one process, {runtime}"
 
-class TestCluster(Conformance):
+
+@pytest.mark.feature
+class TestCluster(OnTensorFlow):
     """One parameter server and one worker: updates follow each other, as in one process."""
 
     @pytest.fixture
     def losses(self, of_a_cluster: Losses) -> Losses:
         return of_a_cluster
 
+    @pytest.fixture
+    def where(self, runtime: str) -> str:
+        return f"cluster, {runtime}"
 
+
+@pytest.mark.feature("sync")
 @pytest.mark.parametrize("optimizer", [pytest.param("sgd", marks=pytest.mark.slow), "adam"])
 def test_two_workers_together_are_one_on_their_whole_batch(
     start_cluster: StartCluster, runtime: str, optimizer: str

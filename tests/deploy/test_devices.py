@@ -11,6 +11,7 @@ from compat.cluster_spec import Task
 from compat.roles import Role
 from experiments.devices import hide_gpus
 
+pytestmark = pytest.mark.once
 PROGRAM = Path(__file__).parent / "programs" / "devices.py"
 
 

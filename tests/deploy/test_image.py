@@ -23,6 +23,7 @@ from compat.ports import reserve
 ROOT = Path(__file__).resolve().parents[2]
 MISSING = [name for name in ("buildah", "debootstrap") if shutil.which(name) is None]
 pytestmark = [
+    pytest.mark.once,
     pytest.mark.slow,
     pytest.mark.timeout(2400),
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),

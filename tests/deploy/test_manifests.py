@@ -17,6 +17,7 @@ import yaml
 from compat.cluster import cluster_from_hosts
 from compat.errors import PeerError, UserError
 
+pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 SCHEMAS = Path(__file__).parent / "schemas"

@@ -14,6 +14,7 @@ import pytest
 from compat.cluster_spec import Task
 from compat.shared_folder import complaint
 
+pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "seeds" / f"{n}.md" for n in ("000-containers", "001-shared-folder")]
 PARSE = (

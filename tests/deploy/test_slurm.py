@@ -18,6 +18,7 @@ import pytest
 
 import compat
 
+pytestmark = pytest.mark.once
 DEADLINE_SECS = 240
 SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "slurm.sbatch"
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])

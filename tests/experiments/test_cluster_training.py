@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.feature]
 PREFIX = re.compile(r"\[(ps|worker) ([01])\] ")
 LINE = re.compile(r"Step: (\d+),  Epoch: ([ \d]\d),  Batch: ([ \d]{3}) of  12,  Cost: ")
 

@@ -15,6 +15,7 @@ import pytest
 
 from compat.ports import reserve
 
+pytestmark = pytest.mark.once
 PS = "--ps_hosts=127.0.0.1:2222"
 WORKERS = "--worker_hosts=127.0.0.1:2223,127.0.0.1:2224"
 TASK = ["--strategy=ps", PS, WORKERS]

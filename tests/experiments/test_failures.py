@@ -19,7 +19,7 @@ import pytest
 
 from compat.ports import reserve
 
-pytestmark = pytest.mark.endings
+pytestmark = [pytest.mark.endings, pytest.mark.once]
 
 ENDLESS = "--max_steps=1000000"
 

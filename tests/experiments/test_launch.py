@@ -12,6 +12,7 @@ import compat.ports
 from compat.errors import UserError
 from experiments.launch import describe, launch_local
 
+pytestmark = pytest.mark.once
 DEADLINE_SECS = 30
 ROOT = Path(compat.ports.__file__).parent.parent
 

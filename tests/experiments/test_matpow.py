@@ -13,6 +13,7 @@ import pytest
 
 from compat import ports, rendezvous
 
+pytestmark = pytest.mark.once
 MODULE = "experiments.matpow"
 SERVE = "compat"
 CPU = "/device:CPU:0"

@@ -13,6 +13,7 @@ import pytest
 from compat.errors import UserError
 from experiments.processes import Command, ProcessGroup
 
+pytestmark = pytest.mark.once
 DEADLINE_SECS = 30
 IGNORE = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
 # Says its number, leaves word that it is ready, and stays.

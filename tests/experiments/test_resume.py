@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.endings
+pytestmark = [pytest.mark.endings, pytest.mark.once]
 
 ENDLESS = "--max_steps=1000000"
 SETTINGS = ["--learning_rate=0.1", "--summary_every=1"]

@@ -12,6 +12,7 @@ from experiments import scaling_report
 from experiments.scaling_report import Cell, Result
 from tests.conftest import RUNTIMES
 
+pytestmark = pytest.mark.once
 SCALING = "experiments.scaling"
 
 

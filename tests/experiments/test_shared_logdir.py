@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.once]
 FLAGS = ["--shared_logdir", "--max_steps=20"]
 TASKS = [("ps", 0), ("worker", 0), ("worker", 1)]
 

@@ -11,6 +11,7 @@ import pytest
 
 from compat import ports
 
+pytestmark = pytest.mark.once
 MODULE = "experiments.shared_queue"
 WORKERS = 3
 INCREMENTS = 150

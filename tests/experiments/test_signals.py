@@ -14,6 +14,7 @@ from typing import Iterator
 
 import pytest
 
+pytestmark = pytest.mark.once
 DEADLINE_SECS = 30
 
 # Runs two commands of which each starts another one; all four say their numbers and stay.

@@ -12,6 +12,7 @@ import pytest
 
 from experiments.processes import Command, ProcessGroup
 
+pytestmark = pytest.mark.once
 DEADLINE_SECS = 30
 SERVER = """
 import os, signal, time

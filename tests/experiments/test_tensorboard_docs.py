@@ -17,6 +17,7 @@ from PIL import Image
 
 import experiments
 
+pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PACKAGES = str(Path(experiments.__file__).resolve().parents[1])  # The copy under test.

@@ -16,6 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.conftest import RunProgram
 
+pytestmark = pytest.mark.feature("checkpoint exchange")
 HERE = Path(__file__).parent
 GOLDEN = sorted(path.name for path in (HERE / "golden").glob("tf*"))
 HALF, WHOLE = 20, 40

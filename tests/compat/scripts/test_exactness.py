@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
 
+pytestmark = pytest.mark.feature("scripts")
 GOLDEN = Path(__file__).parent / "golden_2016.json"
 SCRIPT = """
 from __future__ import print_function

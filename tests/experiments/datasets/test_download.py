@@ -17,6 +17,8 @@ from experiments.datasets.transfer import TransferError, transfer
 if TYPE_CHECKING:
     from tests.experiments.datasets.conftest import Sample, Server
 
+pytestmark = pytest.mark.once
+
 Serve = Callable[[str], "Server"]
 
 
