@@ -53,14 +53,20 @@ def watched(function: Callable[[], Any], check: Callable[[], None], every: float
     Raises:
       Exception: what `function` or `check` raises.
     """
-    outcome = begun(function)
+    outcome, thread = _begin(function)
     while not futures.wait([outcome], timeout=every).done:
         check()
+    # A thread that leaves TensorFlow when Python ends makes the process abort.
+    thread.join()
     return outcome.result()
 
 
 def begun(function: Callable[[], Any]) -> futures.Future[Any]:
     """Returns the future result of `function`, which is called on a thread of its own from now."""
+    return _begin(function)[0]
+
+
+def _begin(function: Callable[[], Any]) -> tuple[futures.Future[Any], threading.Thread]:
     outcome: futures.Future[Any] = futures.Future()
 
     def call() -> None:
@@ -70,5 +76,6 @@ def begun(function: Callable[[], Any]) -> futures.Future[Any]:
             outcome.set_exception(error)
 
     # Not an executor's thread: those are waited for when Python ends.
-    threading.Thread(target=call, name="tensorflow-call", daemon=True).start()
-    return outcome
+    thread = threading.Thread(target=call, name="tensorflow-call", daemon=True)
+    thread.start()
+    return outcome, thread

@@ -1,7 +1,7 @@
 """Waiting for the other tasks of a cluster, in any start order, and never without a word.
 
 A peer is there once its port accepts a TCP connection, which is closed at once; a TensorFlow
-server takes no notice. Proxies play no role for plain TCP.
+server takes no notice. It serves once it greets as gRPC does. Proxies play no role for plain TCP.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ _REMEDIES = {
     "no route": "check its host and the network",
     "name unknown": "correct its host name",
     "timed out": "check its host and the firewall",
+    "not TensorFlow": "start the task there, or correct its port",
 }
+# What a client of HTTP/2 begins with (RFC 9113, 3.4): its preface and an empty frame of settings.
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+_SETTINGS = 4  # The type of the frame that a server begins with; it is the fourth byte.
 
 
 def wait_for(
@@ -37,6 +41,7 @@ def wait_for(
     every: float = 5.0,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
+    look: Callable[[str], str | None] | None = None,
 ) -> None:
     """Returns when each peer accepts a connection.
 
@@ -47,6 +52,7 @@ def wait_for(
       every: seconds between two reports; the first comes after that time, too.
       clock: tells the time in seconds.
       sleep: waits for a number of seconds.
+      look: returns why an address does not do yet, else None; by default `reason_unreachable`.
 
     Raises:
       PeerError: some peers did not come in time; the message names each with the remedy.
@@ -57,7 +63,7 @@ def wait_for(
     start = said = clock()
     missing = dict(peers)
     while True:
-        reasons = _try_all(missing)
+        reasons = _try_all(missing, look or reason_unreachable)
         missing = {name: missing[name] for name in reasons}
         now = clock()
         if not missing:
@@ -95,6 +101,23 @@ def reason_unreachable(address: str, timeout: float = 1.0) -> str | None:
         return _REASONS.get(error.errno or 0, error.strerror or str(error))
 
 
+def reason_not_serving(address: str, timeout: float = 1.0) -> str | None:
+    """Returns why no server of gRPC greets at `address`, in a word or two; None if one does.
+
+    Args and errors are those of `reason_unreachable`.
+    """
+    reason = reason_unreachable(address, timeout)
+    if reason is not None:
+        return reason
+    try:
+        with socket.create_connection(split_address(address), timeout) as connection:
+            connection.sendall(_PREFACE)
+            greeting = connection.recv(4)
+    except OSError:  # Nothing is said in time, or it hung up.
+        return "not TensorFlow"
+    return None if greeting[3:] == bytes([_SETTINGS]) else "not TensorFlow"
+
+
 def drop_if_own(connection: socket.socket) -> bool:
     """Drops a connection of a socket to itself; returns whether it was one.
 
@@ -109,12 +132,12 @@ def drop_if_own(connection: socket.socket) -> bool:
     return own
 
 
-def _try_all(peers: Mapping[str, str]) -> dict[str, str]:
+def _try_all(peers: Mapping[str, str], look: Callable[[str], str | None]) -> dict[str, str]:
     """Returns the reasons by name of the peers that are not there; asks all of them at a time."""
     if not peers:
         return {}
     with ThreadPoolExecutor(max_workers=min(32, len(peers))) as pool:
-        reasons = pool.map(reason_unreachable, peers.values())
+        reasons = pool.map(look, peers.values())
         return {name: reason for name, reason in zip(peers, reasons) if reason is not None}
 
 

@@ -33,6 +33,9 @@ class Replicas:
     def __init__(self, server: Server) -> None:
         with ports.answered(server.address):
             server.wait_for_peers(everybody=True)
+            if not server.is_chief:
+                # Who asks too early takes the chief for lost, or waits for ever (2.4 and later).
+                server.wait_for_chief()
         resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
             tf1.train.ClusterSpec(server.cluster.as_dict()),
             task_type=server.task.job,

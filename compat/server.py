@@ -154,6 +154,20 @@ class Server:
                 peers[task.name] = self.cluster.task_address(task.job, task.index)
         rendezvous.wait_for(peers, timeout=self.rendezvous_timeout, say=self._say)
 
+    def wait_for_chief(self) -> None:
+        """Waits until the chief's server answers, not only its port.
+
+        Raises:
+          PeerError: it did not in time.
+        """
+        chief = self._trainers[0]
+        rendezvous.wait_for(
+            {chief.name: self.cluster.task_address(chief.job, chief.index)},
+            timeout=self.rendezvous_timeout,
+            say=self._say,
+            look=rendezvous.reason_not_serving,
+        )
+
     def announce_end(self) -> None:
         """Tells the serving tasks that this one has done its part; further calls do nothing."""
         if self.serves or self._announced:

@@ -13,7 +13,7 @@ import pytest
 from compat import ports
 from compat.address import split_address
 from compat.errors import PeerError, UserError
-from compat.rendezvous import drop_if_own, reason_unreachable, wait_for
+from compat.rendezvous import drop_if_own, reason_not_serving, reason_unreachable, wait_for
 
 DEADLINE_SECS = 20
 
@@ -113,6 +113,25 @@ def test_any_start_order(late: int) -> None:
         for child in children:
             child.kill()
             child.wait(DEADLINE_SECS)
+
+
+@pytest.mark.parametrize("greeting", [b"", b"220 mail\r\n"])
+def test_a_port_that_is_not_of_tensorflow(greeting: bytes) -> None:
+    """One that is, is waited for by workers that train together."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+
+        def greet() -> None:
+            for _ in range(2):  # Whether it is there at all is asked first.
+                connection, _ = server.accept()
+                connection.sendall(greeting)
+                connection.close()
+
+        threading.Thread(target=greet, daemon=True).start()
+        assert reason_not_serving(address, timeout=5) == "not TensorFlow"
+    assert reason_not_serving(address) == "refused"
 
 
 def test_giving_up() -> None:

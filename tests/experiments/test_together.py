@@ -66,8 +66,9 @@ def test_a_lost_worker_is_named(tasks: Any) -> None:
     chief.wait_until_it_says("^Step: 12,")
     worker.send(signal.SIGKILL)
     assert chief.wait(60).code == 138
-    assert chief.err.startswith("error: lost /job:worker/task:1 at 127.0.0.1:")
-    assert chief.err.count("\n") == 1
+    # TensorFlow 2.4 logs a line of its own before.
+    assert chief.err.splitlines()[-1].startswith("error: lost /job:worker/task:1 at 127.0.0.1:")
+    assert chief.err.count("error: ") == 1
 
 
 @pytest.mark.slow
