@@ -53,13 +53,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "endings" in item.keywords and len(RUNTIMES) > 1 and params.get("runtime") == "legacy":
             item.add_marker(pytest.mark.slow)
         for marker in item.iter_markers("feature"):
-            name = marker.args[0] if marker.args else params.get("runtime")
-            item.user_properties.append(("feature", name))
+            names = marker.args or ([params["runtime"]] if "runtime" in params else [])
+            for name in names:
+                item.user_properties.append(("feature", name))
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keeps what the tests have shown, where tox asks for it."""
-    if "MATRIX_RESULTS" in os.environ:
+    # Of several processes of pytest, one hears from all.
+    if "MATRIX_RESULTS" in os.environ and not hasattr(config, "workerinput"):
         config.pluginmanager.register(MatrixResults(Path(os.environ["MATRIX_RESULTS"])))
 
 
