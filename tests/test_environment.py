@@ -8,6 +8,11 @@ import sys
 
 import pytest
 
+if sys.version_info >= (3, 8):
+    from importlib import metadata
+else:  # Drop it with Python 3.7.
+    import importlib_metadata as metadata
+
 PACKAGES = ("compat", "experiments", "models")
 
 
@@ -29,3 +34,12 @@ def test_package_is_the_expected_copy(package: str) -> None:
     assert path is not None
     assert path.startswith(os.environ.get("EXPECT_PACKAGES_IN", ""))
     assert os.path.exists(os.path.join(os.path.dirname(path), "py.typed"))
+
+
+@pytest.mark.skipif("EXPECT_PACKAGES_IN" not in os.environ, reason="installed as a link to here")
+def test_wheel_holds_the_packages_and_nothing_else() -> None:
+    files = metadata.files("compat-experiments")
+    assert files is not None
+    top = {file.parts[0] for file in files}
+    assert {name for name in top if not name.endswith(".dist-info")} == set(PACKAGES)
+    assert any(file.match("compat/requirements/tf1.15.txt") for file in files)
