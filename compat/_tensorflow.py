@@ -11,9 +11,28 @@ import importlib
 import inspect
 import os
 import types
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
+import absl.app
 import absl.logging
+
+
+@contextlib.contextmanager
+def _callbacks_deferred() -> Iterator[None]:
+    """Lets absl call what TensorFlow registers with it at the end, not at once.
+
+    In a program that `absl.app.run` has begun already, TensorFlow 2.9 is called amid its own import,
+    before it has enabled eager execution, and then never believes that it has.
+    """
+    waiting: list[Callable[[], Any]] = []
+    register = absl.app.call_after_init
+    absl.app.call_after_init = waiting.append
+    try:
+        yield
+    finally:
+        absl.app.call_after_init = register
+    for callback in waiting:
+        register(callback)
 
 
 class _LazyModule(types.ModuleType):
@@ -22,7 +41,8 @@ class _LazyModule(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         # Without it a lost peer is not reported but waited for. TensorFlow reads it when it loads.
         os.environ.setdefault("GRPC_FAIL_FAST", "use_caller")
-        module = importlib.import_module(self.__name__)
+        with _callbacks_deferred():
+            module = importlib.import_module(self.__name__)
         value = getattr(module, name)
         setattr(self, name, value)  # The next look-up does not come here.
         return value
