@@ -13,6 +13,7 @@ _INSIDE = "tensorflow.python."
 
 _ADDONS = "its package, TensorFlow Addons, has ended"
 _GPU = "it needs a GPU and a TensorFlow of its time"
+_CELLS = ("BasicLSTMCell", "BasicRNNCell", "GRUCell", "LSTMCell", "MultiRNNCell", "RNNCell")
 _KERNELS = "its kernels are gone"
 _OTHER_HARDWARE = "it is for networks or devices that TensorFlow 2 does not serve so"
 
@@ -203,6 +204,8 @@ for _place in ("layers", "layers.python.layers"):
     NAMES[_place + ".utils"] = (_SLIM + "layers.utils:", "")
 
 # tf.contrib.rnn
+for _place in ("rnn", "rnn.python.ops.core_rnn_cell", "rnn.python.ops.rnn_cell"):
+    _add(_place, _CELLS, _OWN + "cells:")
 _add(
     "rnn",
     ("static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 from compat import ending, ports, proxies
 from compat._tensorflow import tf1
@@ -25,19 +25,40 @@ class Task:
       job: such as "worker".
       index: its number in the job.
       cluster: addresses by job.
+      filters: the devices that its server lets sessions see; all if there are none.
     """
 
     job: str
     index: int
     cluster: dict[str, list[str]]
+    filters: tuple[str, ...] = ()
+
+    def others(self) -> Iterator[tuple[str, int, str]]:
+        """Yields job, number and address of each other task."""
+        spec = tf1.train.ClusterSpec(self.cluster)
+        for job in spec.jobs:
+            for index in spec.task_indices(job):
+                if (job, index) != (self.job, self.index):
+                    yield job, index, spec.task_address(job, index)
 
 
 _task: Task | None = None
+_own_targets: set[str] = set()  # Of the servers of this process, as TensorFlow names them.
 
 
 def task() -> Task | None:
     """Returns the task of this process, once it serves one."""
     return _task
+
+
+def is_own(target: str) -> bool:
+    """Whether a session's target is a server of this process."""
+    return target in _own_targets
+
+
+def say(line: str) -> None:
+    """Tells the user something of ours, between the lines of the script."""
+    print(f"compat: {line}", flush=True)
 
 
 def is_chief() -> bool:
@@ -77,23 +98,31 @@ class Server(tf1.train.Server, metaclass=Old):
         if isinstance(server_or_cluster_def, tf1.train.ClusterSpec):
             prepare(server_or_cluster_def, job_name, task_index)
         super().__init__(server_or_cluster_def, job_name, task_index, protocol, config, start)
+        _own_targets.add(_text(self.target))
         definition = self.server_def
         cluster = tf1.train.ClusterSpec(definition.cluster).as_dict()
         global _task
-        _task = Task(definition.job_name, definition.task_index, cluster)
+        filters = tuple(definition.default_session_config.device_filters)
+        _task = Task(definition.job_name, definition.task_index, cluster, filters)
         self._ends = bool(os.environ.get(environment.TRACK)) and "ps" in cluster
         if self._ends and _task.job != "ps":
             servers = {f"/job:ps/task:{i}": host for i, host in enumerate(cluster["ps"])}
             atexit.register(ending.announce, servers, _task.index)
+
+    @staticmethod
+    def create_local_server(config: Any = None, start: bool = True) -> Any:
+        """Returns a server that is in no cluster."""
+        server = tf1.train.Server.create_local_server(config, start)
+        _own_targets.add(_text(server.target))
+        return server
 
     def join(self) -> None:
         """Blocks for ever, as it always did; until the workers have ended under `--track`."""
         if not self._ends or _task is None or _task.job != "ps":
             super().join()
             return
-        target = self.target.decode() if isinstance(self.target, bytes) else self.target
         workers = len(_task.cluster.get("worker", [])) or 1
-        ending.wait_until_over(target, f"/job:ps/task:{_task.index}", workers)
+        ending.wait_until_over(_text(self.target), f"/job:ps/task:{_task.index}", workers)
 
 
 def prepare(cluster: Any, job_name: str | None, task_index: int | None) -> None:
@@ -165,6 +194,16 @@ def device(device_name_or_function: Any) -> Any:
 
 
 def _target(target: Any) -> Any:
-    if isinstance(target, bytes):
-        target = target.decode()
-    return addresses.mapped(target) if isinstance(target, str) else target
+    """Returns where a session's target is; a server of this process is where it says.
+
+    It says "localhost" on TensorFlow 1.15, and on any if it is local; a script's hosts are called
+    so as well.
+    """
+    target = _text(target)
+    if not isinstance(target, str) or is_own(target):
+        return target
+    return addresses.mapped(target)
+
+
+def _text(target: Any) -> Any:
+    return target.decode() if isinstance(target, bytes) else target

@@ -13,8 +13,7 @@ import time
 from typing import Any, Callable
 
 from compat._tensorflow import tf1
-from compat.calls import delivered, delivering
-from compat.scripts import distributed
+from compat.scripts import distributed, peers
 
 _DEFAULT_SECS = 30
 _SECS = 1
@@ -32,21 +31,41 @@ def install() -> None:
             self._recovery_wait_secs = _SECS
 
     manager.__init__ = init
-    tf1.Session.run = _delivered(tf1.Session.run)
-    tf1.Session.make_callable = delivering(tf1.Session.make_callable)
     for kind in (tf1.Session, tf1.InteractiveSession):
+        kind.run = _called(kind.run)
+        kind.make_callable = _calling(kind.make_callable)
+        kind.close = _closed(kind.close)
         kind.__del__ = _unless_python_ends(kind.__del__)
     _quiet_cancelled_queues()
     for name in ("prepare_session", "recover_session", "wait_for_session"):
         setattr(manager, name, _with_filters(getattr(manager, name)))
 
 
-def _delivered(method: Callable[..., Any]) -> Callable[..., Any]:
+def _called(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        return delivered(lambda: method(*args, **kwargs))
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return peers.called(self, lambda: method(self, *args, **kwargs))
 
     return run
+
+
+def _calling(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a session's `make_callable`, by which queue runners enqueue."""
+
+    @functools.wraps(method)
+    def make(self: Any, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        call = method(self, *args, **kwargs)
+        return lambda *given: peers.called(self, lambda: call(*given))
+
+    return make
+
+
+def _closed(method: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(method)
+    def close(self: Any) -> None:
+        peers.closed(self, lambda: method(self))
+
+    return close
 
 
 def _unless_python_ends(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,7 +103,10 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
         kwargs["config"] = filtered(kwargs.get("config"), self._graph)
-        return _patiently(lambda: method(self, *args, **kwargs))
+        if method.__name__ != "wait_for_session":
+            return _patiently(lambda: method(self, *args, **kwargs))
+        with peers.saying("the chief, which prepares the session"):
+            return _patiently(lambda: method(self, *args, **kwargs))
 
     return make
 

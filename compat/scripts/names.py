@@ -160,6 +160,16 @@ def _table() -> dict[str, Served]:
 NAMES: Mapping[str, Served] = _table()
 
 
+# What takes more than TensorFlow 1.15's own contrib did: calls of 0.x, or data of this machine.
+_ADAPTERS = (_OWN + "contrib.cells:", _OWN + "summaries:", _OWN + "tutorials.")
+
+
+def adapts(name: str) -> bool:
+    """Whether the server of a name serves also where TensorFlow still has the name itself."""
+    entry = NAMES.get(name)
+    return entry is not None and entry.by.startswith(_ADAPTERS) and not entry.by.endswith("cells:")
+
+
 def under(name: str) -> bool:
     """Whether the table has names below `name`, as "nn.seq2seq" is below "nn"."""
     return name in _PACKAGES

@@ -87,19 +87,24 @@ def look_up(name: str, real: Any) -> Any:
 
 def _found(name: str, real: Any) -> Any:
     served = names.find(name)
-    if served is not None and not served.by and not names.under(name):
+    last = name.rpartition(".")[2]
+    # TensorFlow 1.15 has its own; drop this with it.
+    is_contrib = getattr(real, "__name__", "").split(".")[1:2] == ["contrib"]
+    value = _NOTHING
+    if is_contrib and not names.adapts(name):
+        value = _attribute(real, last)
+    if value is not _NOTHING:
+        pass
+    elif served is not None and not served.by and not names.under(name):
         raise MissingName(missing(name, served))
-    if served is not None and served.by and name in names.NAMES:
+    elif served is not None and served.by and name in names.NAMES:
         value = _load(served.by)
     else:
-        last = name.rpartition(".")[2]
-        value = getattr(real, last, _NOTHING)
-        if value is _NOTHING and real is not None:
-            value = _submodule(real, last)
+        value = _attribute(real, last)
         if value is _NOTHING:
             if names.under(name):
                 return OldModule(_PUBLIC + name, None)
-            if real is None or name.startswith("contrib"):
+            if real is None or (name.startswith("contrib") and not is_contrib):
                 raise MissingName(missing(name, None))
             raise AttributeError(f"module '{real.__name__}' has no attribute '{last}'")
     if isinstance(value, types.ModuleType) and (
@@ -107,6 +112,12 @@ def _found(name: str, real: Any) -> Any:
     ):
         return OldModule(_PUBLIC + name, value)
     return value
+
+
+def _attribute(real: Any, name: str) -> Any:
+    """Returns what a real module has by a name, loaded if need be, or nothing."""
+    value = getattr(real, name, _NOTHING)
+    return _submodule(real, name) if value is _NOTHING and real is not None else value
 
 
 def _is_inside(module: types.ModuleType) -> bool:

@@ -61,12 +61,12 @@ def main(argv: list[str]) -> int:
 
         ports.release_inherited(split_address(address)[1])
         prepare(cluster, options.job_name, options.task_id)
-        server = tf1.train.Server(
+        _server = tf1.train.Server(
             cluster.as_dict(), job_name=options.job_name, task_index=options.task_id
         )
-    target = server.target.decode() if isinstance(server.target, bytes) else server.target
     name = f"/job:{options.job_name}/task:{options.task_id}"
-    print(f"{name} serves at {address}; clients connect to {target}", flush=True)
+    # Not the target that it says itself: on TensorFlow 1.15 that is "localhost", wherever it is.
+    print(f"{name} serves at {address}; clients connect to grpc://{address}", flush=True)
     while not stop.wait(0.5):
         pass
     sys.stdout.flush()

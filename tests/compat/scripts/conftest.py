@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -30,11 +31,20 @@ class Ran:
 RunScript = Callable[..., Ran]
 
 
-@pytest.fixture
-def todays_tensorflow(runtimes: list[str]) -> None:
-    """Skips where TensorFlow is of the scripts' own time, which runs them by itself."""
-    if "modern" not in runtimes:
-        pytest.skip("this TensorFlow is of the scripts' own time")
+def _has(package: str, path: str) -> bool:
+    """Whether an installed package has a file or folder; loads nothing."""
+    spec = importlib.util.find_spec(package)
+    return spec is not None and (Path(str(spec.origin)).parent / path).exists()
+
+
+# What the scripts' own TensorFlow had: 1.15 still has it, and then it serves itself.
+HAS_CONTRIB = _has("tensorflow_core", "contrib")
+# Packages of the extra `scripts` that this TensorFlow needs, and a name that each of them serves.
+NEEDED = {
+    **({} if HAS_CONTRIB else {"tf_slim": "contrib.slim.conv2d"}),
+    "tensorflow_estimator": "estimator.Estimator",
+    **({"tf_keras": "layers.dense"} if _has("keras", "src/ops") else {}),  # Where it is Keras 3.
+}
 
 
 @pytest.fixture

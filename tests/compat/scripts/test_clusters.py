@@ -60,7 +60,6 @@ else:
 
 
 @pytest.mark.cluster
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_one_command_starts_all_ends_all_and_leaves_a_record(
     run_script: RunScript, tmp_path: Path
 ) -> None:
@@ -91,7 +90,6 @@ def test_one_command_starts_all_ends_all_and_leaves_a_record(
 
 
 @pytest.mark.cluster
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_first_failure_stops_all(run_script: RunScript) -> None:
     failing = SCRIPT.replace("for _ in range(20):", "for _ in undefined:")
     ran = run_script(failing, options=("--cluster", "ps=1,worker=1"))
@@ -100,7 +98,6 @@ def test_first_failure_stops_all(run_script: RunScript) -> None:
     assert "worker 0 failed with exit code 1; stopping ps 0" in ran.out.splitlines()
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_a_task_whose_port_is_in_use_says_so(run_script: RunScript) -> None:
     with ports.reserve() as reservation:
         hosts = f"pc-01:2222={reservation.address},pc-02:2222=127.0.0.1:1,pc-03:2222=127.0.0.1:2"
@@ -108,6 +105,19 @@ def test_a_task_whose_port_is_in_use_says_so(run_script: RunScript) -> None:
     assert ran.code == 2
     assert f"port {reservation.port} of {reservation.address} is in use" in ran.err
     assert ran.err.startswith("error: script.py:")
+
+
+def test_a_server_in_no_cluster_is_where_it_says(run_script: RunScript) -> None:
+    ran = run_script(
+        """
+        import tensorflow as tf
+        server = tf.train.Server.create_local_server()
+        session = tf.InteractiveSession(server.target)
+        print(tf.mul(6, 7).eval())
+        """,
+        options=("--local",),
+    )
+    assert (ran.code, ran.out) == (0, "42\n"), ran.err
 
 
 def test_cluster_strings_of_the_standalone_server() -> None:
@@ -130,7 +140,6 @@ def test_malformed_cluster_strings_are_refused(text: str) -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_a_client_computes_on_a_standalone_server(run_script: RunScript) -> None:
     with ports.reserve() as reservation:
         address = reservation.address

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -40,7 +38,6 @@ print(len(rest), data.epochs_completed)
 """
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_before_1_1_the_first_pass_is_in_order(run_script: RunScript, mnist_folder: Path) -> None:
     ran = run_script(SCRIPT, str(mnist_folder), options=("--era=0.x",))
     assert ran.code == 0, ran.err
@@ -58,14 +55,12 @@ def test_before_1_1_the_first_pass_is_in_order(run_script: RunScript, mnist_fold
     assert extracted[0] == f"Extracting {mnist_folder}/train-images-idx3-ubyte.gz"
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_since_1_1_it_is_shuffled(run_script: RunScript, mnist_folder: Path) -> None:
     ran = run_script(SCRIPT, str(mnist_folder), options=("--era=1.x",))
     assert ran.code == 0, ran.err
     assert ran.out.splitlines()[-3:] == ["False", "0", "7 1"]
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_where_the_folder_is_empty_the_option_helps(
     run_script: RunScript, mnist_folder: Path
 ) -> None:

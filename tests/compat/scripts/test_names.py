@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compat.scripts import names
-from tests.compat.scripts.conftest import PACKAGES
+from tests.compat.scripts.conftest import NEEDED, PACKAGES
 
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
@@ -106,14 +106,12 @@ version: 0.12.1 0.12.1
 """
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_names_and_arguments_before_1_0(run_script: RunScript) -> None:
     ran = run_script(OLD)
     assert ran.code == 0, ran.err
     assert ran.out == SEEN
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_what_neither_types_nor_shapes_tell_is_asked_for(run_script: RunScript) -> None:
     call = """
         import tensorflow as tf
@@ -129,38 +127,30 @@ def test_what_neither_types_nor_shapes_tell_is_asked_for(run_script: RunScript) 
     assert run_script(call, options=("--era=1.x",)).out == "(2,)\n"
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_a_package_that_is_missing_is_named(run_script: RunScript, tmp_path: Path) -> None:
-    without = (
-        "import sys; sys.modules.update(tf_slim=None, tensorflow_estimator=None, tf_keras=None)"
-    )
+    without = f"import sys; sys.modules.update(dict.fromkeys({list(NEEDED)}))"
     (tmp_path / "sitecustomize.py").write_text(without)
     ran = run_script(
-        """
+        f"""
         import tensorflow as tf
-        for use in (lambda: tf.contrib.slim.conv2d, lambda: tf.estimator.Estimator):
+        for use in ({" ".join(f"lambda: tf.{name}," for name in NEEDED.values())}):
             try:
                 use()
             except AttributeError as error:
                 print(error)
-        tf.layers.dense
+        tf.estimator.Estimator
         """,
         env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{PACKAGES}"},
     )
     line = "tf.{} is served by the package {}, which is not installed; pip install '{}'"
-    said = [
-        line.format(name, package, "compat-experiments[scripts]")
-        for name, package in (
-            ("contrib.slim", "tf_slim"),
-            ("estimator", "tensorflow_estimator"),
-            ("layers", "tf_keras"),
-        )
-    ]
-    assert (ran.code, ran.out.splitlines()) == (2, said[:2])
-    assert ran.err.splitlines()[-1] == f"error: script.py:8: {said[2]}"
+    said = {
+        package: line.format(name.rpartition(".")[0], package, "compat-experiments[scripts]")
+        for package, name in NEEDED.items()
+    }
+    assert (ran.code, ran.out.splitlines()) == (2, list(said.values()))
+    assert ran.err.splitlines()[-1] == f"error: script.py:8: {said['tensorflow_estimator']}"
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_python_2_fetches_text_and_tensorflow_still_understands_it(run_script: RunScript) -> None:
     ran = run_script(
         """
@@ -179,7 +169,6 @@ def test_python_2_fetches_text_and_tensorflow_still_understands_it(run_script: R
     assert (ran.code, ran.out) == (0, "text more\ntext\nwaited\n"), ran.err
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_what_cannot_be_served_stops_with_its_line(run_script: RunScript) -> None:
     ran = run_script(
         """
@@ -188,18 +177,17 @@ def test_what_cannot_be_served_stops_with_its_line(run_script: RunScript) -> Non
             tf.contrib.no_such_thing
         except AttributeError:
             print("a script may ask")
-        print(hasattr(tf.contrib, "tensorrt"))
-        tf.contrib.tensorrt.create_inference_graph()
+        print(hasattr(tf.contrib.learn, "TensorFlowDNNClassifier"))
+        tf.contrib.learn.TensorFlowDNNClassifier(hidden_units=[10], n_classes=2)
         """
     )
     assert (ran.code, ran.out) == (2, "a script may ask\nFalse\n")
     assert ran.err.startswith(
-        "error: script.py:8: tf.contrib.tensorrt is gone since TensorFlow 2.0"
+        "error: script.py:8: tf.contrib.learn.TensorFlowDNNClassifier is gone since TensorFlow "
     )
     assert ran.err.count("\n") == 1
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_a_library_that_uses_tensorflow_sees_the_real_one(run_script: RunScript) -> None:
     ran = run_script(
         """
@@ -214,7 +202,6 @@ def test_a_library_that_uses_tensorflow_sees_the_real_one(run_script: RunScript)
     assert ran.out == "True False\nTrue\n"
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_a_graphs_seed_gives_each_operation_the_seed_it_had(run_script: RunScript) -> None:
     ran = run_script(
         """

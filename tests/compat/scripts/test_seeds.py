@@ -86,7 +86,6 @@ def lines_of(out: str, task: str) -> list[str]:
     return [line[len(prefix) :] for line in out.splitlines() if line.startswith(prefix)]
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_the_example_of_2016_is_one_command(
     run_script: RunScript, mnist_folder: Path, tmp_path: Path
 ) -> None:
@@ -103,7 +102,6 @@ def test_the_example_of_2016_is_one_command(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SEEDS.exists(), reason="the documents are not here; see the test above")
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_the_example_of_2016_verbatim(run_script: RunScript, tmp_path: Path) -> None:
     (tmp_path / "MNIST_data").symlink_to(MNIST)
     code = cut("002_a46b561314866cd9.txt", "training_epochs = 20")
@@ -167,7 +165,6 @@ print('All done.')
 """
 
 
-@pytest.mark.usefixtures("todays_tensorflow")
 def test_a_queue_shared_by_processes(run_script: RunScript) -> None:
     """Here `--local`: the ports that the script names may be taken."""
     code = QUEUE
