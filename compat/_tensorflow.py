@@ -21,8 +21,8 @@ import absl.logging
 def _callbacks_deferred() -> Iterator[None]:
     """Lets absl call what TensorFlow registers with it at the end, not at once.
 
-    In a program that `absl.app.run` has begun already, TensorFlow 2.9 is called amid its own import,
-    before it has enabled eager execution, and then never believes that it has.
+    In a program that `absl.app.run` has begun already, TensorFlow 2.9 is called amid its own
+    import, before it has enabled eager execution, and then never believes that it has.
     """
     waiting: list[Callable[[], Any]] = []
     register = absl.app.call_after_init
