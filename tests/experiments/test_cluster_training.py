@@ -40,7 +40,7 @@ def by(task: str, training: Any) -> list[str]:
 def test_all_processes_end_by_themselves(launched: Any, record: Any) -> None:
     assert launched.code == 0, launched.out
     assert launched.err == ""
-    assert seconds_at_the_end(launched, launched, record(launched.logdir)) < 10
+    assert seconds_at_the_end(launched, launched, record(launched.logdir)) < 30
     assert launched.left_running() == []
 
 
@@ -139,7 +139,7 @@ def test_tasks_come_in_any_order_and_end_by_themselves(
     for training in by_hand.values():
         assert training.code == 0, training.err
         assert training.err == ""
-        assert seconds_at_the_end(training, chief, recorded) < 10
+        assert seconds_at_the_end(training, chief, recorded) < 30
         assert training.left_running() == []
 
 
