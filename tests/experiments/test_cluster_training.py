@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 pytestmark = [pytest.mark.cluster, pytest.mark.feature]
+# A machine that has other tests beside it is no measure.
+SECONDS_TO_END = 30 if "PYTEST_XDIST_WORKER" in os.environ else 10
 PREFIX = re.compile(r"\[(ps|worker) ([01])\] ")
 LINE = re.compile(r"Step: (\d+),  Epoch: ([ \d]\d),  Batch: ([ \d]{3}) of  12,  Cost: ")
 
@@ -40,7 +42,7 @@ def by(task: str, training: Any) -> list[str]:
 def test_all_processes_end_by_themselves(launched: Any, record: Any) -> None:
     assert launched.code == 0, launched.out
     assert launched.err == ""
-    assert seconds_at_the_end(launched, launched, record(launched.logdir)) < 30
+    assert seconds_at_the_end(launched, launched, record(launched.logdir)) < SECONDS_TO_END
     assert launched.left_running() == []
 
 
@@ -139,7 +141,7 @@ def test_tasks_come_in_any_order_and_end_by_themselves(
     for training in by_hand.values():
         assert training.code == 0, training.err
         assert training.err == ""
-        assert seconds_at_the_end(training, chief, recorded) < 30
+        assert seconds_at_the_end(training, chief, recorded) < SECONDS_TO_END
         assert training.left_running() == []
 
 
