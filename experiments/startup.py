@@ -9,7 +9,12 @@ import sys
 import tempfile
 from typing import Iterator
 
-_NOTE = re.compile(rb"I0000 |WARNING: All log messages before absl::InitializeLog|\d{4}-.*: I ")
+_NOTE = re.compile(
+    rb"I0000 |WARNING: All log messages before absl::InitializeLog|\d{4}-.*: I "
+    # Until 2.19 or so TensorFlow registers the libraries of GPUs twice, GPU or not, and complains.
+    rb"|(\d{4}-.*: E |E0000 ).*Unable to register cu\w+ factory"
+    rb"|W0000 .*computation placer already registered"
+)
 
 
 @contextlib.contextmanager

@@ -147,7 +147,7 @@ def test_a_package_that_is_missing_is_named(run_script: RunScript, tmp_path: Pat
         package: line.format(name.rpartition(".")[0], package, "compat-experiments[scripts]")
         for package, name in NEEDED.items()
     }
-    assert (ran.code, ran.out.splitlines()) == (2, list(said.values()))
+    assert (ran.code, ran.out.splitlines()) == (2, list(said.values())), ran.err
     assert ran.err.splitlines()[-1] == f"error: script.py:8: {said['tensorflow_estimator']}"
 
 
