@@ -11,8 +11,9 @@ from typing import Iterator
 
 _NOTE = re.compile(
     rb"I0000 |WARNING: All log messages before absl::InitializeLog|\d{4}-.*: I "
-    # 2.12 to 2.18 register the GPU's libraries twice, and call that an error where there is no GPU.
-    rb"|\d{4}-.*: E .*Unable to register cu\w+ factory"
+    # Until 2.19 or so TensorFlow registers the libraries of GPUs twice, GPU or not, and complains.
+    rb"|(\d{4}-.*: E |E0000 ).*Unable to register cu\w+ factory"
+    rb"|W0000 .*computation placer already registered"
 )
 
 

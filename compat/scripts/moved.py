@@ -43,7 +43,17 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     "util.tf_export": {"ESTIMATOR_API_NAME": "util.tf_export:TENSORFLOW_API_NAME"},
 }
 _INSIDE = "tensorflow.python."
+# Modules that are called by their last name, and where they were: until 2.4.
+_EARLIER = {_INSIDE + "distribute.v1.all_reduce": _INSIDE + "distribute.all_reduce"}
 _NORMALIZATION = "tf_keras.src.legacy_tf_layers.normalization"
+
+
+def load(name: str) -> Any:
+    """Returns a module, from where it was if this release has it there."""
+    earlier = _EARLIER.get(name)
+    if earlier is not None:
+        return _import(name) or importlib.import_module(earlier)
+    return importlib.import_module(name)
 
 
 @functools.lru_cache(maxsize=None)

@@ -146,7 +146,7 @@ def _load(by: str) -> Any:
         return getattr(importlib.import_module(module), attribute[:-2])()
     if module.partition(".")[0] in moved.PACKAGES:
         moved.put_back()
-    loaded = importlib.import_module(module)
+    loaded = moved.load(module)
     return functools.reduce(getattr, filter(None, attribute.split(".")), loaded)
 
 
