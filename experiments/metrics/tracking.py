@@ -23,9 +23,9 @@ from experiments.metrics.stores import store_uri
 LOG = "tracking.log"
 REFUSED = 3  # the sender's exit status when all was sent, but part of it refused for good
 # How long `close` waits: a server that hangs must not keep the machine, while a local database
-# always answers, and would be ruined if its making were cut off.
+# always answers, if late on a busy machine, and would be ruined if its making were cut off.
 _SERVER_PATIENCE = 6.0
-_DATABASE_PATIENCE = 60.0
+_DATABASE_PATIENCE = 180.0
 
 
 class Tracker(Writer):
@@ -50,7 +50,7 @@ class Tracker(Writer):
           run_name: The name of the run, if it is made now; None lets MLflow invent one.
           say: Takes one line for the user.
           patience: How many seconds `close` waits for the delivery of what is left; None for 6
-            with a server and 60 with SQLite.
+            with a server and 180 with SQLite.
 
         Raises:
           UserError: If MLflow is not installed or cannot serve `tracking_uri`, another training
