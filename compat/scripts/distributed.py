@@ -180,6 +180,8 @@ def train_MonitoredTrainingSession(master: Any = "", *args: Any, **kwargs: Any) 
     """Returns a session at the mapped address."""
     if kwargs.get("is_chief", args[0] if args else True):
         atexit.register(release, tf1.get_default_graph(), _target(master))
+    if tf1.get_collection(RELEASE):  # Else that thread is waited for, for two minutes.
+        kwargs.setdefault("stop_grace_period_secs", _SYNC_GRACE_SECS)
     return tf1.train.MonitoredTrainingSession(_target(master), *args, **kwargs)
 
 

@@ -19,6 +19,7 @@ from experiments.metrics.eventfile import event_files, read_events
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
 
+pytestmark = pytest.mark.once
 # As they were written: hosts that nobody has, a device without its slash, a protocol that is gone,
 # a writer on every machine, and a parameter server that joins for ever.
 SCRIPT = """
@@ -87,6 +88,40 @@ def test_one_command_starts_all_ends_all_and_leaves_a_record(
         assert (params["rate"], params["job_name"]) == ("0.2", "worker")
         count = "select count(*) from metrics where key = 'the loss'"
         assert database.execute(count).fetchall() == [(20,)]
+
+
+@pytest.mark.cluster
+def test_replicas_that_update_together_end_together(run_script: RunScript) -> None:
+    ran = run_script(
+        """
+        import tensorflow as tf
+        tf.app.flags.DEFINE_string("job_name", "", "")
+        tf.app.flags.DEFINE_integer("task_index", 0, "")
+        FLAGS = tf.app.flags.FLAGS
+        cluster = tf.train.ClusterSpec({"ps": ["a:1"], "worker": ["b:1", "c:1"]})
+        server = tf.train.Server(cluster, FLAGS.job_name, FLAGS.task_index)
+        if FLAGS.job_name == "ps":
+            server.join()
+        is_chief = FLAGS.task_index == 0
+        setter = tf.train.replica_device_setter(
+            worker_device="/job:worker/task:%d" % FLAGS.task_index, cluster=cluster)
+        with tf.device(setter):
+            step = tf.train.create_global_step()
+            loss = tf.square(tf.Variable(5.0))
+            optimizer = tf.train.SyncReplicasOptimizer(
+                tf.train.GradientDescentOptimizer(0.1), 2, total_num_replicas=2)
+            train = optimizer.minimize(loss, global_step=step)
+        hooks = [tf.train.StopAtStepHook(20), optimizer.make_session_run_hook(is_chief)]
+        with tf.train.MonitoredTrainingSession(server.target, is_chief, hooks=hooks) as session:
+            while not session.should_stop():
+                session.run(train)
+        print("ended")
+        """,
+        # The deadline is sooner than the two minutes for which TensorFlow's coordinator waits.
+        options=("--cluster", "ps=1,worker=2"),
+    )
+    assert ran.code == 0, ran.out + ran.err
+    assert {"[worker 0] ended", "[worker 1] ended"} <= set(ran.out.splitlines())
 
 
 @pytest.mark.cluster
