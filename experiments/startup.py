@@ -13,7 +13,7 @@ _NOTE = re.compile(
     rb"I0000 |WARNING: All log messages before absl::InitializeLog|\d{4}-.*: I "
     # Until 2.19 or so TensorFlow registers the libraries of GPUs twice, GPU or not, and complains.
     rb"|(\d{4}-.*: E |E0000 ).*Unable to register cu\w+ factory"
-    rb"|W0000 .*computation placer already registered|\d{4}-.*: W .*TF-TRT Warning"
+    rb"|W0000 .*computation placer already registered"
 )
 
 

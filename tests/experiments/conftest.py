@@ -31,7 +31,13 @@ DEADLINE_SECS = 200.0
 PACKAGES = str(Path(experiments.__file__).resolve().parents[1])  # The copy under test.
 _MARK = "TRAINING_UNDER_TEST"
 _PRIVATE = ("HOME", "XDG_CACHE_HOME", "KERAS_HOME")
-_DROPPED = ("MNIST_DATA_DIR", "MLFLOW_TRACKING_URI", "TF_CONFIG", "PYTHONUNBUFFERED")
+_DROPPED = (
+    "MNIST_DATA_DIR",
+    "MLFLOW_TRACKING_URI",
+    "TF_CONFIG",
+    "PYTHONUNBUFFERED",
+    "TF_CPP_MIN_LOG_LEVEL",  # jax sets it in this process, where TensorFlow 2.12 loads it.
+)
 
 
 def _environment(folder: Path) -> dict[str, str]:
