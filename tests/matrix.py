@@ -46,7 +46,7 @@ optimizers, in float32. The losses begin between 4 and 11; the limit is 1e-5.
 
 
 def main(argv: list[str]) -> int:
-    """Writes the page; returns 1 if a test of a released line failed."""
+    """Writes the page; returns 1 if a test failed, unless on a line that is to come."""
     folder, page = Path(argv[0]), Path(argv[1])
     results = [json.loads(file.read_text("utf-8")) for file in folder.glob("*.json")]
     results.sort(key=lambda result: [int(n) for n in result["tensorflow"].split(".")[:2]])
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     )
     failed = [r["tensorflow"] for r in results if any(f["failed"] for f in r["features"].values())]
     print(f"{page}: {len(results)} lines" + (f", failed: {', '.join(failed)}" if failed else ""))
-    return 1 if failed else 0
+    return 1 if any("rc" not in version for version in failed) else 0
 
 
 def table(columns: list[str], results: list[dict[str, Any]], cell: Any) -> str:
