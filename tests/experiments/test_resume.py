@@ -153,7 +153,7 @@ def test_killed_training_goes_on_from_its_last_checkpoint(train: Any, record: An
     step = before.checkpoints[-1]
     assert step % 10 == 0
     last = before.points["train/cost"][-1][0]
-    assert step <= last < step + 10
+    assert step <= last <= step + 10  # It may die between a step and saving it.
     again = train(*flags, f"--max_steps={last + 5}", logdir=training.logdir).wait()
     assert again.code == 0, again.err
     assert f"going on from step {step} in " in again.out
