@@ -11,6 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.conftest import RunProgram
 
+pytestmark = pytest.mark.feature("checkpoint exchange")
 CONVERTED = """\
 VARIABLE              SHAPE   DTYPE    FROM                HOW
 beta1_power           []      float32  -                   fresh

@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.conftest import Process, StartCluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.endings]
+pytestmark = [pytest.mark.cluster, pytest.mark.endings, pytest.mark.once]
 
 END_SECS = 10.0  # Within which those who serve have ended, after the last of those who train.
 GRACE_SECS = 8.0  # For which a parameter server waits for the others once the chief is done.

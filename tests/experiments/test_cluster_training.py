@@ -133,6 +133,7 @@ def by_hand(tasks: Any, runtime: str) -> dict[str, Any]:
 
 
 @pytest.mark.endings
+@pytest.mark.once
 def test_tasks_come_in_any_order_and_end_by_themselves(
     by_hand: dict[str, Any], record: Any
 ) -> None:
@@ -146,6 +147,7 @@ def test_tasks_come_in_any_order_and_end_by_themselves(
 
 
 @pytest.mark.endings
+@pytest.mark.once
 def test_only_the_chief_writes(by_hand: dict[str, Any]) -> None:
     assert list(by_hand["worker 0"].logdir.glob("events.out.tfevents.*"))
     for name in ("ps 0", "worker 1"):
@@ -154,6 +156,7 @@ def test_only_the_chief_writes(by_hand: dict[str, Any]) -> None:
 
 
 @pytest.mark.endings
+@pytest.mark.once
 def test_updates_are_counted(by_hand: dict[str, Any], record: Any, runtime: str) -> None:
     recorded = record(by_hand["worker 0"].logdir)
     # On the legacy runtime workers count for themselves: one may be over by an update.
@@ -163,6 +166,7 @@ def test_updates_are_counted(by_hand: dict[str, Any], record: Any, runtime: str)
 
 
 @pytest.mark.endings
+@pytest.mark.once
 def test_tf_config_with_a_chief(tasks: Any, record: Any, runtime: str) -> None:
     cluster = tasks(chief=1, ps=1, worker=1)
     running = {}

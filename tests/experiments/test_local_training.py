@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.once
 LINE = re.compile(
     r"Step: (\d+),  Epoch: ([ \d]\d),  Batch: ([ \d][ \d]\d) of ([ \d][ \d]\d),"
     r"  Cost: (\d+\.\d{4}),  AvgTime: (\d+\.\d{2})ms"

@@ -18,6 +18,7 @@ from tensorboard.util.tensor_util import make_ndarray
 from compat.ports import reserve
 from experiments.config import Config
 
+pytestmark = pytest.mark.once
 WEIGHTS = {"hidden/kernel": 78400, "hidden/bias": 100, "output/kernel": 1000, "output/bias": 10}
 TRAINING = ["train/cost", "train/accuracy", "learning_rate", "steps_per_sec"]
 VALIDATION = ["validation/cost", "validation/accuracy"]

@@ -12,6 +12,7 @@ from tests.conftest import RUNTIMES
 
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.once,
     pytest.mark.feature("sync"),
     pytest.mark.skipif("modern" not in RUNTIMES, reason="TensorFlow 1.x has no such strategy"),
 ]

@@ -21,6 +21,7 @@ from experiments import datasets
 if TYPE_CHECKING:
     from tests.conftest import RunProgram
 
+pytestmark = pytest.mark.once
 HERE = Path(__file__).parent
 PAGE = (HERE.parents[2] / "docs" / "checkpoints.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"```sh\n(.*?)\n```\n\n```text\n(.*?)```", PAGE, re.DOTALL)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.compat.scripts.conftest import RunScript
 
+pytestmark = pytest.mark.once
 SCRIPT = """
 import sys
 import numpy as np

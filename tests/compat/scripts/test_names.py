@@ -127,6 +127,7 @@ def test_what_neither_types_nor_shapes_tell_is_asked_for(run_script: RunScript) 
     assert run_script(call, options=("--era=1.x",)).out == "(2,)\n"
 
 
+@pytest.mark.once
 def test_a_package_that_is_missing_is_named(run_script: RunScript, tmp_path: Path) -> None:
     without = f"import sys; sys.modules.update(dict.fromkeys({list(NEEDED)}))"
     (tmp_path / "sitecustomize.py").write_text(without)
@@ -151,6 +152,7 @@ def test_a_package_that_is_missing_is_named(run_script: RunScript, tmp_path: Pat
     assert ran.err.splitlines()[-1] == f"error: script.py:8: {said['tensorflow_estimator']}"
 
 
+@pytest.mark.once
 def test_python_2_fetches_text_and_tensorflow_still_understands_it(run_script: RunScript) -> None:
     ran = run_script(
         """
@@ -188,6 +190,7 @@ def test_what_cannot_be_served_stops_with_its_line(run_script: RunScript) -> Non
     assert ran.err.count("\n") == 1
 
 
+@pytest.mark.once
 def test_a_library_that_uses_tensorflow_sees_the_real_one(run_script: RunScript) -> None:
     ran = run_script(
         """

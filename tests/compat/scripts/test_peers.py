@@ -14,6 +14,7 @@ import pytest
 
 from tests.compat.scripts.conftest import DEADLINE_SECS, PACKAGES
 
+pytestmark = pytest.mark.once
 SCRIPT = """
 import sys
 import time

@@ -11,6 +11,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
 
+pytestmark = pytest.mark.once
+
 
 def test_a_script_sees_itself_as_python_shows_it(run_script: RunScript, tmp_path: Path) -> None:
     (tmp_path / "sibling.py").write_text("name = __name__\n")

@@ -22,6 +22,7 @@ from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
 from experiments.metrics import TensorBoard
 
+pytestmark = pytest.mark.once
 # The Rust loader is a package of its own, which tensorboard 2.5 began to use.
 LOADERS = ["slow", "fast"] if importlib.util.find_spec("tensorboard_data_server") else ["slow"]
 START_SECS = 60.0

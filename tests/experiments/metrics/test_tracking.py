@@ -17,6 +17,8 @@ from compat.errors import UserError
 from experiments.metrics import Tracker, spool
 from experiments.metrics.learning_curve import FILE as CURVE
 
+pytestmark = pytest.mark.once
+
 
 def tracker(logdir, said, **options):
     settings = {

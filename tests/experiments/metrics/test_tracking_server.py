@@ -12,10 +12,13 @@ import sys
 import threading
 import time
 
+import pytest
 from mlflow.tracking import MlflowClient
 
 from experiments.metrics import Tracker, spool
 from experiments.metrics.learning_curve import FILE as CURVE
+
+pytestmark = pytest.mark.once
 
 
 def tracker(logdir, said, uri, **options):
