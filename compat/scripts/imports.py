@@ -19,6 +19,9 @@ from compat.scripts import libraries, namespace, numpy_names, python2, source
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "models")]
+# Asked once and early: Python 3.13 imports in order to tell, and would come back to our finder.
+_PYTHONS = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+_INSTALLED = [os.path.realpath(folder) + os.sep for folder in _PYTHONS + _OURS]
 # Modules that Python 2 named otherwise; fissix converts imports, programs for both try these first.
 _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle"}
 
@@ -75,8 +78,7 @@ def is_of_script(path: str) -> bool:
     path = os.path.realpath(path)
     if {"site-packages", "dist-packages"} & set(path.split(os.sep)):
         return False
-    installed = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")] + _OURS
-    return not any(path.startswith(os.path.realpath(folder) + os.sep) for folder in installed)
+    return not any(path.startswith(folder) for folder in _INSTALLED)
 
 
 class Finder(importlib.abc.MetaPathFinder):

@@ -31,13 +31,8 @@ DEADLINE_SECS = 200.0
 PACKAGES = str(Path(experiments.__file__).resolve().parents[1])  # The copy under test.
 _MARK = "TRAINING_UNDER_TEST"
 _PRIVATE = ("HOME", "XDG_CACHE_HOME", "KERAS_HOME")
-_DROPPED = (
-    "MNIST_DATA_DIR",
-    "MLFLOW_TRACKING_URI",
-    "TF_CONFIG",
-    "PYTHONUNBUFFERED",
-    "TF_CPP_MIN_LOG_LEVEL",  # jax sets it in this process, where TensorFlow 2.12 loads it.
-)
+_DROPPED = ("MNIST_DATA_DIR", "MLFLOW_TRACKING_URI", "TF_CONFIG", "PYTHONUNBUFFERED")
+_DROPPED += ("TF_CPP_MIN_LOG_LEVEL",)  # jax sets it here, where TensorFlow 2.12 loads that.
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -50,8 +45,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 def _run_python(source: str, folder: Path, *argv: str) -> None:
     command = [sys.executable, "-c", source, *argv]
-    env = _environment(folder)
-    subprocess.run(command, cwd=str(folder), env=env, check=True, timeout=DEADLINE_SECS)
+    subprocess.run(command, cwd=folder, env=_environment(folder), check=True, timeout=DEADLINE_SECS)
 
 
 class Training:
