@@ -111,7 +111,7 @@ def test_replicas_that_update_together_end_together(run_script: RunScript) -> No
             optimizer = tf.train.SyncReplicasOptimizer(
                 tf.train.GradientDescentOptimizer(0.1), 2, total_num_replicas=2)
             train = optimizer.minimize(loss, global_step=step)
-        hooks = [tf.train.StopAtStepHook(20), optimizer.make_session_run_hook(is_chief)]
+        hooks = [tf.train.StopAtStepHook(last_step=20), optimizer.make_session_run_hook(is_chief)]
         with tf.train.MonitoredTrainingSession(server.target, is_chief, hooks=hooks) as session:
             while not session.should_stop():
                 session.run(train)
