@@ -20,10 +20,10 @@ _CHIEF = 0
 _NOBODY = -1
 
 
-def _queue(device: str) -> tf1.QueueBase:
+def _queue(device: str, training: str) -> tf1.QueueBase:
     with tf1.device(device):
         # Room for one number of each task of any cluster: putting one in never waits.
-        return tf1.FIFOQueue(100000, [tf1.int32], shapes=[()], shared_name=_NAME)
+        return tf1.FIFOQueue(100000, [tf1.int32], shapes=[()], shared_name=_NAME + training)
 
 
 def _config(device: str) -> tf1.ConfigProto:
@@ -32,7 +32,13 @@ def _config(device: str) -> tf1.ConfigProto:
 
 
 def wait_until_over(
-    target: str, device: str, trainers: int, grace: float = 8.0, say: Callable[[str], None] = print
+    target: str,
+    device: str,
+    trainers: int,
+    grace: float = 8.0,
+    say: Callable[[str], None] = print,
+    look: Callable[[], None] = lambda: None,
+    training: str = "",
 ) -> None:
     """Returns when all trainers are done.
 
@@ -43,12 +49,14 @@ def wait_until_over(
       grace: seconds that the others still get when the chief is done, for one that died
         never reports.
       say: told whom it did not wait for.
+      look: called while the chief is waited for, time and again; what it raises ends the wait.
+      training: the trainers of no other one are listened to.
     """
     reports: queue.Queue[int] = queue.Queue()
 
     def listen() -> None:
         with tf1.Graph().as_default() as graph:
-            report = _queue(device).dequeue()
+            report = _queue(device, training).dequeue()
             with tf1.Session(target, graph=graph, config=_config(device)) as session:
                 trainer = 0
                 while trainer != _NOBODY:
@@ -64,29 +72,34 @@ def wait_until_over(
         while missing and time.monotonic() < deadline:
             with contextlib.suppress(queue.Empty):
                 missing.discard(reports.get(timeout=0.5))
-            if _CHIEF not in missing:
+            if _CHIEF in missing:
+                look()
+            else:
                 deadline = min(deadline, time.monotonic() + grace)
         if missing:
             say(f"training is over; trainers {sorted(missing)} did not report their end")
     finally:
         # A thread that is inside TensorFlow when Python ends makes the process abort.
-        announce({device: target[len("grpc://") :]}, _NOBODY)
+        announce({device: target[len("grpc://") :]}, _NOBODY, training=training)
         if listener.is_alive():
             listener.join(timeout=5)
 
 
-def announce(addresses: Mapping[str, str], trainer: int, patience: float = 5.0) -> None:
+def announce(
+    addresses: Mapping[str, str], trainer: int, patience: float = 5.0, training: str = ""
+) -> None:
     """Tells serving tasks that this trainer is done.
 
     Args:
       addresses: host:port of each serving task's server, by device.
       trainer: the trainer's number; 0 is the chief.
       patience: seconds after which a task that does not answer is left alone: it is lost already.
+      training: as for `wait_until_over`.
     """
 
     def tell(device: str, address: str) -> None:
         with tf1.Graph().as_default() as graph:
-            report = _queue(device).enqueue(trainer)
+            report = _queue(device, training).enqueue(trainer)
             try:
                 with tf1.Session("grpc://" + address, graph=graph, config=_config(device)) as s:
                     s.run(report)

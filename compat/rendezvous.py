@@ -28,6 +28,7 @@ _REMEDIES = {
     "name unknown": "correct its host name",
     "timed out": "check its host and the firewall",
     "not TensorFlow": "start the task there, or correct its port",
+    "other cluster": "give all tasks the same hosts and the same run token",
 }
 # What a client of HTTP/2 begins with (RFC 9113, 3.4): its preface and an empty frame of settings.
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
@@ -41,7 +42,7 @@ def wait_for(
     every: float = 5.0,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-    look: Callable[[str], str | None] | None = None,
+    look: Callable[[str, str], str | None] | None = None,
 ) -> None:
     """Returns when each peer accepts a connection.
 
@@ -52,7 +53,8 @@ def wait_for(
       every: seconds between two reports; the first comes after that time, too.
       clock: tells the time in seconds.
       sleep: waits for a number of seconds.
-      look: returns why an address does not do yet, else None; by default `reason_unreachable`.
+      look: told a peer's name and address, returns why it does not do yet, else None; by default
+        whether it accepts a connection.
 
     Raises:
       PeerError: some peers did not come in time; the message names each with the remedy.
@@ -63,7 +65,7 @@ def wait_for(
     start = said = clock()
     missing = dict(peers)
     while True:
-        reasons = _try_all(missing, look or reason_unreachable)
+        reasons = _try_all(missing, look or (lambda _, address: reason_unreachable(address)))
         missing = {name: missing[name] for name in reasons}
         now = clock()
         if not missing:
@@ -78,6 +80,53 @@ def wait_for(
                 waited = f"{now - start:.0f} of {timeout:.0f} s"
                 say(f"waiting for {name} at {missing[name]}: {reason} ({waited})")
         sleep(0.2)
+
+
+class Lookout:
+    """Looks from time to time whether a peer is still there; says when it is not, and gives up.
+
+    Args:
+      name: of the peer, as "/job:worker/task:0".
+      address: "host:port".
+      timeout: seconds for which it may be away.
+      say: told while it is away.
+      every: seconds between two looks.
+      clock: tells the time in seconds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        timeout: float,
+        say: Callable[[str], None] = print,
+        every: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name, self._address, self._timeout = name, address, timeout
+        self._say, self._every, self._clock = say, every, clock
+        self._there = self._looked = clock()
+
+    def look(self) -> None:
+        """Looks if it is time to.
+
+        Raises:
+          PeerError: the peer was away all the time for which it may be; or since the beginning.
+        """
+        now = self._clock()
+        if now - self._looked < min(self._every, self._timeout):
+            return
+        self._looked = now
+        reason = reason_unreachable(self._address)
+        if reason is None:
+            self._there = now
+            return
+        away = now - self._there
+        if away >= self._timeout:
+            peer = {self._name: self._address}
+            raise PeerError(_complaint(peer, {self._name: reason}, self._timeout))
+        waited = f"{away:.0f} of {self._timeout:.0f} s"
+        self._say(f"waiting for {self._name} at {self._address}: {reason} ({waited})")
 
 
 def reason_unreachable(address: str, timeout: float = 1.0) -> str | None:
@@ -132,12 +181,12 @@ def drop_if_own(connection: socket.socket) -> bool:
     return own
 
 
-def _try_all(peers: Mapping[str, str], look: Callable[[str], str | None]) -> dict[str, str]:
+def _try_all(peers: Mapping[str, str], look: Callable[[str, str], str | None]) -> dict[str, str]:
     """Returns the reasons by name of the peers that are not there; asks all of them at a time."""
     if not peers:
         return {}
     with ThreadPoolExecutor(max_workers=min(32, len(peers))) as pool:
-        reasons = pool.map(look, peers.values())
+        reasons = pool.map(look, peers.keys(), peers.values())
         return {name: reason for name, reason in zip(peers, reasons) if reason is not None}
 
 

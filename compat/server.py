@@ -6,7 +6,7 @@ import atexit
 import os
 from typing import Any, Callable
 
-from compat import ending, ports, proxies, rendezvous
+from compat import ending, membership, ports, proxies, rendezvous
 from compat._tensorflow import tf1
 from compat.address import split_address
 from compat.cluster_spec import ClusterSpec, Task, all_tasks
@@ -31,7 +31,10 @@ class Server:
       config: a `ConfigProto` for the server's devices and threads.
       start: False if `start` is to be called later.
       runtime: see `compat.select_runtime`; chosen here for the whole process.
-      rendezvous_timeout: seconds for which a training task waits for the tasks it needs.
+      rendezvous_timeout: seconds for which this task waits for the tasks it needs; one that
+        serves needs the chief.
+      run_token: what tells this training from another one with the same cluster; the same text for
+        all of its tasks.
       say: told about waiting.
 
     Attributes:
@@ -62,6 +65,7 @@ class Server:
         *,
         runtime: str = "auto",
         rendezvous_timeout: float = 60.0,
+        run_token: str = "",
         say: Callable[[str], None] = print,
     ) -> None:
         chosen = select_runtime(runtime)
@@ -80,6 +84,7 @@ class Server:
         self._trainers = trainers(self.cluster, self.runtime)
         self.rendezvous_timeout = rendezvous_timeout
         self._say = say
+        self._training = membership.training(self.cluster, run_token)
         self._server: Any = None
         self.address = self.cluster.task_address(job_name, task_index)
         self.target = "grpc://" + self.address
@@ -104,6 +109,8 @@ class Server:
                 start=start,
             )
             self.target = self._server.target
+            if start:
+                membership.declare(self.target, self.task, self._training)
         if not self.serves:
             # Also when the program leaves by an exception, lest the others wait for ever.
             atexit.register(self.announce_end)
@@ -122,12 +129,14 @@ class Server:
     def start(self) -> None:
         """Starts the server; only needed after `start=False`."""
         self._server.start()
+        membership.declare(self.target, self.task, self._training)
 
     def join(self) -> None:
         """Serves until the training is over.
 
         Raises:
           UserError: the task trains, so that nobody would be left to end the training.
+          PeerError: the chief did not come, or has gone and not come back, in time.
         """
         if not self.serves:
             raise UserError(
@@ -135,7 +144,21 @@ class Server:
                 "where server.serves is true"
             )
         self._say(f"{self.task.name} serves at {self.address} until the training is over")
-        ending.wait_until_over(self.target, self.task.name, len(self._trainers), say=self._say)
+        chief = self._trainers[0]
+        lookout = rendezvous.Lookout(
+            chief.name,
+            self.cluster.task_address(chief.job, chief.index),
+            self.rendezvous_timeout,
+            self._say,
+        )
+        ending.wait_until_over(
+            self.target,
+            self.task.name,
+            len(self._trainers),
+            say=self._say,
+            look=lookout.look,
+            training=self._training,
+        )
 
     def wait_for_peers(self, everybody: bool) -> None:
         """Waits until the tasks that a training task needs can be reached.
@@ -147,12 +170,22 @@ class Server:
         Raises:
           PeerError: some did not come in time; the message names them.
         """
-        peers = {}
-        for task in all_tasks(self.cluster):
-            needed = everybody or task.job == "ps" or task == self._trainers[0]
-            if needed and task != self.task:
-                peers[task.name] = self.cluster.task_address(task.job, task.index)
-        rendezvous.wait_for(peers, timeout=self.rendezvous_timeout, say=self._say)
+        needed = {
+            task.name: task
+            for task in all_tasks(self.cluster)
+            if (everybody or task.job == "ps" or task == self._trainers[0]) and task != self.task
+        }
+
+        def look(name: str, address: str) -> str | None:
+            return membership.reason_not_member(address, needed[name], self._training)
+
+        rendezvous.wait_for(
+            {name: self.cluster.task_address(t.job, t.index) for name, t in needed.items()},
+            timeout=self.rendezvous_timeout,
+            say=self._say,
+            # Without parameter servers, the servers start when all tasks have met.
+            look=None if self.synchronous else look,
+        )
 
     def wait_for_chief(self) -> None:
         """Waits until the chief's server answers, not only its port.
@@ -165,7 +198,7 @@ class Server:
             {chief.name: self.cluster.task_address(chief.job, chief.index)},
             timeout=self.rendezvous_timeout,
             say=self._say,
-            look=rendezvous.reason_not_serving,
+            look=lambda _, address: rendezvous.reason_not_serving(address),
         )
 
     def announce_end(self) -> None:
@@ -177,6 +210,6 @@ class Server:
         for task in all_tasks(self.cluster):
             if role(task, self.cluster, self.runtime) is Role.SERVE:
                 addresses[task.name] = self.cluster.task_address(task.job, task.index)
-        ending.announce(addresses, self.trainer_index)
+        ending.announce(addresses, self.trainer_index, training=self._training)
 
     _announced = False

@@ -13,8 +13,9 @@ import contextlib
 import os
 import time
 import uuid
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Callable, Iterator, Mapping, Sequence
 
+from compat import notes
 from compat._tensorflow import tf1
 from compat.cluster_spec import Task, all_tasks
 from compat.errors import PeerError, UserError
@@ -47,7 +48,7 @@ def check(
         was lost before it could tell.
     """
     if not server.is_chief:
-        _write(server, server.task, _FOLDER, folder)
+        notes.write(server.target, server.task, _FOLDER, folder)
         if not server.serves:
             server.wait_for_peers(everybody=False)
         say(f"{server.task.name} waits until the chief has seen that all tasks share {folder}")
@@ -108,11 +109,11 @@ def _look(server: Server, task: Task, name: str) -> tuple[str | None, bool]:
     Raises:
       PeerError: the task does not answer.
     """
-    folder = _read(server, task, _FOLDER)
+    folder = notes.read(_target(server, task), task, _FOLDER)
     if folder is None:
         return None, False
     try:
-        with _session(server, task) as session:
+        with notes.session(_target(server, task), task) as session:
             session.run(tf1.read_file(os.path.join(folder, name)))
     except (
         tf1.errors.NotFoundError,
@@ -149,7 +150,7 @@ def _tell(server: Server, tasks: Sequence[Task], finding: str) -> None:
         address = server.cluster.task_address(task.job, task.index)
         if reason_unreachable(address) is None:
             with contextlib.suppress(tf1.errors.OpError):  # It is lost, so it need not be told.
-                _write(server, task, _FINDING, finding)
+                notes.write(f"grpc://{address}", task, _FINDING, finding)
 
 
 def _await_finding(server: Server, timeout: float) -> None:
@@ -166,13 +167,13 @@ def _await_finding(server: Server, timeout: float) -> None:
                 "again and then this task"
             )
         time.sleep(_POLL_SECS)
-        finding = _read(server, server.task, _FINDING)
+        finding = notes.read(server.target, server.task, _FINDING)
         address = server.cluster.task_address(first_ps.job, first_ps.index)
         if finding is None and reason_unreachable(address) is None:
             # A task that comes back in mid-training is not asked any more; the training is under
             # way, or its parameter servers would not know of it.
             with contextlib.suppress(tf1.errors.OpError, PeerError):
-                finding = _read(server, first_ps, _FINDING)
+                finding = notes.read(f"grpc://{address}", first_ps, _FINDING)
     code, _, line = finding.partition(" ")
     if code == str(UserError.exit_code):
         raise UserError(line)
@@ -180,41 +181,5 @@ def _await_finding(server: Server, timeout: float) -> None:
         raise PeerError(f"the chief did not begin the training: {line or 'it was stopped'}")
 
 
-def _read(server: Server, task: Task, name: str) -> str | None:
-    """Returns a text that lies on a task's server; None if there is none.
-
-    Raises:
-      PeerError: the task does not answer.
-    """
-    try:
-        with _session(server, task) as session:
-            text: bytes = session.run(_text(name).read_value())
-    except (tf1.errors.FailedPreconditionError, tf1.errors.NotFoundError):
-        return None
-    except tf1.errors.DeadlineExceededError as error:
-        address = server.cluster.task_address(task.job, task.index)
-        raise PeerError(f"{task.name} at {address} does not answer; start it again") from error
-    return text.decode()
-
-
-def _write(server: Server, task: Task, name: str, text: str) -> None:
-    with _session(server, task) as session:
-        session.run(_text(name).assign(text))
-
-
-def _text(name: str) -> Any:
-    """Returns the variable of the server at hand that holds a text, in no collection."""
-    return tf1.Variable("", name=name, trainable=False, collections=[], use_resource=True)
-
-
-@contextlib.contextmanager
-def _session(server: Server, task: Task) -> Iterator[tf1.Session]:
-    """A session on the server of one task, and a graph for it."""
-    target = "grpc://" + server.cluster.task_address(task.job, task.index)
-    options = tf1.ConfigProto(
-        device_filters=[task.name], operation_timeout_in_ms=int(1000 * _ANSWER_SECS)
-    )
-    with tf1.Graph().as_default() as graph, tf1.device(f"{task.name}/cpu:0"), tf1.Session(
-        target, graph=graph, config=options
-    ) as session:
-        yield session
+def _target(server: Server, task: Task) -> str:
+    return "grpc://" + server.cluster.task_address(task.job, task.index)

@@ -47,6 +47,7 @@ class Config:
         takes what it needs, as it needs it.
       log_device_placement: print where variables and operations live.
       rendezvous_timeout: seconds for which peers are waited for.
+      run_token: the same text for all tasks, which no other training has; may be empty.
     """
 
     runtime: str = "auto"
@@ -77,6 +78,7 @@ class Config:
     gpu_memory_fraction: float | None = None
     log_device_placement: bool = False
     rendezvous_timeout: float = 60.0
+    run_token: str = ""
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -114,4 +116,6 @@ class Config:
 
     def params(self) -> dict[str, bool | int | float | str]:
         """Returns the settings as a run's parameters; what is None says so."""
-        return {name: "none" if value is None else value for name, value in asdict(self).items()}
+        settings = asdict(self)
+        del settings["run_token"]  # Another one each time, also where a run is gone on with.
+        return {name: "none" if value is None else value for name, value in settings.items()}

@@ -37,6 +37,7 @@ class Counting:
       increments: of each worker.
       runtime: see `compat.select_runtime`.
       timeout: seconds to wait for other tasks, and for their progress.
+      run_token: see `compat.Server`.
       say: told each number, and about waiting.
 
     Raises:
@@ -50,10 +51,17 @@ class Counting:
         increments: int,
         runtime: str,
         timeout: float,
+        run_token: str = "",
         say: Callable[[str], None] = print,
     ) -> None:
         self._server = compat.Server(
-            cluster, task.job, task.index, runtime=runtime, rendezvous_timeout=timeout, say=say
+            cluster,
+            task.job,
+            task.index,
+            runtime=runtime,
+            rendezvous_timeout=timeout,
+            run_token=run_token,
+            say=say,
         )
         self._cluster, self._task, self._increments = cluster, task, increments
         self._total = self._server.num_workers * increments

@@ -55,6 +55,7 @@ def define_cluster() -> None:
     f.DEFINE_float(
         "rendezvous_timeout", _DEFAULT.rendezvous_timeout, "Seconds to wait for other tasks."
     )
+    f.DEFINE_string("run_token", _DEFAULT.run_token, "Text that only this training's tasks have.")
 
 
 def define_training() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import uuid
 from typing import Callable, Sequence, TextIO
 
 from compat.errors import UserError
@@ -30,8 +31,8 @@ def launch_local(
     """Runs `python -m module` once per task of a cluster on loopback ports of its own.
 
     Args:
-      module: the program, which understands --strategy, --job_name, --task_index, --ps_hosts and
-        --worker_hosts.
+      module: the program, which understands --strategy, --job_name, --task_index, --ps_hosts,
+        --worker_hosts and --run_token.
       argv: its other arguments, the same for all tasks.
       num_ps: number of parameter servers.
       num_workers: number of workers.
@@ -78,6 +79,7 @@ def describe(
     """
     jobs = [(job, ports) for job, ports in (("ps", ps), ("worker", workers)) if ports]
     hosts = [f"--{job}_hosts=" + ",".join(port.address for port in ports) for job, ports in jobs]
+    hosts.append(f"--run_token={uuid.uuid4().hex}")  # Ports may be another cluster's tomorrow.
     commands = []
     for job, reservations in jobs:
         # A parameter server would take the whole memory of each GPU that it can see.

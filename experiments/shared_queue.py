@@ -43,6 +43,7 @@ def define() -> None:
     f.DEFINE_string("ps_hosts", None, "host:port of each parameter server, by commas.")
     f.DEFINE_string("worker_hosts", None, "host:port of each worker, by commas.")
     f.DEFINE_float("rendezvous_timeout", 60.0, "Seconds to wait for other tasks.")
+    f.DEFINE_string("run_token", "", "Text that only the tasks of this cluster have.")
 
 
 flags.disclaim_key_flags()  # So that --help shows them as the program's.
@@ -78,7 +79,12 @@ def _count(values: flags.FlagValues, cluster: ClusterSpec, task: Task) -> None:
             from experiments.counting import Counting
 
             counting = Counting(
-                cluster, task, values.increments, values.runtime, values.rendezvous_timeout
+                cluster,
+                task,
+                values.increments,
+                values.runtime,
+                values.rendezvous_timeout,
+                values.run_token,
             )
         counting.run()
 

@@ -96,6 +96,7 @@ def _serve(config: Config, cluster: ClusterSpec, task: Task) -> compat.Server:
         config=devices.session_config(config),
         runtime=config.runtime,
         rendezvous_timeout=config.rendezvous_timeout,
+        run_token=config.run_token,
     )
 
 

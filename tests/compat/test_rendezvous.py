@@ -13,7 +13,13 @@ import pytest
 from compat import ports
 from compat.address import split_address
 from compat.errors import PeerError, UserError
-from compat.rendezvous import drop_if_own, reason_not_serving, reason_unreachable, wait_for
+from compat.rendezvous import (
+    Lookout,
+    drop_if_own,
+    reason_not_serving,
+    reason_unreachable,
+    wait_for,
+)
 
 DEADLINE_SECS = 20
 
@@ -132,6 +138,31 @@ def test_a_port_that_is_not_of_tensorflow(greeting: bytes) -> None:
         threading.Thread(target=greet, daemon=True).start()
         assert reason_not_serving(address, timeout=5) == "not TensorFlow"
     assert reason_not_serving(address) == "refused"
+
+
+def test_who_is_away_may_come_back_in_time() -> None:
+    said: list[str] = []
+    clock = Clock()
+    chief = "/job:worker/task:0"
+    with ports.reserve() as reservation:
+        address = reservation.address
+        lookout = Lookout(chief, address, 12.0, said.append, clock=clock)
+        for _ in range(23):
+            lookout.look()
+            clock.sleep(0.5)
+    assert said == [f"waiting for {chief} at {address}: refused ({n} of 12 s)" for n in (5, 10)]
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("127.0.0.1", reservation.port))
+        server.listen()
+        clock.sleep(5.0)
+        lookout.look()
+    clock.sleep(10.0)
+    lookout.look()
+    assert len(said) == 3
+    clock.sleep(5.0)
+    with pytest.raises(PeerError, match=f"^no connection within 12 s to {chief} at {address}: ref"):
+        lookout.look()
 
 
 def test_giving_up() -> None:

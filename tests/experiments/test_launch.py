@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ from compat import ports, rendezvous
 from compat.cluster import Task, all_tasks, cluster_from_hosts
 
 flags = argparse.ArgumentParser()
-for name in ("strategy", "job_name", "task_index", "ps_hosts", "worker_hosts", "then"):
+for name in ("strategy", "job_name", "task_index", "ps_hosts", "worker_hosts", "run_token", "then"):
     flags.add_argument("--" + name)
 flags = flags.parse_args()
 cluster = cluster_from_hosts(flags.ps_hosts, flags.worker_hosts)
@@ -118,10 +119,12 @@ def test_the_description_of_a_cluster() -> None:
         ):
             task = ["--strategy=ps", f"--job_name={job}", f"--task_index={index}"]
             assert command.name == f"{job} {index}"
-            assert command.argv == (sys.executable, "-m", "a.b", "--x=1", "y", *task, *hosts)
+            expected = (sys.executable, "-m", "a.b", "--x=1", "y", *task, *hosts)
+            assert command.argv[:-1] == expected
+            assert re.fullmatch("--run_token=[0-9a-f]{32}", command.argv[-1])
+            assert command.argv[-1] == commands[0].argv[-1]
             own, pass_fds = port.pass_to_child()
             assert command.pass_fds == pass_fds
             no_gpu = {"CUDA_VISIBLE_DEVICES": "-1"} if job == "ps" else {}
-            expected = {"PYTHONUNBUFFERED": "1", **own, **no_gpu}
-            assert command.env == expected
+            assert command.env == {"PYTHONUNBUFFERED": "1", **own, **no_gpu}
     assert len(commands) == 3

@@ -1,0 +1,50 @@
+"""That tasks which meet belong to one training, so that two on the same machines never mix.
+
+Each server has a note on it that says which training it is of: its cluster, and a token, if it was
+given one. Tasks look at the notes of those they need before they train.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from compat import notes, rendezvous
+from compat._tensorflow import tf1
+from compat.cluster_spec import ClusterSpec, Task
+from compat.errors import PeerError
+
+_NOTE = "compat_training"
+
+
+def training(cluster: ClusterSpec, run_token: str) -> str:
+    """Returns what all tasks of a training have in common, and no task of another has.
+
+    Args:
+      cluster: all tasks have to be given the same.
+      run_token: tells two trainings of one cluster, one after the other, from each other; may be
+        empty.
+    """
+    text = json.dumps([cluster.as_dict(), run_token], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def declare(target: str, task: Task, mine: str) -> None:
+    """Says on the server of this very task, at `target`, which training it is of."""
+    notes.write(target, task, _NOTE, mine)
+
+
+def reason_not_member(address: str, task: Task, mine: str) -> str | None:
+    """Returns why no member of this training, as `task`, is at an address; None if one is."""
+    reason = rendezvous.reason_not_serving(address)
+    if reason is not None:
+        return reason
+    try:
+        found = notes.read(f"grpc://{address}", task, _NOTE)
+    except (PeerError, tf1.errors.UnavailableError):
+        return "no answer"
+    except tf1.errors.UnimplementedError:
+        return "not TensorFlow"
+    except tf1.errors.OpError:  # It is no such task.
+        return "other cluster"
+    return None if found == mine else "other cluster"

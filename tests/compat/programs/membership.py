@@ -1,0 +1,50 @@
+"""Servers of two trainings in one process; prints what each address is taken for, by case."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+
+from compat import membership, ports, tf1
+from compat.cluster_spec import ClusterSpec, Task
+
+
+def main() -> None:
+    held = [ports.reserve() for _ in range(4)]
+    ps, worker, other_ps, other_worker = (reservation.address for reservation in held)
+    ours = ClusterSpec({"ps": [ps], "worker": [worker]})
+    # The other one was told of our ps, as its second worker; so its first one is not at our place.
+    others = ClusterSpec({"ps": [other_ps], "worker": [other_worker, worker]})
+    for reservation in held:
+        reservation.release()
+    training = membership.training(ours, "token")
+    server = tf1.train.Server(ours.as_dict(), job_name="ps")
+    undeclared = membership.reason_not_member(ps, Task("ps", 0), training)
+    membership.declare(server.target, Task("ps", 0), training)
+    foreign = tf1.train.Server(others.as_dict(), job_name="worker", task_index=1)
+    membership.declare(foreign.target, Task("worker", 1), membership.training(others, "token"))
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        no_tensorflow = f"127.0.0.1:{silent.getsockname()[1]}"
+        report = {
+            "undeclared": undeclared,
+            "member": membership.reason_not_member(ps, Task("ps", 0), training),
+            "other token": membership.reason_not_member(
+                ps, Task("ps", 0), membership.training(ours, "another")
+            ),
+            "other hosts": membership.reason_not_member(
+                ps, Task("ps", 0), membership.training(others, "token")
+            ),
+            "other task": membership.reason_not_member(worker, Task("worker", 0), training),
+            "other training": membership.reason_not_member(worker, Task("worker", 1), training),
+            "no TensorFlow": membership.reason_not_member(no_tensorflow, Task("ps", 0), training),
+            "nobody": membership.reason_not_member(other_ps, Task("ps", 0), training),
+        }
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    json.loads(sys.argv[1])
+    main()

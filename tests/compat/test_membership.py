@@ -1,0 +1,46 @@
+"""Tasks find out whose servers they meet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from compat import membership
+from compat.cluster_spec import ClusterSpec
+
+if TYPE_CHECKING:
+    from tests.conftest import RunProgram
+
+CLUSTER = {"ps": ["h0:1"], "worker": ["h1:1", "h2:1"]}
+
+
+@pytest.fixture(scope="module")
+def reasons(run_program: RunProgram, programs: Path) -> Any:
+    return run_program(programs / "membership.py")
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("member", None),
+        ("undeclared", "other cluster"),
+        ("other token", "other cluster"),
+        ("other hosts", "other cluster"),
+        ("other task", "other cluster"),
+        ("other training", "other cluster"),
+        ("no TensorFlow", "not TensorFlow"),
+        ("nobody", "refused"),
+    ],
+)
+def test_an_address_is_taken_for(reasons: Any, case: str, reason: str | None) -> None:
+    assert reasons[case] == reason
+
+
+def test_a_training_is_its_cluster_and_its_token() -> None:
+    mine = membership.training(ClusterSpec(CLUSTER), "")
+    assert mine == membership.training(ClusterSpec(dict(reversed(list(CLUSTER.items())))), "")
+    assert mine != membership.training(ClusterSpec(CLUSTER), "token")
+    assert mine != membership.training(ClusterSpec({**CLUSTER, "ps": ["h0:2"]}), "")
+    assert mine != membership.training(ClusterSpec({**CLUSTER, "worker": ["h2:1", "h1:1"]}), "")
