@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 import re
@@ -111,7 +110,7 @@ def test_settings_are_a_text_and_hyperparameters(recorded: Any) -> None:
     ((_, start),) = recorded.points["_hparams_/session_start_info"]
     data = HParamsPluginData.FromString(start.metadata.plugin_data.content)
     settings = data.session_start_info.hparams
-    assert set(settings) == {field.name for field in dataclasses.fields(Config)}
+    assert set(settings) == set(Config().params())
     assert settings["learning_rate"].number_value == 0.5
     assert settings["dataset"].string_value == "digits"
     ((_, end),) = recorded.points["_hparams_/session_end_info"]
