@@ -34,6 +34,7 @@ class Child:
       output: the pipe with its standard output and error, non-blocking.
       at_end: whether `output` will bring nothing more.
       returncode: None while the command runs, then its exit code, 128 + n if signal n killed it.
+      killed_by: the number of the signal that did, if one has.
       over: whether the command has ended and its process group is empty or has been killed.
     """
 
@@ -66,6 +67,7 @@ class Child:
         os.set_blocking(self.output.fileno(), False)
         self.at_end = False
         self.returncode: int | None = None
+        self.killed_by: int | None = None
         self.over = False
         self._unfinished = b""
         self._watchdog = watchdog
@@ -98,6 +100,7 @@ class Child:
         code = self._process.poll()
         if code is not None and self.returncode is None:
             self.returncode = 128 - code if code < 0 else code
+            self.killed_by = -code if code < 0 else None
             if self._signal(0):
                 self.stop(now + grace)
         killed = self._kill_at is not None and now >= self._kill_at

@@ -211,7 +211,5 @@ class ProcessGroup:
 
 def _end(child: Child) -> str:
     """Returns how a failed child ended, "exit code 1" or "exit code 137 (SIGKILL)"."""
-    code = child.returncode or 0
-    names = {signum.value: signum.name for signum in signal.Signals}
-    signal_name = names.get(code - 128)
-    return f"exit code {code} ({signal_name})" if signal_name else f"exit code {code}"
+    names = {signum.value: f" ({signum.name})" for signum in signal.Signals}
+    return f"exit code {child.returncode}{names.get(child.killed_by or 0, '')}"

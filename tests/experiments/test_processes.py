@@ -104,17 +104,18 @@ def test_all_succeed() -> None:
     assert said == []
 
 
-def test_the_first_failure_stops_the_others() -> None:
+@pytest.mark.parametrize("exit_code", [3, 138])  # The latter by itself, not by a signal.
+def test_the_first_failure_stops_the_others(exit_code: int) -> None:
     code, lines, said = run(
         [
             python("ps 0", SLEEP),
             python("worker 0", SLEEP),
-            python("worker 1", when_ready(2, "sys.exit(3)")),
+            python("worker 1", when_ready(2, f"sys.exit({exit_code})")),
         ],
         grace=2 * DEADLINE_SECS,  # SIGTERM is enough.
     )
-    assert code == 3
-    assert said == ["worker 1 failed with exit code 3; stopping ps 0, worker 0"]
+    assert code == exit_code
+    assert said == [f"worker 1 failed with exit code {exit_code}; stopping ps 0, worker 0"]
     assert_none_runs(pids(lines), 2)
 
 
