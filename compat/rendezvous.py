@@ -106,6 +106,7 @@ class Lookout:
         self._name, self._address, self._timeout = name, address, timeout
         self._say, self._every, self._clock = say, every, clock
         self._there = self._looked = clock()
+        self._missed = False
 
     def look(self) -> None:
         """Looks if it is time to.
@@ -118,10 +119,13 @@ class Lookout:
             return
         self._looked = now
         reason = reason_unreachable(self._address)
-        if reason is None:
-            self._there = now
-            return
         away = now - self._there
+        if reason is None:
+            if self._missed:
+                self._say(f"{self._name} at {self._address} is there after {away:.0f} s")
+            self._there, self._missed = now, False
+            return
+        self._missed = True
         if away >= self._timeout:
             peer = {self._name: self._address}
             raise PeerError(_complaint(peer, {self._name: reason}, self._timeout))

@@ -150,16 +150,18 @@ def test_who_is_away_may_come_back_in_time() -> None:
         for _ in range(23):
             lookout.look()
             clock.sleep(0.5)
-    assert said == [f"waiting for {chief} at {address}: refused ({n} of 12 s)" for n in (5, 10)]
+    waiting = [f"waiting for {chief} at {address}: refused ({n} of 12 s)" for n in (5, 10)]
+    assert said == waiting
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         server.bind(("127.0.0.1", reservation.port))
         server.listen()
         clock.sleep(5.0)
         lookout.look()
+    assert said == [*waiting, f"{chief} at {address} is there after 16 s"]
     clock.sleep(10.0)
     lookout.look()
-    assert len(said) == 3
+    assert said[3:] == [f"waiting for {chief} at {address}: refused (10 of 12 s)"]
     clock.sleep(5.0)
     with pytest.raises(PeerError, match=f"^no connection within 12 s to {chief} at {address}: ref"):
         lookout.look()
