@@ -28,7 +28,8 @@ def printed(notebook: nbformat.NotebookNode) -> list[str]:
     outputs = [o for cell in notebook.cells for o in cell.get("outputs", [])]
     # Not the standard error: an older kernel complains there of the end of its forked children.
     text = "".join(o.text for o in outputs if o.get("name") == "stdout")
-    text = re.sub(r"^(waiting for|all \d+ peers) .*\n", "", text, flags=re.MULTILINE)
+    waiting = r"^(waiting for|all \d+ peers|\S+ at \S+ is there) .*\n"
+    text = re.sub(waiting, "", text, flags=re.MULTILINE)
     return sorted(re.sub(r":\d{4,5}\b", ":PORT", text).splitlines())
 
 
