@@ -14,7 +14,7 @@ from typing import Any, Iterable, Sequence
 
 from compat.errors import UserError
 from compat.scripts import environment, source
-from experiments.processes import Command, ProcessGroup
+from experiments.processes import MOST_TASKS, Command, ProcessGroup
 
 _JOB = ("job_name", "job-name", "jobname", "job", "job_type", "task_type", "role")
 _INDEX = ("task_index", "task-index", "task_id", "task-id", "taskid", "task", "index", "task_num")
@@ -34,12 +34,17 @@ def parse(option: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     for part in option.split(","):
         job, _, number = part.strip().partition("=")
-        if not re.match(r"^\w+$", job) or not number.isdigit() or int(number) < 1 or job in counts:
+        if not re.fullmatch(r"\w+=[0-9]{1,9}", part.strip()) or int(number) < 1 or job in counts:
             raise UserError(
                 f"--cluster has {part!r}, expected JOB=NUMBER, each job once; "
                 "write it as in --cluster ps=1,worker=3"
             )
         counts[job] = int(number)
+    if sum(counts.values()) > MOST_TASKS:
+        raise UserError(
+            f"--cluster={option} has {sum(counts.values())} tasks, expected at most {MOST_TASKS} "
+            "on one machine; start fewer"
+        )
     if set(counts) == {"ps"}:
         raise UserError(f"--cluster={option} has parameter servers only; add worker=1")
     return counts
