@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 
-class _LineError(Exception):
-    """Has its message in one line, whatever values are in it: line ends and the like are escaped.
+def one_line(text: str) -> str:
+    """Returns a text in which line ends, and whatever else a terminal obeys, are escaped."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
-    Nor can a value that is somebody else's, such as a file's name, speak to the terminal.
-    """
+
+class _LineError(Exception):
+    """Has its message in one line, whatever values are in it."""
 
     def __str__(self) -> str:
-        return "".join(c if c.isprintable() else repr(c)[1:-1] for c in super().__str__())
+        return one_line(super().__str__())
 
 
 class UserError(_LineError):

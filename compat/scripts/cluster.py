@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 from dataclasses import dataclass
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from compat.errors import UserError
 from compat.scripts import environment, source
@@ -62,6 +62,23 @@ class Spelling:
     arguments: Sequence[str]
     tf_config: bool = False
 
+    def words(self, job: str, index: int, hosts: Mapping[str, Sequence[str]]) -> list[str]:
+        """Returns the arguments of one task; `hosts` has the addresses of each job.
+
+        Raises:
+          UserError: something else stands in braces.
+        """
+        known = {"ps": "", "worker": "", "chief": ""}
+        known.update({name: ",".join(addresses) for name, addresses in hosts.items()})
+        known.update(job=job, index=str(index))
+        for name in re.findall(r"\{(\w*)\}", " ".join(self.arguments)):
+            if name not in known:
+                raise UserError(
+                    f"--task_args has {{{name}}}, expected one of {', '.join(known)} in braces; "
+                    "write it as in --task_args='--job={job} --id={index}'"
+                )
+        return [re.sub(r"\{(\w+)\}", lambda m: known[m[1]], word) for word in self.arguments]
+
 
 def spelling(parts: Iterable[source.Source], given: Sequence[str], script: str) -> Spelling:
     """Finds out how a script is told its task, from its flags.
@@ -78,7 +95,11 @@ def spelling(parts: Iterable[source.Source], given: Sequence[str], script: str) 
     text = ""
     positions: set[int] = set()
     for part in parts:
-        tree = part.tree()
+        try:
+            tree = part.tree()
+        except SyntaxError as error:
+            place = f"{part.filename}:{error.lineno or 1}"
+            raise UserError(f"{place}: {error.msg}; correct the script") from None
         text += part.text
         flags += _flags(tree)
         positions |= _positions(tree)
@@ -156,18 +177,12 @@ def run(
         how = Spelling(task_args.split())
     print(f"compat: each task is told {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
     hosts = {job: [f"{job}-{i}.local:2222" for i in range(n)] for job, n in counts.items()}
-    by_name = {job: ",".join(addresses_) for job, addresses_ in hosts.items()}
     commands = []
     with contextlib.ExitStack() as scope:
         folder = scope.enter_context(tempfile.TemporaryDirectory(prefix="compat-run-"))
         for job, count in counts.items():
             for index in range(count):
-                words = [
-                    word.format(
-                        **{"ps": "", "worker": "", "chief": "", **by_name}, job=job, index=index
-                    )
-                    for word in how.arguments
-                ]
+                words = how.words(job, index, hosts)
                 env = {
                     "PYTHONUNBUFFERED": "1",
                     environment.PORTS: os.path.join(folder, "ports.json"),

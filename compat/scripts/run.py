@@ -11,7 +11,7 @@ import sys
 import types
 from typing import Any
 
-from compat.errors import UserError
+from compat.errors import UserError, one_line
 from compat.scripts import (
     addresses,
     children,
@@ -102,6 +102,7 @@ def _program(options: argparse.Namespace) -> tuple[str, str, list[str]]:
 def _run(kind: str, target: str, arguments: list[str]) -> int:
     """Runs a program as `__main__`; returns its exit code."""
     shown = target if kind == "script" else f"-{kind[0]}"
+    parts: list[source.Source] = []
     try:
         if kind == "module":
             return _run_module(target, arguments)
@@ -117,9 +118,10 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except SyntaxError as error:
-        if error.filename != target:
+        if error.filename not in [part.filename for part in parts]:
             return report.show(error, shown)
-        print(f"error: {target}:{error.lineno}: {error.msg}", file=sys.stderr, flush=True)
+        line = one_line(f"{error.filename}:{error.lineno or 1}: {error.msg}")
+        print(f"error: {line}", file=sys.stderr, flush=True)
         return UserError.exit_code
     except BaseException as error:
         return report.show(error, shown)
