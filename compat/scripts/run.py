@@ -12,6 +12,7 @@ import types
 from typing import Any
 
 from compat.errors import UserError, one_line
+from compat.parser import Parser
 from compat.scripts import (
     addresses,
     children,
@@ -64,7 +65,7 @@ def main(argv: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Returns what understands the command line, up to the script's own arguments."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m compat run", usage=_USAGE, description=__doc__, allow_abbrev=False
     )
     parser.add_argument("--era", choices=era.CHOICES, default="auto", help="the script's time")
