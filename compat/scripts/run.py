@@ -121,7 +121,7 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
     except SyntaxError as error:
         if error.filename not in [part.filename for part in parts]:
             return report.show(error, shown)
-        line = one_line(f"{error.filename}:{error.lineno or 1}: {error.msg}")
+        line = one_line(f"{error.filename}:{error.lineno or 1}: {error.msg}; correct the script")
         print(f"error: {line}", file=sys.stderr, flush=True)
         return UserError.exit_code
     except BaseException as error:

@@ -103,10 +103,10 @@ def mutated(*seeds: bytes, tokens: Sequence[bytes] = ()) -> st.SearchStrategy[by
       tokens: what is put in besides any byte.
     """
     # The changes are themselves written in bytes: so one is drawn soon, and shrinks.
-    return st.binary(min_size=6, max_size=24).map(lambda code: _changed(seeds, tokens, code))
+    return st.binary(min_size=6, max_size=24).map(lambda code: changed(seeds, tokens, code))
 
 
-def _changed(seeds: Sequence[bytes], tokens: Sequence[bytes], code: bytes) -> bytes:
+def changed(seeds: Sequence[bytes], tokens: Sequence[bytes], code: bytes) -> bytes:
     raw = seeds[sum(code) % len(seeds)]
     for i in range(0, len(code) - 5, 6):
         kind, what, *places = code[i : i + 6]
