@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import reprlib
 
 from compat.errors import UserError
 
 # Underscores are no part of a host name by RFC 1123, but the names of compose services have them.
 _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
+# With the interface of a link-local address, for which Python takes any text.
+_IPV6 = re.compile(r"[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?")
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -22,7 +25,9 @@ def split_address(address: str) -> tuple[str, int]:
       UserError: `address` is not a string "host:port" with a port in 1..65535.
     """
     if not isinstance(address, str):
-        raise UserError(f"address {address!r} is not text; write host:port, as in localhost:2222")
+        raise UserError(
+            f"address {reprlib.repr(address)} is not text; write host:port, as in localhost:2222"
+        )
     if not address.strip():
         raise UserError(f"address {address!r} is empty; write host:port, as in localhost:2222")
     if "://" in address:
@@ -44,6 +49,8 @@ def _host(host: str, address: str) -> str:
     if ":" in host and not bracketed:
         raise UserError(f"host {host!r} of {address!r} has a colon; write IPv6 as [::1]:2222")
     try:
+        if bracketed and not _IPV6.fullmatch(host[1:-1]):
+            raise ValueError(host)
         if bracketed:
             return str(ipaddress.IPv6Address(host[1:-1]))
         if re.fullmatch("[0-9.]+", host):

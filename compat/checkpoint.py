@@ -8,7 +8,7 @@ these files and this module reads its (partitioned variables are kept a part eac
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 import numpy as np
 
@@ -104,18 +104,25 @@ def history(folder: str) -> list[str]:
     try:
         with quietly():
             state = tf1.train.get_checkpoint_state(folder)
-    except UnicodeDecodeError:
-        state = None
-    if state is None:
-        if file.exists():
-            raise UserError(
-                f"{file} does not name the checkpoints of its folder, as it should; choose "
-                "another log folder, or remove the file to start anew"
-            )
-        return []
-    # By their names only: the folder may have been moved or copied since. One that has no file left
-    # was removed, so that an earlier one is used. Before 0.12 a prefix was the file or a pattern.
-    paths = [Path(folder) / Path(path).name for path in state.all_model_checkpoint_paths]
+        if state is not None:
+            return _present(folder, state.all_model_checkpoint_paths)
+    except ValueError:  # It is no text, or names what can be no file.
+        pass
+    if file.exists():
+        raise UserError(
+            f"{file} does not name the checkpoints of its folder, as it should; choose "
+            "another log folder, or remove the file to start anew"
+        )
+    return []
+
+
+def _present(folder: str, prefixes: Iterable[str]) -> list[str]:
+    """Returns those of the checkpoints that a folder has files of.
+
+    By their names only: the folder may have been moved or copied since. One that has no file left
+    was removed, so that an earlier one is used. Before 0.12 a prefix was the file or a pattern.
+    """
+    paths = [Path(folder) / Path(prefix).name for prefix in prefixes]
     return [
         str(path)
         for path in paths

@@ -108,7 +108,7 @@ def cluster_from_tf_config(text: str) -> tuple[ClusterSpec, Task]:
 def _parse_tf_config(text: str) -> tuple[ClusterSpec, Task]:
     try:
         config = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # The latter of what lies too deep in itself.
         raise UserError(f"{reprlib.repr(text)} is no JSON ({error})") from None
     jobs = _member(config, "cluster", dict)
     place = _member(config, "task", dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from dataclasses import dataclass
 from typing import Any, Mapping
 
@@ -42,7 +43,8 @@ class ClusterSpec:
         """
         jobs = jobs.as_dict() if hasattr(jobs, "as_dict") else jobs
         if not isinstance(jobs, Mapping):
-            raise UserError(f"cluster {jobs!r} is no mapping; write {{'ps': ['host:port'], ...}}")
+            shown = reprlib.repr(jobs)
+            raise UserError(f"cluster {shown} is no mapping; write {{'ps': ['host:port'], ...}}")
         self._jobs = {job: _checked_tasks(job, addresses) for job, addresses in jobs.items()}
         taken: dict[tuple[str, int], Task] = {}
         for task in all_tasks(self):
@@ -118,7 +120,8 @@ def _checked_tasks(job: object, addresses: Any) -> dict[int, str]:
     if isinstance(addresses, (list, tuple)):
         addresses = dict(enumerate(addresses))
     if not isinstance(addresses, Mapping):
-        raise UserError(f"job {job!r} is {addresses!r}; expected a list as in ['localhost:2222']")
+        shown = reprlib.repr(addresses)
+        raise UserError(f"job {job!r} is {shown}; expected a list as in ['localhost:2222']")
     if not addresses:
         raise UserError(f"job {job!r} has no task; give it a host:port, or leave the job out")
     for index, address in addresses.items():

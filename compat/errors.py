@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 
-class UserError(Exception):
+def one_line(text: str) -> str:
+    """Returns a text in which line ends, and whatever else a terminal obeys, are escaped."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+class _LineError(Exception):
+    """Has its message in one line, whatever values are in it."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
+
+
+class UserError(_LineError):
     """A wrong input: the message names the value, what was expected and the remedy, in one line.
 
     Programs print it as it is, without a traceback, and exit with code 2, which cluster managers
@@ -13,7 +25,7 @@ class UserError(Exception):
     exit_code = 2
 
 
-class PeerError(Exception):
+class PeerError(_LineError):
     """A peer that is missing or lost: the message names the task, its address and the remedy.
 
     Programs print it as it is, without a traceback, and exit with code 138, which Kubernetes'

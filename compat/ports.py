@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import socket
 from typing import Any, Iterator
 
@@ -81,9 +82,17 @@ def answered(address: str) -> Iterator[None]:
 
 
 def release_inherited(port: int) -> None:
-    """Lets go of `port` if this process inherited a reservation of it; else does nothing."""
+    """Lets go of `port` if this process inherited a reservation of it; else does nothing.
+
+    Raises:
+      UserError: what says so in the environment is malformed.
+    """
     kept = []
     for entry in filter(None, os.environ.get(_VARIABLE, "").split(",")):
+        if not re.fullmatch("[0-9]{1,9}:[0-9]{1,9}", entry):
+            raise UserError(
+                f"{_VARIABLE} has {entry!r}, expected PORT:DESCRIPTOR by a launcher; unset it"
+            )
         reserved, descriptor = map(int, entry.split(":"))
         if reserved != port:
             kept.append(entry)

@@ -7,6 +7,7 @@ Example:
 
 from __future__ import annotations
 
+import re
 from typing import Mapping
 
 from compat.cluster import cluster_from_tf_config
@@ -86,6 +87,6 @@ def _check_slurm(cluster: ClusterSpec, task: Task, environment: Mapping[str, str
 
 def _number(environment: Mapping[str, str], name: str) -> int:
     value = environment.get(name, "")
-    if not value.isdigit():
+    if not re.fullmatch("[0-9]{1,9}", value):  # Not `isdigit`, which takes "²" as well.
         raise UserError(f"{name}={value!r} is no number; start the tasks with srun")
     return int(value)

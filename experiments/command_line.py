@@ -15,7 +15,7 @@ from typing import Callable
 
 from absl import app, flags, logging
 
-from compat.errors import PeerError, UserError
+from compat.errors import PeerError, UserError, one_line
 from experiments import stopping
 
 
@@ -41,8 +41,12 @@ def run(main: Callable[[flags.FlagValues], int]) -> None:
     app.run(program, flags_parser=parse)
 
 
-def parse(argv: list[str]) -> list[str]:
+def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
     """Parses the flags; differs from absl in that mistakes take one line, and help is no failure.
+
+    Args:
+      argv: the program and its arguments.
+      values: takes the flags.
 
     Returns:
       The program and the arguments that are no flags.
@@ -51,9 +55,12 @@ def parse(argv: list[str]) -> list[str]:
       SystemExit: a flag is unknown or malformed, or help was asked for and given.
     """
     try:
-        rest: list[str] = flags.FLAGS(argv)
-    except flags.Error as error:
-        reason = " ".join(str(error).split())
+        rest: list[str] = values(argv)
+        for name in values:
+            if "\0" in str(values[name].value):
+                raise flags.IllegalFlagValueError(f"flag --{name} has a NUL in its value")
+    except (flags.Error, UnicodeDecodeError) as error:  # The latter of a --flagfile.
+        reason = one_line(" ".join(str(error).split()))
         print(f"error: {reason}; --help lists the flags", file=sys.stderr, flush=True)
         sys.exit(UserError.exit_code)
     except SystemExit:

@@ -9,6 +9,8 @@ from compat.errors import UserError
 
 STRATEGIES = ("local", "ps", "multi_worker")
 MODELS = ("mlp", "cnn")
+_MOST = 2**53  # Up to here, TensorBoard shows a setting as it is.
+_MOST_THREADS = 10_000
 OPTIMIZERS = ("sgd", "momentum", "adam")
 
 
@@ -97,6 +99,9 @@ class Config:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UserError(f"--{name}={value} is too small; give {least} or more")
+            most = _MOST_THREADS if name.endswith("threads") else _MOST
+            if value is not None and value > most:
+                raise UserError(f"--{name}={value} is too large; give {most} or fewer")
         if self.replicas_to_aggregate and not self.sync:
             raise UserError(
                 f"--replicas_to_aggregate={self.replicas_to_aggregate} says how many gradients "

@@ -131,6 +131,8 @@ def config_from_flags(values: flags.FlagValues) -> Config:
                 "use it with --strategy=ps"
             )
         settings["runtime"] = "modern"
+    if settings["logdir"] == "":
+        raise UserError("--logdir= is empty; name a folder, or leave it out for a new one")
     if settings["logdir"] is None:
         settings["logdir"] = time.strftime("runs/mnist-%Y%m%d-%H%M%S")
     settings["logdir"] = os.path.abspath(os.path.expanduser(settings["logdir"]))

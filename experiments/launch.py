@@ -14,7 +14,7 @@ from typing import Callable, Sequence, TextIO
 
 from compat.errors import UserError
 from compat.ports import Reservation, reserve
-from experiments.processes import Command, ProcessGroup
+from experiments.processes import MOST_TASKS, Command, ProcessGroup
 
 
 def launch_local(
@@ -45,12 +45,17 @@ def launch_local(
       The exit code of the whole, see `ProcessGroup.wait`.
 
     Raises:
-      UserError: a number is below 1, or `chief` is not a task.
+      UserError: a number is below 1, there are too many, or `chief` is not a task.
       ValueError: this is not the main thread.
     """
     for flag, number in (("--num_ps", num_ps), ("--num_workers", num_workers)):
         if number < 1 and (strategy, flag) != ("multi_worker", "--num_ps"):
             raise UserError(f"{flag}={number} is too small; use 1 or more")
+    if num_ps + num_workers > MOST_TASKS:
+        raise UserError(
+            f"--num_ps={num_ps} and --num_workers={num_workers} are more than the {MOST_TASKS} "
+            "tasks that one machine can have; use fewer"
+        )
     with contextlib.ExitStack() as reserved:
         ps = [reserved.enter_context(reserve()) for _ in range(num_ps)]
         workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]

@@ -43,7 +43,7 @@ def _read(flag: str, path: str) -> np.ndarray:
     except OSError as error:
         reason = error.strerror or "no .npy file"
         raise UserError(f"--{flag}={path} cannot be read ({reason}); name a .npy file") from None
-    except (ValueError, EOFError):
+    except Exception:  # What NumPy raises of broken files is no closed set.
         raise UserError(
             f"--{flag}={path} is no .npy file with one array of numbers; write it by numpy.save"
         ) from None

@@ -21,8 +21,10 @@ from compat.errors import UserError
 from experiments.child import Child, Command
 from experiments.watchdog import Watchdog
 
-__all__ = ["Command", "ProcessGroup"]
+__all__ = ["MOST_TASKS", "Command", "ProcessGroup"]
 
+# What one machine can do: `select` waits for descriptors below 1024 only, and a task has several.
+MOST_TASKS = 200
 _POLL_SECS = 0.02  # Two failures that follow each other this closely may be told apart wrongly.
 
 

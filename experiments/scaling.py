@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import time
 from pathlib import Path
 from typing import Sequence
@@ -20,6 +21,7 @@ from experiments import command_line, launch, scaling_report
 from experiments.config import Config
 from experiments.flags import check_end, define_training
 from experiments.metrics import FAILED, FINISHED, KILLED, Tracker, store_uri, tracking_command
+from experiments.processes import MOST_TASKS
 from experiments.scaling_report import Cell, Result
 
 MODES = ("async", "sync")
@@ -87,7 +89,7 @@ def grid(workers: Sequence[str], modes: Sequence[str], runtimes: Sequence[str]) 
             if value not in known:
                 raise UserError(f"--{flag}={value} is unknown; give some of {','.join(known)}")
     for value in workers:
-        if not value.isdigit() or int(value) < 1:
+        if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) < MOST_TASKS:
             raise UserError(f"--workers={value} is no number of workers; give some like 1,2,3")
     for flag, given in (("workers", workers), ("modes", modes), ("runtimes", runtimes)):
         if not given or len(set(given)) < len(given):

@@ -98,6 +98,16 @@ class MatrixResults:
         self._file.write_text(json.dumps(result, indent=1, sort_keys=True), encoding="utf-8")
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Prints how many inputs `tests/fuzz` has tried, in whichever process of pytest."""
+    calls = [r for some in terminalreporter.stats.values() for r in some if hasattr(r, "when")]
+    calls = [report for report in calls if report.when == "call"]
+    tried = {r.nodeid: n for r in calls for key, n in r.user_properties if key == "tried"}
+    if tried:
+        for test, count in [*tried.items(), ("inputs tried", sum(tried.values()))]:
+            terminalreporter.write_line(f"fuzz: {count} {test.rpartition('/')[2]}")
+
+
 @pytest.fixture(scope="session")
 def runtimes() -> list[str]:
     """The runtimes that this TensorFlow has."""

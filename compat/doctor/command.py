@@ -15,9 +15,11 @@ from compat.doctor import loading, machine, trial
 from compat.doctor.finding import Finding
 from compat.doctor.packages import Packages
 from compat.errors import UserError
+from compat.parser import Parser
 
 Section = Tuple[str, Iterable[Finding]]
 
+_LONGEST_SECS = 24 * 60 * 60
 _EPILOG = (
     "exit code: 0 if all is well, 1 if there is a problem, below which stands the command that "
     "mends it, 2 for a wrong command line"
@@ -27,8 +29,8 @@ _EPILOG = (
 def main(argv: list[str]) -> int:
     """Runs the command line of `doctor`; returns the exit code."""
     options = _parser().parse_args(argv)
-    if options.deadline < 1:
-        raise UserError(f"--deadline={options.deadline} is too small; use 1 or more")
+    if not 1 <= options.deadline <= _LONGEST_SECS:
+        raise UserError(f"--deadline={options.deadline} is out of range; use 1 to {_LONGEST_SECS}")
     # As Ctrl-C, so that nothing is left behind.
     signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(128 + signum))
     try:
@@ -42,7 +44,7 @@ def main(argv: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m compat doctor",
         description="Says what this environment is, what works in it, and what mends the rest.",
         epilog=_EPILOG,

@@ -6,6 +6,8 @@ package has with it. All is read from files: nothing that is looked at is import
 
 from __future__ import annotations
 
+import contextlib
+import re
 import sys
 from pathlib import Path
 from typing import Iterable
@@ -13,7 +15,7 @@ from typing import Iterable
 from compat.errors import UserError
 
 try:
-    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
     from packaging.version import InvalidVersion
 
@@ -28,6 +30,8 @@ except ModuleNotFoundError as missing:
     ) from None
 
 _FOLDER = (Path(__file__).parents[1] / "requirements").resolve()
+# What is raised of a package that is not there, or whose own description is broken.
+_UNREADABLE = (metadata.PackageNotFoundError, KeyError, ValueError)
 # Packages that are TensorFlow by another name.
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
 # The last line that a Python has wheels of, where it is not the newest of all.
@@ -37,25 +41,25 @@ _LAST = {(3, 7): "2.11", (3, 8): "2.13", (3, 9): "2.20"}
 def version(name: str) -> str | None:
     """Returns the installed version of a package, None where it is not installed."""
     for alias in _TENSORFLOW if name == "tensorflow" else (name,):
-        try:
+        with contextlib.suppress(*_UNREADABLE):
             return metadata.version(alias)
-        except metadata.PackageNotFoundError:
-            continue
     return None
 
 
 def needs(name: str) -> dict[str, Requirement]:
     """Returns what an installed package asks of others, by name; nothing of one that is not."""
-    try:
-        texts = metadata.requires(name) or []
-    except metadata.PackageNotFoundError:
-        return {}
-    return _by_name(text for text in texts if _is_valid(text))
+    with contextlib.suppress(*_UNREADABLE):
+        return _by_name(text for text in metadata.requires(name) or [] if _is_valid(text))
+    return {}
 
 
 def lines() -> list[str]:
     """Returns the lines that have constraints, the oldest first."""
-    found = [path.stem[len("tf") :] for path in _FOLDER.glob("tf*.txt")]
+    found = [
+        path.stem[len("tf") :]
+        for path in _FOLDER.glob("tf*.txt")
+        if re.fullmatch(r"tf[0-9]{1,9}\.[0-9]{1,9}", path.stem)
+    ]
     if not found:
         raise UserError(
             f"{_FOLDER} holds no constraints, expected tf2.21.txt and others; "
@@ -80,8 +84,8 @@ def line_for(python: tuple[int, int]) -> str:
 
 
 def order(line: str) -> list[int]:
-    """Returns what sorts lines by age."""
-    return [int(number) for number in line.split(".")]
+    """Returns what sorts lines by age; for what is no version, nothing."""
+    return [int(number) for number in re.findall("[0-9]{1,9}", line)]
 
 
 def file(line: str) -> Path:
@@ -90,9 +94,21 @@ def file(line: str) -> Path:
 
 
 def pins(line: str) -> dict[str, Requirement]:
-    """Returns the constraints of a line by the name of the package, those for this Python."""
-    texts = [text.partition("#")[0].strip() for text in file(line).read_text("utf-8").splitlines()]
-    return _by_name(filter(None, texts))
+    """Returns the constraints of a line by the name of the package, those for this Python.
+
+    Raises:
+      UserError: the file holds something else.
+    """
+    path = file(line)
+    try:
+        texts = [text.partition("#")[0].strip() for text in path.read_text("utf-8").splitlines()]
+        return _by_name(filter(None, texts))
+    except (OSError, ValueError) as error:  # Most of what packaging raises is the latter.
+        reason = str(error).partition("\n")[0]
+        raise UserError(
+            f"{path} holds no constraints ({reason}), expected lines as in tensorflow==2.21.0; "
+            "install compat-experiments anew"
+        ) from None
 
 
 def meets(found: str | None, wanted: Requirement) -> bool:
@@ -106,9 +122,10 @@ def meets(found: str | None, wanted: Requirement) -> bool:
 def _is_valid(text: str) -> bool:
     """Whether a need can be read; what old packages say of themselves may not."""
     try:
-        return bool(Requirement(text))
-    except InvalidRequirement:
+        _by_name([text])
+    except ValueError:
         return False
+    return True
 
 
 def _by_name(texts: Iterable[str]) -> dict[str, Requirement]:

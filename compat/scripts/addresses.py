@@ -13,10 +13,11 @@ import tempfile
 from typing import Any, Iterator, Mapping
 
 from compat import ports
+from compat.address import split_address
 from compat.errors import UserError
 from compat.scripts import environment
 
-_ADDRESS = re.compile(r"^\s*(grpc://)?\s*([^\s:/]+)\s*:\s*(\d{1,5})\s*$")
+_ADDRESS = re.compile(r"\s*(grpc://)?\s*([^\s:/]+)\s*:\s*([0-9]{1,5})\s*")
 
 _said: set[str] = set()
 
@@ -30,11 +31,12 @@ def parse(option: str) -> dict[str, str]:
     mapping = {}
     for part in filter(None, (word.strip() for word in option.split(","))):
         old, equals, new = part.partition("=")
-        if not equals or not _ADDRESS.match(old) or not _ADDRESS.match(new):
+        if not equals or not _ADDRESS.fullmatch(old) or not _ADDRESS.fullmatch(new):
             raise UserError(
                 f"--hosts has {part!r}, expected HOST:PORT=HOST:PORT; "
                 "write it as in --hosts pc-01:2222=127.0.0.1:5001"
             )
+        split_address(new.strip())
         mapping[old.strip()] = new.strip()
     return mapping
 
@@ -63,7 +65,7 @@ def mapped(address: str) -> str:
     Args:
       address: "host:port", or "grpc://host:port"; anything else is returned as it is.
     """
-    found = _ADDRESS.match(address)
+    found = _ADDRESS.fullmatch(address)
     if found is None:
         return address
     scheme, host, port = found.groups()
@@ -99,7 +101,7 @@ def mapped_tf_config(text: str) -> str:
     try:
         config = json.loads(text)
         config["cluster"] = mapped_cluster(config["cluster"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return text
     return json.dumps(config)
 
@@ -119,10 +121,11 @@ def _file() -> Iterator[dict[str, str]]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        before = file.read()
         try:
-            agreed = json.loads(before or "{}")
-        except ValueError:
+            agreed = json.loads(file.read() or "{}")
+            for address in agreed.values():
+                split_address(address)
+        except (ValueError, AttributeError, RecursionError, UserError):
             raise UserError(
                 f"{path} holds no ports, as it should; remove it and start all tasks again"
             ) from None

@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 
+from compat.parser import Parser
 from compat.scripts.checking import formats, programs
 
 _EPILOG = (
@@ -31,7 +32,7 @@ def main(argv: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m compat check",
         description=(__doc__ or "").partition("\n")[0],
         epilog=_EPILOG,

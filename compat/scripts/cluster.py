@@ -10,11 +10,11 @@ import re
 import sys
 import tempfile
 from dataclasses import dataclass
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from compat.errors import UserError
 from compat.scripts import environment, source
-from experiments.processes import Command, ProcessGroup
+from experiments.processes import MOST_TASKS, Command, ProcessGroup
 
 _JOB = ("job_name", "job-name", "jobname", "job", "job_type", "task_type", "role")
 _INDEX = ("task_index", "task-index", "task_id", "task-id", "taskid", "task", "index", "task_num")
@@ -34,12 +34,17 @@ def parse(option: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     for part in option.split(","):
         job, _, number = part.strip().partition("=")
-        if not re.match(r"^\w+$", job) or not number.isdigit() or int(number) < 1 or job in counts:
+        if not re.fullmatch(r"\w+=[0-9]{1,9}", part.strip()) or int(number) < 1 or job in counts:
             raise UserError(
                 f"--cluster has {part!r}, expected JOB=NUMBER, each job once; "
                 "write it as in --cluster ps=1,worker=3"
             )
         counts[job] = int(number)
+    if sum(counts.values()) > MOST_TASKS:
+        raise UserError(
+            f"--cluster={option} has {sum(counts.values())} tasks, expected at most {MOST_TASKS} "
+            "on one machine; start fewer"
+        )
     if set(counts) == {"ps"}:
         raise UserError(f"--cluster={option} has parameter servers only; add worker=1")
     return counts
@@ -57,6 +62,23 @@ class Spelling:
     arguments: Sequence[str]
     tf_config: bool = False
 
+    def words(self, job: str, index: int, hosts: Mapping[str, Sequence[str]]) -> list[str]:
+        """Returns the arguments of one task; `hosts` has the addresses of each job.
+
+        Raises:
+          UserError: something else stands in braces.
+        """
+        known = {"ps": "", "worker": "", "chief": ""}
+        known.update({name: ",".join(addresses) for name, addresses in hosts.items()})
+        known.update(job=job, index=str(index))
+        for name in re.findall(r"\{(\w*)\}", " ".join(self.arguments)):
+            if name not in known:
+                raise UserError(
+                    f"--task_args has {{{name}}}, expected one of {', '.join(known)} in braces; "
+                    "write it as in --task_args='--job={job} --id={index}'"
+                )
+        return [re.sub(r"\{(\w+)\}", lambda m: known[m[1]], word) for word in self.arguments]
+
 
 def spelling(parts: Iterable[source.Source], given: Sequence[str], script: str) -> Spelling:
     """Finds out how a script is told its task, from its flags.
@@ -73,7 +95,11 @@ def spelling(parts: Iterable[source.Source], given: Sequence[str], script: str) 
     text = ""
     positions: set[int] = set()
     for part in parts:
-        tree = part.tree()
+        try:
+            tree = part.tree()
+        except SyntaxError as error:
+            place = f"{part.filename}:{error.lineno or 1}"
+            raise UserError(f"{place}: {error.msg}; correct the script") from None
         text += part.text
         flags += _flags(tree)
         positions |= _positions(tree)
@@ -151,18 +177,12 @@ def run(
         how = Spelling(task_args.split())
     print(f"compat: each task is told {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
     hosts = {job: [f"{job}-{i}.local:2222" for i in range(n)] for job, n in counts.items()}
-    by_name = {job: ",".join(addresses_) for job, addresses_ in hosts.items()}
     commands = []
     with contextlib.ExitStack() as scope:
         folder = scope.enter_context(tempfile.TemporaryDirectory(prefix="compat-run-"))
         for job, count in counts.items():
             for index in range(count):
-                words = [
-                    word.format(
-                        **{"ps": "", "worker": "", "chief": "", **by_name}, job=job, index=index
-                    )
-                    for word in how.arguments
-                ]
+                words = how.words(job, index, hosts)
                 env = {
                     "PYTHONUNBUFFERED": "1",
                     environment.PORTS: os.path.join(folder, "ports.json"),

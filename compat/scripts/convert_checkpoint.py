@@ -18,6 +18,7 @@ from compat import checkpoint
 from compat._tensorflow import quietly, tf1
 from compat.errors import UserError
 from compat.matching import Match, Told, dtype_name, match, unused
+from compat.parser import Parser
 from experiments import startup
 
 _USAGE = "python -m compat convert-checkpoint OLD [NEW --like=CHECKPOINT [options]]"
@@ -78,7 +79,7 @@ def _convert(path: str, new: str | None, like_path: str, told: Told) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m compat convert-checkpoint",
         usage=_USAGE,
         description=(__doc__ or "").partition("\n\n")[2],

@@ -64,7 +64,7 @@ def of_sources(parts: Iterable[Source]) -> str:
     for part in parts:
         try:
             tree = part.tree()
-        except SyntaxError:
+        except (SyntaxError, UserError):
             continue  # Said when the part is run.
         known = _names_of_tensorflow(tree)
         for node in ast.walk(tree):

@@ -15,7 +15,7 @@ import sysconfig
 import types
 from typing import Any, Mapping, Sequence
 
-from compat.scripts import libraries, namespace, numpy_names, python2, source
+from compat.scripts import classic, libraries, namespace, numpy_names, python2, source
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "models")]
@@ -29,8 +29,8 @@ _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle
 def builtins_for(is_python2: bool) -> dict[str, Any]:
     """Returns the builtins of a script's module."""
     own = dict(vars(builtins))
-    own[source.TOSTRING] = python2.classic_tostring
-    own[source.TRUTH] = python2.classic_truth
+    own[classic.TOSTRING] = python2.classic_tostring
+    own[classic.TRUTH] = python2.classic_truth
     if is_python2:
         own.update(python2.BUILTINS)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from compat.scripts.source import DECODE, DIVISION
+from compat.scripts.classic import DECODE, DIVISION
 
 
 def classic_division(left: Any, right: Any) -> Any:

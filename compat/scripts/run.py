@@ -11,7 +11,8 @@ import sys
 import types
 from typing import Any
 
-from compat.errors import UserError
+from compat.errors import UserError, one_line
+from compat.parser import Parser
 from compat.scripts import (
     addresses,
     children,
@@ -64,7 +65,7 @@ def main(argv: list[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """Returns what understands the command line, up to the script's own arguments."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m compat run", usage=_USAGE, description=__doc__, allow_abbrev=False
     )
     parser.add_argument("--era", choices=era.CHOICES, default="auto", help="the script's time")
@@ -102,6 +103,7 @@ def _program(options: argparse.Namespace) -> tuple[str, str, list[str]]:
 def _run(kind: str, target: str, arguments: list[str]) -> int:
     """Runs a program as `__main__`; returns its exit code."""
     shown = target if kind == "script" else f"-{kind[0]}"
+    parts: list[source.Source] = []
     try:
         if kind == "module":
             return _run_module(target, arguments)
@@ -117,9 +119,10 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except SyntaxError as error:
-        if error.filename != target:
+        if error.filename not in [part.filename for part in parts]:
             return report.show(error, shown)
-        print(f"error: {target}:{error.lineno}: {error.msg}", file=sys.stderr, flush=True)
+        line = one_line(f"{error.filename}:{error.lineno or 1}: {error.msg}; correct the script")
+        print(f"error: {line}", file=sys.stderr, flush=True)
         return UserError.exit_code
     except BaseException as error:
         return report.show(error, shown)

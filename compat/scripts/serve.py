@@ -6,7 +6,6 @@ python -m compat serve --cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222' --job_
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import threading
@@ -16,6 +15,7 @@ from compat._tensorflow import tf1
 from compat.address import split_address
 from compat.cluster_spec import ClusterSpec
 from compat.errors import UserError
+from compat.parser import Parser
 from experiments import startup
 
 _EXAMPLE = "--cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222'"
@@ -44,9 +44,7 @@ def parse_cluster(text: str) -> ClusterSpec:
 
 def main(argv: list[str]) -> int:
     """Serves until SIGINT or SIGTERM; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m compat serve", description="A server for grpc:// clients."
-    )
+    parser = Parser(prog="python -m compat serve", description="A server for grpc:// clients.")
     parser.add_argument("--cluster_spec", required=True, help="job|host:port;host:port,job|...")
     parser.add_argument("--job_name", required=True, help="job of this server")
     parser.add_argument("--task_id", "--task_index", type=int, default=0, help="its number")

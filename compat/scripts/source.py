@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ast
-import copy
+import contextlib
+import functools
 import io
 import json
 import linecache
 import re
+import sys
 import tokenize
 import types
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 from compat.errors import UserError
+from compat.scripts import classic
 
 # What parses as Python 3 as well, and has meant something in Python 2 only.
 _OLD_METHODS = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys"}
@@ -33,11 +36,11 @@ _OLD_MODULES = {
     "urlparse",
 }
 # fissix takes the line out.
-_TRUE_DIVISION = re.compile(r"(?m)^from\s+__future__\s+import\s+(\([^)]*|[^\n]*)\bdivision\b")
-DIVISION = "__classic_division__"
-DECODE = "__classic_decode__"
-TOSTRING = "__classic_tostring__"
-TRUTH = "__classic_truth__"
+_TRUE_DIVISION = re.compile(
+    r"(?m)^from[ \t]+__future__[ \t]+import[ \t]+(\([^()]*|[^\n]*)\bdivision\b"
+)
+_DEPTH = 5000  # Of calls here, for a sum of a thousand terms.
+_ASCII = bytes(range(32, 127))
 
 
 @dataclass(frozen=True)
@@ -59,23 +62,48 @@ class Source:
 
         Raises:
           SyntaxError: it is neither Python 3 nor Python 2.
+          UserError: it lies too deep in itself to be read, or is no text.
         """
-        if not self.python2:
-            return _classic_truth(_parse(self.text, self.filename))
-        tree = _parse(_to_python3(self.text, self.filename), self.filename)
-        if not _TRUE_DIVISION.search(self.text):
-            tree = _ClassicDivision().visit(tree)
-        return _classic_truth(_ClassicStrings().visit(tree))
+        with deep(self.filename):
+            if not self.python2:
+                return classic.truth(_parse(self.text, self.filename))
+            tree = _parse(_to_python3(self.text, self.filename), self.filename)
+            if not _TRUE_DIVISION.search(self.text):
+                tree = classic.division(tree)
+            return classic.truth(classic.strings(tree))
 
     def code(self) -> types.CodeType:
         """Returns the compiled code.
 
         Raises:
           SyntaxError: it is neither Python 3 nor Python 2.
+          UserError: as `tree`.
         """
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), deep(self.filename):
             warnings.simplefilter("ignore")  # Invalid escapes, `is` with a literal.
             return compile(self.tree(), self.filename, "exec", dont_inherit=True)
+
+
+@contextlib.contextmanager
+def deep(filename: str) -> Iterator[None]:
+    """Has room for expressions that lie deep in each other.
+
+    Raises:
+      UserError: the room does not do, or the text is one that no file can have.
+    """
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEPTH))
+    try:
+        yield
+    except (MemoryError, RecursionError):  # Python's parser says it by either.
+        raise UserError(
+            f"{filename} has expressions that lie too deep in each other to be read; "
+            "take them apart"
+        ) from None
+    except ValueError as error:
+        raise UserError(f"{filename} is not text ({error}); save it as UTF-8") from None
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def read(path: str) -> list[Source]:
@@ -103,14 +131,16 @@ def from_text(text: str, filename: str) -> Source:
 def is_python2(text: str) -> bool:
     """Whether a program is written in Python 2: by its syntax, else by the names that it uses."""
     try:
-        tree = _parse(text, "")
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        with deep(""):
+            tree = _parse(text, "")
+    except SyntaxError:
         return True
+    except UserError:
+        return False  # Said when it is read.
     defined = {
-        target.id
+        node.id
         for node in ast.walk(tree)
-        for target in ast.walk(node)
-        if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -142,8 +172,10 @@ def _parse(text: str, filename: str) -> ast.Module:
 def _decode(path: str, raw: bytes) -> str:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+        if _ASCII.decode(encoding) != _ASCII.decode():
+            raise SyntaxError(f"no encoding of source text: {encoding}")
         text = raw.decode(encoding)
-    except (SyntaxError, UnicodeDecodeError):
+    except (SyntaxError, LookupError, UnicodeError):  # The second of codecs such as rot13.
         text = raw.decode("latin-1")  # Python 2 took any bytes in comments and strings.
     if "\0" in text:
         raise UserError(f"script {path} is not text; name a Python file or a notebook")
@@ -159,18 +191,19 @@ def _cells(path: str, raw: bytes) -> list[Source]:
             for cell in cells
             if cell["cell_type"] == "code"
         ]
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"notebook {path} is not one ({error!r}); name an .ipynb file") from None
     sources = []
     for number, text in enumerate(texts, 1):
         # Magics and shell commands are the notebook's own; commented out, lines keep their numbers.
-        plain = re.sub(r"(?m)^(\s*)([%!])", r"\1pass  # \2", text)
+        plain = re.sub(r"(?m)^([^\S\n]*)([%!])", r"\1pass  # \2", text)
         filename = f"{path} [cell {number}]"
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         sources.append(from_text(plain, filename))
     return sources
 
 
+@functools.lru_cache(maxsize=16)  # It is asked for more than once, and takes its time.
 def _to_python3(text: str, filename: str) -> str:
     """Converts Python 2 by fissix, the maintained lib2to3."""
     try:
@@ -185,14 +218,11 @@ def _to_python3(text: str, filename: str) -> str:
     for line in text.split("\n"):
         body = line.lstrip(" \t")
         lines.append(line[: len(line) - len(body)].expandtabs(8) + body)
-    fixers = [
-        name
-        for name in refactor.get_fixers_from_package("fissix.fixes")
-        if name.rpartition(".")[2] not in ("fix_imports2", "fix_asserts", "fix_paren")
-    ]
-    tool = refactor.RefactoringTool(fixers)
     try:
+        tool = _refactoring(refactor)
         converted = tool.refactor_string("\n".join(lines).rstrip("\n") + "\n", filename)
+    except RecursionError:
+        raise
     except Exception as error:
         where = getattr(error, "context", (None, (None, None)))[1][0]
         message = f"neither Python 3 nor Python 2: {error}"
@@ -200,72 +230,11 @@ def _to_python3(text: str, filename: str) -> str:
     return str(converted)
 
 
-class _ClassicDivision(ast.NodeTransformer):
-    """Has `/` do what it did in Python 2: whole numbers give a whole number."""
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        self.generic_visit(node)
-        if not isinstance(node.op, ast.Div):
-            return node
-        return ast.copy_location(_divide(node.left, node.right), node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        self.generic_visit(node)
-        if not isinstance(node.op, ast.Div):
-            return node
-        value = copy.copy(node.target)
-        value.ctx = ast.Load()
-        return ast.copy_location(ast.Assign([node.target], _divide(value, node.value)), node)
-
-
-class _ClassicStrings(ast.NodeTransformer):
-    """Has `text.decode(...)` do what it does for bytes: text was bytes, and is text already."""
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if not isinstance(node.func, ast.Attribute) or node.func.attr != "decode":
-            return node
-        decode = ast.Name(DECODE, ast.Load())
-        return ast.copy_location(
-            ast.Call(decode, [node.func.value, *node.args], node.keywords), node
-        )
-
-
-class _ClassicTruth(ast.NodeTransformer):
-    """Has `while array:` take an empty array for false, as it was; NumPy 2.2 raises an error."""
-
-    def visit_If(self, node: Any) -> ast.AST:
-        self.generic_visit(node)
-        node.test = self._test(node.test)
-        return node
-
-    visit_While = visit_IfExp = visit_Assert = visit_If
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Not):
-            node.operand = self._test(node.operand)
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "tostring":
-            # Of arrays; NumPy 2.3 has `tobytes` only.
-            tostring = ast.Name(TOSTRING, ast.Load())
-            node.func = ast.copy_location(ast.Call(tostring, [node.func.value], []), node.func)
-        return node
-
-    def _test(self, node: ast.expr) -> ast.expr:
-        if isinstance(node, ast.BoolOp):
-            node.values = [self._test(value) for value in node.values]
-        elif isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
-            return ast.copy_location(ast.Call(ast.Name(TRUTH, ast.Load()), [node], []), node)
-        return node
-
-
-def _classic_truth(tree: ast.Module) -> ast.Module:
-    return ast.fix_missing_locations(_ClassicTruth().visit(tree))
-
-
-def _divide(left: ast.expr, right: ast.expr) -> ast.Call:
-    return ast.Call(ast.Name(DIVISION, ast.Load()), [left, right], [])
+@functools.lru_cache(maxsize=None)
+def _refactoring(refactor: Any) -> Any:
+    fixers = [
+        name
+        for name in refactor.get_fixers_from_package("fissix.fixes")
+        if name.rpartition(".")[2] not in ("fix_imports2", "fix_asserts", "fix_paren")
+    ]
+    return refactor.RefactoringTool(fixers)

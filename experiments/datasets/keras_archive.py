@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import struct
 import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -32,11 +30,9 @@ def read(path: Path) -> dict[str, idx.IdxFile]:
                 name: idx.IdxFile(f"{path}: {member}", _contents(archive, path, member, shape))
                 for name, member, shape in _MEMBERS
             }
-    # KeyError: no such member; RuntimeError: encrypted, or compressed in a way unknown here.
-    except (
-        EOFError, KeyError, OSError, RuntimeError, ValueError, struct.error,
-        zipfile.BadZipFile, zlib.error,
-    ) as error:  # fmt: skip
+    except idx.BrokenFileError:
+        raise
+    except Exception as error:  # What they raise of broken files is no closed set.
         reason = error.args[0] if isinstance(error, KeyError) else error
         raise idx.BrokenFileError(
             str(path), f"cannot be read ({reason}), expected Keras's npz archive of the data set"
@@ -77,4 +73,4 @@ def _contents(archive: zipfile.ZipFile, path: Path, member: str, shape: tuple[in
             raise idx.BrokenFileError(
                 origin, f"holds {held:,} bytes, expected the {claimed:,} that its header claims"
             )
-        return idx.encode(np.frombuffer(stream.read(), np.uint8).reshape(found_shape))
+        return idx.encode(np.frombuffer(stream.read(held), np.uint8).reshape(found_shape))

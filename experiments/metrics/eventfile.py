@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
+import re
 import socket
 import struct
 import time
@@ -42,9 +43,10 @@ def read_events(path: str) -> Iterator[tuple[bytes, Event]]:
             length, checksum = struct.unpack("<QI", header)
             if checksum != masked_crc32c(header[:8]):
                 return
-            body = file.read(length + _FOOTER_BYTES)
-            if len(body) < length + _FOOTER_BYTES:
+            left = os.path.getsize(path) - file.tell()
+            if left < length + _FOOTER_BYTES:  # Before it is read: a broken length is any number.
                 return
+            body = file.read(length + _FOOTER_BYTES)
             try:
                 event = Event.FromString(body[:-_FOOTER_BYTES])
             except DecodeError:
@@ -113,4 +115,4 @@ class EventFile:
 def _seconds(path: str) -> int:
     """Returns the time in an event file's name, in seconds since 1970, or 0."""
     stamp = os.path.basename(path).partition("tfevents.")[2].partition(".")[0]
-    return int(stamp) if stamp.isdigit() else 0
+    return int(stamp) if re.fullmatch("[0-9]{1,18}", stamp) else 0

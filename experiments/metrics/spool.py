@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from typing import Any, Dict, Iterator
 
@@ -29,6 +30,14 @@ _OFFSET = "tracking.offset"
 _PATIENCE = 2.0
 
 Record = Dict[str, Any]
+_FIELDS: dict[str, dict[str, type]] = {
+    "start": {"id": str, "experiment": str, "time": int},
+    "params": {"values": dict},
+    "tags": {"values": dict},
+    "metrics": {"step": int, "time": int, "values": dict},
+    "artifact": {"path": str, "folder": str},
+    "end": {"status": str, "time": int},
+}
 
 
 def now_ms() -> int:
@@ -83,18 +92,37 @@ def read(logdir: str, offset: int = 0) -> Iterator[tuple[Record, int]]:
             offset += len(line)
             try:
                 record = json.loads(line.decode())
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
-            yield record, offset
+            if _is_record(record):
+                yield record, offset
+
+
+def _is_record(found: Any) -> bool:
+    """Whether something has the fields of its kind, which all readers rely on."""
+    kind = found.get("kind") if isinstance(found, dict) else None
+    fields = _FIELDS.get(kind, {}) if isinstance(kind, str) else {}
+    if not fields or not all(isinstance(found.get(name), fields[name]) for name in fields):
+        return False
+    numbers = [value for value in found.values() if isinstance(value, int)]
+    values = found["values"].values() if "values" in fields else ()
+    if kind == "metrics" and not all(isinstance(value, (int, float)) for value in values):
+        return False
+    return all(abs(number) < 1 << 63 for number in numbers)
 
 
 def delivered(logdir: str) -> int:
-    """Returns how many bytes of the spool were delivered."""
+    """Returns how many bytes of the spool were delivered.
+
+    If that is not to be known, none: what is sent twice is kept once.
+    """
     try:
-        with open(os.path.join(logdir, _OFFSET)) as file:
-            return int(file.read())
+        with open(os.path.join(logdir, _OFFSET), errors="replace") as file:
+            text = file.read()
     except FileNotFoundError:
         return 0
+    offset = int(text) if re.fullmatch("[0-9]{1,18}", text) else 0
+    return offset if offset <= os.path.getsize(os.path.join(logdir, SPOOL)) else 0
 
 
 def set_delivered(logdir: str, offset: int) -> None:
@@ -116,7 +144,7 @@ def abandoned(logdir: str) -> int | None:
     kind = ""
     for record, _ in read(logdir):
         kind = record["kind"]
-        last_time = record.get("time", last_time)
+        last_time = record["time"] if "time" in _FIELDS[kind] else last_time
     if kind == "end":
         return None
     try:

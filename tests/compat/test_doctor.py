@@ -100,12 +100,10 @@ def test_newest_python_gets_a_line_that_is_released() -> None:
 
 @pytest.mark.parametrize("seconds", ["0", "-1"])
 def test_a_deadline_that_is_none_is_refused(seconds: str) -> None:
-    with pytest.raises(UserError, match=f"--deadline={seconds} is too small; use 1 or more"):
+    with pytest.raises(UserError, match=f"--deadline={seconds} is out of range; use 1 to 86400"):
         main([f"--deadline={seconds}"])
 
 
-def test_an_unknown_flag_is_a_wrong_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
+def test_an_unknown_flag_is_a_wrong_command_line() -> None:
+    with pytest.raises(UserError, match="--all; python -m compat doctor --help says more"):
         main(["--all"])
-    assert caught.value.code == UserError.exit_code
-    assert "--all" in capsys.readouterr().err

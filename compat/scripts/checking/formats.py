@@ -8,6 +8,7 @@ import pathlib
 import urllib.parse
 from typing import Any, Callable, Mapping, Sequence
 
+from compat.errors import one_line
 from compat.scripts.checking.findings import CHANGES, FAILS, KINDS, UNREADABLE, Finding
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -22,7 +23,7 @@ def counts(findings: Sequence[Finding]) -> dict[str, int]:
 def as_text(findings: Sequence[Finding], files: int) -> str:
     """Returns a line for each finding, as compilers write it, and a summary."""
     lines = [
-        f"{finding.place}: {finding.kind.level}: {finding.message} [{finding.kind.name}]"
+        f"{one_line(finding.place)}: {finding.kind.level}: {finding.message} [{finding.kind.name}]"
         for finding in findings
     ]
     if findings:

@@ -6,7 +6,9 @@ import ast
 import re
 from typing import Sequence
 
-_FARTHEST = 8
+_FARTHEST = 8  # Lines.
+_NEAR = 100  # Characters.
+_LONG_LINE = 10_000
 
 
 def locate(lines: Sequence[str], node: ast.AST, spelled: str) -> tuple[int, int]:
@@ -23,8 +25,7 @@ def locate(lines: Sequence[str], node: ast.AST, spelled: str) -> tuple[int, int]
     for distance in range(_FARTHEST + 1):
         # Converting adds lines, and a name that is imported may stand on a line of its own below.
         for candidate in dict.fromkeys((line - distance, line + distance)):
-            found = _pattern(spelled).finditer(_line(lines, candidate))
-            starts = [match.start() for match in found]
+            starts = _starts(spelled, _line(lines, candidate), column)
             if starts:
                 return candidate, min(starts, key=lambda start: abs(start - column)) + 1
     return line, column + 1
@@ -45,7 +46,20 @@ def _start(lines: Sequence[str], node: ast.AST) -> tuple[int, int]:
     """Returns the line of a node, from one, and how many characters there are before it."""
     line = getattr(node, "lineno", 1)
     offset = max(getattr(node, "col_offset", 0), 0)  # In bytes.
-    return line, len(_line(lines, line).encode()[:offset].decode(errors="ignore"))
+    text = _line(lines, line)
+    if text.isascii():
+        return line, min(offset, len(text))
+    return line, len(text.encode()[:offset].decode(errors="ignore"))
+
+
+def _starts(spelled: str, text: str, column: int) -> list[int]:
+    """Returns where a line has it: near a column, else anywhere in a line that a person wrote."""
+    near = max(column - _NEAR, 0), column + len(spelled) + _NEAR
+    for start, end in (near, (0, len(text) if len(text) < _LONG_LINE else 0)):
+        found = [match.start() for match in _pattern(spelled).finditer(text, start, end)]
+        if found:
+            return found
+    return []
 
 
 def _pattern(spelled: str) -> re.Pattern[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import sys
 from typing import Iterator
 
 from compat.errors import UserError
@@ -15,20 +14,12 @@ from compat.scripts.checking.uses import Use, Walk
 
 # What is larger was made by a program, not by a person; a notebook has its pictures with it.
 _MAX_BYTES = {".py": 1_000_000, ".ipynb": 50_000_000}
-_DEPTH = 5000  # Of calls here, for a sum of a thousand terms.
-_TOO_DEEP = (MemoryError, RecursionError)  # Python's parser says it by either.
-_TOO_DEEP_SAYS = "its expressions lie too deep in each other to be read"
 
 
 def check(path: str) -> list[Finding]:
     """Returns what there is to find in a file, in the order of its lines."""
     program = _Program(path)
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEPTH))
-    try:
-        program.read()
-    finally:
-        sys.setrecursionlimit(limit)
+    program.read()
     found = dict.fromkeys(program.findings)  # A place can be met twice, as a name and as a call.
     return sorted(found, key=lambda finding: (finding.cell, finding.line, finding.column))
 
@@ -54,25 +45,22 @@ class _Program:
         except (OSError, UserError) as error:
             self._unreadable(0, 1, 1, str(error))
             return
-        except _TOO_DEEP:
-            self._unreadable(0, 1, 1, _TOO_DEEP_SAYS)
-            return
         for number, part in enumerate(parts):
             self._lines.append(part.text.split("\n"))
             try:
-                self._read_part(number, part)
+                with source.deep(part.filename):
+                    self._read_part(number, part)
             except SyntaxError as error:
                 why = str(error.msg).partition("neither Python 3 nor Python 2")[0]
                 message = f"neither Python 3 nor Python 2{': ' if why else ''}{why}"
                 self._unreadable(number, error.lineno or 1, error.offset or 1, message)
-            except (UserError, ValueError) as error:  # The latter of text that no file can have.
+            except UserError as error:
                 self._unreadable(number, 1, 1, str(error))
-            except _TOO_DEEP:
-                self._unreadable(number, 1, 1, _TOO_DEEP_SAYS)
         try:
-            self._judge(self._walk.finish())
-        except _TOO_DEEP:
-            self._unreadable(0, 1, 1, _TOO_DEEP_SAYS)
+            with source.deep(self._path):
+                self._judge(self._walk.finish())
+        except UserError as error:
+            self._unreadable(0, 1, 1, str(error))
 
     def _read_part(self, number: int, part: source.Source) -> None:
         tree = part.tree()

@@ -62,7 +62,7 @@ def test_one_training_writes_a_folder(folder):
 
 def test_a_training_is_abandoned_if_it_is_gone_without_an_end(folder):
     writing = spool.Spool(folder)
-    writing.append("start", time=5)
+    writing.append("start", id="6f", experiment="mnist", run=None, time=5)
     assert spool.abandoned(folder) is None
     writing.close()
     assert spool.abandoned(folder) == 5

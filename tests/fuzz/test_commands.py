@@ -1,0 +1,64 @@
+"""A few broken inputs through the real commands: exit code 2, one line, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import compat
+from tests.fuzz.conftest import assert_is_a_line, count_input
+
+pytestmark = pytest.mark.once
+
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test.
+DEADLINE_SECS = 60
+MNIST = ["experiments.mnist", "--dataset=digits"]
+INPUTS = {
+    "cluster.flags": b"--logdir=a\xff\n",
+    "broken.npy": b"\x93NUMPY\x01\x00\x0c\x00{'descr': ('" + b"\0" * 8,
+    "broken.py": b"# coding: rot13\nx = (\n",
+    "broken.ipynb": b"[" * 99_999,
+}
+RUN = ["compat", "run"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [*MNIST, "--flagfile=cluster.flags"],
+        [*MNIST, "--strategy=ps", "--job_name=a\x1b[2J\nb", "--ps_hosts=a:1", "--worker_hosts=b:1"],
+        ["experiments.matpow", "--matrix_a=broken.npy"],
+        [*RUN, "broken.py"],
+        [*RUN, "--cluster", "ps=1,worker=1", "broken.ipynb"],
+        [*RUN, "--hosts=a:1=\udcff:٣", "broken.py"],
+    ],
+    ids=lambda words: " ".join(words[:3]).encode("ascii", "replace").decode(),
+)
+def test_one_line_and_code_2(tmp_path: Path, words: list[str]) -> None:
+    """TensorFlow is one here that says so if it is loaded."""
+    trap = tmp_path / "trap" / "tensorflow"
+    trap.mkdir(parents=True)
+    (trap / "__init__.py").write_text("raise SystemExit('TensorFlow was loaded')\n")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, raw in INPUTS.items():
+        (folder / name).write_bytes(raw)
+    count_input()
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", *words],
+        cwd=str(folder),
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join([str(trap.parent), PACKAGES])),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=DEADLINE_SECS,
+    )
+    said = done.stderr.decode("utf-8", "surrogateescape")
+    assert (done.returncode, done.stdout) == (2, b""), said
+    assert said.startswith("error: ")
+    assert said.endswith("\n")
+    assert_is_a_line(said[:-1])
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == INPUTS

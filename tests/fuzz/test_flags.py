@@ -1,0 +1,147 @@
+"""Command lines, up to where TensorFlow would be loaded."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from absl import flags
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from compat.errors import UserError
+from compat.roles import role
+from compat.scripts import check, run
+from compat.scripts import flags as script_flags
+from experiments import command_line
+from experiments.cluster_manager import check_agreement
+from experiments.config import Config
+from experiments.flags import config_from_flags, define_cluster, define_training, place_from_flags
+from experiments.metrics import store_uri
+from experiments.metrics.redaction import redacted_uri
+from tests.fuzz.conftest import assert_is_a_line, attempt, mutated, times, words
+
+pytestmark = pytest.mark.once
+
+TASK = ["--job_name=ps", "--ps_hosts=a:1", "--worker_hosts=b:1,b:2", "--task_index=0"]
+OTHERS = ["--sync", "--strategy=multi_worker", "--runtime=legacy", "--shared_logdir", "--help"]
+NUMBERS = ["epochs", "max_steps", "batch_size", "learning_rate", "seed", "inter_op_threads"]
+NUMBERS += ["steps_per_loop", "replicas_to_aggregate", "gpu_memory_fraction", "rendezvous_timeout"]
+FLAGS = st.one_of(
+    st.sampled_from([*TASK, *OTHERS]),
+    st.builds("--{}={}".format, st.sampled_from(NUMBERS), st.integers() | st.floats()),
+    words(*TASK, *OTHERS, "--logdir=/logs", "--tracking_uri=sqlite:///a", tokens=("--no", "-")),
+)
+TF_CONFIG = json.dumps(
+    {"cluster": {"ps": ["a:1"], "worker": ["b:1", "b:2"]}, "task": {"type": "ps", "index": 0}}
+)
+
+
+@pytest.fixture(scope="module")
+def values() -> flags.FlagValues:
+    """The flags of `experiments.mnist`, which go into absl's one set of flags and out again."""
+    before = set(flags.FLAGS)
+    define_cluster()
+    define_training()
+    own = flags.FlagValues()
+    for name in set(flags.FLAGS) - before:
+        own[name] = flags.FLAGS[name]
+        delattr(flags.FLAGS, name)
+    return own
+
+
+def parse(values: flags.FlagValues, argv: list[str]) -> Any:
+    """Returns the exit code with which the program ends here, None if it goes on."""
+    values.unparse_flags()
+    for name in values:
+        values[name].unparse()
+    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(said):
+        try:
+            command_line.parse(["mnist", *argv], values)
+        except SystemExit as ending:
+            if ending.code == 2:
+                assert said.getvalue().startswith("error: ")
+                assert said.getvalue().endswith("\n")
+                assert_is_a_line(said.getvalue()[:-1])
+            return ending.code
+    return None
+
+
+def begin(values: flags.FlagValues, tf_config: str | None) -> Config:
+    """Does what the program does until it loads TensorFlow."""
+    config = config_from_flags(values)
+    cluster, task = place_from_flags(values, tf_config)
+    if cluster is not None and task is not None:
+        check_agreement(cluster, task, {} if tf_config is None else {"TF_CONFIG": tf_config})
+        role(task, cluster, "legacy" if config.runtime == "auto" else config.runtime)
+    return config
+
+
+def assert_begins_or_refuses(values: flags.FlagValues, argv: list[str], tf_config: Any) -> None:
+    code = attempt(parse, values, argv)
+    if code is not None:
+        assert code in (0, 2)
+        return
+    config = attempt(begin, values, tf_config)
+    if isinstance(config, Config):
+        # What protobufs of TensorFlow and TensorBoard can take.
+        numbers = [value for value in config.params().values() if isinstance(value, int)]
+        assert all(int(float(number)) == number for number in numbers)
+        assert max(config.inter_op_threads, config.intra_op_threads) < 1 << 31
+
+
+@times(6)
+@given(st.lists(FLAGS, max_size=6), st.none() | words(TF_CONFIG))
+@example(["--inter_op_threads=9999999999"], None)
+@example(["--max_steps=" + "9" * 400], None)
+@example(["--logdir="], None)
+@example(["--strategy=ps", "--job_name=a\nb", *TASK[1:]], None)
+def test_flags(values: flags.FlagValues, argv: list[str], tf_config: str | None) -> None:
+    argv = [word for word in argv if not word.startswith("--flagfile")]
+    assert_begins_or_refuses(values, ["--strategy=ps", *argv], tf_config)
+    assert_begins_or_refuses(values, argv, tf_config)
+
+
+@pytest.fixture(scope="module")
+def flagfile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(tmp_path_factory.mktemp("flags") / "cluster.flags")
+
+
+@times(2)
+@given(mutated("\n".join(["# ps", "--strategy=ps", *TASK]).encode(), tokens=(b"\n", b"--", b"\0")))
+@example(b"--logdir=a\xff")
+@example(b"--logdir=a\0b")
+def test_files_of_flags(values: flags.FlagValues, flagfile: Path, raw: bytes) -> None:
+    flagfile.write_bytes(raw)
+    assert_begins_or_refuses(values, [f"--flagfile={flagfile}"], None)
+
+
+@times(3)
+@given(words("sqlite:///runs/a.db", "http://me:pw@h:5000", "mysql+pymysql://u:p@h/db", "./mlruns"))
+def test_stores(uri: str) -> None:
+    found = attempt(store_uri, uri, "/logs")
+    if isinstance(found, UserError):
+        assert redacted_uri(str(found)) == str(found)
+
+
+@times(2)
+@given(st.lists(words("--format=json", "--era=0.x", "--hosts=a:1=b:1", "nothing.py", "-m", "-c")))
+@example(["--format=xml", "nothing.py"])
+def test_options_of_commands(argv: list[str]) -> None:
+    with contextlib.redirect_stdout(io.StringIO()):
+        for command in (run.parser().parse_args, check.main):
+            with contextlib.suppress(SystemExit):  # After --help.
+                attempt(command, [word for word in argv if not Path(word).exists()])
+
+
+@given(st.lists(words("--job_name=ps", "--sync", "true", "-sy", "--", "--unknown=1"), max_size=5))
+def test_flags_of_scripts(argv: list[str]) -> None:
+    own = flags.FlagValues()
+    flags.DEFINE_string("job_name", "", "ps", flag_values=own)
+    flags.DEFINE_bool("sync", False, "all together", flag_values=own)
+    found = attempt(script_flags.as_before, ["script.py", *argv], own)
+    assert found[0] == "script.py"
