@@ -9,9 +9,9 @@ from compat.errors import UserError
 
 STRATEGIES = ("local", "ps", "multi_worker")
 MODELS = ("mlp", "cnn")
+OPTIMIZERS = ("sgd", "momentum", "adam")
 _MOST = 2**53  # Up to here, TensorBoard shows a setting as it is.
 _MOST_THREADS = 10_000
-OPTIMIZERS = ("sgd", "momentum", "adam")
 
 
 @dataclass(frozen=True)
