@@ -94,7 +94,7 @@ def assert_begins_or_refuses(values: flags.FlagValues, argv: list[str], tf_confi
         assert max(config.inter_op_threads, config.intra_op_threads) < 1 << 31
 
 
-@times(6)
+@times(4)
 @given(st.lists(FLAGS, max_size=6), st.none() | words(TF_CONFIG))
 @example(["--inter_op_threads=9999999999"], None)
 @example(["--max_steps=" + "9" * 400], None)
