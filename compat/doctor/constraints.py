@@ -30,8 +30,9 @@ except ModuleNotFoundError as missing:
     ) from None
 
 _FOLDER = (Path(__file__).parents[1] / "requirements").resolve()
-# What is raised of a package that is not there, or whose own description is broken.
-_UNREADABLE = (metadata.PackageNotFoundError, KeyError, ValueError)
+# What is raised of a package that is not there, or whose own description is broken; the last where
+# something has imported the newest importlib_metadata, which takes the place of Python's.
+_UNREADABLE = (metadata.PackageNotFoundError, KeyError, ValueError, OSError)
 # Packages that are TensorFlow by another name.
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
 # The last line that a Python has wheels of, where it is not the newest of all.
