@@ -119,10 +119,11 @@ def delivered(logdir: str) -> int:
     try:
         with open(os.path.join(logdir, _OFFSET), errors="replace") as file:
             text = file.read()
+        written = os.path.getsize(os.path.join(logdir, SPOOL))
     except FileNotFoundError:
         return 0
     offset = int(text) if re.fullmatch("[0-9]{1,18}", text) else 0
-    return offset if offset <= os.path.getsize(os.path.join(logdir, SPOOL)) else 0
+    return offset if offset <= written else 0
 
 
 def set_delivered(logdir: str, offset: int) -> None:

@@ -37,6 +37,11 @@ def test_what_was_delivered_is_remembered(folder):
     writing.close()
 
 
+def test_without_the_spool_nothing_was_delivered(folder):
+    spool.set_delivered(folder, 7)
+    assert spool.delivered(folder) == 0
+
+
 def test_half_a_record_waits_and_is_skipped_after_a_restart(folder):
     writing = spool.Spool(folder)
     writing.append("tags", values={"a": "1"})
