@@ -12,7 +12,7 @@ from compat._tensorflow import tf1
 from compat.cluster_spec import Task
 from compat.errors import PeerError
 
-_ANSWER_SECS = 20.0
+ANSWER_SECS = 20.0  # For which a server is given time to answer.
 # A filter that nobody passes: the session waits for no other task of the cluster, which may have
 # gone, or be another cluster's and never come.
 _NOBODY = "/job:nobody"
@@ -67,7 +67,7 @@ def _text(name: str) -> Any:
 def session(target: str, task: Task) -> Iterator[tf1.Session]:
     """A session on the server of one task alone, and a graph for it, placed on that task."""
     options = tf1.ConfigProto(
-        device_filters=[_NOBODY], operation_timeout_in_ms=int(1000 * _ANSWER_SECS)
+        device_filters=[_NOBODY], operation_timeout_in_ms=int(1000 * ANSWER_SECS)
     )
     with tf1.Graph().as_default() as graph, tf1.device(f"{task.name}/cpu:0"), tf1.Session(
         target, graph=graph, config=options

@@ -77,8 +77,7 @@ def wait_for(
         if now - said >= every:
             said = now
             for name, reason in reasons.items():
-                waited = f"{now - start:.0f} of {timeout:.0f} s"
-                say(f"waiting for {name} at {missing[name]}: {reason} ({waited})")
+                say(_waiting(name, missing[name], reason, now - start, timeout))
         sleep(0.2)
 
 
@@ -105,8 +104,7 @@ class Lookout:
     ) -> None:
         self._name, self._address, self._timeout = name, address, timeout
         self._say, self._every, self._clock = say, every, clock
-        self._there = self._looked = clock()
-        self._missed = False
+        self._there = self._looked = clock()  # Unequal as long as the peer is missed.
 
     def look(self) -> None:
         """Looks if it is time to.
@@ -117,20 +115,18 @@ class Lookout:
         now = self._clock()
         if now - self._looked < min(self._every, self._timeout):
             return
-        self._looked = now
+        was_missed, self._looked = self._there < self._looked, now
         reason = reason_unreachable(self._address)
         away = now - self._there
         if reason is None:
-            if self._missed:
+            if was_missed:
                 self._say(f"{self._name} at {self._address} is there after {away:.0f} s")
-            self._there, self._missed = now, False
+            self._there = now
             return
-        self._missed = True
         if away >= self._timeout:
             peer = {self._name: self._address}
             raise PeerError(_complaint(peer, {self._name: reason}, self._timeout))
-        waited = f"{away:.0f} of {self._timeout:.0f} s"
-        self._say(f"waiting for {self._name} at {self._address}: {reason} ({waited})")
+        self._say(_waiting(self._name, self._address, reason, away, self._timeout))
 
 
 def reason_unreachable(address: str, timeout: float = 1.0) -> str | None:
@@ -192,6 +188,10 @@ def _try_all(peers: Mapping[str, str], look: Callable[[str, str], str | None]) -
     with ThreadPoolExecutor(max_workers=min(32, len(peers))) as pool:
         reasons = pool.map(look, peers.keys(), peers.values())
         return {name: reason for name, reason in zip(peers, reasons) if reason is not None}
+
+
+def _waiting(name: str, address: str, reason: str, waited: float, timeout: float) -> str:
+    return f"waiting for {name} at {address}: {reason} ({waited:.0f} of {timeout:.0f} s)"
 
 
 def _complaint(missing: Mapping[str, str], reasons: Mapping[str, str], timeout: float) -> str:

@@ -26,7 +26,6 @@ from compat.server import Server
 _FOLDER = "compat_shared_folder"  # A path.
 _FINDING = "compat_shared_folder_finding"  # An exit code, 0 if all is well, and a line.
 _POLL_SECS = 0.5
-_ANSWER_SECS = 20.0
 
 
 def check(
@@ -53,7 +52,7 @@ def check(
             server.wait_for_peers(everybody=False)
         say(f"{server.task.name} waits until the chief has seen that all tasks share {folder}")
         # For the chief to come, to wait for its peers in turn, and to look.
-        _await_finding(server, 2 * server.rendezvous_timeout + patience + _ANSWER_SECS)
+        _await_finding(server, 2 * server.rendezvous_timeout + patience + notes.ANSWER_SECS)
         return
     others = [task for task in all_tasks(server.cluster) if task != server.task]
     try:
@@ -150,7 +149,7 @@ def _tell(server: Server, tasks: Sequence[Task], finding: str) -> None:
         address = server.cluster.task_address(task.job, task.index)
         if reason_unreachable(address) is None:
             with contextlib.suppress(tf1.errors.OpError):  # It is lost, so it need not be told.
-                notes.write(f"grpc://{address}", task, _FINDING, finding)
+                notes.write(_target(server, task), task, _FINDING, finding)
 
 
 def _await_finding(server: Server, timeout: float) -> None:
@@ -173,7 +172,7 @@ def _await_finding(server: Server, timeout: float) -> None:
             # A task that comes back in mid-training is not asked any more; the training is under
             # way, or its parameter servers would not know of it.
             with contextlib.suppress(tf1.errors.OpError, PeerError):
-                finding = notes.read(f"grpc://{address}", first_ps, _FINDING)
+                finding = notes.read(_target(server, first_ps), first_ps, _FINDING)
     code, _, line = finding.partition(" ")
     if code == str(UserError.exit_code):
         raise UserError(line)

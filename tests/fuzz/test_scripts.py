@@ -120,6 +120,14 @@ def translate(path: Path) -> None:
             assert error.filename == part.filename
 
 
+def assert_only_read(path: Path, raw: bytes) -> None:
+    """Gives a file to check and to the translation, which leave it as it is."""
+    path.write_bytes(raw)
+    check(path)
+    translate(path)
+    assert path.read_bytes() == raw
+
+
 @given(SCRIPTS)
 @example(b"# coding: rot13\nx = 1\n")
 @example(b"# coding: idna\nx = 1\n")
@@ -132,11 +140,7 @@ def translate(path: Path) -> None:
 @example(MANY_HOSTS)
 @example(MANY_CALLS)
 def test_scripts(folder: Path, raw: bytes) -> None:
-    path = folder / "script.py"
-    path.write_bytes(raw)
-    check(path)
-    translate(path)
-    assert path.read_bytes() == raw
+    assert_only_read(folder / "script.py", raw)
 
 
 @times(0.5)
@@ -145,11 +149,7 @@ def test_scripts(folder: Path, raw: bytes) -> None:
 @example(json.dumps({"cells": [{"cell_type": "code", "source": "\n" * 30_000}]}).encode())
 @example(b'{"cells": [{"cell_type": "code", "source": "x = \'\\ud800\'"}]}')
 def test_notebooks(folder: Path, raw: bytes) -> None:
-    path = folder / "notebook.ipynb"
-    path.write_bytes(raw)
-    check(path)
-    translate(path)
-    assert path.read_bytes() == raw
+    assert_only_read(folder / "notebook.ipynb", raw)
 
 
 def test_cluster_of_a_script_that_cannot_be_read() -> None:
