@@ -7,8 +7,9 @@ import sys
 import time
 from typing import Any
 
-from compat import ports
+from compat import peers, ports, startup
 from compat._tensorflow import coordinator_module, parameter_server_strategy, quietly, tf, tf1
+from compat.cluster_spec import all_tasks
 from compat.roles import Role
 from compat.server import Server
 
@@ -34,7 +35,7 @@ def connect(server: Server) -> Any:
     )
     if reservation is not None:
         reservation.release()
-    with quietly():
+    with quietly(), startup.without_notes():
         strategy = parameter_server_strategy()(resolver)
         coordinator = _without_destructor(coordinator_module().ClusterCoordinator)(strategy)
     _quiet_destructors()
@@ -66,8 +67,8 @@ def _without_destructor(kind: Any) -> Any:
     return type(kind.__name__, (kind,), {"__del__": lambda self: None})
 
 
-def leave(coordinator: Any) -> None:
-    """Leaves the cluster while it is still there.
+def leave(coordinator: Any, server: Server) -> None:
+    """Leaves the cluster while it is still there, all of it.
 
     TensorFlow clears up remote functions and variables when Python drops them, which may be at the
     very end, and complains of each server that has gone before.
@@ -78,9 +79,14 @@ def leave(coordinator: Any) -> None:
         if time.monotonic() > deadline:
             return
         time.sleep(0.02)
+    # For the return of a lost task a thread of the coordinator looks, which sets the servers of
+    # this process as well; TensorFlow 2.4 crashes when it does so amid or after what follows.
+    others = [task for task in all_tasks(server.cluster) if task != server.task]
+    if peers.lost_task(others, server.cluster) is not None:
+        return
     with ports.reserve() as reservation:
         alone = tf1.train.ClusterSpec({"chief": [reservation.address]})
-    with quietly():
+    with quietly(), startup.without_notes():
         tf.config.experimental_connect_to_cluster(alone, job_name="chief", task_index=0)
 
 

@@ -41,7 +41,9 @@ def lost_parameter_server(cluster: ClusterSpec, remedy: str = _REMEDY) -> PeerEr
     return lost_task(_parameter_servers(cluster), cluster, remedy)
 
 
-def lost_task(tasks: Iterable[Task], cluster: ClusterSpec, remedy: str) -> PeerError | None:
+def lost_task(
+    tasks: Iterable[Task], cluster: ClusterSpec, remedy: str = _REMEDY
+) -> PeerError | None:
     """Returns the error for the first of `tasks` that cannot be reached now, or None."""
     lost = _first_unreachable(tasks, cluster)
     return None if lost is None else _error(lost, cluster, remedy)

@@ -6,7 +6,7 @@ import atexit
 import os
 from typing import Any, Callable
 
-from compat import ending, membership, ports, proxies, rendezvous
+from compat import ending, membership, ports, proxies, rendezvous, startup
 from compat._tensorflow import tf1
 from compat.address import split_address
 from compat.cluster_spec import ClusterSpec, Task, all_tasks
@@ -106,11 +106,11 @@ class Server:
                 task_index=task_index,
                 protocol=protocol or "grpc",
                 config=config,
-                start=start,
+                start=False,
             )
             self.target = self._server.target
             if start:
-                membership.declare(self.target, self.task, self._training)
+                self.start()
         if not self.serves:
             # Also when the program leaves by an exception, lest the others wait for ever.
             atexit.register(self.announce_end)
@@ -128,7 +128,8 @@ class Server:
 
     def start(self) -> None:
         """Starts the server; only needed after `start=False`."""
-        self._server.start()
+        with startup.without_notes():
+            self._server.start()
         membership.declare(self.target, self.task, self._training)
 
     def join(self) -> None:

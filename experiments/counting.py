@@ -164,7 +164,7 @@ class Counting:
         self._wait(progress, self._is_total, f"{self._total} numbers of the workers")
         pairs = calls.watched(lambda: queue.dequeue_many(self._total), self._patience())
         self._show(zip(*(tensor.numpy() for tensor in pairs)))
-        coordinator.leave(connected)
+        coordinator.leave(connected, self._server)
         self._server.announce_end()
 
     @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """A whole cluster on this machine, of one command.
 
 Example:
-  >>> launch_local("experiments.mnist", ["--train_steps=200"], num_ps=1, num_workers=2)
+  >>> launch_local("experiments.mnist", ["--max_steps=200"], num_ps=1, num_workers=2)
   0
 """
 

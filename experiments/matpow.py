@@ -21,13 +21,13 @@ from typing import Any, Callable, Mapping
 import numpy as np
 from absl import flags
 
-from compat import calls, peers, proxies, rendezvous, select_runtime, tf1
+from compat import calls, peers, proxies, rendezvous, select_runtime, startup, tf1
 from compat.address import split_address
 from compat.cluster import parse_cluster_spec
 from compat.cluster_spec import ClusterSpec, Task
 from compat.errors import PeerError, UserError
 from compat.ports import reserve
-from experiments import command_line, matrices, startup, stopping
+from experiments import command_line, matrices, stopping
 from experiments import matrix_powers as powers
 from experiments.processes import Command, ProcessGroup
 

@@ -17,9 +17,10 @@ import sys
 
 from absl import flags
 
+from compat import startup
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import role
-from experiments import command_line, datasets, launch, startup, stopping
+from experiments import command_line, datasets, launch, stopping
 from experiments.cluster_manager import check_agreement
 from experiments.config import Config
 from experiments.flags import (

@@ -17,10 +17,11 @@ import sys
 
 from absl import flags
 
+from compat import startup
 from compat.cluster_spec import ClusterSpec, Task
 from compat.errors import UserError
 from compat.roles import role
-from experiments import command_line, launch, startup, stopping
+from experiments import command_line, launch, stopping
 from experiments.flags import place_from_flags
 
 _MOST = 100000

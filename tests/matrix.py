@@ -36,6 +36,9 @@ A number is how many tests of the feature passed on that line, all of them on re
 - **checkpoint exchange**: checkpoints of TensorFlow 1.15 and 2.21, from either runtime, are gone on
   with on each runtime; originals of 1.4 and 1.15 are converted.
 
+TensorFlow 2.17 heeds no setting of its log: a task that serves on the modern runtime shows two
+notes of the service to which the coordinator connects. They mean nothing.
+
 ## The same numbers
 
 {losses}

@@ -14,12 +14,11 @@ from typing import Mapping, Sequence
 
 import numpy as np
 
-from compat import checkpoint
+from compat import checkpoint, startup
 from compat._tensorflow import quietly, tf1
 from compat.errors import UserError
 from compat.matching import Match, Told, dtype_name, match, unused
 from compat.parser import Parser
-from experiments import startup
 
 _USAGE = "python -m compat convert-checkpoint OLD [NEW --like=CHECKPOINT [options]]"
 _EPILOG = (

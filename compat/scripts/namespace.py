@@ -8,9 +8,9 @@ import os
 import types
 from typing import Any
 
+from compat import startup
 from compat._tensorflow import tf1
 from compat.scripts import moved, names
-from experiments import startup
 
 TOP = "tensorflow"
 _PUBLIC = "tensorflow."

@@ -10,13 +10,12 @@ import signal
 import sys
 import threading
 
-from compat import ports
+from compat import ports, startup
 from compat._tensorflow import tf1
 from compat.address import split_address
 from compat.cluster_spec import ClusterSpec
 from compat.errors import UserError
 from compat.parser import Parser
-from experiments import startup
 
 _EXAMPLE = "--cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222'"
 

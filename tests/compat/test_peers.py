@@ -14,8 +14,7 @@ from compat.errors import PeerError
 if TYPE_CHECKING:
     from tests.conftest import StartCluster
 
-# Not between: a coordinator of TensorFlow 2.4 may die of SIGSEGV after it has said who is lost.
-pytestmark = [pytest.mark.cluster, pytest.mark.endings, pytest.mark.once]
+pytestmark = [pytest.mark.cluster, pytest.mark.endings]
 
 NOTICE_SECS = 60.0
 
