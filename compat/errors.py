@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import signal
+
+_CTRL_C = 128 + signal.SIGINT
+
 
 def one_line(text: str) -> str:
     """Returns a text in which line ends, and whatever else a terminal obeys, are escaped."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def may_pass(exit_code: int) -> bool:
+    """Whether the same command may succeed when it is run again.
+
+    As Kubernetes' training operators read exit codes: 128 and above, a signal or a lost peer, may
+    pass; 1 to 127, a wrong input or a failure of the program, will not. Ctrl-C is the user's will.
+    """
+    return exit_code >= 128 and exit_code != _CTRL_C
 
 
 class _LineError(Exception):

@@ -14,6 +14,12 @@ _TASK = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+)")
 _REMEDY = "start it again and then this task: training goes on from the last checkpoint"
 
 
+def is_lost_peer(error: BaseException) -> bool:
+    """Whether an error of TensorFlow is of the kind that a lost peer causes."""
+    kinds = (tf1.errors.UnavailableError, tf1.errors.AbortedError, tf1.errors.CancelledError)
+    return isinstance(error, kinds)
+
+
 def peer_error(
     error: BaseException, cluster: ClusterSpec | None, remedy: str = _REMEDY
 ) -> PeerError | None:
@@ -24,8 +30,7 @@ def peer_error(
       cluster: where the lost task is looked up; None means that there are no peers to lose.
       remedy: what the message tells the user to do.
     """
-    kinds = (tf1.errors.UnavailableError, tf1.errors.AbortedError, tf1.errors.CancelledError)
-    if cluster is None or not isinstance(error, kinds):
+    if cluster is None or not is_lost_peer(error):
         return None
     # The first that is mentioned may be the one that noticed, this very task.
     found = [Task(job, int(index)) for job, index in _TASK.findall(str(error))]

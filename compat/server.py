@@ -6,11 +6,11 @@ import atexit
 import os
 from typing import Any, Callable
 
-from compat import ending, membership, ports, proxies, rendezvous, startup
+from compat import ending, membership, peers, ports, proxies, rendezvous, startup
 from compat._tensorflow import tf1
 from compat.address import split_address
 from compat.cluster_spec import ClusterSpec, Task, all_tasks
-from compat.errors import UserError
+from compat.errors import PeerError, UserError, may_pass
 from compat.roles import Role, is_synchronous, num_workers, role, trainers
 from compat.runtime import select_runtime
 
@@ -201,6 +201,15 @@ class Server:
             say=self._say,
             look=lambda _, address: rendezvous.reason_not_serving(address),
         )
+
+    def ends_by(self, error: BaseException) -> None:
+        """Has the serving tasks wait for this one's return, if it ends by an error that may pass.
+
+        They are not told of an end then: a lost peer, SIGTERM and the like call for a restart.
+        """
+        exit_code = PeerError.exit_code if peers.is_lost_peer(error) else 1
+        if may_pass(getattr(error, "exit_code", exit_code)):
+            self._announced = True
 
     def announce_end(self) -> None:
         """Tells the serving tasks that this one has done its part; further calls do nothing."""

@@ -93,7 +93,7 @@ class Supervisor:
         }
         self.graph_arguments = {k: v for k, v in given.items() if v is not self.USE_DEFAULT}
         self._last_summary = self._last_save = time.monotonic()
-        self._restored = False
+        self._restored, self._summaries_written = False, 0
         self.runtime.finish_building(self)
 
     @property
@@ -127,6 +127,8 @@ class Supervisor:
                 self.save(session)
             session.leave()
         except BaseException as error:
+            if self.runtime.server is not None:
+                self.runtime.server.ends_by(error)
             self.request_stop(error if isinstance(error, Exception) else None)
             session.close()
             with contextlib.suppress(Exception):  # The first error is the one to report.
@@ -194,8 +196,6 @@ class Supervisor:
             return False
         first = self._summaries_written == 0
         return first or time.monotonic() - self._last_summary >= self.save_summaries_secs
-
-    _summaries_written = 0
 
     def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:
         """Writes a summary: a `Summary`, its serialized bytes, or a dict of scalars by name.

@@ -6,7 +6,7 @@ import math
 import os
 import signal
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Mapping, cast
 
 from compat.errors import UserError
@@ -36,6 +36,7 @@ class Child:
       returncode: None while the command runs, then its exit code, 128 + n if signal n killed it.
       killed_by: the number of the signal that did, if one has.
       over: whether the command has ended and its process group is empty or has been killed.
+      again_at: the time at which it is to be started again; None: it is not.
     """
 
     def __init__(self, command: Command, watchdog: Watchdog) -> None:
@@ -69,9 +70,15 @@ class Child:
         self.returncode: int | None = None
         self.killed_by: int | None = None
         self.over = False
+        self.again_at: float | None = None
+        self._command = command
         self._unfinished = b""
         self._watchdog = watchdog
         self._kill_at: float | None = None
+
+    def again(self) -> Child:
+        """Starts the command anew, without what was handed down to it."""
+        return Child(replace(self._command, pass_fds=()), self._watchdog)
 
     def read_lines(self) -> list[str]:
         """Returns the lines finished since the last call; at the end also one without newline."""

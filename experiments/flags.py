@@ -50,6 +50,7 @@ def define_cluster() -> None:
     f.DEFINE_alias("workers", "worker_hosts")
     f.DEFINE_integer("num_ps", 1, "Parameter servers of a whole cluster on this machine.")
     f.DEFINE_integer("num_workers", 2, "Workers of a whole cluster on this machine.")
+    f.DEFINE_integer("max_restarts", 3, "Restarts there of each task that was killed.")
     f.DEFINE_bool("shared_logdir", False, "Train only if all tasks see the same log folder.")
     f.DEFINE_bool("log_device_placement", False, "Print where variables and operations live.")
     f.DEFINE_float(
@@ -156,7 +157,8 @@ def place_from_flags(
       UserError: something is missing, contradictory or malformed.
     """
     if values.strategy == "local":
-        of_cluster = ("job_name", "task_index", "ps_hosts", "worker_hosts", "num_ps", "num_workers")
+        of_cluster = ["job_name", "task_index", "ps_hosts", "worker_hosts"]
+        of_cluster += ["num_ps", "num_workers", "max_restarts"]
         given = [name for name in of_cluster if values[name].present]
         if given:
             raise UserError(

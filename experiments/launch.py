@@ -25,6 +25,7 @@ def launch_local(
     *,
     strategy: str = "ps",
     chief: str = "worker 0",
+    max_restarts: int = 0,
     say: Callable[[str], None] = print,
     out: TextIO | None = None,
 ) -> int:
@@ -38,6 +39,7 @@ def launch_local(
       num_workers: number of workers.
       strategy: "ps", or "multi_worker", which has no parameter servers.
       chief: the task after whose end the others have to end, too, as "worker 0".
+      max_restarts: how often each task is started again after a failure that may pass.
       say: told who failed, and who is stopped.
       out: takes the output of the tasks; None for standard output.
 
@@ -48,9 +50,14 @@ def launch_local(
       UserError: a number is below 1, there are too many, or `chief` is not a task.
       ValueError: this is not the main thread.
     """
-    for flag, number in (("--num_ps", num_ps), ("--num_workers", num_workers)):
-        if number < 1 and (strategy, flag) != ("multi_worker", "--num_ps"):
-            raise UserError(f"{flag}={number} is too small; use 1 or more")
+    least_ps = 0 if strategy == "multi_worker" else 1
+    for flag, number, least in (
+        ("--num_ps", num_ps, least_ps),
+        ("--num_workers", num_workers, 1),
+        ("--max_restarts", max_restarts, 0),
+    ):
+        if number < least:
+            raise UserError(f"{flag}={number} is too small; use {least} or more")
     if num_ps + num_workers > MOST_TASKS:
         raise UserError(
             f"--num_ps={num_ps} and --num_workers={num_workers} are more than the {MOST_TASKS} "
@@ -61,7 +68,9 @@ def launch_local(
         workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]
         commands = describe(module, argv, ps, workers, strategy)
         servers = [f"ps {index}" for index in range(num_ps)]
-        with ProcessGroup(commands, chief=chief, last=servers, say=say, out=out) as group:
+        with ProcessGroup(
+            commands, chief=chief, last=servers, say=say, out=out, max_restarts=max_restarts
+        ) as group:
             reserved.close()  # From here on it is the tasks themselves that keep their ports.
             return group.wait()
 

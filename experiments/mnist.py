@@ -45,7 +45,12 @@ def main(values: flags.FlagValues) -> int:
             own.append(f"--dataset={datasets.load('auto', config.data_dir).name}")
         num_ps = values.num_ps if values.strategy == "ps" else 0
         return launch.launch_local(
-            "experiments.mnist", own, num_ps, values.num_workers, strategy=values.strategy
+            "experiments.mnist",
+            own,
+            num_ps,
+            values.num_workers,
+            strategy=values.strategy,
+            max_restarts=values.max_restarts,
         )
     if cluster is not None and task is not None:
         check_agreement(cluster, task, os.environ)

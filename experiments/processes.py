@@ -19,6 +19,7 @@ from typing import Any, Callable, Iterator, Sequence, TextIO
 
 from compat.errors import UserError
 from experiments.child import Child, Command
+from experiments.restarts import Restarts
 from experiments.watchdog import Watchdog
 
 __all__ = ["MOST_TASKS", "Command", "ProcessGroup"]
@@ -31,7 +32,8 @@ _POLL_SECS = 0.02  # Two failures that follow each other this closely may be tol
 class ProcessGroup:
     """Runs commands at the same time; a context manager that leaves nothing running.
 
-    The first command that fails stops all others: SIGTERM to each one's process group and, after a
+    A command that fails is started again after a pause, if that may help, `max_restarts` times. The
+    first one that fails for good stops all others: SIGTERM to each one's process group and, after a
     grace period, SIGKILL. SIGINT and SIGTERM to this process do the same, a second SIGINT kills at
     once. With this process, even if SIGKILL ends it, the commands end, too. Whatever a command
     leaves behind in its process group when it ends is stopped in the same way.
@@ -50,6 +52,7 @@ class ProcessGroup:
         out: TextIO | None = None,
         grace: float = 10.0,
         patience: float = 30.0,
+        max_restarts: int = 0,
     ) -> None:
         """Describes the group; entering the context starts it.
 
@@ -63,6 +66,7 @@ class ProcessGroup:
           out: takes the output; None for standard output.
           grace: seconds between SIGTERM and SIGKILL.
           patience: seconds that the others have after the chief has ended with 0.
+          max_restarts: how often each command may be started again; see `Restarts`.
 
         Raises:
           UserError: `chief` is not the name of a command.
@@ -78,6 +82,7 @@ class ProcessGroup:
         self._out = out or sys.stdout
         self._grace = grace
         self._patience = patience
+        self._restarts = Restarts(max_restarts)
         self._children: list[Child] = []
         self._exit_code: int | None = None
         self._stop_grace: float | None = None  # None while nothing is being stopped.
@@ -105,7 +110,7 @@ class ProcessGroup:
 
     def __exit__(self, *exception: Any) -> None:
         """Stops what still runs."""
-        if self._running():
+        if self._running() or self._to_come():
             self._exit_code = self._exit_code or 1  # What we stop ourselves is no failure.
         try:
             self._stop()
@@ -123,7 +128,7 @@ class ProcessGroup:
           + n if signal n killed it; 130 after SIGINT and 143 after SIGTERM to us; 1 if commands
           were still running long after the chief's end; 141 if nobody reads our output any more.
         """
-        while self._running():
+        while self._running() or self._to_come():
             readable = [child.output for child in self._running() if not child.at_end]
             ready = select.select(readable, [], [], _POLL_SECS)[0]
             for child in self._running():
@@ -134,10 +139,14 @@ class ProcessGroup:
                     self._copy_output(child)
                     child.output.close()
             self._judge()
+            self._start_again()
         return self._exit_code or 0
 
     def _running(self) -> list[Child]:
         return [child for child in self._children if not child.over]
+
+    def _to_come(self) -> list[Child]:
+        return [child for child in self._children if child.again_at is not None]
 
     def _on_signal(self, signum: int, frame: Any) -> None:
         self._signals.append(signum)
@@ -151,8 +160,8 @@ class ProcessGroup:
         for signum in self._signals:
             self._conclude(128 + signum, f"got {signal.Signals(signum).name}")
         for child in self._children:
-            if child.returncode:
-                self._conclude(child.returncode, f"{child.name} failed with {_end(child)}")
+            if child.returncode and child.again_at is None:
+                self._fail(child, child.returncode)
         if self._servers and set(self._unfinished()) <= self._servers:
             self._conclude(0, "all others have ended")
         now = time.monotonic()
@@ -161,6 +170,25 @@ class ProcessGroup:
                 self._chief_ended = now
         elif now - self._chief_ended > self._patience and self._unfinished():
             self._conclude(1, f"{self._chief} ended {self._patience:g} s ago, the rest did not")
+
+    def _fail(self, child: Child, code: int) -> None:
+        """Has a child that failed started again, or ends the group."""
+        reason = f"{child.name} failed with {_end(child)}"
+        pause = self._restarts.pause(child.name, code) if self._exit_code is None else None
+        if pause is None:
+            self._conclude(code, reason)
+            return
+        child.again_at = time.monotonic() + pause
+        count = self._restarts.count(child.name)
+        with self._writing():
+            self._say(f"{reason}; starting it again in {pause:g} s ({count})")
+
+    def _start_again(self) -> None:
+        """Starts those again whose time has come."""
+        now = time.monotonic()
+        for index, child in enumerate(self._children):
+            if child.again_at is not None and child.over and now >= child.again_at:
+                self._children[index] = child.again()
 
     def _conclude(self, exit_code: int, reason: str) -> None:
         """Ends the group with `exit_code`, unless it already ends for an earlier reason."""
@@ -173,10 +201,12 @@ class ProcessGroup:
         self._stop()
 
     def _unfinished(self) -> list[str]:
-        return [child.name for child in self._children if child.returncode is None]
+        return [c.name for c in self._children if c.returncode is None or c.again_at is not None]
 
     def _stop(self, grace: float | None = None) -> None:
         self._stop_grace = self._grace if grace is None else grace
+        for child in self._to_come():
+            child.again_at = None
         self._stop_running(self._stop_grace)
 
     def _stop_running(self, grace: float) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from compat import Server, UserError, _tensorflow
 from compat.runtime import current_runtime
+from experiments import end_mark
 from experiments.config import Config
 from experiments.datasets import Dataset
 from experiments.metrics import (
@@ -92,16 +93,14 @@ class Recording:
 
     def start(self, total_steps: int, graph_def: bytes, images: np.ndarray) -> None:
         """Records the graph and some input images, uint8 `[k, 28, 28]`, if the training is new."""
+        end_mark.clear(self._config.logdir)
         if self._step == 0:
             self.writer.graph(graph_def)
             self.writer.images(0, {"input": images[..., np.newaxis]})
         elif self._step < total_steps:
             self._console.say(f"going on from step {self._step} in {self._config.logdir}")
         else:
-            self._console.say(
-                f"the training in {self._config.logdir} is complete, at step {self._step}; "
-                "give more --max_steps or --epochs to go on, or another --logdir to begin anew"
-            )
+            self._console.say(end_mark.message(self._config.logdir, self._step))
 
     def artifact(self, checkpoint: str) -> None:
         """Keeps a copy of the files of a checkpoint."""
@@ -121,6 +120,8 @@ class Recording:
             names = ("cost", "accuracy")
             self.writer.scalars(step, {f"test/{name}": test[name] for name in names})
         self._status = "FINISHED"
+        # Before the other tasks are told: who is started again finds them, or the mark.
+        end_mark.write(self._config, step)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: Any

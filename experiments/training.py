@@ -13,7 +13,7 @@ from compat import peers, roles, shared_folder, tf, tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import Role, role
 from compat.runtime import current_runtime
-from experiments import datasets, devices, placement, step
+from experiments import datasets, devices, end_mark, placement, step
 from experiments.config import Config
 from experiments.evaluation import evaluate
 from experiments.metrics import Console, Writer, closing_lines
@@ -63,6 +63,10 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
                 f"--replicas_to_aggregate={config.replicas_to_aggregate} is more than there are "
                 f"workers; give 1 to {workers}, or leave it out for all"
             )
+        complete_at = end_mark.step(config)
+        if complete_at is not None:
+            print(end_mark.message(config.logdir, complete_at))
+            return
     what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.name)
     devices.hide_gpus(task, what)
     if runtime.name == "modern":
@@ -73,6 +77,7 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
         if what is not Role.TRAIN:
             check_logdir(config.logdir)
         data = datasets.load(config.dataset, config.data_dir)
+    server = None
     try:
         server = None if cluster is None else _serve(config, cluster, task)
         if server is not None and config.shared_logdir:
@@ -81,7 +86,9 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
             _train(config, server, data, stop)
         elif server is not None:
             server.join()
-    except Exception as error:
+    except BaseException as error:
+        if server is not None:
+            server.ends_by(error)
         lost = peers.peer_error(error, cluster)
         if lost is None:
             raise

@@ -1,8 +1,7 @@
 """Trainings by `python -m experiments.mnist`, as users start them, and what they leave behind.
 
 Loading TensorFlow takes seconds. So there is one real training of each shape on each runtime, for
-a whole session and at the same time, and many small tests look at it.
-"""
+a whole session and at the same time, and many small tests look at it."""
 
 from __future__ import annotations
 
@@ -27,6 +26,7 @@ import experiments
 from compat import ports
 from experiments.metrics.eventfile import event_files, read_events
 
+Train = Callable[..., "Training"]
 DEADLINE_SECS = 200.0
 PACKAGES = str(Path(experiments.__file__).resolve().parents[1])  # The copy under test.
 _MARK = "TRAINING_UNDER_TEST"
@@ -53,10 +53,7 @@ class Training:
 
     Attributes:
       folder: where it works.
-      environment: its environment.
-      pid: its process id.
-      code: how it ended; negative for a signal.
-      ended: when it ended, by `time.time`.
+      code, ended: how it ended, negative for a signal, and when, by `time.time`.
     """
 
     def __init__(
@@ -135,7 +132,7 @@ class Training:
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 marked = f"{_MARK}={self._mark}".encode() in (process / "environ").read_bytes()
-                argv = (process / "cmdline").read_bytes().decode().split("\0")
+                argv = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
                 if marked and set(flags) <= set(argv):
                     found.append(int(process.name))
         return found
@@ -180,6 +177,12 @@ class Record:
         with contextlib.closing(sqlite3.connect(str(store or self._store))) as connection:
             return connection.execute(query).fetchall()
 
+    def assert_one_training(self) -> None:
+        """Asserts that the event files, taken together, are those of a training never cut."""
+        assert len([event for event in self.events if event.HasField("graph_def")]) == 1
+        for tag, points in self.points.items():
+            assert all(before < after for (before, _), (after, _) in zip(points, points[1:])), tag
+
     @property
     def run(self) -> tuple[str, str]:
         """Id and status of MLflow's run, of which there must be one."""
@@ -209,9 +212,6 @@ class Tasks:
         training = self._train(strategy, *flags, pass_fds=pass_fds, **options)
         reservation.release()
         return training
-
-
-Train = Callable[..., Training]
 
 
 @pytest.fixture(scope="session")

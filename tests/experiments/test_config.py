@@ -94,7 +94,7 @@ def test_every_setting_has_a_flag_with_its_default(parse: Any) -> None:
 
 def test_every_flag_is_a_setting_or_says_where_it_runs(defined: flags.FlagValues) -> None:
     places = {"strategy", "job_name", "task_index", "ps_hosts", "worker_hosts"}
-    places |= {"parameter_servers", "workers", "num_ps", "num_workers"}
+    places |= {"parameter_servers", "workers", "num_ps", "num_workers", "max_restarts"}
     assert set(defined) - places == {field.name for field in dataclasses.fields(Config)}
 
 

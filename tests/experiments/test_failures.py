@@ -92,7 +92,7 @@ def test_checkpoint_of_another_model_is_refused_and_kept(
 
 @pytest.mark.cluster
 def test_first_failure_stops_all(train: Any, record: Any, runtime: str) -> None:
-    training = train("--strategy=ps", ENDLESS, f"--runtime={runtime}")
+    training = train("--strategy=ps", ENDLESS, f"--runtime={runtime}", "--max_restarts=0")
     training.wait_until_it_says(r"^\[worker 0\] Step: ")
     (worker,) = training.offspring("--job_name=worker", "--task_index=1")
     os.kill(worker, signal.SIGKILL)

@@ -18,15 +18,6 @@ ENDLESS = "--max_steps=1000000"
 SETTINGS = ["--learning_rate=0.1", "--summary_every=1"]
 
 
-def assert_one_training(recorded: Any) -> None:
-    """Asserts that the event files, taken together, are those of a training that was never cut."""
-    graphs = [event for event in recorded.events if event.HasField("graph_def")]
-    assert len(graphs) == 1
-    for tag, points in recorded.points.items():
-        steps = [step for step, _ in points]
-        assert steps == sorted(set(steps)), tag
-
-
 class Leg(NamedTuple):
     """A part of a training, and what was recorded in all when it had ended."""
 
@@ -85,7 +76,7 @@ def test_ends_as_if_it_had_not_been_stopped(legs: list[Leg]) -> None:
 def test_curves_are_those_of_one_training(legs: list[Leg]) -> None:
     recorded = legs[-1].recorded
     assert len(recorded.event_files) == len(legs)
-    assert_one_training(recorded)
+    recorded.assert_one_training()
     steps = [step for step, _ in recorded.points["train/cost"]]
     assert steps[0] <= 12
     assert {leg.step for leg in legs} <= set(steps)
@@ -130,7 +121,7 @@ def test_complete_training_is_measured_again(
     after = record(logdir)
     assert after.run == before.run
     assert after.checkpoints == before.checkpoints
-    assert_one_training(after)
+    after.assert_one_training()
     curves = [tag for tag in before.points if tag != "params" and "hparams" not in tag]
     for tag in curves:
         assert after.points[tag] == before.points[tag]
@@ -159,7 +150,7 @@ def test_killed_training_goes_on_from_its_last_checkpoint(train: Any, record: An
     assert f"going on from step {step} in " in again.out
     after = record(training.logdir)
     assert after.run == (before.run[0], "FINISHED")
-    assert_one_training(after)
+    after.assert_one_training()
     assert [n for n, _ in after.points["train/cost"]] == list(range(1, last + 6))
 
 
@@ -174,7 +165,7 @@ def test_training_killed_before_its_first_checkpoint_begins_anew(train: Any, rec
     assert again.out.startswith("Step: 12,")
     after = record(training.logdir)
     assert after.run == (before.run[0], "FINISHED")
-    assert_one_training(after)
+    after.assert_one_training()
     assert after.points["train/cost"][-1][0] == 12
     assert after.checkpoints == [12]
 
@@ -197,5 +188,5 @@ def test_cluster_that_was_stopped_goes_on(start: Any, record: Any, runtime: str)
     assert f"[worker 0] going on from step {step} in {training.logdir}" in again.out
     after = record(training.logdir)
     assert after.run == (before.run[0], "FINISHED")
-    assert_one_training(after)
+    after.assert_one_training()
     assert after.checkpoints[-1] - step in ([24, 25] if runtime == "legacy" else [24])

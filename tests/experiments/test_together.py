@@ -48,7 +48,7 @@ def test_only_the_chief_says_how_it_goes(resumed: Any) -> None:
 
 
 def test_a_stop_of_one_is_one_of_all(train: Any, record: Any) -> None:
-    training = train(*FLAGS, ENDLESS)
+    training = train(*FLAGS, ENDLESS, "--max_restarts=0")
     training.wait_until_it_says(r"^\[worker 0\] Step: ")
     (worker,) = training.offspring("--job_name=worker", "--task_index=1")
     os.kill(worker, signal.SIGTERM)

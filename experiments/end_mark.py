@@ -1,0 +1,63 @@
+"""The mark that a complete training leaves in its log folder.
+
+A task that comes late, or is started again when all the others have gone, would wait for them in
+vain. It finds the mark.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from experiments.config import Config
+
+_NAME = "complete.json"
+
+
+def write(config: Config, step: int) -> None:
+    """Notes that the training is complete at a global step; all at once, or not at all."""
+    path = Path(config.logdir) / _NAME
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps({"step": step, "settings": _settings(config)}), "utf-8")
+    os.replace(str(unfinished), str(path))
+
+
+def clear(logdir: str) -> None:
+    """Takes the mark away, for the training goes on."""
+    path = Path(logdir) / _NAME
+    if path.exists():
+        path.unlink()
+
+
+def step(config: Config) -> int | None:
+    """Returns the global step at which the very training was completed, or None if it was not.
+
+    One with other settings, such as more updates, is another one.
+    """
+    try:
+        mark = json.loads((Path(config.logdir) / _NAME).read_text("utf-8"))
+        return int(mark["step"]) if mark["settings"] == _settings(config) else None
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ):  # None, or broken: it can be made again.
+        return None
+
+
+def message(logdir: str, step: int) -> str:
+    """Returns what the user is told who starts a complete training again."""
+    return (
+        f"the training in {logdir} is complete, at step {step}; "
+        "give more --max_steps or --epochs to go on, or another --logdir to begin anew"
+    )
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    settings: dict[str, Any] = config.params()
+    del settings["logdir"]  # Another machine may have the folder elsewhere.
+    return settings

@@ -1,0 +1,42 @@
+"""How often a failed task is started again, and after what pauses."""
+
+from __future__ import annotations
+
+import collections
+
+from compat.errors import may_pass
+
+_FIRST_PAUSE_SECS = 1.0
+_LONGEST_PAUSE_SECS = 30.0
+
+
+class Restarts:
+    """Counts how often each task was started again.
+
+    Args:
+      most: how often one task may be.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._counts: collections.Counter[str] = collections.Counter()
+
+    def pause(self, name: str, exit_code: int) -> float | None:
+        """Counts one restart of a task.
+
+        Args:
+          name: of the task.
+          exit_code: with which it has failed.
+
+        Returns:
+          The seconds until it is to be started again, twice as many each time; None if it is not.
+        """
+        if not may_pass(exit_code) or self._counts[name] >= self._most:
+            return None
+        pause = _FIRST_PAUSE_SECS * 2.0 ** self._counts[name]
+        self._counts[name] += 1
+        return min(pause, _LONGEST_PAUSE_SECS)
+
+    def count(self, name: str) -> str:
+        """Returns how often a task was started again, as "1 of 3"."""
+        return f"{self._counts[name]} of {self._most}"

@@ -1,0 +1,105 @@
+"""A task that fails is started again, if that may help, and so often as it is allowed to be."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.processes import Command, ProcessGroup
+from experiments.restarts import Restarts
+
+pytestmark = [pytest.mark.once, pytest.mark.timeout(60)]
+
+SLEEP = "import time; time.sleep(60)"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder in which the programs work."""
+    monkeypatch.chdir(tmp_path)
+
+
+def python(name: str, code: str) -> Command:
+    return Command(name, (sys.executable, "-I", "-S", "-c", code))
+
+
+def run(commands: list[Command], **options: Any) -> tuple[int, list[str], list[str]]:
+    """Returns the exit code, the lines copied, and what was said."""
+    said: list[str] = []
+    with io.StringIO() as out:
+        with ProcessGroup(commands, say=said.append, out=out, **options) as group:
+            code = group.wait()
+        return code, out.getvalue().splitlines(), said
+
+
+@pytest.mark.parametrize("code", [137, 138, 139, 143])
+def test_pauses_grow(code: int) -> None:
+    restarts = Restarts(7)
+    assert [restarts.pause("ps 0", code) for _ in range(8)] == [1, 2, 4, 8, 16, 30, 30, None]
+    assert restarts.count("ps 0") == "7 of 7"
+    assert restarts.pause("ps 1", code) == 1
+
+
+@pytest.mark.parametrize("code", [1, 2, 9, 127, 130])
+def test_what_will_not_pass_is_not_tried_again(code: int) -> None:
+    assert Restarts(7).pause("ps 0", code) is None
+
+
+def failing(code: str, times: int) -> str:
+    """Returns a program that says its number, and does `code` as often as it is told."""
+    return f"""
+import os, signal, sys
+open("tries", "a").write("x")
+tries = len(open("tries").read())
+print(tries, flush=True)
+if tries <= {times}:
+    {code}
+"""
+
+
+def test_what_may_pass_is_tried_again() -> None:
+    kill = "os.kill(os.getpid(), signal.SIGKILL)"
+    began = time.monotonic()
+    code, lines, said = run(
+        [python("ps 0", SLEEP), python("w 0", failing(kill, 2))], max_restarts=3, servers=["ps 0"]
+    )
+    assert (code, [line for line in lines if line.startswith("[w 0]")]) == (
+        0,
+        ["[w 0] 1", "[w 0] 2", "[w 0] 3"],
+    )
+    assert said[:2] == [
+        "w 0 failed with exit code 137 (SIGKILL); starting it again in 1 s (1 of 3)",
+        "w 0 failed with exit code 137 (SIGKILL); starting it again in 2 s (2 of 3)",
+    ]
+    assert time.monotonic() - began >= 3.0
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "tries"),
+    [("sys.exit(138)", 138, 2), ("sys.exit(2)", 2, 1), ("sys.exit(1)", 1, 1)],
+)
+def test_what_does_not_pass_stops_all(end: str, code: int, tries: int) -> None:
+    commands = [python("ps 0", SLEEP), python("w 0", failing(end, 9))]
+    found, lines, said = run(commands, max_restarts=1)
+    assert found == code
+    assert len([line for line in lines if line.startswith("[w 0]")]) == tries
+    assert said[-1] == f"w 0 failed with exit code {code}; stopping ps 0"
+
+
+def test_who_waits_to_be_started_again_is_not_when_all_is_stopped() -> None:
+    commands = [
+        python("w 0", failing("sys.exit(138)", 9)),
+        python("w 1", "import sys, time; time.sleep(0.5); sys.exit(2)"),
+    ]
+    code, lines, said = run(commands, max_restarts=9)
+    assert code == 2
+    assert [line for line in lines if line.startswith("[w 0]")] == ["[w 0] 1"]
+    assert said == [
+        "w 0 failed with exit code 138; starting it again in 1 s (1 of 9)",
+        "w 1 failed with exit code 2; stopping w 0",
+    ]
