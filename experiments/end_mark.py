@@ -34,19 +34,17 @@ def clear(logdir: str) -> None:
 def step(config: Config) -> int | None:
     """Returns the global step at which the very training was completed, or None if it was not.
 
-    One with other settings, such as more updates, is another one.
+    One with other settings, such as more updates, is another one; and one whose checkpoint was
+    deleted is to begin anew.
     """
+    folder = Path(config.logdir)
     try:
-        mark = json.loads((Path(config.logdir) / _NAME).read_text("utf-8"))
-        return int(mark["step"]) if mark["settings"] == _settings(config) else None
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        RecursionError,
-    ):  # None, or broken: it can be made again.
-        return None
+        mark = json.loads((folder / _NAME).read_text("utf-8"))
+        found, settings = int(mark["step"]), mark["settings"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None  # There is none, or it is broken and will be made again.
+    is_there = (folder / f"model.ckpt-{found}.index").exists()
+    return found if is_there and settings == _settings(config) else None
 
 
 def message(logdir: str, step: int) -> str:

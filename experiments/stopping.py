@@ -23,10 +23,15 @@ class Stopped(BaseException):
 
 
 class Stop:
-    """Whether a stop was asked for; made by `signals`."""
+    """Whether a stop was asked for; made by `signals`.
+
+    Attributes:
+      raised: what was raised at once, or None.
+    """
 
     def __init__(self) -> None:
         self._signum: int | None = None
+        self.raised: Stopped | None = None
         self._deferred = False
 
     @property
@@ -45,7 +50,8 @@ class Stop:
         if self._deferred and not self.requested:
             self._signum = signum
         else:
-            raise Stopped(signum)
+            self.raised = Stopped(signum)
+            raise self.raised
 
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:
@@ -71,6 +77,11 @@ def signals() -> Iterator[Stop]:
     before = [signal.signal(number, stop.handle) for number in numbers]
     try:
         yield stop
+    except Exception:
+        if stop.raised is None:
+            raise
+        # C code that calls Python, amid TensorFlow say, makes another error of it.
+        raise stop.raised from None
     finally:
         for number, handler in zip(numbers, before):
             signal.signal(number, handler)

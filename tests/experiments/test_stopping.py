@@ -52,6 +52,16 @@ def test_an_error_in_the_body_is_the_one_that_is_told() -> None:
         raise ValueError
 
 
+def test_an_error_that_was_made_of_the_stop_is_the_stop() -> None:
+    """As C code makes a SystemError of it that calls Python and is interrupted there."""
+    with pytest.raises(Stopped) as caught, signals():
+        try:
+            send(signal.SIGTERM)
+        except Stopped as stopped:
+            raise SystemError("returned a result with an exception set") from stopped
+    assert caught.value.exit_code == 143
+
+
 def test_stops_at_once_again_behind_a_body_that_nobody_interrupted() -> None:
     with signals() as stop:
         with stop.deferred():
