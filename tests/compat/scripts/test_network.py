@@ -1,0 +1,52 @@
+"""Servers of old scripts: at hosts beyond this machine only if that is allowed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compat import ports
+
+if TYPE_CHECKING:
+    from tests.compat.scripts.conftest import RunScript
+
+pytestmark = pytest.mark.cluster
+# What listens on a port, by the table of the kernel: hexadecimal, state 0A.
+SCRIPT = """
+import tensorflow as tf
+
+server = tf.train.Server(
+    {{"ps": ["pc-01.invalid:2222"], "worker": ["{address}"]}}, job_name="worker", task_index=0
+)
+port = ":%04X" % {port}
+for table in ("tcp", "tcp6"):
+    for line in open("/proc/net/" + table):
+        if line.split()[1].endswith(port) and line.split()[3] == "0A":
+            print("listens:", line.split()[1].split(":")[0].strip("0") or "everywhere")
+"""
+
+
+@pytest.fixture
+def script() -> str:
+    with ports.reserve() as reservation:
+        return SCRIPT.format(address=reservation.address, port=reservation.port)
+
+
+def test_refused(run_script: RunScript, script: str) -> None:
+    ran = run_script(script)
+    assert (ran.code, ran.out) == (2, "")
+    error = ran.err.splitlines()[-1]
+    assert error.startswith("error: script.py:4: host pc-01.invalid is beyond loopback: ")
+    assert "add --allow_network after `compat run`, or --local" in error
+
+
+def test_allowed_is_said_and_tensorflow_listens_at_every_address(
+    run_script: RunScript, script: str
+) -> None:
+    ran = run_script(script, options=("--allow_network",))
+    assert ran.code == 0, ran.err
+    said, *listens = ran.out.splitlines()
+    assert said.startswith("compat: hosts such as pc-01.invalid are on a network: ")
+    # No argument of the server changes that; docs/security.md says so.
+    assert listens == ["listens: everywhere"]
