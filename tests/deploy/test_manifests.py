@@ -25,8 +25,8 @@ KUBERNETES = ["statefulset.yaml", "tfjob.yaml", "volume.yaml"]
 PARSE = (
     "import sys, experiments.mnist as m; m.command_line.parse(sys.argv);"
     "config = m.config_from_flags(m.flags.FLAGS); place = m.place_from_flags(m.flags.FLAGS, None);"
-    "print(place);"
-    "m.network.check_allowed(m.network.cluster_hosts(place[0] or m.ClusterSpec({})), config.allow_network)"
+    "print(place); hosts = m.network.cluster_hosts(place[0] or m.ClusterSpec({}));"
+    "m.network.check_allowed(hosts, config.allow_network)"
 )
 
 

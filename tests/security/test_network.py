@@ -87,8 +87,7 @@ def test_commands_are_refused_in_a_line(
         [sys.executable, "-m", *command],
         cwd=str(tmp_path),
         env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         timeout=DEADLINE_SECS,
     )
     assert done.returncode == UserError.exit_code
