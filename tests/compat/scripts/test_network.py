@@ -62,8 +62,7 @@ def test_a_script_is_run_without_any_network(tmp_path: Path) -> None:
         [sys.executable, "-c", ALONE],
         cwd=str(tmp_path),
         env={**os.environ, "PYTHONPATH": PACKAGES},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         timeout=120,
     )
     assert (done.returncode, done.stdout) == (0, b"42\n"), done.stderr.decode()
