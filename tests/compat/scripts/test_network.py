@@ -22,9 +22,8 @@ PACKAGES = str(Path(compat.__file__).resolve().parents[1])
 SCRIPT = """
 import tensorflow as tf
 
-server = tf.train.Server(
-    {{"ps": ["pc-01.invalid:2222"], "worker": ["{address}"]}}, job_name="worker", task_index=0
-)
+cluster = {{"ps": ["pc-01.invalid:2222"], "worker": ["{address}"]}}
+server = tf.train.Server(cluster, job_name="worker", task_index=0)
 port = ":%04X" % {port}
 for table in ("tcp", "tcp6"):
     for line in open("/proc/net/" + table):
@@ -78,7 +77,7 @@ def test_refused(run_script: RunScript, script: str) -> None:
     ran = run_script(script)
     assert (ran.code, ran.out) == (2, "")
     error = ran.err.splitlines()[-1]
-    assert error.startswith("error: script.py:4: host pc-01.invalid is beyond loopback: ")
+    assert error.startswith("error: script.py:5: host pc-01.invalid is beyond loopback: ")
     assert "add --allow_network after `compat run`, or --local" in error
 
 
