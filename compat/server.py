@@ -6,7 +6,7 @@ import atexit
 import os
 from typing import Any, Callable
 
-from compat import ending, membership, peers, ports, proxies, rendezvous, startup
+from compat import ending, membership, network, peers, ports, proxies, rendezvous, startup
 from compat._tensorflow import tf1
 from compat.address import split_address
 from compat.cluster_spec import ClusterSpec, Task, all_tasks
@@ -35,6 +35,7 @@ class Server:
         serves needs the chief.
       run_token: what tells this training from another one with the same cluster; the same text for
         all of its tasks.
+      allow_network: whether hosts may be others than this machine; see `compat.network`.
       say: told about waiting.
 
     Attributes:
@@ -50,8 +51,8 @@ class Server:
       rendezvous_timeout: seconds for which this task waits for the tasks it needs.
 
     Raises:
-      UserError: the cluster or the task is not valid, the port is in use, or the runtime cannot
-        be had.
+      UserError: the cluster or the task is not valid or not allowed, the port is in use, or the
+        runtime cannot be had.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Server:
         runtime: str = "auto",
         rendezvous_timeout: float = 60.0,
         run_token: str = "",
+        allow_network: bool = False,
         say: Callable[[str], None] = print,
     ) -> None:
         chosen = select_runtime(runtime)
@@ -73,6 +75,9 @@ class Server:
         self.cluster = ClusterSpec(server_or_cluster_def)
         self.task = Task(job_name, task_index)
         self.role = role(self.task, self.cluster, self.runtime)
+        hosts = network.cluster_hosts(self.cluster)
+        remedy = "give compat.Server allow_network=True"
+        network.check_allowed(hosts, allow_network, remedy=remedy, say=say)
         self.serves = self.role is Role.SERVE
         self.is_chief = self.role in (
             Role.TRAIN_AS_CHIEF,
@@ -88,10 +93,6 @@ class Server:
         self._server: Any = None
         self.address = self.cluster.task_address(job_name, task_index)
         self.target = "grpc://" + self.address
-        hosts = {
-            split_address(self.cluster.task_address(task.job, task.index))[0]
-            for task in all_tasks(self.cluster)
-        }
         past_proxies = proxies.bypass(os.environ, hosts)
         if past_proxies:
             say("proxies are set; what the tasks send each other goes past them (no_proxy)")

@@ -50,6 +50,7 @@ class Config:
       log_device_placement: print where variables and operations live.
       rendezvous_timeout: seconds for which peers are waited for.
       run_token: the same text for all tasks, which no other training has; may be empty.
+      allow_network: whether tasks may be on other machines, see `compat.network`.
     """
 
     runtime: str = "auto"
@@ -81,6 +82,7 @@ class Config:
     log_device_placement: bool = False
     rendezvous_timeout: float = 60.0
     run_token: str = ""
+    allow_network: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (

@@ -38,10 +38,11 @@ class Counting:
       runtime: see `compat.select_runtime`.
       timeout: seconds to wait for other tasks, and for their progress.
       run_token: see `compat.Server`.
+      allow_network: see `compat.Server`.
       say: told each number, and about waiting.
 
     Raises:
-      UserError: the cluster or the task is not valid, or its port is in use.
+      UserError: the cluster or the task is not valid or not allowed, or its port is in use.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Counting:
         runtime: str,
         timeout: float,
         run_token: str = "",
+        allow_network: bool = False,
         say: Callable[[str], None] = print,
     ) -> None:
         self._server = compat.Server(
@@ -61,6 +63,7 @@ class Counting:
             runtime=runtime,
             rendezvous_timeout=timeout,
             run_token=run_token,
+            allow_network=allow_network,
             say=say,
         )
         self._cluster, self._task, self._increments = cluster, task, increments

@@ -57,6 +57,16 @@ def define_cluster() -> None:
         "rendezvous_timeout", _DEFAULT.rendezvous_timeout, "Seconds to wait for other tasks."
     )
     f.DEFINE_string("run_token", _DEFAULT.run_token, "Text that only this training's tasks have.")
+    define_allow_network()
+
+
+def define_allow_network() -> None:
+    """Defines the flag without which no cluster goes beyond this machine."""
+    flags.DEFINE_bool(
+        "allow_network",
+        False,
+        "Let tasks be on other machines: who reaches their ports can run anything there.",
+    )
 
 
 def define_training() -> None:

@@ -7,7 +7,7 @@ Two workers on this machine, which this command starts and ends:
 Two that run already, as `python -m compat serve` with the same --cluster_spec:
 
     python -m experiments.matpow --strategy=workers \
-        --cluster_spec='worker|pc-01:2500;pc-02:2501'
+        --cluster_spec='worker|pc-01:2500;pc-02:2501' --allow_network
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Callable, Mapping
 import numpy as np
 from absl import flags
 
-from compat import calls, peers, proxies, rendezvous, select_runtime, startup, tf1
+from compat import calls, network, peers, proxies, rendezvous, select_runtime, startup, tf1
 from compat.address import split_address
 from compat.cluster import parse_cluster_spec
 from compat.cluster_spec import ClusterSpec, Task
@@ -29,6 +29,7 @@ from compat.errors import PeerError, UserError
 from compat.ports import reserve
 from experiments import command_line, matrices, stopping
 from experiments import matrix_powers as powers
+from experiments.flags import define_allow_network
 from experiments.processes import Command, ProcessGroup
 
 _RELATIVE_ERROR = 1e-9
@@ -54,6 +55,7 @@ def define() -> None:
     f.DEFINE_string("worker_hosts", None, "host:port of each worker, by commas.")
     f.DEFINE_string("cluster_spec", None, "The same as 'worker|host:port;host:port'.")
     f.DEFINE_float("timeout", 60.0, "Seconds to wait for the workers, and then for their results.")
+    define_allow_network()
 
 
 flags.disclaim_key_flags()  # So that --help shows them as the program's.
@@ -109,6 +111,7 @@ def _cluster(values: flags.FlagValues) -> ClusterSpec | None:
                 f"--{given[0]}={text} lacks {task.name}, expected two workers; "
                 "name them as in --worker_hosts=pc-01:2500,pc-02:2501"
             )
+    network.check_allowed(network.cluster_hosts(cluster), values.allow_network, say=print)
     return cluster
 
 

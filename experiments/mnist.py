@@ -7,7 +7,7 @@ A whole cluster on this machine:
 One task of a cluster on several machines, the same command on each but for job and index:
 
     python -m experiments.mnist --strategy=ps --job_name=worker --task_index=0 \
-        --ps_hosts=pc-01:2222 --worker_hosts=pc-02:2222,pc-03:2222
+        --ps_hosts=pc-01:2222 --worker_hosts=pc-02:2222,pc-03:2222 --allow_network
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 
 from absl import flags
 
-from compat import startup
+from compat import network, startup
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import role
 from experiments import command_line, datasets, launch, stopping
@@ -56,6 +56,7 @@ def main(values: flags.FlagValues) -> int:
         check_agreement(cluster, task, os.environ)
         # A wrong task is said before TensorFlow loads, and is wrong on either runtime.
         role(task, cluster, "legacy" if config.runtime == "auto" else config.runtime)
+        network.check_allowed(network.cluster_hosts(cluster), config.allow_network)
     return _train(config, cluster, task or Task("worker", 0))
 
 

@@ -7,7 +7,7 @@ A whole cluster on this machine:
 One task of a cluster on several machines, the same command on each but for job and index:
 
     python -m experiments.shared_queue --job_name=worker --task_index=0 \
-        --ps_hosts=pc-01:2222 --worker_hosts=pc-02:2222,pc-03:2222
+        --ps_hosts=pc-01:2222 --worker_hosts=pc-02:2222,pc-03:2222 --allow_network
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import sys
 
 from absl import flags
 
-from compat import startup
+from compat import network, startup
 from compat.cluster_spec import ClusterSpec, Task
 from compat.errors import UserError
 from compat.roles import role
 from experiments import command_line, launch, stopping
-from experiments.flags import place_from_flags
+from experiments.flags import define_allow_network, place_from_flags
 
 _MOST = 100000
 
@@ -45,6 +45,7 @@ def define() -> None:
     f.DEFINE_string("worker_hosts", None, "host:port of each worker, by commas.")
     f.DEFINE_float("rendezvous_timeout", 60.0, "Seconds to wait for other tasks.")
     f.DEFINE_string("run_token", "", "Text that only the tasks of this cluster have.")
+    define_allow_network()
 
 
 flags.disclaim_key_flags()  # So that --help shows them as the program's.
@@ -69,6 +70,7 @@ def main(values: flags.FlagValues) -> int:
         raise UserError("the cluster has a chief, expected ps and worker; make it a worker")
     # A wrong task is said before TensorFlow loads, and is wrong on either runtime.
     role(task, cluster, "legacy" if values.runtime == "auto" else values.runtime)
+    network.check_allowed(network.cluster_hosts(cluster), values.allow_network)
     _count(values, cluster, task)
     return 0
 
@@ -86,6 +88,7 @@ def _count(values: flags.FlagValues, cluster: ClusterSpec, task: Task) -> None:
                 values.runtime,
                 values.rendezvous_timeout,
                 values.run_token,
+                values.allow_network,
             )
         counting.run()
 

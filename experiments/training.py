@@ -104,6 +104,7 @@ def _serve(config: Config, cluster: ClusterSpec, task: Task) -> compat.Server:
         runtime=config.runtime,
         rendezvous_timeout=config.rendezvous_timeout,
         run_token=config.run_token,
+        allow_network=config.allow_network,
     )
 
 

@@ -101,7 +101,9 @@ def test_training_commands_are_understood(command: str) -> None:
     check = (
         "import sys; import experiments.mnist as m;"
         "m.config_from_flags(m.flags.FLAGS) if m.command_line.parse(sys.argv) else None;"
-        "print(m.place_from_flags(m.flags.FLAGS, None))"
+        "cluster, _ = m.place_from_flags(m.flags.FLAGS, None);"
+        "hosts = m.network.cluster_hosts(cluster) if cluster else [];"
+        "m.network.check_allowed(hosts, m.flags.FLAGS.allow_network)"
     )
     done = subprocess.run(
         [sys.executable, "-c", check, *flags],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import getpass
 import hashlib
@@ -118,7 +119,17 @@ def mend(what: str, by: str) -> None:
 def _file() -> Iterator[dict[str, str]]:
     """Holds the file with the ports; what is changed inside is written back."""
     path = os.environ[environment.PORTS]
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        # Its folder may be everybody's: a link or file that another user has put there is refused.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            os.close(descriptor)
+            raise PermissionError(errno.EPERM, "it is another user's")
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot hold the ports ({error.strerror}), expected a file of yours or none; "
+            "remove it and start all tasks again"
+        ) from None
     with os.fdopen(descriptor, "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# Set where tasks may be on other machines.
+ALLOW_NETWORK = "COMPAT_RUN_ALLOW_NETWORK"
 # JSON: how many tasks each job has, where one command has started all.
 COUNTS = "COMPAT_RUN_CLUSTER"
 # JSON: where the script's hosts are, by host:port.

@@ -132,7 +132,7 @@ def run(part: source.Source, module: types.ModuleType) -> None:
     """Runs a part of the script in a module of it."""
     code = part.code()
     module.__dict__["__builtins__"] = builtins_for(part.python2)
-    exec(code, module.__dict__)
+    exec(code, module.__dict__)  # noqa: S102 - To run the script is what the user asked for.
 
 
 def install() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import importlib
-import pickle
+import pickle  # noqa: TID251 - For scripts that import it; nothing here is unpickled for ours.
 import sys
 import types
 from typing import Any
@@ -50,7 +50,8 @@ def _execfile(path: str, names: dict[str, Any] | None = None) -> None:
     from compat.scripts import source
 
     for part in source.read(path):
-        exec(part.code(), sys._getframe(1).f_globals if names is None else names)
+        # Python 2's execfile, of the script's own file.
+        exec(part.code(), sys._getframe(1).f_globals if names is None else names)  # noqa: S102
 
 
 def _cmp(left: Any, right: Any) -> int:

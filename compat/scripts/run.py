@@ -1,4 +1,7 @@
-"""`python -m compat run`: a script of TensorFlow 0.8 to 1.15, as it is, on today's release."""
+"""`python -m compat run`: a script of TensorFlow 0.8 to 1.15, as it is, on today's release.
+
+The script runs with your rights, as by `python SCRIPT`; nothing is fetched but what it asks for.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ from compat.scripts import (
 )
 
 # Loaded when TensorFlow is.
+_WHEN_LOADED = ("lists", "meeting", "network", "seeds")
 _TRACK = "compat.scripts.track"
 _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [arguments of the script]"
 
@@ -50,7 +54,9 @@ def main(argv: list[str]) -> int:
         os.environ["MNIST_DATA_DIR"] = os.path.abspath(options.data_dir)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     children.prepare(_own(options))
-    namespace.when_loaded.extend(f"compat.scripts.{name}" for name in ("lists", "meeting", "seeds"))
+    namespace.when_loaded.extend(f"compat.scripts.{name}" for name in _WHEN_LOADED)
+    if options.allow_network:
+        os.environ[environment.ALLOW_NETWORK] = "1"
     if options.track:
         os.environ[environment.TRACK] = "1"
         namespace.when_loaded.append(_TRACK)
@@ -75,6 +81,9 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--track", action="store_true", help="one MLflow run, chief-only events")
     parser.add_argument("--hosts", help="where hosts are: pc-01:2222=127.0.0.1:5001,...")
     parser.add_argument("--local", action="store_true", help="put all hosts on this machine")
+    parser.add_argument(
+        "--allow_network", action="store_true", help="let hosts be other machines: docs/security.md"
+    )
     for flag in ("-u", "-B", "-O", "-s", "-E", "-I"):
         parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)  # Python's own.
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module")
@@ -85,7 +94,8 @@ def parser() -> argparse.ArgumentParser:
 
 def _own(options: argparse.Namespace) -> list[str]:
     """Returns the options that each process of the run has to have."""
-    own = [f"--era={options.era}"] + (["--track"] if options.track else [])
+    own = [f"--era={options.era}"]
+    own += [f"--{name}" for name in ("track", "allow_network") if getattr(options, name)]
     if options.data_dir:
         own.append(f"--data_dir={os.path.abspath(options.data_dir)}")
     return own

@@ -1,7 +1,7 @@
 """`python -m compat serve`: the standalone server of 2016, for clients that connect by grpc://.
 
 python -m compat serve --cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222' --job_name=worker \
-        --task_id=0
+        --task_id=0 --allow_network
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 
-from compat import ports, startup
+from compat import network, ports, startup
 from compat._tensorflow import tf1
 from compat.address import split_address
 from compat.cluster_spec import ClusterSpec
@@ -47,9 +47,13 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--cluster_spec", required=True, help="job|host:port;host:port,job|...")
     parser.add_argument("--job_name", required=True, help="job of this server")
     parser.add_argument("--task_id", "--task_index", type=int, default=0, help="its number")
+    parser.add_argument(
+        "--allow_network", action="store_true", help="let hosts be other machines: docs/security.md"
+    )
     options = parser.parse_args(argv)
     cluster = parse_cluster(options.cluster_spec)
     address = cluster.task_address(options.job_name, options.task_id)
+    network.check_allowed(network.cluster_hosts(cluster), options.allow_network, say=print)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda signum, frame: stop.set())

@@ -61,6 +61,9 @@ FASHION_MNIST = Published(
         TEST_IMAGES: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
         TEST_LABELS: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     },
-    # Over plain HTTP, as its authors publish it: the checksums are what vouches for the data.
-    mirrors=("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",),
+    # What Keras takes, and the authors' own, whose published address has no https.
+    mirrors=(
+        "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
+        "https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
+    ),
 )

@@ -8,7 +8,10 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from typing import Any, Iterator
+from typing import IO, Any, Iterator
+from urllib.parse import urlsplit
+
+from compat.network import is_loopback
 
 _CHUNK_BYTES = 1 << 16
 
@@ -28,7 +31,7 @@ def transfer(
     then is abandoned, and ends by its own timeout, a second later, or with the process.
 
     Args:
-      url: what to get.
+      url: what to get, by https; by http from this machine only. So are redirects.
       deadline: when the transfer must be over, in seconds of `time.monotonic`.
       stall_secs: how long to wait for the answer's beginning, and then from chunk to chunk.
 
@@ -68,7 +71,9 @@ def _receive(
 ) -> None:
     """Puts the length (None if unknown), chunks, then b""; or what went wrong, at any point."""
     try:
-        with urllib.request.urlopen(url, timeout=timeout) as response:
+        _check_scheme(url)
+        opener = urllib.request.build_opener(_Redirects)
+        with opener.open(url, timeout=timeout) as response:
             length = response.headers.get("Content-Length")
             expected = None if length is None else int(length)
             arrivals.put(expected)
@@ -85,6 +90,30 @@ def _receive(
         arrivals.put(b"")
     except Exception as error:  # whatever it is, it crosses to the reader, who raises it
         arrivals.put(error)
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to where a URL may lead."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Any,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        _check_scheme(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _check_scheme(url: str) -> None:
+    """Refuses what others could read or change on its way, and files of this machine."""
+    parts = urlsplit(url)
+    is_here = parts.scheme == "http" and is_loopback(parts.hostname or "")
+    if parts.scheme != "https" and not is_here:
+        raise ValueError(f"{url} is not https, and nothing else is taken")
 
 
 def _reason(error: Exception) -> str:

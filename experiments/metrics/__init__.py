@@ -21,7 +21,7 @@ from __future__ import annotations
 from experiments.metrics.console import Console, closing_lines, step_line
 from experiments.metrics.interface import FAILED, FINISHED, KILLED, STATUSES, Param, Writer
 from experiments.metrics.multi import MultiWriter
-from experiments.metrics.redaction import redacted, redacted_uri
+from experiments.metrics.redaction import redacted, redacted_text
 from experiments.metrics.stores import store_uri, tracking_command
 from experiments.metrics.tensorboard import TensorBoard
 from experiments.metrics.tracking import Tracker
@@ -39,7 +39,7 @@ __all__ = [
     "Writer",
     "closing_lines",
     "redacted",
-    "redacted_uri",
+    "redacted_text",
     "step_line",
     "store_uri",
     "tracking_command",

@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
+from experiments.metrics.redaction import redacted_text
+
 if TYPE_CHECKING:
     from tqdm import tqdm
 
@@ -64,7 +66,11 @@ class Console:
             self._bar = tqdm(total=total_steps, file=self._stream, unit="step", leave=False)
 
     def say(self, text: str) -> None:
-        """Prints `text`, above the bar if there is one, and appends it to `console.log`."""
+        """Prints `text`, above the bar if there is one, and appends it to `console.log`.
+
+        Secrets are hidden in both.
+        """
+        text = redacted_text(text)
         if self._bar is not None:
             self._bar.write(text, file=self._stream)
             self._stream.flush()

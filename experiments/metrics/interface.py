@@ -42,7 +42,8 @@ class Writer:
     def artifact(self, path: str, folder: str = "") -> None:
         """Keeps a copy of the file or folder `path`, below `folder` among the run's artifacts.
 
-        The copy is made in the background: `path` must stay as it is until `close` returns.
+        The copy is made in the background: `path` must stay as it is until `close` returns. It has
+        to lie in the log folder; what lies elsewhere is given up.
         """
 
     def close(self, status: str = FINISHED) -> None:

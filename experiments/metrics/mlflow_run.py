@@ -16,6 +16,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from experiments.metrics import spool
+from experiments.metrics.artifacts import reason_refused
 from experiments.metrics.stores import artifact_root
 
 RUN_ID = "mlflow_run_id"
@@ -109,11 +110,17 @@ class MlflowRun:
         )
 
     def artifact(self, path: str, folder: str) -> None:
-        """Uploads a file or folder; one that cannot be read or is not taken is given up.
+        """Uploads a file or folder of the log folder.
+
+        One that lies outside, cannot be read or is not taken is given up.
 
         Raises:
           Exception: Whatever MLflow raises when the store cannot be reached.
         """
+        reason = reason_refused(self._logdir, path, folder)
+        if reason is not None:
+            self._refuse(f"artifact {path!r}", reason)
+            return
         upload = self._ready.log_artifacts if os.path.isdir(path) else self._ready.log_artifact
         try:
             upload(self.run_id, path, folder or None)
@@ -173,7 +180,7 @@ class MlflowRun:
             self._log_batch(kind, items[: len(items) // 2])
             self._log_batch(kind, items[len(items) // 2 :])
 
-    def _refuse(self, what: str, error: Exception) -> None:
+    def _refuse(self, what: str, error: object) -> None:
         self.refused = True
         self._say(f"{what} is given up: {error}")
 

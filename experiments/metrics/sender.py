@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from compat.errors import UserError
 from experiments.metrics import learning_curve, spool
 from experiments.metrics.lock import lock
+from experiments.metrics.redaction import RedactedStream
 from experiments.metrics.stores import artifact_root, store_uri
 from experiments.metrics.tracking import REFUSED
 
@@ -172,6 +173,8 @@ def _print(line: str) -> None:
 
 
 if __name__ == "__main__":
+    # What MLflow and the libraries below it say may quote the URI, with its password.
+    sys.stdout, sys.stderr = RedactedStream(sys.stdout), RedactedStream(sys.stderr)
     try:
         sys.exit(main())
     except UserError as error:

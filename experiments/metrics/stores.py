@@ -7,7 +7,7 @@ import re
 import shlex
 
 from compat.errors import UserError
-from experiments.metrics.redaction import redacted_uri
+from experiments.metrics.redaction import redacted_text
 
 ARTIFACTS = "mlflow-artifacts"
 _DATABASE = re.compile(r"(sqlite|mysql|postgresql|mssql)(\+\w+)?://.")
@@ -36,7 +36,7 @@ def store_uri(tracking_uri: str | None, logdir: str) -> str:
     kept_nowhere = tracking_uri.startswith("sqlite")
     if kept_nowhere or not (_DATABASE.match(tracking_uri) or _SERVER.match(tracking_uri)):
         raise UserError(
-            f"tracking URI {redacted_uri(tracking_uri)!r} is no store that MLflow can write;"
+            f"tracking URI {redacted_text(tracking_uri)!r} is no store that MLflow can write;"
             " expected http(s)://, databricks, or a database (sqlite, mysql, postgresql, mssql);"
             f" for files on this machine give {default}"
         )
@@ -64,5 +64,5 @@ def tracking_command(logdir: str, tracking_uri: str | None) -> str:
     """
     uri = store_uri(tracking_uri, logdir)
     if _SERVER.match(uri):
-        return redacted_uri(uri)
-    return "mlflow ui --host 127.0.0.1 --backend-store-uri " + shlex.quote(redacted_uri(uri))
+        return redacted_text(uri)
+    return "mlflow ui --host 127.0.0.1 --backend-store-uri " + shlex.quote(redacted_text(uri))

@@ -17,7 +17,7 @@ from typing import Any, Callable, Mapping
 from compat.errors import UserError
 from experiments.metrics import spool
 from experiments.metrics.interface import FINISHED, Param, Writer
-from experiments.metrics.redaction import redacted, redacted_uri
+from experiments.metrics.redaction import redacted, redacted_text
 from experiments.metrics.stores import store_uri
 
 LOG = "tracking.log"
@@ -143,7 +143,7 @@ class Tracker(Writer):
             )
 
     def _command(self) -> str:
-        folder, uri = shlex.quote(self._logdir), shlex.quote(redacted_uri(self._uri))
+        folder, uri = shlex.quote(self._logdir), shlex.quote(redacted_text(self._uri))
         return f"python -m experiments.metrics.sender {folder} --tracking_uri={uri}"
 
     def _start_sender(self) -> subprocess.Popen[bytes]:

@@ -58,6 +58,14 @@ def test_a_choice_holds(ran: Any, runtime: str) -> None:
     assert ran["choices"]["eager"] == (runtime == "modern")
 
 
+def test_a_cluster_beyond_loopback_has_to_be_allowed(ran: Any) -> None:
+    said = ran["choices"]["network"]
+    assert said.startswith(
+        "host 0.0.0.0 is beyond loopback: servers of TensorFlow have no password"
+    )
+    assert said.endswith("give compat.Server allow_network=True (docs/security.md)")
+
+
 def test_a_process_has_one_runtime(ran: Any, runtime: str) -> None:
     other = {"legacy": "modern", "modern": "legacy"}[runtime]
     for where in ("other", "server"):

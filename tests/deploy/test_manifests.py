@@ -24,7 +24,9 @@ SCHEMAS = Path(__file__).parent / "schemas"
 KUBERNETES = ["statefulset.yaml", "tfjob.yaml", "volume.yaml"]
 PARSE = (
     "import sys, experiments.mnist as m; m.command_line.parse(sys.argv);"
-    "m.config_from_flags(m.flags.FLAGS); print(m.place_from_flags(m.flags.FLAGS, None))"
+    "config = m.config_from_flags(m.flags.FLAGS); place = m.place_from_flags(m.flags.FLAGS, None);"
+    "print(place); hosts = m.network.cluster_hosts(place[0] or m.ClusterSpec({}));"
+    "m.network.check_allowed(hosts, config.allow_network)"
 )
 
 
@@ -119,6 +121,8 @@ def test_operator_finds_its_container_and_its_port() -> None:
 def test_pods_have_no_rights_and_no_strangers() -> None:
     (policy,) = [d for d in documents("volume.yaml") if d["kind"] == "NetworkPolicy"]
     chosen = policy["spec"]["podSelector"]["matchLabels"]
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    assert policy["spec"]["ingress"] == [{"from": [{"podSelector": {"matchLabels": chosen}}]}]
     templates = list(pods(KUBERNETES))
     assert len(templates) == 4
     for template in templates:
@@ -162,6 +166,12 @@ def test_flags_of_kubernetes_are_understood(tmp_path: Path) -> None:
         True,
         True,
     ]
+
+
+def test_flags_of_the_operator_allow_the_network_of_the_policy() -> None:
+    for template in pods(["tfjob.yaml"]):
+        (container,) = template["spec"]["containers"]
+        assert "--allow_network" in container["args"]
 
 
 def test_numbers_of_tasks_agree() -> None:

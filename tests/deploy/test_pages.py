@@ -19,7 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "seeds" / f"{n}.md" for n in ("000-containers", "001-shared-folder")]
 PARSE = (
     "import sys, experiments.mnist as m; m.command_line.parse(sys.argv);"
-    "m.config_from_flags(m.flags.FLAGS); print(m.place_from_flags(m.flags.FLAGS, None))"
+    "config = m.config_from_flags(m.flags.FLAGS); place = m.place_from_flags(m.flags.FLAGS, None);"
+    "print(place); hosts = m.network.cluster_hosts(place[0] or m.ClusterSpec({}));"
+    "m.network.check_allowed(hosts, config.allow_network)"
 )
 
 

@@ -22,7 +22,7 @@ from experiments.cluster_manager import check_agreement
 from experiments.config import Config
 from experiments.flags import config_from_flags, define_cluster, define_training, place_from_flags
 from experiments.metrics import store_uri
-from experiments.metrics.redaction import redacted_uri
+from experiments.metrics.redaction import redacted_text
 from tests.fuzz.conftest import assert_is_a_line, attempt, mutated, times, words
 
 pytestmark = pytest.mark.once
@@ -125,7 +125,7 @@ def test_files_of_flags(values: flags.FlagValues, flagfile: Path, raw: bytes) ->
 def test_stores(uri: str) -> None:
     found = attempt(store_uri, uri, "/logs")
     if isinstance(found, UserError):
-        assert redacted_uri(str(found)) == str(found)
+        assert redacted_text(str(found)) == str(found)
 
 
 @times(2)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections
-import pickle
+import json
 import re
 from typing import Any, Callable, Iterable, Iterator
 
 import numpy as np
+
+from compat.errors import UserError
 
 _WORD = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|[\'\w\-]+", re.UNICODE)
 
@@ -21,7 +23,11 @@ def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
 class CategoricalVocabulary:
     """Numbers of words; 0 is for those that are not known."""
 
-    def __init__(self, unknown_token: str = "<UNK>", support_reverse: bool = True) -> None:
+    def __init__(
+        self,
+        unknown_token: str = "<UNK>",  # noqa: S107 - A word, not a secret.
+        support_reverse: bool = True,
+    ) -> None:
         del support_reverse
         self._mapping: dict[Any, int] = {unknown_token: 0}
         self._counts: collections.Counter[Any] = collections.Counter()
@@ -61,6 +67,20 @@ class CategoricalVocabulary:
     def reverse(self, class_id: int) -> Any:
         """Returns the word of a number."""
         return list(self._mapping)[class_id]
+
+    def state(self) -> dict[str, Any]:
+        """Returns all of it as JSON can hold it."""
+        counts = list(self._counts.items())
+        return {"words": list(self._mapping), "counts": counts, "frozen": self._frozen}
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> CategoricalVocabulary:
+        """Returns the one whose `state` this is."""
+        made = cls(state["words"][0])
+        made._mapping = {word: number for number, word in enumerate(state["words"])}
+        made._counts.update(dict(state["counts"]))
+        made._frozen = bool(state["frozen"])
+        return made
 
 
 class VocabularyProcessor:
@@ -114,15 +134,42 @@ class VocabularyProcessor:
             yield " ".join(str(self.vocabulary_.reverse(number)) for number in row)
 
     def save(self, filename: str) -> None:
-        """Writes itself into a file."""
-        with open(filename, "wb") as file:
-            pickle.dump(self, file)
+        """Writes itself into a file, as JSON: a pickle, as it was, can do anything when it is read.
+
+        Raises:
+          UserError: texts are split by a function of the script, which JSON cannot hold.
+        """
+        if self._tokenizer is not tokenizer:
+            raise UserError(
+                f"a VocabularyProcessor with a tokenizer_fn of its own cannot be saved to "
+                f"{filename!r}, expected the default one; fit a new one where you need it"
+            )
+        state = {
+            "max_document_length": self.max_document_length,
+            "min_frequency": self.min_frequency,
+            "vocabulary": self.vocabulary_.state(),
+        }
+        with open(filename, "w", encoding="utf-8") as file:
+            json.dump(state, file)
 
     @classmethod
     def restore(cls, filename: str) -> Any:
-        """Returns what `save` wrote."""
+        """Returns what `save` wrote.
+
+        Raises:
+          UserError: the file holds something else, such as the pickle of an earlier TensorFlow.
+        """
         with open(filename, "rb") as file:
-            return pickle.load(file)
+            text = file.read()
+        try:
+            state = json.loads(text.decode("utf-8"))
+            vocabulary = CategoricalVocabulary.of_state(state["vocabulary"])
+            return cls(state["max_document_length"], state["min_frequency"], vocabulary)
+        except (ValueError, LookupError, TypeError, RecursionError):
+            raise UserError(
+                f"{filename!r} holds no VocabularyProcessor of ours, expected JSON (pickles are "
+                "never loaded); fit it again and save it"
+            ) from None
 
 
 class ByteProcessor:

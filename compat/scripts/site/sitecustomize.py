@@ -29,7 +29,7 @@ def _begin() -> None:
         return
     os.environ["COMPAT_RUN_INSIDE"] = "1"
     command = [sys.executable, "-m", "compat", "run", *json.loads(options), *words]
-    os.execv(sys.executable, command)
+    os.execv(sys.executable, command)  # noqa: S606 - Without a shell, as it should be.
 
 
 _begin()

@@ -30,6 +30,7 @@ def choices(name: str) -> dict[str, Any]:
         "other": refusal(lambda: compat.select_runtime(other)),
         "unknown": refusal(lambda: compat.select_runtime("turbo")),
         "server": refusal(lambda: compat.Server({"ps": ["h:1"], "worker": ["h:2"]}, runtime=other)),
+        "network": refusal(lambda: compat.Server({"ps": ["127.0.0.1:1"], "worker": ["0.0.0.0:1"]})),
         "eager": tf.executing_eagerly(),
     }
 

@@ -208,6 +208,21 @@ def dripping_header(handler: Request, body: bytes, over: threading.Event) -> Non
         handler.wfile.write(b"x")
 
 
+def redirected(handler: Request, body: bytes, over: threading.Event) -> None:
+    handler.send_response(302)
+    handler.send_header("Location", "http://192.0.2.1/" + handler.path.rsplit("/", 1)[1])
+    handler.end_headers()
+
+
+def redirected_here(handler: Request, body: bytes, over: threading.Event) -> None:
+    if handler.path.startswith("/moved/"):
+        whole(handler, body, over)
+        return
+    handler.send_response(302)
+    handler.send_header("Location", "/moved" + handler.path)
+    handler.end_headers()
+
+
 ANSWERS = {
     answer.__name__: answer
     for answer in (
@@ -225,6 +240,8 @@ ANSWERS = {
         stalling,
         dripping,
         dripping_header,
+        redirected,
+        redirected_here,
     )
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 from experiments.datasets.download import DownloadError, download
 from experiments.datasets.load import obtain
-from experiments.datasets.published import FILES
+from experiments.datasets.published import FASHION_MNIST, FILES, MNIST, Published
 from experiments.datasets.transfer import TransferError, transfer
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ BAD = [
     ("silent", "nothing came in 1 s"),
     ("stalling", "nothing came in 1 s"),
     ("dripping_header", "nothing came in 1 s"),
+    ("redirected", "http://192.0.2.1/.* is not https, and nothing else is taken$"),
 ]
 
 
@@ -98,6 +99,26 @@ def test_a_bad_mirror_leaves_nothing_and_gives_way_to_the_next(
     download(published, FILES, tmp_path / "good", say=print, limit_secs=20, stall_secs=1)
     made.assert_downloaded(tmp_path / "good")
     assert bad.asked == [f"/{FILES[0]}.gz"] * 2  # once in each download
+
+
+def test_redirects_are_followed(made: Sample, serve: Serve, tmp_path: Path) -> None:
+    server = serve("redirected_here")
+    download(made.served_by(server.url), FILES, tmp_path, say=print, limit_secs=20)
+    made.assert_downloaded(tmp_path)
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.1/x", "ftp://127.0.0.1/x", "file:///etc/passwd"])
+def test_only_https_is_asked(url: str) -> None:
+    asked = transfer(url, time.monotonic() + 10, stall_secs=5)
+    with pytest.raises(TransferError, match="is not https, and nothing else is taken"):
+        asked.__enter__()
+
+
+@pytest.mark.parametrize("published", [MNIST, FASHION_MNIST], ids=lambda published: published.name)
+def test_published_data_are_served_by_https_and_have_checksums(published: Published) -> None:
+    assert published.mirrors
+    assert all(url.startswith("https://") for url in published.mirrors)
+    assert [len(published.sha256[name]) for name in FILES] == [64] * 4
 
 
 def test_all_reasons_are_told(made: Sample, serve: Serve, refusing: str, tmp_path: Path) -> None:

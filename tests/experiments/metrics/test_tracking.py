@@ -55,9 +55,9 @@ def rows(logdir, query):
         connection.close()
 
 
-def test_a_whole_training_is_one_run(logdir, said, tmp_path, monkeypatch):
-    work = tmp_path / "work"
-    work.mkdir()
+def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
+    work = pathlib.Path(logdir, "work")
+    work.mkdir(parents=True)
     monkeypatch.chdir(work)
     checkpoint = work / "model.ckpt-3.index"
     checkpoint.write_text("weights")

@@ -78,15 +78,18 @@ class Relay:
             pass
 
 
-def test_a_server_gets_the_whole_run(logdir, said, mlflow_server, tmp_path, monkeypatch):
-    (tmp_path / "model.ckpt-3.index").write_text("weights")
+def test_a_server_gets_the_whole_run(logdir, said, mlflow_server, monkeypatch):
+    os.makedirs(logdir)
+    checkpoint = os.path.join(logdir, "model.ckpt-3.index")
+    with open(checkpoint, "w") as file:
+        file.write("weights")
     # Room for a machine that is busy: this is about what arrives.
     writer = tracker(logdir, said, mlflow_server, patience=90.0)
     writer.params({"batch_size": 100})
     for step in range(1, 1202):
         writer.scalars(step, {"cost": 1.0 / step})
     writer.scalars(2000, {"bad": float("nan"), "up": float("inf")})
-    writer.artifact(str(tmp_path / "model.ckpt-3.index"), folder="checkpoint")
+    writer.artifact(checkpoint, folder="checkpoint")
     writer.close()
     assert said == []
     monkeypatch.setenv("MLFLOW_TRACKING_URI", mlflow_server)  # what MLflow 1 lists artifacts from

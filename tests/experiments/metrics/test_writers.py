@@ -8,7 +8,7 @@ import pytest
 
 from compat.errors import UserError
 from experiments import metrics
-from experiments.metrics import MultiWriter, Writer, redacted, redacted_uri
+from experiments.metrics import MultiWriter, Writer, redacted, redacted_text
 from experiments.metrics.stores import store_uri, tracking_command
 
 
@@ -77,7 +77,9 @@ def test_importing_the_writers_is_cheap():
     assert float(seconds) < 0.5, time.monotonic() - began
 
 
-@pytest.mark.parametrize("name", ["api_token", "PASSWORD", "client_secret_2", "mytokens"])
+@pytest.mark.parametrize(
+    "name", ["api_token", "PASSWORD", "client_secret_2", "mytokens", "db_passwd", "APIKey"]
+)
 def test_secrets_are_hidden_by_name(name):
     assert redacted({name: "hush", "steps": 5, "sync": True}) == {
         name: "***", "steps": 5, "sync": True}  # fmt: skip
@@ -91,10 +93,16 @@ def test_secrets_are_hidden_by_name(name):
         ("http://host/a", "http://host/a"),
         ("sqlite:////tmp/a@b.db", "sqlite:////tmp/a@b.db"),
         ("a@b.org", "a@b.org"),
+        ("mysql://me:p/w@db:3306/runs", "mysql://***@db:3306/runs"),
+        ("see http://host:5000/a@b", "see http://host:5000/a@b"),
+        ("https://h/x?page=2&access_token=abc&y=1#z", "https://h/x?page=2&access_token=***&y=1#z"),
+        ("https://h/x?sig=abc%3D", "https://h/x?sig=***"),
+        ("(psycopg2) host=db password=hush user=me", "(psycopg2) host=db password=*** user=me"),
+        ("could not reach 'http://u:p@h:1': refused", "could not reach 'http://***@h:1': refused"),
     ],
 )
 def test_user_parts_of_uris_are_hidden(uri, shown):
-    assert redacted_uri(uri) == shown
+    assert redacted_text(uri) == shown
     assert redacted({"data": uri}) == {"data": shown}
 
 
