@@ -46,6 +46,7 @@ class ProcessGroup:
         chief: str | None = None,
         servers: Sequence[str] = (),
         last: Sequence[str] = (),
+        beside: Sequence[str] = (),
         say: Callable[[str], None] = print,
         out: TextIO | None = None,
         grace: float = 10.0,
@@ -59,6 +60,7 @@ class ProcessGroup:
           servers: names of commands that never end; stopped when all others have ended with 0.
           last: names of commands that the others need in order to end well; as the servers, they
             are stopped only when all others have ended.
+          beside: names of commands whose failure stops nobody, and is none of the group.
           say: told who failed, and who is stopped.
           out: takes the output; None for standard output.
           grace: seconds between SIGTERM and SIGKILL.
@@ -74,6 +76,8 @@ class ProcessGroup:
         self._chief = chief
         self._servers = set(servers)
         self._last = {*servers, *last}
+        self._beside = set(beside)
+        self._missed: set[str] = set()  # Those of them that have failed.
         self._say = say
         self._out = out or sys.stdout
         self._grace = grace
@@ -151,8 +155,12 @@ class ProcessGroup:
         for signum in self._signals:
             self._conclude(128 + signum, f"got {signal.Signals(signum).name}")
         for child in self._children:
-            if child.returncode:
+            if child.returncode and child.name not in self._beside:
                 self._conclude(child.returncode, f"{child.name} failed with {_end(child)}")
+            elif child.returncode and child.name not in self._missed:
+                self._missed.add(child.name)
+                if self._exit_code is None:  # Else it is we who have stopped it.
+                    self._announce(f"{child.name} failed with {_end(child)}; the others go on")
         if self._servers and set(self._unfinished()) <= self._servers:
             self._conclude(0, "all others have ended")
         now = time.monotonic()
@@ -160,7 +168,8 @@ class ProcessGroup:
             if any(child.name == self._chief and child.returncode == 0 for child in self._children):
                 self._chief_ended = now
         elif now - self._chief_ended > self._patience and self._unfinished():
-            self._conclude(1, f"{self._chief} ended {self._patience:g} s ago, the rest did not")
+            late = 0 if set(self._unfinished()) <= self._beside else 1
+            self._conclude(late, f"{self._chief} ended {self._patience:g} s ago, the rest did not")
 
     def _conclude(self, exit_code: int, reason: str) -> None:
         """Ends the group with `exit_code`, unless it already ends for an earlier reason."""
@@ -168,9 +177,12 @@ class ProcessGroup:
             return
         self._exit_code = exit_code
         others = ", ".join(self._unfinished())
-        with self._writing():  # So that it is said before the grace period, not after it.
-            self._say(f"{reason}; stopping {others}" if others else reason)
+        self._announce(f"{reason}; stopping {others}" if others else reason)
         self._stop()
+
+    def _announce(self, line: str) -> None:
+        with self._writing():  # So that it is said before the grace period, not after it.
+            self._say(line)
 
     def _unfinished(self) -> list[str]:
         return [child.name for child in self._children if child.returncode is None]
