@@ -31,7 +31,7 @@ from experiments.stopping import Stop
 FOLDER = "eval"
 _POLL_SECS = 1.0
 # For what MLflow has not been given in the end; the launcher ends an evaluator that takes longer.
-_DELIVERY_SECS = 15.0
+_DELIVERY_SECS = 20.0
 
 
 def run(

@@ -47,6 +47,12 @@ class MlflowRun:
         self.run_id = ""
         self.refused = False
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a run to connect to, if it is another one's; its own can be made."""
+        training = spool.joined(self._logdir)
+        return training is None or os.path.exists(os.path.join(training, RUN_ID))
+
     def connect(self) -> bool:
         """Finds the run or creates it; returns whether it was created, i.e. knows nothing yet.
 
