@@ -15,7 +15,7 @@ from compat import notes, tf1
 from compat.cluster_spec import Task
 
 _NOTE = "training_ends_early"
-_LOOK_SECS = 1.0  # A look takes some 15 ms.
+_LOOK_SECS = 3.0  # A look takes some 15 ms.
 
 
 def tell(server: compat.Server | None) -> None:
@@ -28,7 +28,7 @@ def tell(server: compat.Server | None) -> None:
 
 
 class Lookout:
-    """Whether the chief has told so; another worker asks it between its updates."""
+    """Whether the chief has told so; another worker asks between its updates."""
 
     def __init__(
         self, server: compat.Server | None, clock: Callable[[], float] = time.monotonic
@@ -36,11 +36,20 @@ class Lookout:
         self._server = server
         self._clock = clock
         self._looked = clock()
+        self._step = -1
 
-    def look(self) -> bool:
-        """Returns whether the training ends early; asks the server once a second."""
-        now = self._clock()
-        if self._server is None or now - self._looked < _LOOK_SECS:
+    def look(self, step: int) -> bool:
+        """Returns whether the training ends early, as far as is known; asks every three seconds.
+
+        And at once if the global step does not move: then the gradients of replicas are taken no
+        more, and those whose chief has gone have few left to make before they would wait for ever.
+
+        Args:
+          step: the global step.
+        """
+        now, before = self._clock(), self._step
+        self._step = step
+        if self._server is None or (now - self._looked < _LOOK_SECS and step != before):
             return False
         self._looked = now
         with contextlib.suppress(tf1.errors.OpError, compat.PeerError):

@@ -121,7 +121,7 @@ def _train(
         batches.skip(first // (1 if current_runtime().name == "modern" else num_workers))
         if not chief:
             lookout = early_end.Lookout(server)
-            while _goes_on(session, schedule, stop, lookout.look):
+            while _goes_on(session, schedule, stop, lambda: lookout.look(session.planned_step)):
                 size = schedule.loop_size(session.planned_step)
                 values = session.run_many(program.train, batches.next(size))
                 check_finite(values, config.learning_rate)
