@@ -19,6 +19,7 @@ pytestmark = pytest.mark.once
 STALLED = ["--learning_rate=1e-9", "--max_steps=1000000", "--summary_every=10"]
 EVALUATOR = "--job_name=evaluator"
 BY_HAND = [EVALUATOR, "--rendezvous_timeout=1"]
+NO_SERVER = "http://me:hush@127.0.0.1:1"  # Nobody has that port.
 TAGS = ["validation/cost", "validation/accuracy"]
 
 
@@ -174,6 +175,7 @@ def evaluators(train: Any, trained: Any, runtimes: list[str]) -> dict[str, Any]:
     }
     running = {name: train(*BY_HAND, *flags.get(name, []), logdir=trained()) for name in names}
     running["torn"] = train(*BY_HAND, logdir=torn)
+    running["no server"] = train(*BY_HAND, f"--tracking_uri={NO_SERVER}", logdir=trained())
     found = {name: evaluator.wait() for name, evaluator in running.items()}
     found["again"] = train(*BY_HAND, logdir=found["whole"].logdir).wait()
     return found
@@ -213,6 +215,15 @@ def test_a_torn_checkpoint_is_passed_over(evaluators: dict[str, Any]) -> None:
     assert (torn.code, torn.err) == (0, "")
     assert len(re.findall("^passing over a checkpoint: ", torn.out, re.M)) == 1
     assert not (torn.logdir / "best").exists()
+
+
+def test_a_dead_tracking_server_stops_nothing(evaluators: dict[str, Any]) -> None:
+    alone = evaluators["no server"]
+    assert (alone.code, alone.err) == (0, "")
+    assert steps(alone.logdir) == [48]
+    waiting = f"MLflow: 2 records were not delivered and wait in {alone.logdir}/eval/tracking.jsonl"
+    assert waiting in alone.out
+    assert "hush" not in alone.out
 
 
 def test_another_model_is_said(evaluators: dict[str, Any]) -> None:
