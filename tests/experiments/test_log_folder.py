@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from compat import tf1
 from compat.errors import PeerError
-from experiments import log_folder
+from experiments import best_checkpoint, log_folder
 from experiments.log_folder import Silence, Wait
 
 pytestmark = pytest.mark.once
@@ -86,3 +87,15 @@ def test_no_newest_checkpoint(tmp_path: Path, state: str | None) -> None:
     if state is not None:
         (tmp_path / "checkpoint").write_text(state)
     assert log_folder.newest_checkpoint(str(tmp_path)) is None
+
+
+def test_best_checkpoint_is_found_by_tensorflow(tmp_path: Path) -> None:
+    for step in (10, 20):
+        for suffix in ("index", "data-00000-of-00001"):
+            (tmp_path / f"model.ckpt-{step}.{suffix}").touch()
+        kept = best_checkpoint.keep(str(tmp_path / f"model.ckpt-{step}"), str(tmp_path / "best"))
+        assert kept == str(tmp_path / "best" / f"model.ckpt-{step}")
+    moved = tmp_path / "moved"
+    (tmp_path / "best").rename(moved)
+    assert tf1.train.latest_checkpoint(str(moved)) == str(moved / "model.ckpt-20")
+    assert log_folder.newest_checkpoint(str(moved)) == str(moved / "model.ckpt-20")
