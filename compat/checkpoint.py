@@ -69,9 +69,30 @@ def read_for(prefix: str, variables: Mapping[str, Any]) -> dict[str, np.ndarray]
     """Returns the values of exactly these variables.
 
     Raises:
+      UserError: the checkpoint cannot be read, or is of another model.
+    """
+    return fitted(prefix, read(prefix), variables)
+
+
+def fitted(
+    prefix: str,
+    values: Mapping[str, np.ndarray],
+    variables: Mapping[str, Any],
+    others: bool = False,
+) -> dict[str, np.ndarray]:
+    """Returns of the values of a checkpoint those of these variables.
+
+    Args:
+      prefix: of the checkpoint's files.
+      values: what `read` has returned.
+      variables: the variables, by name.
+      others: whether it may hold more than these, such as the slots of an optimizer.
+
+    Raises:
       UserError: the checkpoint is of another model: names, shapes or dtypes differ.
     """
-    values = read(prefix)
+    if others:
+        values = {name: value for name, value in values.items() if name in variables}
     problems = [f"{name} is missing" for name in sorted(set(variables) - set(values))]
     problems += [f"{name} is unknown here" for name in sorted(set(values) - set(variables))]
     problems += [
@@ -91,7 +112,7 @@ def read_for(prefix: str, variables: Mapping[str, Any]) -> dict[str, np.ndarray]
             f"{more}; choose another log folder, or the settings it was made with, or bring it "
             "over by python -m compat convert-checkpoint"
         )
-    return values
+    return dict(values)
 
 
 def history(folder: str) -> list[str]:

@@ -33,7 +33,7 @@ def check_agreement(cluster: ClusterSpec, task: Task, environment: Mapping[str, 
     """
     if environment.get("TF_CONFIG"):
         _check_tf_config(cluster, task, environment["TF_CONFIG"])
-    if SLURM_ORDER in environment:
+    if SLURM_ORDER in environment and task.job != "evaluator":  # That is not one of its tasks.
         _check_slurm(cluster, task, environment)
 
 
@@ -44,6 +44,8 @@ def _check_tf_config(cluster: ClusterSpec, task: Task, text: str) -> None:
             f"--job_name={task.job} --task_index={task.index} contradicts TF_CONFIG, whose task is "
             f"{own.job} {own.index}; leave out the flags, or unset TF_CONFIG"
         )
+    if task.job == "evaluator":
+        return  # It is in no cluster.
     for job in sorted({*cluster.jobs, *managed.jobs}):
         flag, variable = (_hosts(side, job) for side in (cluster, managed))
         if flag is None:  # Only ps and worker have flags.

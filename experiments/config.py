@@ -37,6 +37,10 @@ class Config:
       summary_every: updates between two points of the curves.
       eval_every: updates between two looks at the validation set; 0: at each epoch's end.
       checkpoint_every: updates between two checkpoints.
+      eval_in_chief: have the chief make a checkpoint of each look at the validation set, and look
+        at each checkpoint; the best one is kept.
+      early_stopping_patience: evaluations in a row without an improvement after which the training
+        ends; 0: it goes on.
       logdir: folder for checkpoints, summaries and tracking.
       tracking_uri: of MLflow; None: a SQLite file in `logdir`.
       experiment_name: MLflow's experiment.
@@ -70,6 +74,8 @@ class Config:
     summary_every: int = 100
     eval_every: int = 0
     checkpoint_every: int = 1000
+    eval_in_chief: bool = False
+    early_stopping_patience: int = 0
     logdir: str = "runs/mnist"
     tracking_uri: str | None = None
     experiment_name: str = "mnist"
@@ -95,6 +101,7 @@ class Config:
             ("summary_every", 1),
             ("eval_every", 0),
             ("checkpoint_every", 1),
+            ("early_stopping_patience", 0),
             ("inter_op_threads", 0),
             ("intra_op_threads", 0),
         ):

@@ -7,21 +7,19 @@ vain. It finds the mark.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from experiments.config import Config
+from experiments.metrics.spool import write_whole
 
 _NAME = "complete.json"
 
 
 def write(config: Config, step: int) -> None:
     """Notes that the training is complete at a global step; all at once, or not at all."""
-    path = Path(config.logdir) / _NAME
-    unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps({"step": step, "settings": _settings(config)}), "utf-8")
-    os.replace(str(unfinished), str(path))
+    mark = {"step": step, "settings": _settings(config)}
+    write_whole(str(Path(config.logdir) / _NAME), json.dumps(mark) + "\n")
 
 
 def clear(logdir: str) -> None:

@@ -16,6 +16,7 @@ from experiments.metrics import store_uri
 
 flags.disclaim_key_flags()  # So that the program's --help shows them.
 
+EVALUATOR = "evaluator"  # The job of a process beside the cluster.
 _DATASETS = ("mnist", "fashion_mnist", "digits", "auto")
 _DEFAULT = Config()
 
@@ -42,7 +43,7 @@ def define_cluster() -> None:
         "Gradients in an update of --sync; with fewer than workers, the slowest are not waited "
         "for; 0: one of each.",
     )
-    f.DEFINE_string("job_name", None, "Job of this process: ps, worker or chief.")
+    f.DEFINE_string("job_name", None, "Job of this process: ps, worker, chief or evaluator.")
     f.DEFINE_integer("task_index", 0, "Index of this process within its job.")
     f.DEFINE_string("ps_hosts", None, "host:port of each parameter server, by commas.")
     f.DEFINE_string("worker_hosts", None, "host:port of each worker, by commas.")
@@ -51,6 +52,7 @@ def define_cluster() -> None:
     f.DEFINE_integer("num_ps", 1, "Parameter servers of a whole cluster on this machine.")
     f.DEFINE_integer("num_workers", 2, "Workers of a whole cluster on this machine.")
     f.DEFINE_integer("max_restarts", 3, "Restarts there of each task that was killed.")
+    f.DEFINE_bool("evaluator", False, "A process beside the cluster evaluates its checkpoints.")
     f.DEFINE_bool("shared_logdir", False, "Train only if all tasks see the same log folder.")
     f.DEFINE_bool("log_device_placement", False, "Print where variables and operations live.")
     f.DEFINE_float(
@@ -93,6 +95,12 @@ def define_training() -> None:
     )
     f.DEFINE_integer(
         "checkpoint_every", _DEFAULT.checkpoint_every, "Updates between two checkpoints."
+    )
+    f.DEFINE_bool("eval_in_chief", False, "The chief evaluates its checkpoints, keeps the best.")
+    f.DEFINE_integer(
+        "early_stopping_patience",
+        _DEFAULT.early_stopping_patience,
+        "Evaluations in a row without an improvement that end the training; 0: none do.",
     )
     f.DEFINE_string("logdir", None, "Folder of the training; default runs/mnist-DATE-TIME.")
     f.DEFINE_string("tracking_uri", None, "Of MLflow; default SQLite in the log folder.")
@@ -142,6 +150,11 @@ def config_from_flags(values: flags.FlagValues) -> Config:
                 "use it with --strategy=ps"
             )
         settings["runtime"] = "modern"
+    if values.evaluator and values.eval_in_chief:
+        raise UserError(
+            "--evaluator and --eval_in_chief both say who evaluates the checkpoints; "
+            "give one of them"
+        )
     if settings["logdir"] == "":
         raise UserError("--logdir= is empty; name a folder, or leave it out for a new one")
     if settings["logdir"] is None:
@@ -162,13 +175,16 @@ def place_from_flags(
 
     Returns:
       Both, or neither if a whole cluster is to be started on this machine, or if there is none.
+      An evaluator is in no cluster: its own may be empty.
 
     Raises:
       UserError: something is missing, contradictory or malformed.
     """
+    if values.job_name == EVALUATOR:
+        return _beside_cluster(values), Task(EVALUATOR, values.task_index)
     if values.strategy == "local":
         of_cluster = ["job_name", "task_index", "ps_hosts", "worker_hosts"]
-        of_cluster += ["num_ps", "num_workers", "max_restarts"]
+        of_cluster += ["num_ps", "num_workers", "max_restarts", "evaluator"]
         given = [name for name in of_cluster if values[name].present]
         if given:
             raise UserError(
@@ -198,8 +214,38 @@ def place_from_flags(
     return cluster, Task(values.job_name, values.task_index)
 
 
+def check_evaluation(values: flags.FlagValues, task: Task | None) -> None:
+    """Sees that an evaluator knows what to evaluate, and that who is to stop early is evaluated.
+
+    Raises:
+      UserError: not so.
+    """
+    evaluates = task is not None and task.job == EVALUATOR
+    if evaluates and values.logdir is None:
+        raise UserError(
+            "--logdir is missing; an evaluator needs that of the chief, whose checkpoints it reads"
+        )
+    patience = values.early_stopping_patience
+    if patience and not (evaluates or values.evaluator or values.eval_in_chief):
+        raise UserError(
+            f"--early_stopping_patience={patience} counts evaluations, and nobody is said to make "
+            "any; add --eval_in_chief, or --evaluator for a process of its own"
+        )
+
+
+def _beside_cluster(values: flags.FlagValues) -> ClusterSpec:
+    """Returns the cluster that an evaluator looks at, empty if it is told of none."""
+    if values.task_index < 0:
+        raise UserError(f"--task_index={values.task_index} is negative; give 0 or more")
+    if values.worker_hosts is None:
+        return ClusterSpec({})
+    return cluster_from_hosts(values.ps_hosts, values.worker_hosts)
+
+
 def _from_tf_config(environment: str, with_ps: bool) -> tuple[ClusterSpec, Task]:
     cluster, task = cluster_from_tf_config(environment)
+    if task.job == EVALUATOR:
+        return cluster, task
     if with_ps != ("ps" in cluster.jobs):
         raise UserError(
             "the cluster of TF_CONFIG has no ps; add one, or use --strategy=multi_worker"

@@ -26,6 +26,7 @@ def launch_local(
     strategy: str = "ps",
     chief: str = "worker 0",
     max_restarts: int = 0,
+    evaluator: bool = False,
     say: Callable[[str], None] = print,
     out: TextIO | None = None,
 ) -> int:
@@ -40,6 +41,7 @@ def launch_local(
       strategy: "ps", or "multi_worker", which has no parameter servers.
       chief: the task after whose end the others have to end, too, as "worker 0".
       max_restarts: how often each task is started again after a failure that may pass.
+      evaluator: whether there is one beside the cluster; its failure stops nobody.
       say: told who failed, and who is stopped.
       out: takes the output of the tasks; None for standard output.
 
@@ -58,7 +60,7 @@ def launch_local(
     ):
         if number < least:
             raise UserError(f"{flag}={number} is too small; use {least} or more")
-    if num_ps + num_workers > MOST_TASKS:
+    if num_ps + num_workers + evaluator > MOST_TASKS:
         raise UserError(
             f"--num_ps={num_ps} and --num_workers={num_workers} are more than the {MOST_TASKS} "
             "tasks that one machine can have; use fewer"
@@ -66,10 +68,17 @@ def launch_local(
     with contextlib.ExitStack() as reserved:
         ps = [reserved.enter_context(reserve()) for _ in range(num_ps)]
         workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]
-        commands = describe(module, argv, ps, workers, strategy)
+        commands = describe(module, argv, ps, workers, strategy, evaluator)
+        beside = ["evaluator 0"] if evaluator else []
         servers = [f"ps {index}" for index in range(num_ps)]
         with ProcessGroup(
-            commands, chief=chief, last=servers, say=say, out=out, max_restarts=max_restarts
+            commands,
+            chief=chief,
+            last=servers,
+            beside=beside,
+            say=say,
+            out=out,
+            max_restarts=max_restarts,
         ) as group:
             reserved.close()  # From here on it is the tasks themselves that keep their ports.
             return group.wait()
@@ -81,6 +90,7 @@ def describe(
     ps: Sequence[Reservation],
     workers: Sequence[Reservation],
     strategy: str = "ps",
+    evaluator: bool = False,
 ) -> list[Command]:
     """Returns the commands of a cluster, one per task; starts nothing.
 
@@ -90,11 +100,21 @@ def describe(
       ps: a port per parameter server.
       workers: a port per worker.
       strategy: as for `launch_local`.
+      evaluator: as for `launch_local`.
     """
     jobs = [(job, ports) for job, ports in (("ps", ps), ("worker", workers)) if ports]
     hosts = [f"--{job}_hosts=" + ",".join(port.address for port in ports) for job, ports in jobs]
     hosts.append(f"--run_token={uuid.uuid4().hex}")  # Ports may be another cluster's tomorrow.
     commands = []
+    if evaluator:
+        task = [f"--strategy={strategy}", "--job_name=evaluator", "--task_index=0"]
+        commands.append(
+            Command(
+                name="evaluator 0",
+                argv=(sys.executable, "-m", module, *argv, *task, *hosts),
+                env={"PYTHONUNBUFFERED": "1", "CUDA_VISIBLE_DEVICES": "-1"},
+            )
+        )
     for job, reservations in jobs:
         # A parameter server would take the whole memory of each GPU that it can see.
         no_gpu = {"CUDA_VISIBLE_DEVICES": "-1"} if job == "ps" else {}

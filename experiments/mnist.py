@@ -8,6 +8,10 @@ One task of a cluster on several machines, the same command on each but for job 
 
     python -m experiments.mnist --strategy=ps --job_name=worker --task_index=0 \
         --ps_hosts=pc-01:2222 --worker_hosts=pc-02:2222,pc-03:2222 --allow_network
+
+A process beside a training, which evaluates its checkpoints:
+
+    python -m experiments.mnist --job_name=evaluator --logdir=runs/1
 """
 
 from __future__ import annotations
@@ -20,10 +24,12 @@ from absl import flags
 from compat import network, startup
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import role
-from experiments import command_line, datasets, launch, stopping
+from experiments import command_line, datasets, launch, log_folder, stopping
 from experiments.cluster_manager import check_agreement
 from experiments.config import Config
 from experiments.flags import (
+    EVALUATOR,
+    check_evaluation,
     config_from_flags,
     define_cluster,
     define_training,
@@ -38,6 +44,7 @@ def main(values: flags.FlagValues) -> int:
     """Runs what the flags say; returns the exit code."""
     config = config_from_flags(values)
     cluster, task = place_from_flags(values, os.environ.get("TF_CONFIG"))
+    check_evaluation(values, task)
     if values.strategy != "local" and cluster is None:
         # What each task would find out for itself, all have to agree on; the last flag counts.
         own = [*sys.argv[1:], f"--logdir={config.logdir}"]
@@ -51,11 +58,14 @@ def main(values: flags.FlagValues) -> int:
             values.num_workers,
             strategy=values.strategy,
             max_restarts=values.max_restarts,
+            evaluator=values.evaluator,
         )
     if cluster is not None and task is not None:
         check_agreement(cluster, task, os.environ)
         # A wrong task is said before TensorFlow loads, and is wrong on either runtime.
         role(task, cluster, "legacy" if config.runtime == "auto" else config.runtime)
+        if task.job == EVALUATOR:
+            return _evaluate(config, cluster, task)
         network.check_allowed(network.cluster_hosts(cluster), config.allow_network)
     return _train(config, cluster, task or Task("worker", 0))
 
@@ -66,6 +76,17 @@ def _train(config: Config, cluster: ClusterSpec | None, task: Task) -> int:
         with startup.without_notes():
             from experiments import training
         training.run(config, cluster, task, stop)
+    return 0
+
+
+def _evaluate(config: Config, cluster: ClusterSpec, task: Task) -> int:
+    # First of all: TensorFlow takes seconds, in which a short training may come to its end.
+    earlier_end = log_folder.end(config.logdir)
+    command_line.quiet_tensorflow()
+    with stopping.signals() as stop:
+        with startup.without_notes():
+            from experiments import evaluator
+        evaluator.run(config, cluster, task, stop, earlier_end)
     return 0
 
 

@@ -48,6 +48,7 @@ class ProcessGroup:
         chief: str | None = None,
         servers: Sequence[str] = (),
         last: Sequence[str] = (),
+        beside: Sequence[str] = (),
         say: Callable[[str], None] = print,
         out: TextIO | None = None,
         grace: float = 10.0,
@@ -62,6 +63,7 @@ class ProcessGroup:
           servers: names of commands that never end; stopped when all others have ended with 0.
           last: names of commands that the others need in order to end well; as the servers, they
             are stopped only when all others have ended.
+          beside: names of commands whose failure stops nobody, and is none of the group.
           say: told who failed, and who is stopped.
           out: takes the output; None for standard output.
           grace: seconds between SIGTERM and SIGKILL.
@@ -78,6 +80,8 @@ class ProcessGroup:
         self._chief = chief
         self._servers = set(servers)
         self._last = {*servers, *last}
+        self._beside = set(beside)
+        self._missed: set[str] = set()  # Those of them that have failed.
         self._say = say
         self._out = out or sys.stdout
         self._grace = grace
@@ -169,19 +173,23 @@ class ProcessGroup:
             if any(child.name == self._chief and child.returncode == 0 for child in self._children):
                 self._chief_ended = now
         elif now - self._chief_ended > self._patience and self._unfinished():
-            self._conclude(1, f"{self._chief} ended {self._patience:g} s ago, the rest did not")
+            late = 0 if set(self._unfinished()) <= self._beside else 1
+            self._conclude(late, f"{self._chief} ended {self._patience:g} s ago, the rest did not")
 
     def _fail(self, child: Child, code: int) -> None:
-        """Has a child that failed started again, or ends the group."""
+        """Has a child that failed started again, or ends the group, unless it is beside that."""
         reason = f"{child.name} failed with {_end(child)}"
         pause = self._restarts.pause(child.name, code) if self._exit_code is None else None
-        if pause is None:
+        if pause is not None:
+            child.again_at = time.monotonic() + pause
+            count = self._restarts.count(child.name)
+            self._announce(f"{reason}; starting it again in {pause:g} s ({count})")
+        elif child.name not in self._beside:
             self._conclude(code, reason)
-            return
-        child.again_at = time.monotonic() + pause
-        count = self._restarts.count(child.name)
-        with self._writing():
-            self._say(f"{reason}; starting it again in {pause:g} s ({count})")
+        elif child.name not in self._missed:
+            self._missed.add(child.name)
+            if self._exit_code is None:  # Else it is we who have stopped it.
+                self._announce(f"{reason}; the others go on")
 
     def _start_again(self) -> None:
         """Starts those again whose time has come."""
@@ -196,9 +204,12 @@ class ProcessGroup:
             return
         self._exit_code = exit_code
         others = ", ".join(self._unfinished())
-        with self._writing():  # So that it is said before the grace period, not after it.
-            self._say(f"{reason}; stopping {others}" if others else reason)
+        self._announce(f"{reason}; stopping {others}" if others else reason)
         self._stop()
+
+    def _announce(self, line: str) -> None:
+        with self._writing():  # So that it is said before the grace period, not after it.
+            self._say(line)
 
     def _unfinished(self) -> list[str]:
         return [c.name for c in self._children if c.returncode is None or c.again_at is not None]

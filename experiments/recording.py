@@ -26,6 +26,7 @@ from experiments.metrics import (
     Tracker,
     tracking_command,
 )
+from experiments.stop_request import StopRequest
 from experiments.stopping import Stopped
 
 
@@ -91,12 +92,22 @@ class Recording:
     def __enter__(self) -> Recording:
         return self
 
-    def start(self, total_steps: int, graph_def: bytes, images: np.ndarray) -> None:
-        """Records the graph and some input images, uint8 `[k, 28, 28]`, if the training is new."""
+    def start(
+        self, total_steps: int, graph_def: bytes, images: np.ndarray, request: StopRequest | None
+    ) -> None:
+        """Records the graph and some input images, uint8 `[k, 28, 28]`, if the training is new.
+
+        Else says where it goes on, or that `request` has ended it early.
+        """
         end_mark.clear(self._config.logdir)
         if self._step == 0:
             self.writer.graph(graph_def)
             self.writer.images(0, {"input": images[..., np.newaxis]})
+        elif request is not None:
+            self._console.say(
+                f"the training in {self._config.logdir} ended early, at step {self._step}; give "
+                "more --early_stopping_patience to go on, or another --logdir to begin anew"
+            )
         elif self._step < total_steps:
             self._console.say(f"going on from step {self._step} in {self._config.logdir}")
         else:
@@ -106,6 +117,11 @@ class Recording:
         """Keeps a copy of the files of a checkpoint."""
         for file in sorted(Path(checkpoint).parent.glob(Path(checkpoint).name + ".*")):
             self.writer.artifact(str(file), folder="checkpoint")
+
+    def ended_early(self, request: StopRequest, step: int) -> None:
+        """Notes that the training ends at `step`, as it was asked to."""
+        self._console.say(f"early stopping at step {step}: {request.reason}")
+        self.writer.tags({"early_stopping": f"at step {step}: {request.reason}"})
 
     def stopped(self) -> None:
         """Notes that the user ended the training."""

@@ -9,9 +9,12 @@ from typing import Any, Callable, Mapping
 import numpy as np
 
 from compat import UserError
+from experiments import stop_request
 from experiments.config import Config
+from experiments.evaluations import Evaluation
 from experiments.metrics import Console, Writer, step_line
 from experiments.schedule import Schedule, due
+from experiments.stop_request import StopRequest
 
 Values = Mapping[str, float]
 
@@ -48,6 +51,12 @@ class Reporter:
       save: writes a checkpoint; returns its prefix.
       read_weights: returns the weights, by name, and the first layer's as images.
       clock: seconds.
+      select: given the checkpoint and the evaluation of each measurement, if the chief evaluates.
+
+    Attributes:
+      step: the global step that was seen last.
+      cost: that of the batch, None before there is one.
+      request: that somebody wants the training to end early, None as long as nobody does.
     """
 
     def __init__(
@@ -61,6 +70,7 @@ class Reporter:
         save: Callable[[], str],
         read_weights: Callable[[], Any],
         clock: Callable[[], float] = time.monotonic,
+        select: Callable[[str, Evaluation], None] | None = None,
     ) -> None:
         self._config = config
         self._schedule = schedule
@@ -70,9 +80,10 @@ class Reporter:
         self._save = save
         self._read_weights = read_weights
         self._clock = clock
+        self._select = select
         self.step = step
         self.cost: float | None = None
-        self.checkpoint: str | None = None
+        self.request: StopRequest | None = None
         self._evaluated = step
         self._line_step = self._summary_step = step
         self._line_time = self._summary_time = clock()
@@ -92,15 +103,21 @@ class Reporter:
             return
         self.step, self.cost = after, values["cost"]
         self._console.progress(after)
+        measuring = due(self._config.eval_every or self._schedule.steps_per_epoch, before, after)
+        saving = due(self._config.checkpoint_every, before, after)
+        summing_up = due(self._config.summary_every, before, after)
         position = self._schedule.line(before, after)
         if position is not None:
             self._say_line(*position, values["cost"])
-        if due(self._config.summary_every, before, after):
+        if summing_up:
             self._write_summary(values)
-        if due(self._config.eval_every or self._schedule.steps_per_epoch, before, after):
+        if measuring and self._select is None:
             self.measure()
-        if due(self._config.checkpoint_every, before, after):
-            self.checkpoint = self._save()
+        if saving or (measuring and self._select is not None):
+            self.save()
+        if saving or measuring or summing_up or position is not None:
+            # A file of the log folder, which may be another machine's: not at each update.
+            self.request = stop_request.read(self._config.logdir)
 
     def _say_line(self, epoch: int, batch: int, cost: float) -> None:
         now = self._clock()
@@ -123,7 +140,14 @@ class Reporter:
         self._summary_step, self._summary_time = self.step, now
         self._writer.scalars(self.step, scalars)
 
-    def measure(self) -> None:
+    def save(self) -> str:
+        """Writes a checkpoint, and has it judged if the chief evaluates; returns its prefix."""
+        prefix = self._save()
+        if self._select is not None:
+            self.measure(prefix)
+        return prefix
+
+    def measure(self, prefix: str | None = None) -> None:
         """Measures on the validation split, and shows the weights as they are now."""
         values = self._evaluate()
         step = int(values.pop("global_step"))
@@ -134,6 +158,8 @@ class Reporter:
         weights, first_layer = self._read_weights()
         self._writer.histograms(step, {f"weights/{name}": array for name, array in weights.items()})
         self._writer.images(step, {"first_layer": as_images(first_layer)})
+        if self._select is not None and prefix is not None:
+            self._select(prefix, Evaluation(step, values["cost"], values["accuracy"]))
 
 
 def as_images(weights: np.ndarray, most: int = 16) -> np.ndarray:

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
 import compat
-import models
-from compat import peers, roles, shared_folder, tf, tf1
+from compat import peers, roles, shared_folder, tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import Role, role
 from compat.runtime import current_runtime
-from experiments import datasets, devices, end_mark, placement, step
+from experiments import datasets, devices, early_end, end_mark, placement, stop_request
 from experiments.config import Config
 from experiments.evaluation import evaluate
+from experiments.evaluations import Evaluation
 from experiments.metrics import Console, Writer, closing_lines
+from experiments.program import Program, build
 from experiments.recording import Recording, check_logdir
 from experiments.reporting import DivergedError, Reporter, check_finite
 from experiments.schedule import Schedule
+from experiments.selection import Selection
 from experiments.stopping import Stop
-
-
-@dataclass(frozen=True)
-class Program:
-    """What a task trains: the steps, made once, before the session."""
-
-    model: Any
-    train: compat.Step
-    evaluate: compat.Step
-    sync_optimizer: Any
 
 
 def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> None:
@@ -120,7 +111,7 @@ def _train(
     # Every trainer draws its own batches: a coordinator for all workers, a worker for itself.
     number = 0 if server is None else server.trainer_index
     batches = datasets.Batches(len(data.train.labels), config.batch_size, config.seed + number)
-    program = _build(config, server, data, num_workers)
+    program = build(config, server, data, num_workers)
     supervisor = compat.Supervisor(
         is_chief=chief,
         logdir=config.logdir,
@@ -137,7 +128,8 @@ def _train(
         first = session.planned_step
         batches.skip(first // (1 if current_runtime().name == "modern" else num_workers))
         if not chief:
-            while _goes_on(session, schedule, stop):
+            lookout = early_end.Lookout(server)
+            while _goes_on(session, schedule, stop, lambda: lookout.look(session.planned_step)):
                 size = schedule.loop_size(session.planned_step)
                 values = session.run_many(program.train, batches.next(size))
                 check_finite(values, config.learning_rate)
@@ -146,17 +138,34 @@ def _train(
             console.say(placement.table(program.train))
         # Closed last, when the other tasks have been told that the training is over.
         recording = record.enter_context(Recording(config, data, server, first, console))
+        patience = config.early_stopping_patience
+        select = None
+        if config.eval_in_chief:
+            selection = Selection(config.logdir, patience, first or -1, console.say)
+            select = record.enter_context(selection).take
         reporter = _reporter(
-            config, schedule, supervisor, session, program, data, recording.writer, console
+            config, schedule, supervisor, session, program, data, recording.writer, console, select
         )
-        recording.start(schedule.total_steps, program.train.graph_def(), data.train.images[:16])
-        while _goes_on(session, schedule, stop):
+        reporter.request = stop_request.standing(config.logdir, first, patience)
+        recording.start(
+            schedule.total_steps,
+            program.train.graph_def(),
+            data.train.images[:16],
+            reporter.request,
+        )
+        while _goes_on(session, schedule, stop, lambda: reporter.request is not None):
             size = schedule.loop_size(session.planned_step)
             reporter.report(session.run_many(program.train, batches.next(size)))
+        request = None
+        if session.planned_step < schedule.total_steps and not stop.requested:
+            request = reporter.request
+            early_end.tell(server)
         for values in session.drain():
             reporter.report(values)
+        if request is not None:
+            recording.ended_early(request, reporter.step)
         if reporter.step > first:
-            recording.artifact(_save(config, supervisor, session))
+            recording.artifact(reporter.save())
         if stop.requested:
             recording.stopped()
             return
@@ -166,14 +175,17 @@ def _train(
             console.say(line)
 
 
-def _goes_on(session: compat.Session, schedule: Schedule, stop: Stop) -> bool:
+def _goes_on(
+    session: compat.Session, schedule: Schedule, stop: Stop, ends_early: Callable[[], bool]
+) -> bool:
     """Whether there are updates left to make, and nobody wants to end the training."""
     if session.planned_step >= schedule.total_steps:
         return False
-    stopping = session.agree(stop.requested)
-    if stopping:
+    ending = session.agree(stop.requested or ends_early())
+    # All know now that it ends, so they ask each other once more: whether because one was stopped.
+    if ending and session.agree(stop.requested):
         stop.follow()
-    return not stopping
+    return not ending
 
 
 def make_schedule(config: Config, examples: int, num_workers: int) -> Schedule:
@@ -198,48 +210,6 @@ def make_schedule(config: Config, examples: int, num_workers: int) -> Schedule:
     )
 
 
-def _build(
-    config: Config, server: compat.Server | None, data: datasets.Dataset, num_workers: int
-) -> Program:
-    """Makes variables and steps, on the parameter servers if there are any."""
-    setter = None
-    if server is not None:
-        setter = compat.replica_device_setter(
-            worker_device=server.task.name, cluster=server.cluster
-        )
-    with compat.device(setter):
-        global_step = compat.get_or_create_global_step()
-        model = {"mlp": models.MLP, "cnn": models.CNN}[config.model](config.seed)
-        optimizer = step.optimizer(config.optimizer, config.learning_rate)
-        sync = None
-        if config.sync and server is not None:
-            optimizer = sync = tf1.train.SyncReplicasOptimizer(
-                optimizer,
-                replicas_to_aggregate=config.replicas_to_aggregate or server.num_workers,
-                total_num_replicas=server.num_workers,
-            )
-        return Program(
-            model,
-            train=compat.step(
-                step.train_step(
-                    model,
-                    optimizer,
-                    global_step,
-                    stale=num_workers > 1,
-                    remote=server is not None and not server.synchronous,
-                ),
-                [tf.TensorSpec([config.batch_size], tf.int32)],
-                resident=[data.train.images, data.train.labels],
-            ),
-            evaluate=compat.step(
-                step.evaluation_step(model),
-                [tf.TensorSpec([None, 28, 28], tf.uint8), tf.TensorSpec([None], tf.int32)],
-                here=True,
-            ),
-            sync_optimizer=sync,
-        )
-
-
 def _reporter(
     config: Config,
     schedule: Schedule,
@@ -249,6 +219,7 @@ def _reporter(
     data: datasets.Dataset,
     writer: Writer,
     console: Console,
+    select: Callable[[str, Evaluation], None] | None,
 ) -> Reporter:
     weights = {v.name.rpartition(":")[0]: v for v in program.model.trainable_variables}
     first_layer = program.model.first_layer.name.rpartition(":")[0]
@@ -266,6 +237,7 @@ def _reporter(
         evaluate=lambda: evaluate(session, program.evaluate, data.validation),
         save=lambda: _save(config, supervisor, session),
         read_weights=read_weights,
+        select=select,
     )
 
 

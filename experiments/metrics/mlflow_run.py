@@ -48,13 +48,29 @@ class MlflowRun:
         self.run_id = ""
         self.refused = False
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a run to connect to, if it is another one's; its own can be made."""
+        training = spool.joined(self._logdir)
+        return training is None or os.path.exists(os.path.join(training, RUN_ID))
+
     def connect(self) -> bool:
         """Finds the run or creates it; returns whether it was created, i.e. knows nothing yet.
 
         Raises:
+          FileNotFoundError: The training whose run is joined has none yet.
           Exception: Whatever MLflow raises when the store cannot be reached.
         """
         if self.run_id:
+            return False
+        training = spool.joined(self._logdir)
+        if training is not None:
+            # First the id: whoever trains makes the store as well, and nobody else may meanwhile.
+            with open(os.path.join(training, RUN_ID)) as file:
+                joined = file.read().strip()
+            self._client = self._client or MlflowClient(tracking_uri=self._uri)
+            self._client.get_run(joined)
+            self.run_id = joined
             return False
         client = self._client = self._client or MlflowClient(tracking_uri=self._uri)
         start = next(record for record, _ in spool.read(self._logdir) if record["kind"] == "start")

@@ -80,9 +80,10 @@ def send(delivery: Delivery, logdir: str) -> int:
 
 
 def draw(logdir: str) -> None:
-    """Draws the learning curve; a drawing that fails is not worth a delivery."""
+    """Draws the training's learning curve; a drawing that fails is not worth a delivery."""
     try:
-        learning_curve.draw(logdir)
+        if spool.joined(logdir) is None:
+            learning_curve.draw(logdir)
     except Exception as error:
         _print(f"no learning curve was drawn: {error}")
 

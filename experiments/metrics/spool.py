@@ -9,6 +9,10 @@
     {"kind": "artifact", "path": "/logs/model.ckpt-100.index", "folder": "checkpoint"}
     {"kind": "end", "status": "FINISHED", "time": 1700000002000}
 
+That of a process beside the training begins otherwise, and only adds metrics to the training's run:
+
+    {"kind": "join", "training": "/logs"}
+
 Times are in milliseconds since 1970. `tracking.offset` has the number of bytes that were delivered.
 """
 
@@ -32,6 +36,7 @@ _PATIENCE = 2.0
 Record = Dict[str, Any]
 _FIELDS: dict[str, dict[str, type]] = {
     "start": {"id": str, "experiment": str, "time": int},
+    "join": {"training": str},
     "params": {"values": dict},
     "tags": {"values": dict},
     "metrics": {"step": int, "time": int, "values": dict},
@@ -136,11 +141,23 @@ def pending(logdir: str) -> int:
     return sum(1 for _ in read(logdir, delivered(logdir)))
 
 
+def joined(logdir: str) -> str | None:
+    """Returns the log folder of the training whose run this spool adds to; None if it has its own.
+
+    Raises:
+      FileNotFoundError: There is no spool.
+    """
+    first = next((record for record, _ in read(logdir)), None)
+    return str(first["training"]) if first is not None and first["kind"] == "join" else None
+
+
 def abandoned(logdir: str) -> int | None:
     """Returns when, in ms since 1970, a training was last heard of that ended without saying so.
 
-    None if it said so, or is still there.
+    None if it said so, or is still there, or if the run is not its own.
     """
+    if joined(logdir) is not None:
+        return None
     last_time = 0
     kind = ""
     for record, _ in read(logdir):

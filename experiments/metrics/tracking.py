@@ -40,6 +40,7 @@ class Tracker(Writer):
         run_name: str | None,
         say: Callable[[str], object] = print,
         patience: float | None = None,
+        training: str | None = None,
     ) -> None:
         """Opens the spool in the log folder and starts the process that sends it.
 
@@ -51,6 +52,8 @@ class Tracker(Writer):
           say: Takes one line for the user.
           patience: How many seconds `close` waits for the delivery of what is left; None for 6
             with a server and 180 with SQLite.
+          training: The log folder of a training whose run is joined, as by an evaluator: it is
+            given metrics, and neither begun nor ended; None for a run of its own.
 
         Raises:
           UserError: If MLflow is not installed or cannot serve `tracking_uri`, another training
@@ -62,6 +65,7 @@ class Tracker(Writer):
         if patience is None:
             patience = _DATABASE_PATIENCE if self._uri.startswith("sqlite") else _SERVER_PATIENCE
         self._patience = patience
+        self._joins = training is not None
         if importlib.util.find_spec("mlflow") is None:
             raise UserError(
                 f"MLflow is not installed for {sys.executable}; expected version 1.30 or newer;"
@@ -70,13 +74,16 @@ class Tracker(Writer):
         try:
             os.makedirs(self._logdir, exist_ok=True)
             self._spool: spool.Spool | None = spool.Spool(self._logdir)
-            self._append(
-                "start",
-                id=uuid.uuid4().hex,
-                experiment=experiment_name,
-                run=run_name,
-                time=spool.now_ms(),
-            )
+            if training is not None:
+                self._append("join", training=os.path.abspath(training))
+            else:
+                self._append(
+                    "start",
+                    id=uuid.uuid4().hex,
+                    experiment=experiment_name,
+                    run=run_name,
+                    time=spool.now_ms(),
+                )
             self._sender = self._start_sender()
         except OSError as error:
             raise UserError(
@@ -116,7 +123,8 @@ class Tracker(Writer):
         """
         if self._sender.stdin is None or self._sender.stdin.closed:
             return
-        self._append("end", status=status, time=spool.now_ms())
+        if not self._joins:
+            self._append("end", status=status, time=spool.now_ms())
         if self._spool:
             self._spool.close()
             self._spool = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,10 @@ import pytest
 from absl import flags
 
 from compat.errors import UserError
+from experiments.cluster_manager import check_agreement
 from experiments.config import Config
 from experiments.flags import (
+    check_evaluation,
     config_from_flags,
     define_cluster,
     define_training,
@@ -29,6 +33,7 @@ WRONG = [
     ("summary_every", 0, "--summary_every=0 is too small; give 1 or more"),
     ("eval_every", -1, "--eval_every=-1 is too small; give 0 or more"),
     ("checkpoint_every", 0, "--checkpoint_every=0 is too small; give 1 or more"),
+    ("early_stopping_patience", -1, "--early_stopping_patience=-1 is too small; give 0 or more"),
     ("seed", -1, "--seed=-1 is out of range; give 0 to 2147483647"),
     ("seed", 2**31, "--seed=2147483648 is out of range; give 0 to 2147483647"),
     ("learning_rate", 0.0, "--learning_rate=0.0 is not a positive number; give one, such as 0.1"),
@@ -94,7 +99,7 @@ def test_every_setting_has_a_flag_with_its_default(parse: Any) -> None:
 
 def test_every_flag_is_a_setting_or_says_where_it_runs(defined: flags.FlagValues) -> None:
     places = {"strategy", "job_name", "task_index", "ps_hosts", "worker_hosts"}
-    places |= {"parameter_servers", "workers", "num_ps", "num_workers", "max_restarts"}
+    places |= {"parameter_servers", "workers", "num_ps", "num_workers", "max_restarts", "evaluator"}
     assert set(defined) - places == {field.name for field in dataclasses.fields(Config)}
 
 
@@ -146,8 +151,71 @@ def test_flags_come_before_tf_config(parse: Any) -> None:
 
 @pytest.mark.parametrize(
     "flag",
-    ["job_name=ps", "task_index=1", "ps_hosts=a:1", "workers=a:1", "num_ps=2", "num_workers=2"],
+    [
+        *["job_name=ps", "task_index=1", "ps_hosts=a:1", "workers=a:1", "num_ps=2"],
+        *["num_workers=2", "evaluator"],
+    ],
 )
 def test_local_training_takes_no_flags_of_a_cluster(parse: Any, flag: str) -> None:
     with pytest.raises(UserError, match="describes a cluster; add --strategy=ps, or leave it out"):
         place_from_flags(parse(f"--{flag}"), None)
+
+
+TF_CONFIG = json.dumps(
+    {
+        "cluster": {"ps": ["a:1"], "worker": ["b:1"], "evaluator": ["c:1"]},
+        "task": {"type": "evaluator", "index": 0},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("argv", "environment", "jobs"),
+    [
+        (["--job_name=evaluator"], None, []),
+        (["--job_name=evaluator", "--strategy=ps"], None, []),
+        (["--job_name=evaluator", "--strategy=ps", *HOSTS], None, ["ps", "worker"]),
+        (["--job_name=evaluator", "--strategy=multi_worker", HOSTS[1]], None, ["worker"]),
+        (["--strategy=ps"], TF_CONFIG, ["ps", "worker"]),
+        (["--strategy=ps", "--job_name=evaluator"], TF_CONFIG, []),
+    ],
+)
+def test_an_evaluator_needs_no_cluster(
+    parse: Any, argv: list[str], environment: str | None, jobs: list[str]
+) -> None:
+    cluster, task = place_from_flags(parse(*argv), environment)
+    assert (task.job, task.index) == ("evaluator", 0)
+    assert cluster.jobs == jobs
+    check_agreement(cluster, task, {} if environment is None else {"TF_CONFIG": environment})
+
+
+PATIENCE = "--early_stopping_patience=2"
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["--job_name=evaluator"], "--logdir is missing; an evaluator needs that of the chief"),
+        (["--job_name=evaluator", PATIENCE], "--logdir is missing; an evaluator needs that of the"),
+        ([PATIENCE], "--early_stopping_patience=2 counts evaluations, and nobody is said to make"),
+        (["--strategy=ps", PATIENCE], "--early_stopping_patience=2 counts evaluations, and nobody"),
+        ([PATIENCE, "--eval_in_chief"], ""),
+        (["--strategy=ps", PATIENCE, "--evaluator"], ""),
+        (["--job_name=evaluator", "--logdir=/logs", PATIENCE], ""),
+    ],
+)
+def test_evaluations_need_somebody_to_make_them(parse: Any, argv: list[str], sentence: str) -> None:
+    values = parse(*argv)
+    _, task = place_from_flags(values, None)
+    with pytest.raises(UserError, match=sentence) if sentence else contextlib.nullcontext():
+        check_evaluation(values, task)
+
+
+def test_who_evaluates_is_said_once(parse: Any) -> None:
+    with pytest.raises(UserError, match="both say who evaluates the checkpoints; give one of them"):
+        config_from_flags(parse("--strategy=ps", "--evaluator", "--eval_in_chief"))
+
+
+def test_number_of_an_evaluator(parse: Any) -> None:
+    with pytest.raises(UserError, match="--task_index=-1 is negative; give 0 or more"):
+        place_from_flags(parse("--job_name=evaluator", "--task_index=-1"), None)

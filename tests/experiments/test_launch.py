@@ -110,6 +110,19 @@ def test_no_such_cluster(num_ps: int, num_workers: int, chief: str, sentence: st
         launch_local("task", [], num_ps, num_workers, chief=chief)
 
 
+def test_an_evaluator_is_beside_the_cluster() -> None:
+    with compat.ports.reserve() as p0, compat.ports.reserve() as w0:
+        alone = describe("a.b", ["--x=1"], [p0], [w0])
+        evaluator, *cluster = describe("a.b", ["--x=1"], [p0], [w0], evaluator=True)
+        assert [command.name for command in cluster] == [command.name for command in alone]
+        hosts = [f"--ps_hosts={p0.address}", f"--worker_hosts={w0.address}"]
+    assert evaluator.name == "evaluator 0"
+    task = ["--strategy=ps", "--job_name=evaluator", "--task_index=0"]
+    assert list(evaluator.argv[:-1]) == [sys.executable, "-m", "a.b", "--x=1", *task, *hosts]
+    assert evaluator.pass_fds == ()
+    assert evaluator.env["CUDA_VISIBLE_DEVICES"] == "-1"
+
+
 def test_the_description_of_a_cluster() -> None:
     with compat.ports.reserve() as p0, compat.ports.reserve() as w0, compat.ports.reserve() as w1:
         commands = describe("a.b", ["--x=1", "y"], [p0], [w0, w1])
