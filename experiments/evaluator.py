@@ -83,6 +83,11 @@ def _follow(
 ) -> None:
     started = time.monotonic()
     wait = Wait()
+    if earlier_end is not None:
+        print(
+            f"the training is over; evaluating its last checkpoint, and waiting "
+            f"{config.rendezvous_timeout:g} s for a chief that goes on with it"
+        )
     while True:
         # First whether it is over: then the last checkpoint is there.
         end = log_folder.end(config.logdir)
@@ -98,11 +103,7 @@ def _follow(
         ):
             print(f"the training in {config.logdir} is over")
             return
-        wait.go_on(
-            f"a chief that goes on with the training in {config.logdir}, which is over"
-            if end is not None
-            else f"a checkpoint after step {max(0, evaluator.step)} in {config.logdir}"
-        )
+        wait.go_on(f"a checkpoint after step {max(0, evaluator.step)} in {config.logdir}")
         look()
         time.sleep(_POLL_SECS)
 

@@ -200,7 +200,11 @@ def test_the_last_checkpoint_is_evaluated(
 def test_nothing_is_evaluated_twice(evaluators: dict[str, Any], record: Any) -> None:
     again = evaluators["again"]
     assert (again.code, again.err) == (0, "")
-    assert "Validation-Accuracy" not in again.out
+    assert again.out.splitlines()[1:] == [
+        "the training is over; evaluating its last checkpoint, and waiting 1 s for a chief that "
+        "goes on with it",
+        f"the training in {again.logdir} is over",
+    ]
     assert steps(again.logdir) == [48]
     assert [step for step, _ in record(again.logdir / "eval").points[TAGS[0]]] == [48]
 
