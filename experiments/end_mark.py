@@ -48,8 +48,8 @@ def step(config: Config) -> int | None:
 def message(logdir: str, step: int) -> str:
     """Returns what the user is told who starts a complete training again."""
     return (
-        f"the training in {logdir} is complete, at step {step}; "
-        "give more --max_steps or --epochs to go on, or another --logdir to begin anew"
+        f"the training in {logdir} is complete, at step {step}; give more --max_steps, --epochs or "
+        "--early_stopping_patience to go on, or another --logdir to begin anew"
     )
 
 

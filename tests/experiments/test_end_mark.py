@@ -66,7 +66,7 @@ def test_late_tasks_end_at_once(tasks: Any, train: Any, tmp_path: Path) -> None:
     for task in late:
         assert (task.wait().code, task.err) == (0, "")
         assert task.out == (
-            f"the training in {logdir} is complete, at step 12; "
-            "give more --max_steps or --epochs to go on, or another --logdir to begin anew\n"
+            f"the training in {logdir} is complete, at step 12; give more --max_steps, --epochs or "
+            "--early_stopping_patience to go on, or another --logdir to begin anew\n"
         )
         assert task.left_running() == []
