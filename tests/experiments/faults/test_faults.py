@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import time
-from typing import Any, Callable, Iterator, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, NamedTuple
 
 import pytest
 
@@ -25,8 +25,8 @@ STOPPED_SECS = 30.0
 TERM_SECS = 20.0
 
 TASKS = [("ps", 0), ("worker", 0), ("worker", 1)]
-VICTIMS = {"worker": TASKS[2], "chief": TASKS[1], "ps": TASKS[0]}
-Codes = Sequence["int | None"]  # Of TASKS, with the victim's; None: never started.
+CHIEF = TASKS[1]
+VICTIMS = {"worker": TASKS[2], "chief": CHIEF, "ps": TASKS[0]}
 
 
 class Fault(NamedTuple):
@@ -66,8 +66,10 @@ class Cluster:
         self.running: dict[tuple[str, int], Any] = {}
 
     def start(self, *which: tuple[str, int]) -> Cluster:
-        for job, index in which:
-            self.running[job, index] = self._hosts.start(job, index, *self._flags)
+        for task in sorted(which, key=lambda task: task != CHIEF):
+            # All see the chief's folder, if that is there.
+            logdir = self.running[CHIEF].logdir if CHIEF in self.running else None
+            self.running[task] = self._hosts.start(*task, *self._flags, logdir=logdir)
         return self
 
     def start_others(self) -> Cluster:
@@ -82,11 +84,11 @@ class Cluster:
         return "/job:{}/task:{}".format(*self.victim)
 
     def until_it_trains(self) -> Any:
-        self.running["worker", 0].wait_until_it_says("^Step: ")
+        self.running[CHIEF].wait_until_it_says("^Step: ")
         return self.running[self.victim]
 
     def codes(self) -> list[int | None]:
-        """Waits for all; returns their exit codes, and sees that they leave nothing behind."""
+        """Waits for all, sees that they leave nothing behind; exit codes in the order of TASKS."""
         for training in self.running.values():
             training.wait()
             assert training.left_running() == []
@@ -102,7 +104,7 @@ class Cluster:
         return [training.err.splitlines()[-1] for training in others if training.code]
 
     def record(self, record: Any) -> Any:
-        recorded = record(self.running["worker", 0].logdir)
+        recorded = record(self.running[CHIEF].logdir)
         recorded.assert_one_training()
         return recorded
 
@@ -168,7 +170,7 @@ def test_SIGTERM(fault: Fault, cluster: Any, record: Any) -> None:
     survives = fault.victim == "worker"
     started = cluster(FINITE if survives else ENDLESS, TIMEOUT).start(*TASKS)
     victim = started.until_it_trains()
-    reached, asked = last_step(started.running["worker", 0].out), time.time()
+    reached, asked = last_step(started.running[CHIEF].out), time.time()
     victim.send(signal.SIGTERM).wait()
     assert victim.ended - asked < TERM_SECS
     expected = [0, 0, 0] if survives else [LOST, LOST, LOST]
