@@ -35,8 +35,10 @@ def store_uri(tracking_uri: str | None, logdir: str) -> str:
         return f"{sqlite.group(1)}:///{os.path.abspath(sqlite.group(2))}{sqlite.group(3)}"
     kept_nowhere = tracking_uri.startswith("sqlite")
     if kept_nowhere or not (_DATABASE.match(tracking_uri) or _SERVER.match(tracking_uri)):
+        # A secret may have any kind of space in it, which would end the URI in a text.
+        shown = redacted_text(re.sub(r"\s", "%20", tracking_uri))
         raise UserError(
-            f"tracking URI {redacted_text(tracking_uri)!r} is no store that MLflow can write;"
+            f"tracking URI {shown!r} is no store that MLflow can write;"
             " expected http(s)://, databricks, or a database (sqlite, mysql, postgresql, mssql);"
             f" for files on this machine give {default}"
         )

@@ -122,6 +122,8 @@ def test_files_of_flags(values: flags.FlagValues, flagfile: Path, raw: bytes) ->
 
 @times(3)
 @given(words("sqlite:///runs/a.db", "http://me:pw@h:5000", "mysql+pymysql://u:p@h/db", "./mlruns"))
+@example(",http://m\ne:pw@h:5000")
+@example("x://me:p w@h")
 def test_stores(uri: str) -> None:
     found = attempt(store_uri, uri, "/logs")
     if isinstance(found, UserError):
