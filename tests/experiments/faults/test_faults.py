@@ -89,10 +89,9 @@ class Cluster:
 
     def codes(self) -> list[int | None]:
         """Waits for all, sees that they leave nothing behind; exit codes in the order of TASKS."""
-        for training in self.running.values():
+        for task, training in self.running.items():
             training.wait()
             assert training.left_running() == []
-        for task in TASKS:
             ports.check_free(self.address(task))
         return [self.running[task].code if task in self.running else None for task in TASKS]
 
