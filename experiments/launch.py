@@ -105,28 +105,20 @@ def describe(
     jobs = [(job, ports) for job, ports in (("ps", ps), ("worker", workers)) if ports]
     hosts = [f"--{job}_hosts=" + ",".join(port.address for port in ports) for job, ports in jobs]
     hosts.append(f"--run_token={uuid.uuid4().hex}")  # Ports may be another cluster's tomorrow.
+    tasks: list[tuple[str, int, Reservation | None]] = [("evaluator", 0, None)] if evaluator else []
+    tasks += [(job, index, port) for job, ports in jobs for index, port in enumerate(ports)]
     commands = []
-    if evaluator:
-        task = [f"--strategy={strategy}", "--job_name=evaluator", "--task_index=0"]
+    for job, index, reservation in tasks:
+        # It would take the whole memory of each GPU that it can see.
+        no_gpu = {} if job == "worker" else {"CUDA_VISIBLE_DEVICES": "-1"}
+        task = [f"--strategy={strategy}", f"--job_name={job}", f"--task_index={index}"]
+        port, pass_fds = ({}, ()) if reservation is None else reservation.pass_to_child()
         commands.append(
             Command(
-                name="evaluator 0",
+                name=f"{job} {index}",
                 argv=(sys.executable, "-m", module, *argv, *task, *hosts),
-                env={"PYTHONUNBUFFERED": "1", "CUDA_VISIBLE_DEVICES": "-1"},
+                env={"PYTHONUNBUFFERED": "1", **no_gpu, **port},
+                pass_fds=pass_fds,
             )
         )
-    for job, reservations in jobs:
-        # A parameter server would take the whole memory of each GPU that it can see.
-        no_gpu = {"CUDA_VISIBLE_DEVICES": "-1"} if job == "ps" else {}
-        for index, reservation in enumerate(reservations):
-            task = [f"--strategy={strategy}", f"--job_name={job}", f"--task_index={index}"]
-            port, pass_fds = reservation.pass_to_child()
-            commands.append(
-                Command(
-                    name=f"{job} {index}",
-                    argv=(sys.executable, "-m", module, *argv, *task, *hosts),
-                    env={"PYTHONUNBUFFERED": "1", **no_gpu, **port},
-                    pass_fds=pass_fds,
-                )
-            )
     return commands
