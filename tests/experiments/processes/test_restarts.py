@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import sys
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from experiments.processes import Command, ProcessGroup
 from experiments.restarts import Restarts
+from tests.experiments.processes.conftest import python, run
 
 pytestmark = [pytest.mark.once, pytest.mark.timeout(60)]
 
 SLEEP = "import time; time.sleep(60)"
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder in which the programs work."""
-    monkeypatch.chdir(tmp_path)
-
-
-def python(name: str, code: str) -> Command:
-    return Command(name, (sys.executable, "-I", "-S", "-c", code))
-
-
-def run(commands: list[Command], **options: Any) -> tuple[int, list[str], list[str]]:
-    """Returns the exit code, the lines copied, and what was said."""
-    said: list[str] = []
-    with io.StringIO() as out:
-        with ProcessGroup(commands, say=said.append, out=out, **options) as group:
-            code = group.wait()
-        return code, out.getvalue().splitlines(), said
 
 
 @pytest.mark.parametrize("code", [137, 138, 139, 143])

@@ -3,7 +3,6 @@ from __future__ import annotations
 import io
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import Any, Iterator
@@ -12,6 +11,7 @@ import pytest
 
 from compat.errors import UserError
 from experiments.processes import Command, ProcessGroup
+from tests.experiments.processes.conftest import python, run
 
 pytestmark = pytest.mark.once
 DEADLINE_SECS = 30
@@ -22,12 +22,6 @@ print(os.getpid(), flush=True)
 open(f"{os.getpid()}.ready", "x").close()
 time.sleep(60)
 """
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder in which the programs work, where they leave word that they are ready."""
-    monkeypatch.chdir(tmp_path)
 
 
 def when_ready(count: int, code: str) -> str:
@@ -52,19 +46,6 @@ def deadline() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
-
-
-def python(name: str, code: str, **env: str) -> Command:
-    return Command(name, (sys.executable, "-I", "-S", "-c", code), env)
-
-
-def run(commands: list[Command], **options: Any) -> tuple[int, list[str], list[str]]:
-    """Returns the exit code, the lines copied, and what was said."""
-    said: list[str] = []
-    with io.StringIO() as out:
-        with ProcessGroup(commands, say=said.append, out=out, **options) as group:
-            code = group.wait()
-        return code, out.getvalue().splitlines(), said
 
 
 def pids(lines: list[str]) -> list[int]:
