@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any, Callable, ContextManager, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from compat.peers import lost_parameter_server
 from compat.runtime import Runtime
 from compat.session import Session, Step, Values
 from compat.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from compat.server import Server
 
 _CLOSE_SECS = 5.0
 _LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
@@ -47,9 +50,9 @@ class LegacySession(Session):
         self._trains: dict[tuple[int, ...], bool] = {}
         for step in steps:
             for variable, first, array in step.resident:
-                raw.run(variable.initializer, {first: array})
+                self._call(variable.initializer, {first: array})
         if supervisor.global_step is not None:
-            self.planned_step = int(raw.run(supervisor.global_step))
+            self.planned_step = int(self._call(supervisor.global_step))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.raw, name)
@@ -111,15 +114,12 @@ class LegacySession(Session):
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """Does what `tf.compat.v1.Session.run` does, or raises if a parameter server is lost."""
-        if self._supervisor.runtime.server is None or reports_lost_peers():
-            return delivered(lambda: self.raw.run(*args, **kwargs))
-        return watched(lambda: self.raw.run(*args, **kwargs), self._check_peers)
-
-    def _check_peers(self) -> None:
         server = self._supervisor.runtime.server
-        lost = lost_parameter_server(server.cluster) if server is not None else None
-        if lost is not None:
-            raise lost
+        if server is None or reports_lost_peers():
+            return delivered(lambda: self.raw.run(*args, **kwargs))
+        return watched(
+            lambda: self.raw.run(*args, **kwargs), lambda: _check_parameter_servers(server)
+        )
 
     def close(self) -> None:
         # Once a parameter server is lost, TensorFlow waits for it here for ever: not we, too.
@@ -137,6 +137,12 @@ class LegacySession(Session):
         for step in (self.leave, self.raw.close):
             with contextlib.suppress(tf1.errors.OpError):  # What was lost was said by a call.
                 step()
+
+
+def _check_parameter_servers(server: Server) -> None:
+    lost = lost_parameter_server(server.cluster)
+    if lost is not None:
+        raise lost
 
 
 def _first_tokens(sync: Any) -> Any:
@@ -250,6 +256,21 @@ class LegacyRuntime(Runtime):
                 **arguments,
             )
 
+    def _opened(self, opening: Callable[[], Any]) -> Any:
+        """Returns what `opening` does; raises where it would wait for a lost peer for ever."""
+        server = self.server
+        if server is None:
+            return opening()
+        # It is the chief who gives the variables their values.
+        lookout = None if server.is_chief else server.chief_lookout()
+
+        def check() -> None:
+            _check_parameter_servers(server)
+            if lookout is not None:
+                lookout.look()
+
+        return watched(opening, check)
+
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
         sync = supervisor.sync_optimizer
         if self.server is not None:
@@ -261,8 +282,10 @@ class LegacyRuntime(Runtime):
                 # session hangs whose chief has ended before, or that has lost another worker.
                 config.device_filters.extend(["/job:ps", self.server.task.name])
         with quietly():
-            raw = self._own.prepare_or_wait_for_session(
-                target, config=config, start_standard_services=False
+            raw = self._opened(
+                lambda: self._own.prepare_or_wait_for_session(
+                    target, config=config, start_standard_services=False
+                )
             )
         raw.make_callable = delivering(raw.make_callable)
         session = LegacySession(raw, supervisor, self._steps, self._summary)

@@ -146,20 +146,23 @@ class Server:
                 "where server.serves is true"
             )
         self._say(f"{self.task.name} serves at {self.address} until the training is over")
-        chief = self._trainers[0]
-        lookout = rendezvous.Lookout(
-            chief.name,
-            self.cluster.task_address(chief.job, chief.index),
-            self.rendezvous_timeout,
-            self._say,
-        )
         ending.wait_until_over(
             self.target,
             self.task.name,
             len(self._trainers),
             say=self._say,
-            look=lookout.look,
+            look=self.chief_lookout().look,
             training=self._training,
+        )
+
+    def chief_lookout(self) -> rendezvous.Lookout:
+        """Returns what looks whether the chief is there, and gives it up after the timeout."""
+        chief = self._trainers[0]
+        return rendezvous.Lookout(
+            chief.name,
+            self.cluster.task_address(chief.job, chief.index),
+            self.rendezvous_timeout,
+            self._say,
         )
 
     def wait_for_peers(self, everybody: bool) -> None:

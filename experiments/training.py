@@ -54,9 +54,7 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
                 f"--replicas_to_aggregate={config.replicas_to_aggregate} is more than there are "
                 f"workers; give 1 to {workers}, or leave it out for all"
             )
-        complete_at = end_mark.step(config)
-        if complete_at is not None:
-            print(end_mark.message(config.logdir, complete_at))
+        if _is_complete(config):
             return
     what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.name)
     devices.hide_gpus(task, what)
@@ -81,9 +79,20 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
         if server is not None:
             server.ends_by(error)
         lost = peers.peer_error(error, cluster)
+        # Others may have come to the end without this one, and gone.
+        if isinstance(lost or error, compat.PeerError) and _is_complete(config):
+            return
         if lost is None:
             raise
         raise lost from error
+
+
+def _is_complete(config: Config) -> bool:
+    """Whether the very training is complete; if so, the user is told."""
+    step = end_mark.step(config)
+    if step is not None:
+        print(end_mark.message(config.logdir, step))
+    return step is not None
 
 
 def _serve(config: Config, cluster: ClusterSpec, task: Task) -> compat.Server:

@@ -1,7 +1,8 @@
-"""A parameter server that is lost: the trainer says so, and by its name."""
+"""A task that is lost: who needs it says so, and by its name."""
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from pathlib import Path
@@ -44,3 +45,26 @@ def test_cluster_managers_may_try_again(lost: dict[str, Any]) -> None:
 
 def test_it_is_noticed_soon(lost: dict[str, Any]) -> None:
     assert lost["secs"] < NOTICE_SECS
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("victim", "message"),
+    [
+        ("ps", "lost /job:ps/task:0 at {}; start it again and then this task: .*"),
+        ("worker", "no connection within 5 s to /job:worker/task:0 at {}: refused, start .*"),
+    ],
+)
+def test_one_is_lost_before_the_variables_have_values(
+    start_cluster: StartCluster, programs: Path, victim: str, message: str
+) -> None:
+    """TensorFlow would wait for ever: for the parameter server, or for the chief's values."""
+    with start_cluster(programs / "task.py", "legacy", ps=1, worker=2) as cluster:
+        first = {"ps": cluster.start("ps"), "worker": cluster.start("worker", delay=1000)}
+        second = cluster.start("worker", 1, steps=1, rendezvous_timeout=5)
+        second.wait_until_it_says("opening a session")
+        time.sleep(3)  # It meets the others, and goes on to wait for the values.
+        first[victim].send(signal.SIGKILL)
+        report = second.wait(NOTICE_SECS).report
+        assert re.fullmatch(message.format(cluster.addresses[victim][0]), report["lost"])
+        assert report["exit_code"] == PeerError.exit_code

@@ -97,6 +97,7 @@ def train(server: compat.Server, settings: dict[str, Any]) -> dict[str, Any]:
         is_chief=server.is_chief, logdir=logdir, sync_optimizer=program.sync_optimizer
     )
     time.sleep(settings.get("delay", 0))
+    print("opening a session", flush=True)
     report["steps"] = []
     with opened(supervisor, server.target, settings.get("of_2016", False)) as session:
         if not supervisor.should_stop():
@@ -120,7 +121,7 @@ def main(settings: dict[str, Any]) -> None:
         settings["job"],
         settings["index"],
         runtime=settings["runtime"],
-        rendezvous_timeout=120,
+        rendezvous_timeout=settings.get("rendezvous_timeout", 120),
     )
     if server.serves and (settings["job"] == "ps" or not settings.get("of_2016")):
         server.join()
