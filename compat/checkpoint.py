@@ -8,7 +8,7 @@ these files and this module reads its (partitioned variables are kept a part eac
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -17,11 +17,17 @@ from compat.errors import UserError
 from compat.matching import dtype_name
 from compat.runtime import current_runtime
 
-_OTHER_CHECKPOINT = "remove its files to use an earlier one, or choose another log folder"
+_OTHER_CHECKPOINT = "remove its files to do without it, or choose another log folder"
 
 
 class NotFiniteError(ValueError):
     """A value to be saved is not a finite number; the checkpoints that exist are kept."""
+
+
+class NotWrittenError(UserError):
+    """A checkpoint cannot be written, as on a full disk; those that exist are kept."""
+
+    exit_code = 1
 
 
 def write(prefix: str, values: Mapping[str, np.ndarray]) -> None:
@@ -63,6 +69,26 @@ def read(prefix: str, remedy: str = _OTHER_CHECKPOINT) -> dict[str, np.ndarray]:
         # By release and by what is wrong; a LookupError for a data file that was cut off.
         reason = str(error).splitlines()[0]
         raise UserError(f"checkpoint {prefix} cannot be read ({reason}); {remedy}") from error
+
+
+def newest_whole(
+    prefixes: Sequence[str], say: Callable[[str], object] = print
+) -> tuple[Sequence[str], dict[str, np.ndarray]]:
+    """Returns the prefixes up to the newest checkpoint that can be read, and its values by name.
+
+    Args:
+      prefixes: oldest first, at least one.
+      say: told of those that are passed over, such as one that a power cut has torn.
+
+    Raises:
+      UserError: none can be read.
+    """
+    for count in range(len(prefixes), 1, -1):
+        try:
+            return prefixes[:count], read(prefixes[count - 1], "trying the one before")
+        except UserError as error:
+            say(str(error))
+    return prefixes[:1], read(prefixes[0])
 
 
 def read_for(prefix: str, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -182,6 +208,19 @@ class Saver:
         """Takes over checkpoints of an earlier process, oldest first, and keeps count of them."""
         self._kept = [path for path in checkpoint_paths if Path(path + ".index").exists()]
 
+    def recover(self, checkpoint_paths: Sequence[str]) -> dict[str, np.ndarray]:
+        """Takes over checkpoints of an earlier process; returns the values of the newest whole one.
+
+        Args:
+          checkpoint_paths: oldest first, at least one.
+
+        Raises:
+          UserError: none can be read, or that one is of another model.
+        """
+        whole, values = newest_whole(checkpoint_paths)
+        self.recover_last_checkpoints(list(whole))
+        return fitted(whole[-1], values, self.variables())
+
     def save(self, sess: Any, save_path: str, global_step: Any = None) -> str:
         """Writes a checkpoint and names it in the folder's `checkpoint` file.
 
@@ -195,6 +234,7 @@ class Saver:
 
         Raises:
           NotFiniteError: a value has a NaN or infinity in it; nothing is written.
+          NotWrittenError: the folder takes no files, or no more.
         """
         values = sess.read(self.variables())
         prefix = save_path
@@ -204,6 +244,19 @@ class Saver:
                 name = global_step.name.rpartition(":")[0]
                 number = values[name] if name in values else sess.read({name: global_step})[name]
             prefix = f"{save_path}-{int(number)}"
+        try:
+            self._write(prefix, values)
+        except (OSError, tf1.errors.OpError) as error:
+            # TensorFlow has more lines; that of the file system has the path of a temporary file.
+            reasons = [line for line in str(error).splitlines() if prefix in line]
+            reason = (reasons or [str(error)])[0].rpartition("; ")[2]
+            raise NotWrittenError(
+                f"checkpoint {prefix} cannot be written ({reason}); the earlier ones stay; see to "
+                "the folder, and the same command goes on from the newest"
+            ) from error
+        return prefix
+
+    def _write(self, prefix: str, values: Mapping[str, np.ndarray]) -> None:
         Path(prefix).parent.mkdir(parents=True, exist_ok=True)
         write(prefix, values)
         self._kept = [path for path in self._kept if path != prefix] + [prefix]
@@ -214,7 +267,6 @@ class Saver:
         self._kept = self._kept[surplus:]
         with quietly():
             tf1.train.update_checkpoint_state(str(Path(prefix).parent), prefix, self._kept)
-        return prefix
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Gives the variables the values of the checkpoint `save_path`.

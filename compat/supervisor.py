@@ -162,15 +162,14 @@ class Supervisor:
         return session
 
     def restored_values(self) -> Any:
-        """Returns the newest checkpoint's values by variable name, or None if there is none."""
+        """Returns the newest whole checkpoint's values by name, or None if there is none at all."""
         if not (self.is_chief and self.logdir and self.saver):
             return None
         prefixes = checkpoint.history(self.logdir)
         if not prefixes:
             return None
         self._restored = True
-        self.saver.recover_last_checkpoints(prefixes)
-        return checkpoint.read_for(prefixes[-1], self.saver.variables())
+        return self.saver.recover(prefixes)
 
     def after_training_call(self, session: Session, values: Values | None) -> None:
         """Writes what is due; sessions call it after every call that trains.

@@ -121,12 +121,23 @@ def test_only_the_first_differences_are_named(kept: Any) -> None:
     ],
 )
 def test_a_broken_checkpoint_is_refused(kept: Any, case: str, reason: str) -> None:
-    """Not passed over: the training would start anew, and in time remove the earlier ones."""
+    """The only one is not passed over: the training would start anew."""
     assert re.fullmatch(
-        rf"checkpoint FOLDER/model.ckpt-7 cannot be read \({reason}\); remove its files to use an "
-        "earlier one, or choose another log folder",
+        rf"checkpoint FOLDER/model.ckpt-7 cannot be read \({reason}\); remove its files to do "
+        "without it, or choose another log folder",
         kept[case],
     )
+
+
+def test_the_newest_whole_checkpoint_is_used(kept: Any) -> None:
+    values, said, left = kept["torn_newest"]
+    assert values == [3, 7]
+    assert re.fullmatch(
+        r"checkpoint FOLDER/model.ckpt-9 cannot be read \(.*\); trying the one before\n"
+        r"checkpoint FOLDER/model.ckpt-8 cannot be read \(.*\); trying the one before\n",
+        said,
+    )
+    assert left == ["model.ckpt-7"]
 
 
 def test_a_broken_list_of_checkpoints_is_refused(kept: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import math
 import shutil
 from pathlib import Path
@@ -162,6 +164,19 @@ def garbage(folder: Path) -> Any:
 @case
 def empty_index(folder: Path) -> Any:
     return broken(folder, lambda data, index: index.write_bytes(b""))
+
+
+@case
+def torn_newest(folder: Path) -> Any:
+    prefixes = [written(folder), str(folder / "model.ckpt-8"), str(folder / "model.ckpt-9")]
+    for prefix in prefixes[1:]:
+        shutil.copy(prefixes[0] + ".index", prefix + ".index")
+        Path(prefix + ".data-00000-of-00001").write_bytes(b"torn")
+    tf1.train.update_checkpoint_state(str(folder), prefixes[-1], prefixes)
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        values = restored(folder, w=[0, 0])
+    kept = [Path(prefix).name for prefix in checkpoint.history(str(folder))]
+    return [values, said.getvalue().replace(str(folder), "FOLDER"), kept]
 
 
 @case
