@@ -35,14 +35,23 @@ def step(config: Config) -> int | None:
     One with other settings, such as more updates, is another one; and one whose checkpoint was
     deleted is to begin anew.
     """
-    folder = Path(config.logdir)
+    mark = read(config.logdir)
+    if mark is None or mark["settings"] != _settings(config):
+        return None
+    found = int(mark["step"])
+    return found if (Path(config.logdir) / f"model.ckpt-{found}.index").exists() else None
+
+
+def read(logdir: str) -> dict[str, Any] | None:
+    """Returns the mark of whatever training is complete in a log folder, None if none is.
+
+    Two ends that follow each other have different ones.
+    """
     try:
-        mark = json.loads((folder / _NAME).read_text("utf-8"))
-        found, settings = int(mark["step"]), mark["settings"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        mark: dict[str, Any] = json.loads((Path(logdir) / _NAME).read_text("utf-8"))
+        return {"step": int(mark["step"]), "settings": mark["settings"]}
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None  # There is none, or it is broken and will be made again.
-    is_there = (folder / f"model.ckpt-{found}.index").exists()
-    return found if is_there and settings == _settings(config) else None
 
 
 def message(logdir: str, step: int) -> str:

@@ -18,7 +18,7 @@ import compat
 from compat import checkpoint, rendezvous, tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import Role, chief_task
-from experiments import datasets, devices, log_folder, program
+from experiments import datasets, devices, end_mark, log_folder, program
 from experiments.config import Config
 from experiments.evaluation import evaluate
 from experiments.evaluations import Evaluation
@@ -31,11 +31,11 @@ from experiments.stopping import Stop
 FOLDER = "eval"
 _POLL_SECS = 1.0
 # For what MLflow has not been given in the end; the launcher ends an evaluator that takes longer.
-_DELIVERY_SECS = 20.0
+_DELIVERY_SECS = 10.0
 
 
 def run(
-    config: Config, cluster: ClusterSpec, task: Task, stop: Stop, earlier_end: object | None
+    config: Config, cluster: ClusterSpec, task: Task, stop: Stop, earlier_end: dict[str, Any] | None
 ) -> None:
     """Evaluates the newest checkpoint, time and again, until the training is over.
 
@@ -44,7 +44,7 @@ def run(
       cluster: the training's, to see whether its chief is there; may be empty.
       task: this one.
       stop: whether the user wants to end it.
-      earlier_end: what `log_folder.end` said when this process began.
+      earlier_end: what `end_mark.read` said when this process began.
 
     Raises:
       UserError: a setting, the data or the log folder does not do, or the checkpoint is of another
@@ -79,7 +79,7 @@ def _follow(
     evaluator: Evaluator,
     look: Callable[[], None],
     stop: Stop,
-    earlier_end: object | None,
+    earlier_end: dict[str, Any] | None,
 ) -> None:
     started = time.monotonic()
     wait = Wait()
@@ -90,7 +90,7 @@ def _follow(
         )
     while True:
         # First whether it is over: then the last checkpoint is there.
-        end = log_folder.end(config.logdir)
+        end = end_mark.read(config.logdir)
         earlier_end = None if end is None else earlier_end  # It has gone on since.
         with stop.deferred():
             is_new = evaluator.look()

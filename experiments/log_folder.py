@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from typing import Callable
 
 from compat import checkpoint
 from compat.errors import PeerError, UserError
-from experiments.metrics import spool
 from experiments.metrics.console import LOG
 from experiments.metrics.eventfile import event_files
 
 _FIRST_REPORT_SECS = 30.0
 _LONGEST_SILENCE_SECS = 3600.0
-_TAIL_BYTES = 4096
-
-
-def end(logdir: str) -> object | None:
-    """Returns what tells one end of a training from another; None while it is not over.
-
-    One that failed or was stopped is not over: the same command goes on with it.
-    """
-    try:
-        with open(os.path.join(logdir, spool.SPOOL), "rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - _TAIL_BYTES))
-            record = json.loads(file.read().decode(errors="replace").splitlines()[-1])
-        return record["time"] if record["status"] == "FINISHED" else None
-    except (OSError, ValueError, TypeError, LookupError):
-        return None  # There is no record yet, or it is of another kind.
 
 
 def newest_checkpoint(logdir: str) -> str | None:

@@ -24,7 +24,7 @@ from absl import flags
 from compat import network, startup
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import role
-from experiments import command_line, datasets, end_mark, launch, log_folder, stopping
+from experiments import command_line, datasets, end_mark, launch, stopping
 from experiments.cluster_manager import check_agreement
 from experiments.config import Config
 from experiments.flags import (
@@ -82,7 +82,7 @@ def _train(config: Config, cluster: ClusterSpec | None, task: Task) -> int:
 def _evaluate(config: Config, cluster: ClusterSpec, task: Task) -> int:
     # First of all: TensorFlow takes seconds, in which a short training may come to its end. One
     # that is complete already, with these settings, does not come to another.
-    earlier_end = None if end_mark.step(config) else log_folder.end(config.logdir)
+    earlier_end = None if end_mark.step(config) else end_mark.read(config.logdir)
     command_line.quiet_tensorflow()
     with stopping.signals() as stop:
         with startup.without_notes():

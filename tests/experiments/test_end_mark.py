@@ -27,6 +27,9 @@ def complete(tmp_path: Path) -> Config:
 def test_the_mark_is_found(complete: Config) -> None:
     assert end_mark.step(complete) == 48
     assert end_mark.step(dataclasses.replace(complete, run_token="second")) == 48
+    first = end_mark.read(complete.logdir)
+    end_mark.write(complete, 60)
+    assert end_mark.read(complete.logdir) != first
     assert sorted(path.name for path in Path(complete.logdir).iterdir()) == [
         "complete.json",
         "model.ckpt-48.index",
@@ -40,7 +43,7 @@ def test_other_settings_are_another_training(complete: Config, change: dict[str,
 
 def test_a_training_that_goes_on_is_not_complete(complete: Config) -> None:
     end_mark.clear(complete.logdir)
-    assert end_mark.step(complete) is None
+    assert (end_mark.step(complete), end_mark.read(complete.logdir)) == (None, None)
     end_mark.clear(complete.logdir)
 
 
@@ -52,7 +55,7 @@ def test_without_its_checkpoint_it_begins_anew(complete: Config) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"step": null}', "[" * 100000, '{"step": 48}'])
 def test_a_broken_mark_is_none(complete: Config, text: str) -> None:
     (Path(complete.logdir) / "complete.json").write_text(text)
-    assert end_mark.step(complete) is None
+    assert (end_mark.step(complete), end_mark.read(complete.logdir)) == (None, None)
 
 
 @pytest.mark.cluster

@@ -62,26 +62,6 @@ def test_what_an_evaluator_writes_is_no_sign_of_life(tmp_path: Path) -> None:
         silence.look()
 
 
-@pytest.mark.parametrize(
-    ("lines", "end"),
-    [
-        ([], None),
-        (['{"kind": "start", "time": 1}'], None),
-        (['{"kind": "end", "status": "FINISHED", "time": 7}'], 7),
-        (['{"kind": "end", "status": "KILLED", "time": 7}'], None),
-        (
-            ['{"kind": "end", "status": "FINISHED", "time": 7}', '{"kind": "start", "time": 9}'],
-            None,
-        ),
-        (['{"kind": "end", "status": "FINISHED", "time": 7}', '{"kind'], None),
-    ],
-)
-def test_end(tmp_path: Path, lines: list[str], end: object) -> None:
-    assert log_folder.end(str(tmp_path)) is None
-    (tmp_path / "tracking.jsonl").write_text("\n".join(lines))
-    assert log_folder.end(str(tmp_path)) == end
-
-
 @pytest.mark.parametrize("state", [None, "", "\x00", "model_checkpoint_path: 7"])
 def test_no_newest_checkpoint(tmp_path: Path, state: str | None) -> None:
     if state is not None:
