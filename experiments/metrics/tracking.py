@@ -16,7 +16,7 @@ from typing import Any, Callable, Mapping
 
 from compat.errors import UserError
 from experiments.metrics import spool
-from experiments.metrics.interface import FINISHED, Param, Writer
+from experiments.metrics.interface import FINISHED, KILLED, Param, Writer
 from experiments.metrics.redaction import redacted, redacted_text
 from experiments.metrics.stores import store_uri
 
@@ -26,6 +26,8 @@ REFUSED = 3  # the sender's exit status when all was sent, but part of it refuse
 # always answers, if late on a busy machine, and would be ruined if its making were cut off.
 _SERVER_PATIENCE = 6.0
 _DATABASE_PATIENCE = 180.0
+# Nor does a training take longer that was asked to end, by SIGTERM say: it has 20 s for all of it.
+_STOPPED_PATIENCE = 8.0
 
 
 class Tracker(Writer):
@@ -51,7 +53,8 @@ class Tracker(Writer):
           run_name: The name of the run, if it is made now; None lets MLflow invent one.
           say: Takes one line for the user.
           patience: How many seconds `close` waits for the delivery of what is left; None for 6
-            with a server and 180 with SQLite.
+            with a server and 180 with SQLite. If the user has ended the training, it waits 8 at
+            most, and leaves the rest of the time to the process that sends.
           training: The log folder of a training whose run is joined, as by an evaluator: it is
             given metrics, and neither begun nor ended; None for a run of its own.
 
@@ -129,9 +132,16 @@ class Tracker(Writer):
             self._spool.close()
             self._spool = None
         self._sender.stdin.close()
+        hurries = status == KILLED and self._patience > _STOPPED_PATIENCE
         try:
-            self._sender.wait(self._patience)
+            self._sender.wait(_STOPPED_PATIENCE if hurries else self._patience)
         except subprocess.TimeoutExpired:
+            if hurries:
+                self._say(
+                    f"MLflow: process {self._sender.pid} sends the rest and then ends, after "
+                    f"{self._patience:g} s at the latest"
+                )
+                return
             self._sender.kill()
             self._sender.wait()
         try:
