@@ -6,6 +6,7 @@ import math
 import os
 import signal
 import subprocess
+import time
 from dataclasses import dataclass, field, replace
 from typing import IO, Mapping, cast
 
@@ -37,6 +38,7 @@ class Child:
       killed_by: the number of the signal that did, if one has.
       over: whether the command has ended and its process group is empty or has been killed.
       again_at: the time at which it is to be started again; None: it is not.
+      started: when it was, by `time.monotonic`.
     """
 
     def __init__(self, command: Command, watchdog: Watchdog) -> None:
@@ -62,6 +64,7 @@ class Child:
                 f"{command.name}: {command.argv[0]!r} cannot be started "
                 f"({error.strerror}); correct the path of the program"
             ) from None
+        self.started = time.monotonic()
         self.name = command.name
         self.pid = self._process.pid
         self.output = cast(IO[bytes], self._process.stdout)

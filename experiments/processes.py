@@ -179,7 +179,8 @@ class ProcessGroup:
     def _fail(self, child: Child, code: int) -> None:
         """Has a child that failed started again, or ends the group, unless it is beside that."""
         reason = f"{child.name} failed with {_end(child)}"
-        pause = self._restarts.pause(child.name, code) if self._exit_code is None else None
+        ran = time.monotonic() - child.started
+        pause = self._restarts.pause(child.name, code, ran) if self._exit_code is None else None
         if pause is not None:
             child.again_at = time.monotonic() + pause
             count = self._restarts.count(child.name)

@@ -17,14 +17,21 @@ SLEEP = "import time; time.sleep(60)"
 @pytest.mark.parametrize("code", [137, 138, 139, 143])
 def test_pauses_grow(code: int) -> None:
     restarts = Restarts(7)
-    assert [restarts.pause("ps 0", code) for _ in range(8)] == [1, 2, 4, 8, 16, 30, 30, None]
+    pauses = [restarts.pause("ps 0", code, ran=1) for _ in range(8)]
+    assert pauses == [1, 2, 4, 8, 16, 30, 30, None]
     assert restarts.count("ps 0") == "7 of 7"
-    assert restarts.pause("ps 1", code) == 1
+    assert restarts.pause("ps 1", code, ran=1) == 1
+
+
+def test_pauses_do_not_grow_after_a_good_while() -> None:
+    restarts = Restarts(7)
+    assert [restarts.pause("ps 0", 137, ran) for ran in (1, 1, 10, 1, 9, 60)] == [1, 2, 1, 2, 4, 1]
+    assert restarts.count("ps 0") == "6 of 7"
 
 
 @pytest.mark.parametrize("code", [1, 2, 9, 127, 130])
 def test_what_will_not_pass_is_not_tried_again(code: int) -> None:
-    assert Restarts(7).pause("ps 0", code) is None
+    assert Restarts(7).pause("ps 0", code, ran=60) is None
 
 
 def failing(code: str, times: int) -> str:
