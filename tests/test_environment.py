@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import configparser
 import importlib
 import os
+import re
 import sys
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 if sys.version_info >= (3, 8):
     from importlib import metadata
@@ -14,6 +18,44 @@ else:  # Drop it with Python 3.7.
     import importlib_metadata as metadata
 
 PACKAGES = ("compat", "experiments", "models")
+ROOT = Path(__file__).parents[1]
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Returns the Python and the line of each environment of the matrix, and of `make`."""
+    text = (ROOT / "tox.ini").read_text(encoding="utf-8")
+    found = [("3.9", "2.20")]
+    for minor, major, numbers in re.findall(r"py3(\d+)-tf(\d)\.\{?([\d, ]+)\}?, \\", text):
+        found += [(f"3.{minor}", f"{major}.{number.strip()}") for number in numbers.split(",")]
+    return found
+
+
+def on(python: str, texts: list[str]) -> dict[str, Requirement]:
+    """Returns those of the requirements that are for a Python, by name."""
+    texts = [text.partition("#")[0].strip() for text in texts]
+    wanted = [Requirement(text) for text in texts if text]
+    place = {"python_version": python, "extra": ""}
+    return {r.name: r for r in wanted if r.marker is None or r.marker.evaluate(place)}
+
+
+@pytest.mark.once
+def test_the_matrix_is_read() -> None:
+    assert {("3.7", "1.15"), ("3.8", "2.4"), ("3.13", "2.22")} < set(pairs())
+    assert len(pairs()) == 21
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(("python", "line"), pairs())
+def test_constraints_are_within_what_the_package_asks_for(python: str, line: str) -> None:
+    """A pin that an environment cannot have is found when it is made, if it ever is."""
+    settings = configparser.ConfigParser()
+    settings.read(str(ROOT / "setup.cfg"), encoding="utf-8")
+    asked = on(python, settings["options"]["install_requires"].splitlines())
+    pins = (ROOT / "requirements" / f"tf{line}.txt").read_text(encoding="utf-8").splitlines()
+    for name, pin in on(python, pins).items():
+        for specifier in pin.specifier:
+            if name in asked and specifier.operator == "==" and "*" not in specifier.version:
+                assert asked[name].specifier.contains(specifier.version, prereleases=True), pin
 
 
 def test_environment_is_what_its_name_says() -> None:
