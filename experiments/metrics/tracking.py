@@ -6,6 +6,7 @@ costs the training no step; and as it outlives the training, the run gets an hon
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shlex
@@ -16,7 +17,7 @@ from typing import Any, Callable, Mapping
 
 from compat.errors import UserError
 from experiments.metrics import spool
-from experiments.metrics.interface import FINISHED, KILLED, Param, Writer
+from experiments.metrics.interface import FINISHED, Param, Writer
 from experiments.metrics.redaction import redacted, redacted_text
 from experiments.metrics.stores import store_uri
 
@@ -26,8 +27,10 @@ REFUSED = 3  # the sender's exit status when all was sent, but part of it refuse
 # always answers, if late on a busy machine, and would be ruined if its making were cut off.
 _SERVER_PATIENCE = 6.0
 _DATABASE_PATIENCE = 180.0
-# Nor does a training take longer that was asked to end, by SIGTERM say: it has 20 s for all of it.
+# Nor does a training take longer that has failed, or was asked to end by SIGTERM: that has 20 s for
+# all it does.
 _STOPPED_PATIENCE = 8.0
+_SILENT_SECS = 20.0
 
 
 class Tracker(Writer):
@@ -53,8 +56,8 @@ class Tracker(Writer):
           run_name: The name of the run, if it is made now; None lets MLflow invent one.
           say: Takes one line for the user.
           patience: How many seconds `close` waits for the delivery of what is left; None for 6
-            with a server and 180 with SQLite. If the user has ended the training, it waits 8 at
-            most, and leaves the rest of the time to the process that sends.
+            with a server and 180 with SQLite. If the training was not finished, it waits 8 at most,
+            and leaves the rest of the time to the process that sends.
           training: The log folder of a training whose run is joined, as by an evaluator: it is
             given metrics, and neither begun nor ended; None for a run of its own.
 
@@ -132,18 +135,22 @@ class Tracker(Writer):
             self._spool.close()
             self._spool = None
         self._sender.stdin.close()
-        hurries = status == KILLED and self._patience > _STOPPED_PATIENCE
-        try:
-            self._sender.wait(_STOPPED_PATIENCE if hurries else self._patience)
-        except subprocess.TimeoutExpired:
-            if hurries:
+        if not os.path.exists(os.path.join(self._logdir, spool.SPOOL)):
+            self._sender.kill()  # It would look for it as long as it may.
+        if status != FINISHED and self._patience > _STOPPED_PATIENCE:
+            if not self._is_sent_within(_STOPPED_PATIENCE):
                 self._say(
                     f"MLflow: process {self._sender.pid} sends the rest and then ends, after "
                     f"{self._patience:g} s at the latest"
                 )
                 return
-            self._sender.kill()
-            self._sender.wait()
+        elif not self._is_sent_within(min(_SILENT_SECS, self._patience)):
+            rest = self._patience - _SILENT_SECS
+            if rest > 0:
+                self._say(f"MLflow: the rest is being sent, for {rest:g} s more at the most")
+            if rest <= 0 or not self._is_sent_within(rest):
+                self._sender.kill()
+                self._sender.wait()
         try:
             left = spool.pending(self._logdir)
         except FileNotFoundError:
@@ -159,6 +166,11 @@ class Tracker(Writer):
                 "MLflow: part of the run was refused;"
                 f" {os.path.join(self._logdir, LOG)} says what and why"
             )
+
+    def _is_sent_within(self, secs: float) -> bool:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._sender.wait(secs)
+        return self._sender.poll() is not None
 
     def _command(self) -> str:
         folder, uri = shlex.quote(self._logdir), shlex.quote(redacted_text(self._uri))

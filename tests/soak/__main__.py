@@ -1,0 +1,194 @@
+"""A training with a random fault every 20 s: `python -m tests.soak PAGE`, run by `tox -e soak`.
+
+A local cluster of two parameter servers and three workers, first on the legacy runtime, then on the
+modern one, each half an hour. What was seen is written to PAGE, docs/soak.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import os
+import random
+import re
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.experiments.conftest import Record, Training
+from tests.soak.traces import Trace
+
+TASKS = [("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1), ("worker", 2)]
+FAULTS = ["SIGKILL", "SIGTERM", "SIGSTOP for 5 s"]
+EVERY_SECS = 20.0
+STOPPED_SECS = 5.0
+SAMPLE_SECS = 2.0
+CHECKPOINT_EVERY = 50
+COMMAND = ["-m", "experiments.mnist", "--strategy=ps", "--num_ps=2", "--num_workers=3"]
+COMMAND += ["--dataset=digits", "--max_restarts=1000000", "--max_steps=1000000000"]
+COMMAND += ["--log_every=10", "--summary_every=100", f"--checkpoint_every={CHECKPOINT_EVERY}"]
+PAGE = """\
+# Soak
+
+Written by `tox -e soak`: a cluster of two parameter servers and three workers trains on one
+machine, and every {every:g} s a task that is chosen at random is killed (SIGKILL), asked to end
+(SIGTERM) or stopped for {stopped:g} s (SIGSTOP); the launcher starts again what has ended. In the
+end the launcher gets SIGTERM. Memory, threads and descriptors are medians, of the first and of the
+last third of the life of a process, from its 20th second on; of each task the process is shown that
+has lived longest.
+"""
+SECTION = """
+## {runtime} runtime, {minutes:g} minutes
+
+{faults}. The training came to step {step}; it was gone on with {resumed} times, each time at most
+{lost} updates before the last one that was told ({every} are promised). Exit code {code}, MLflow's
+run is {status}, TensorBoard's steps increase strictly, nothing was left running.
+
+| task | starts | longest life | memory | threads | descriptors |
+|---|---|---|---|---|---|
+{rows}
+"""
+
+
+class Soak:
+    """One training, its faults, and what its processes take."""
+
+    def __init__(self, runtime: str, seed: int) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="soak-"))
+        self._random = random.Random(seed)
+        self._logdir = folder / "log"
+        argv = [sys.executable, *COMMAND, f"--runtime={runtime}", f"--logdir={self._logdir}"]
+        self._training = Training(argv, folder, self._logdir, {"PYTHONUNBUFFERED": "1"})
+        self._traces: dict[int, Trace] = {}
+        self._faults: collections.Counter[str] = collections.Counter()
+        self._stopped: dict[int, float] = {}
+
+    def run(self, secs: float) -> None:
+        """Trains so long, with faults, and then ends the training."""
+        self._training.wait_until_it_says(r"^\[worker 0\] Step: ")
+        end = time.monotonic() + secs
+        hit = time.monotonic() + EVERY_SECS
+        while time.monotonic() < end:
+            assert self._training.offspring(), self._training.out[-3000:]
+            self._sample()
+            now = time.monotonic()
+            for pid in [pid for pid, until in self._stopped.items() if now >= until]:
+                del self._stopped[pid]
+                self._send(pid, signal.SIGCONT)
+            if now >= hit:
+                hit += EVERY_SECS
+                self._hit()
+            time.sleep(SAMPLE_SECS)
+        for pid in self._stopped:
+            self._send(pid, signal.SIGCONT)
+        self._training.send(signal.SIGTERM).wait()
+
+    def _tasks(self) -> dict[int, str]:
+        """Returns the ids of the processes, and what they are."""
+        found = {self._training.pid: "launcher"}
+        for job, index in TASKS:
+            for pid in self._training.offspring(f"--job_name={job}", f"--task_index={index}"):
+                found[pid] = f"{job} {index}"
+        return found
+
+    def _sample(self) -> None:
+        now = time.monotonic()
+        for pid, task in self._tasks().items():
+            self._traces.setdefault(pid, Trace(pid, task, now)).sample(now)
+
+    def _hit(self) -> None:
+        """Has one task of those that run now meet a fault."""
+        tasks = {pid: task for pid, task in self._tasks().items() if task != "launcher"}
+        if not tasks:
+            return
+        pid = self._random.choice(sorted(tasks))
+        fault = self._random.choice(FAULTS)
+        self._send(pid, signal.Signals[fault.split()[0]])
+        if fault.startswith("SIGSTOP"):
+            self._stopped[pid] = time.monotonic() + STOPPED_SECS
+        self._faults[fault] += 1
+        print(f"{fault} to {tasks[pid]}", flush=True)
+
+    @staticmethod
+    def _send(pid: int, signum: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signum)
+
+    def close(self) -> None:
+        """Ends what still runs."""
+        self._training.end()
+
+    def section(self, runtime: str, minutes: float) -> tuple[str, list[str]]:
+        """Returns what is written of it, and what is wrong."""
+        recorded = Record(self._logdir)
+        recorded.assert_one_training()
+        values: dict[str, Any] = {
+            "runtime": runtime.capitalize(),
+            "minutes": minutes,
+            "faults": ", ".join(f"{count} x {name}" for name, count in self._faults.items()),
+            "step": recorded.checkpoints[-1],
+            "every": CHECKPOINT_EVERY,
+            "code": self._training.code,
+            "status": recorded.run[1],
+        }
+        losses = self._losses()
+        values.update(resumed=len(losses), lost=max(losses, default=0))
+        wrong = [f"{pid} {t.task} has grown" for pid, t in self._traces.items() if not t.is_flat()]
+        if values["lost"] > CHECKPOINT_EVERY:
+            wrong.append(f"{values['lost']} updates were lost")
+        if (values["code"], values["status"]) != (143, "KILLED"):
+            wrong.append(f"ended with {values['code']}, {values['status']}")
+        if self._training.left_running():
+            wrong.append("something was left running")
+        names = ["launcher", *("{} {}".format(*task) for task in TASKS)]
+        rows = "\n".join(self._row(name) for name in names)
+        return SECTION.format(rows=rows, **values), wrong
+
+    def _losses(self) -> list[int]:
+        """Returns how many updates each return of the chief has cost."""
+        reached, losses = 0, []
+        for line in self._training.out.splitlines():
+            told = re.match(r"\[worker 0\] (?:Step: |going on from step )(\d+)", line)
+            if told and "going on" in line:
+                losses.append(max(0, reached - int(told.group(1))))
+            if told:
+                reached = int(told.group(1))
+        return losses
+
+    def _row(self, name: str) -> str:
+        traces = [trace for trace in self._traces.values() if trace.task == name]
+        longest = max(traces, key=lambda trace: trace.secs)
+        found = longest.settled()
+        took = ["too short to tell"] * 3
+        if found is not None:
+            first, last = found
+            took = [f"{first.memory:.0f} to {last.memory:.0f} MB"]
+            took += [f"{first.threads} to {last.threads}", f"{first.files} to {last.files}"]
+        return f"| {' | '.join([name, str(len(traces)), f'{longest.secs:.0f} s', *took])} |"
+
+
+def main() -> int:
+    """Runs both; returns 1 if something is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak")
+    parser.add_argument("page", type=Path)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    text, wrong = PAGE.format(every=EVERY_SECS, stopped=STOPPED_SECS), []
+    for runtime in ("legacy", "modern"):
+        with contextlib.closing(Soak(runtime, args.seed)) as soak:
+            soak.run(60 * args.minutes)
+            section, found = soak.section(runtime, args.minutes)
+        text += section
+        wrong += [f"{runtime}: {what}" for what in found]
+    args.page.write_text(text, encoding="utf-8")
+    print(f"{args.page}: wrong: {'; '.join(wrong) or 'nothing'}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""What the processes of a cluster take of their machine, from their start to their end."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from pathlib import Path
+from typing import NamedTuple
+
+# Who is younger still loads, builds and makes its first connections.
+_SETTLED_SECS = 20.0
+_LEAST_SECS = 60.0
+# More than that is no noise: of memory, a part of it and some; of threads and files, a number.
+_MORE_MEMORY, _MORE_MB, _MORE = 0.1, 20.0, 8
+
+
+class Sample(NamedTuple):
+    """What a process takes at one moment.
+
+    Attributes:
+      age: seconds since it was first seen.
+      memory: resident, in MB.
+      threads: how many.
+      files: how many descriptors are open.
+    """
+
+    age: float
+    memory: float
+    threads: int
+    files: int
+
+
+class Trace:
+    """One process, by its id.
+
+    Attributes:
+      task: what it is, as "ps 0".
+      samples: oldest first.
+    """
+
+    def __init__(self, pid: int, task: str, now: float) -> None:
+        self.task = task
+        self.samples: list[Sample] = []
+        self._process = Path(f"/proc/{pid}")
+        self._began = now
+
+    def sample(self, now: float) -> None:
+        """Looks once; does nothing when the process has ended."""
+        try:
+            pages = int((self._process / "statm").read_text().split()[1])
+            threads = len(os.listdir(str(self._process / "task")))
+            files = len(os.listdir(str(self._process / "fd")))
+        except OSError:
+            return
+        if pages:  # None are left to one that is ending.
+            memory = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+            self.samples.append(Sample(now - self._began, memory, threads, files))
+
+    @property
+    def secs(self) -> float:
+        """For how long it was seen."""
+        return self.samples[-1].age if self.samples else 0.0
+
+    def settled(self) -> tuple[Sample, Sample] | None:
+        """Returns the medians of the first and of the last third since it had settled.
+
+        None of a process that did not live long enough to tell.
+        """
+        if self.secs < _LEAST_SECS:
+            return None
+        samples = [sample for sample in self.samples if sample.age >= _SETTLED_SECS]
+        third = max(1, len(samples) // 3)
+        return _median(samples[:third]), _median(samples[-third:])
+
+    def is_flat(self) -> bool:
+        """Whether it has not grown since it had settled; true as well if that cannot be told."""
+        found = self.settled()
+        if found is None:
+            return True
+        first, last = found
+        return (
+            last.memory <= first.memory * (1 + _MORE_MEMORY) + _MORE_MB
+            and last.threads <= first.threads + _MORE
+            and last.files <= first.files + _MORE
+        )
+
+
+def _median(samples: list[Sample]) -> Sample:
+    age, memory, threads, files = map(statistics.median, zip(*samples))
+    return Sample(age, memory, int(threads), int(files))
