@@ -32,13 +32,29 @@ def run(main: Callable[[flags.FlagValues], int]) -> None:
             if len(argv) > 1:
                 raise UserError(f"argument {argv[1]!r} is not a flag; flags look like --name=value")
             return main(flags.FLAGS)
-        except (UserError, PeerError) as error:
-            print(f"error: {error}", file=sys.stderr, flush=True)
-            return error.exit_code
-        except stopping.Stopped as stopped:
-            return stopped.exit_code
+        except (UserError, PeerError, stopping.Stopped) as error:
+            return told(error)
 
     app.run(program, flags_parser=parse)
+
+
+def told(error: UserError | PeerError | stopping.Stopped) -> int:
+    """Prints an error's line, of a stop that was asked for none; returns the exit code."""
+    if not isinstance(error, stopping.Stopped):
+        print(f"error: {error}", file=sys.stderr, flush=True)
+    return error.exit_code
+
+
+def end_at_once(error: BaseException) -> None:
+    """Ends the process by an error that takes a line, without taking down what it has.
+
+    For tasks that work for others: TensorFlow's server, taken down amid an update, has been seen to
+    hand on what is no number any more, which ended the training. A killed one does not.
+    """
+    if isinstance(error, (UserError, PeerError, stopping.Stopped)):
+        exit_code = told(error)
+        sys.stdout.flush()
+        os._exit(exit_code)
 
 
 def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:

@@ -11,7 +11,15 @@ from compat import peers, roles, shared_folder, tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import Role, role
 from compat.runtime import current_runtime
-from experiments import datasets, devices, early_end, end_mark, placement, stop_request
+from experiments import (
+    command_line,
+    datasets,
+    devices,
+    early_end,
+    end_mark,
+    placement,
+    stop_request,
+)
 from experiments.config import Config
 from experiments.evaluation import evaluate
 from experiments.evaluations import Evaluation
@@ -82,6 +90,8 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
         # Others may have come to the end without this one, and gone.
         if isinstance(lost or error, compat.PeerError) and _is_complete(config):
             return
+        if server is not None and server.serves:
+            command_line.end_at_once(lost or error)
         if lost is None:
             raise
         raise lost from error
