@@ -1,7 +1,7 @@
 # All that a fresh machine needs: a Python 3.9 to 3.13, make and a package index.
 
 .DEFAULT_GOAL := help
-.PHONY: help mnist test slow lint benchmark clean FORCE
+.PHONY: help mnist test slow faults lint benchmark clean FORCE
 
 BIN := .venv/bin
 INSTALLED := .venv/installed
@@ -27,6 +27,9 @@ test: $(INSTALLED)  ## run the tests, except those that take minutes
 
 slow: $(INSTALLED)  ## run the tests that take minutes
 	@$(BIN)/python -m pytest -m slow
+
+faults: $(INSTALLED)  ## run the core of the tests of faults: tasks killed, stopped, missing
+	@$(BIN)/python -m pytest -n 2 -m core tests/experiments/faults
 
 lint: $(INSTALLED)  ## check style, format, spelling and types
 	@$(BIN)/ruff check

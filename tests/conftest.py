@@ -72,9 +72,6 @@ class MatrixResults:
         self._file = file
         self._features: dict[str, Any] = {}
         self._differences: dict[str, float] = {}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):
-            file.unlink()  # Of an earlier run.
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         properties = list(report.user_properties)
@@ -89,6 +86,9 @@ class MatrixResults:
                 self._differences[where] = max(found, self._differences.get(where, 0.0))
 
     def pytest_sessionfinish(self) -> None:
+        if not self._features:  # Only other tests were asked for, such as those of faults.
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
         result = {
             "tensorflow": constraints.version("tensorflow"),
             "python": "{}.{}".format(*sys.version_info),

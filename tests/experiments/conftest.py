@@ -62,8 +62,7 @@ class Training:
         folder: Path,
         logdir: Path | None,
         env: Mapping[str, str],
-        pass_fds: Sequence[int],
-        stdout: int | None,
+        **options: Any,
     ) -> None:
         self.folder, self._logdir = folder, logdir
         self._name = " ".join(argv[1:])
@@ -76,10 +75,9 @@ class Training:
                 env=self.environment,
                 cwd=str(folder),
                 stdin=subprocess.DEVNULL,
-                stdout=out if stdout is None else stdout,
                 stderr=err,
                 start_new_session=True,
-                pass_fds=pass_fds,
+                **{"stdout": out, **options},
             )
         self.pid = self._process.pid
         self._over = threading.Event()
@@ -107,8 +105,7 @@ class Training:
 
     def wait(self, seconds: float = DEADLINE_SECS) -> Training:
         """Waits for the end."""
-        over = self._over.wait(seconds)
-        assert over, f"{self._name} runs after {seconds} s: {self.out} {self.err}"
+        assert self._over.wait(seconds), f"{self._name} ran {seconds} s: {self.out}{self.err}"
         return self
 
     def wait_until_it_says(self, pattern: str) -> Training:
@@ -169,8 +166,8 @@ class Record:
         for event in self.events:
             for value in event.summary.value:
                 self.points.setdefault(value.tag, []).append((event.step, value))
-        names = (path.name for path in logdir.glob("model.ckpt-*.index"))
-        self.checkpoints = sorted(int(name.split("-")[1].split(".")[0]) for name in names)
+        indices = logdir.glob("model.ckpt-*.index")
+        self.checkpoints = sorted(int(path.stem.split("-")[1]) for path in indices)
 
     def select(self, query: str, store: Path | None = None) -> list[tuple[Any, ...]]:
         """Returns the rows of a query to MLflow's database."""
@@ -216,7 +213,7 @@ class Tasks:
 
 @pytest.fixture(scope="session")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Train]:
-    """Starts `python -m experiments.mnist`, or another `module`, in an empty folder."""
+    """Starts `python -m experiments.mnist`, or a `module`, by `within`, in an empty folder."""
     started: list[Training] = []
 
     def begin(
@@ -224,12 +221,13 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Train]:
         module: str = "experiments.mnist",
         logdir: Path | None = None,
         env: Mapping[str, str] | None = None,
-        pass_fds: Sequence[int] = (),
-        stdout: int | None = None,
+        within: Sequence[str] = (),
+        **options: Any,
     ) -> Training:
         folder: Path = tmp_path_factory.mktemp("training")
-        argv = [sys.executable, "-m", module, *flags, *([f"--logdir={logdir}"] if logdir else [])]
-        started.append(Training(argv, folder, logdir, env or {}, pass_fds, stdout))
+        argv = [*within, sys.executable, "-m", module, *flags]
+        argv += [f"--logdir={logdir}"] if logdir else []
+        started.append(Training(argv, folder, logdir, env or {}, **options))
         return started[-1]
 
     yield begin

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import signal
-import subprocess
-import sys
-import time
-import urllib.request
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
-
-from compat.ports import reserve
 
 pytestmark = [pytest.mark.endings, pytest.mark.once]
 
@@ -146,78 +139,3 @@ def test_lost_parameter_server_is_named(tasks: Any, record: Any, runtime: str) -
     recorded = record(worker.logdir)
     assert recorded.run[1] == "FAILED"
     assert recorded.checkpoints
-
-
-@pytest.fixture
-def serve_mlflow(tmp_path: Path) -> Iterator[Any]:
-    """Starts a real MLflow server on a port of loopback; returns its database."""
-    started: list[Any] = []
-
-    def serve(port: int) -> Path:
-        store = tmp_path / "server.db"
-        folder = os.path.dirname(sys.executable)
-        # Ended by `timeout` if this test is killed itself.
-        argv = ["timeout", "--signal=KILL", "300", os.path.join(folder, "mlflow"), "server"]
-        argv += ["--host=127.0.0.1", f"--port={port}", "--workers=1"]
-        argv += [f"--backend-store-uri=sqlite:///{store}", "--serve-artifacts"]
-        argv += [f"--artifacts-destination={tmp_path / 'artifacts'}"]
-        # MLflow 1 starts its workers by the name of a program beside Python.
-        env = dict(os.environ, PATH=folder + os.pathsep + os.environ["PATH"])
-        env["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # Nine processes, in MLflow 3 only.
-        with (tmp_path / "server.log").open("wb") as log:
-            started.append(
-                subprocess.Popen(
-                    argv, cwd=str(tmp_path), env=env, stdout=log, stderr=log, start_new_session=True
-                )
-            )
-        deadline = time.monotonic() + 100
-        while True:
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).close()
-                return store
-            except OSError:
-                assert time.monotonic() < deadline, (tmp_path / "server.log").read_text()
-                time.sleep(0.2)
-
-    yield serve
-    for server in started:
-        os.killpg(server.pid, signal.SIGKILL)  # A group of its own, with the server's workers.
-        server.wait(10)
-
-
-@pytest.mark.slow
-def test_dead_tracking_server_stops_nothing_and_gets_all_later(
-    train: Any, record: Any, serve_mlflow: Any
-) -> None:
-    with reserve() as closed:
-        flags = [f"--tracking_uri=http://{closed.address}", "--summary_every=4"]
-        training = train(*flags, "--max_steps=24", "--run_name=late").wait()
-    assert training.code == 0
-    assert training.err == ""
-    assert "\ndone\n" in training.out
-    *_, last = training.out.splitlines()
-    match = re.fullmatch(
-        r"MLflow: \d+ records were not delivered and wait in (\S+); "
-        r"to send them: python (-m experiments\.metrics\.sender .*)",
-        last,
-    )
-    assert match, last
-    assert match.group(1) == str(training.logdir / "tracking.jsonl")
-
-    store = serve_mlflow(closed.port)
-    command = [sys.executable, *shlex.split(match.group(2))]
-    folder = str(training.folder)
-    subprocess.run(command, cwd=folder, env=training.environment, check=True, timeout=100)
-
-    recorded = record(training.logdir)
-    ((run_id, name, status),) = recorded.select("select run_uuid, name, status from runs", store)
-    assert (name, status) == ("late", "FINISHED")
-    assert (training.logdir / "mlflow_run_id").read_text() == run_id
-    found: dict[str, list[int]] = {}
-    for tag, step in recorded.select("select key, step from metrics order by step", store):
-        found.setdefault(tag, []).append(step)
-    kinds = ("train", "validation", "test", "learning_rate", "steps_per_sec")
-    tags = [tag for tag in recorded.points if tag.split("/")[0] in kinds]
-    assert found == {tag: [step for step, _ in recorded.points[tag]] for tag in tags}
-    kept = {path.name for path in (Path(str(store)).parent / "artifacts").rglob("*")}
-    assert {"console.log", "learning_curve.png", "model.ckpt-24.index"} <= kept

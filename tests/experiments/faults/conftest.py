@@ -1,15 +1,36 @@
-"""Keeps what the tests of the faults have shown, for docs/failures.md."""
+"""A task and what goes wrong with it; what the tests have shown is kept for docs/failures.md."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import urllib.parse
+import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Iterator, NamedTuple
 
 import pytest
 
 from compat.doctor import constraints
+from tests.experiments.metrics.conftest import LOADERS, tensorboard, wait_for
+
+PS, CHIEF, WORKER, EVALUATOR = ("ps", 0), ("worker", 0), ("worker", 1), ("evaluator", 0)
+VICTIMS = {"worker": WORKER, "chief": CHIEF, "ps": PS, "evaluator": EVALUATOR}
+# What has to hold on every TensorFlow.
+CORE = ["test_SIGKILL", "test_SIGTERM", "test_never_started"]
+EVERY = 50
+FLAGS = ["--learning_rate=0.1", f"--checkpoint_every={EVERY}", "--log_every=10"]
+FINITE = "--max_steps=1500"
+
+
+@pytest.hookimpl(tryfirst=True)  # Before tests are left out by their marks.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the core of the table."""
+    for item in items:
+        victim = item.callspec.params.get("fault") if hasattr(item, "callspec") else None
+        if getattr(item, "originalname", "") in CORE and victim not in (None, "evaluator"):
+            item.add_marker(pytest.mark.core)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,16 +52,116 @@ class FaultsResults:
         if "fault" in properties:
             fault, victim, runtime = properties["fault"]
             cell = {"fault": fault, "victim": victim, "runtime": runtime}
-            if report.when == "call":
+            if report.when == "call" and not report.skipped:
                 cell["outcome"] = properties.get("outcome", "") if report.passed else ""
                 self._cells[report.nodeid] = cell
             elif report.failed:
                 self._cells[report.nodeid] = {**cell, "outcome": ""}
 
     def pytest_sessionfinish(self) -> None:
+        if not self._cells:
+            return
         result = {
             "tensorflow": constraints.version("tensorflow"),
             "cells": list(self._cells.values()),
         }
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(json.dumps(result, indent=1), encoding="utf-8")
+
+
+class Fault(NamedTuple):
+    """A cell of the table.
+
+    Attributes:
+      victim: the task that meets the fault.
+      runtime: of the cluster.
+      survived: whether the training goes on without the victim.
+      tell: is given what the others did, in words.
+    """
+
+    victim: tuple[str, int]
+    runtime: str
+    survived: bool
+    tell: Callable[[str], None]
+
+    @property
+    def name(self) -> str:
+        return "/job:{}/task:{}".format(*self.victim)
+
+
+@pytest.fixture(params=list(VICTIMS))
+def fault(
+    request: pytest.FixtureRequest, runtime: str, record_property: Callable[[str, Any], None]
+) -> Fault:
+    name = str(request.node.originalname)[len("test_") :].replace("_", " ")
+    record_property("fault", [name, request.param, runtime])
+    survived = request.param in ("worker", "evaluator")
+    victim = VICTIMS[request.param]
+    return Fault(victim, runtime, survived, lambda words: record_property("outcome", words))
+
+
+def accuracy(out: str) -> float:
+    (found,) = re.findall("Test-Accuracy: ([0-9.]+)", out)
+    return float(found)
+
+
+def last_step(out: str) -> int:
+    return max(map(int, re.findall("Step: ([0-9]+),", out)))
+
+
+def wait_for_step(training: Any, step: int) -> None:
+    """Waits until the training says that it has come so far."""
+    wait_for(lambda: last_step(training.out) >= step, f"step {step}")
+
+
+@pytest.fixture(scope="session")
+def undisturbed(train: Any) -> Callable[[str], float]:
+    """The accuracy of the same training to which nothing happens."""
+    found: dict[str, float] = {}
+
+    def accuracy_of(runtime: str) -> float:
+        if runtime not in found:
+            training = train("--strategy=ps", *FLAGS, FINITE, f"--runtime={runtime}").wait()
+            assert training.code == 0, training.out
+            found[runtime] = accuracy(training.out)
+        return found[runtime]
+
+    return accuracy_of
+
+
+@pytest.fixture(scope="session")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for links to log folders, at which a real TensorBoard looks in the end."""
+    folder: Path = tmp_path_factory.mktemp("board")
+    yield folder
+    runs = sorted(path.name for path in folder.iterdir())
+    for loader in LOADERS if runs else []:
+        with tensorboard(folder, loader) as address:
+            for run in runs:
+                _assert_steps_increase(address, run)
+
+
+def _assert_steps_increase(address: str, run: str) -> None:
+    def get(path: str, **query: str) -> Any:
+        url = f"{address}/data/plugin/scalars/{path}?{urllib.parse.urlencode(query)}"
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            return json.load(answer)
+
+    wait_for(lambda: "train/cost" in get("tags").get(run, {}), f"cost of {run}")
+    for tag in get("tags")[run]:
+        steps = [step for _, step, _ in get("scalars", run=run, tag=tag)]
+        assert all(before < after for before, after in zip(steps, steps[1:])), (run, tag)
+
+
+@pytest.fixture
+def recorded(record: Any, board: Path, request: pytest.FixtureRequest) -> Callable[[Path], Any]:
+    """Reads back what a cluster has recorded: a training, and in the same run the evaluations."""
+
+    def read(logdir: Path) -> Any:
+        found = record(logdir)
+        found.assert_one_training()
+        if "train/cost" in found.points:  # Else it has ended too early.
+            (board / re.sub(r"\W+", "-", request.node.name)).symlink_to(logdir)
+        return found
+
+    return read

@@ -1,6 +1,7 @@
 """docs/failures.md: `python page.py RESULTS PAGE`, run by `tox -e faults`.
 
-RESULTS is the file that the tests of this folder leave; each cell of the page is such a result.
+RESULTS is the folder in which the tests of this one leave a file for each TensorFlow; each cell of
+the page is such a result. The newest TensorFlow has all of them, others may have the core.
 """
 
 from __future__ import annotations
@@ -9,65 +10,95 @@ import itertools
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 FAULTS = ["SIGTERM", "SIGKILL", "SIGSTOP for 30 s", "never started", "started 20 s late"]
-FAULTS += ["killed and restarted"]
-VICTIMS = ["worker", "chief", "ps"]
+FAULTS += ["killed and restarted", "network cut for 20 s"]
+VICTIMS = ["worker", "chief", "ps", "evaluator"]
+SURROUNDINGS = ["disk full", "newest checkpoint torn", "log folder removed", "clock set back"]
+SURROUNDINGS += ["MLflow dead", "MLflow back again", "MLflow slow", "SQLite locked"]
 RUNTIMES = ["legacy", "modern"]
 PAGE = """\
 # Failures
 
-Written by `tox -e faults` from what its tests have shown on TensorFlow {tensorflow}. A cluster of
-one parameter server and two workers trains, real processes all; one task, the chief being worker 0,
-meets its fault, and this is what the others do:
+Written by `tox -e faults` from what its tests have shown on TensorFlow {tensorflow}{core}.
+A cluster of one parameter server and two workers trains, with an evaluator where that is the one
+hit; real processes all. One task, the chief being worker 0, meets its fault, and this is what the
+others do:
 
-{table}
+{faults}
 
-After each: no process and no port is left behind; the steps in TensorBoard's files are strictly
-increasing; there is one MLflow run, and its status is the real one: FINISHED if the training was
-finished, KILLED after SIGTERM to the chief, else FAILED, until it is gone on with.
+After each: no process and no port is left behind; the steps in TensorBoard, read by both of its
+loaders, are strictly increasing; there is one MLflow run, and its status is the real one: FINISHED
+if the training was finished, KILLED after SIGTERM to the chief, else FAILED, until it is gone on
+with.
 
 - **SIGKILL**, **SIGTERM**: the task dies, and nobody starts it again. A task that is asked by
   SIGTERM ends with 143 within 20 s, the chief with a last checkpoint. 138 and 143 tell whoever
   supervises the tasks, such as Kubernetes, that starting them again may help.
 - **killed and restarted**: the command that has started the cluster on this machine,
-  `--strategy=ps` without `--job_name`, starts the task again, after 1, 2, 4 s and so on, up to 30,
-  and each task at most `--max_restarts` times (default 3); with it, those that lost it. At most
-  `--checkpoint_every` updates are lost, and the accuracy in the end is that of a training to which
-  nothing happened. A wrong flag (exit code 2) or a failure of the program (1) is no reason to try
-  again: it stops all.
+  `--strategy=ps` without `--job_name`, starts the task again, after 1 s, or 2, 4 and so on up to 30
+  if it fails within ten seconds, and each task at most `--max_restarts` times (default 3); with it,
+  those that lost it. At most `--checkpoint_every` updates are lost, and the accuracy in the end is
+  that of a training to which nothing happened. A wrong flag (exit code 2) or a failure of the
+  program (1) is no reason to try again: it stops all.
 - **never started**, **started 20 s late**: `--rendezvous_timeout` is how long a task is waited for.
+- **network cut for 20 s**: each task has a host with an address of its own, a network namespace,
+  whose cable is taken off and put back: nothing is refused, nothing gets through. Whoever ends with
+  138 or 143 meanwhile is started again, as Kubernetes does.
 
 A task that is started again when the training is complete finds that in the log folder, if it sees
 the same, and ends with 0. On the legacy runtime the second worker trains on its own: it needs the
 parameter server and the chief's initial values, but nobody needs it.
+
+What goes wrong around the chief, and what it does:
+
+{surroundings}
 """
 
 
 def main(argv: list[str]) -> int:
-    """Writes the page; returns 1 if a test failed or the results lack one."""
-    results = json.loads(Path(argv[0]).read_text("utf-8"))
-    page = Path(argv[1])
+    """Writes the page; returns 1 if a test failed or a cell has no result."""
+    folder, page = Path(argv[0]), Path(argv[1])
+    found = [json.loads(path.read_text("utf-8")) for path in folder.glob("*.json")]
+    *others, newest = sorted(found, key=lambda result: _numbers(result["tensorflow"]))
+    cells = {(c["fault"], c["victim"], c["runtime"]): c["outcome"] for c in newest["cells"]}
+    core = [f"{other['tensorflow']} ({len(other['cells'])} of the cells)" for other in others]
     page.write_text(
-        PAGE.format(tensorflow=results["tensorflow"], table=table(results["cells"])),
+        PAGE.format(
+            tensorflow=newest["tensorflow"],
+            core=f", and, the core of it, on {' and '.join(core)}" if core else "",
+            faults=_table(list(itertools.product(FAULTS, VICTIMS)), cells),
+            surroundings=_table([(fault, "") for fault in SURROUNDINGS], cells),
+        ),
         encoding="utf-8",
     )
-    failed = [cell for cell in results["cells"] if not cell["outcome"]]
-    print(f"{page}: {len(results['cells'])} faults, failed: {len(failed)}")
-    return 1 if failed else 0
+    if cells:
+        raise ValueError(f"faults that have no row: {sorted(cells)}")
+    failed = [
+        f"{c['fault']} {c['victim']} {c['runtime']} on {result['tensorflow']}"
+        for result in found
+        for c in result["cells"]
+        if not c["outcome"]
+    ]
+    missing = page.read_text("utf-8").count("**none**")
+    print(f"{page}: {len(newest['cells'])} cells, missing: {missing}, failed: {failed or 'none'}")
+    return 1 if failed or missing else 0
 
 
-def table(cells: list[dict[str, Any]]) -> str:
-    found = {(c["fault"], c["victim"], c["runtime"]): c["outcome"] for c in cells}
-    rows = [["fault", "of the", *(f"the others, {runtime} runtime" for runtime in RUNTIMES)]]
-    rows.append(["---"] * len(rows[0]))
-    for fault, victim in itertools.product(FAULTS, VICTIMS):
-        outcomes = [found.pop((fault, victim, runtime), "none") for runtime in RUNTIMES]
-        rows.append([f"**{fault}**", victim, *(outcome or "**failed**" for outcome in outcomes)])
-    if found:
-        raise ValueError(f"faults that are not in FAULTS and VICTIMS: {list(found)}")
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in version.split(".")[:2]]
+
+
+def _table(rows: list[tuple[str, str]], cells: dict[tuple[str, str, str], str]) -> str:
+    """Returns a table of rows of (fault, victim), and takes what is in it out of `cells`."""
+    head = ["fault", "of the"] if rows[0][1] else ["fault"]
+    lines = [[*head, *(f"{runtime} runtime" for runtime in RUNTIMES)]]
+    lines.append(["---"] * len(lines[0]))
+    for fault, victim in rows:
+        outcomes = [cells.pop((fault, victim, runtime), "**none**") for runtime in RUNTIMES]
+        row = [f"**{fault}**", victim] if victim else [f"**{fault}**"]
+        lines.append([*row, *(outcome or "**failed**" for outcome in outcomes)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":

@@ -2,118 +2,115 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import time
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Callable, Iterator
 
 import pytest
 
 from compat import ports
+from tests.experiments.faults.conftest import (
+    CHIEF,
+    EVALUATOR,
+    EVERY,
+    FINITE,
+    FLAGS,
+    PS,
+    WORKER,
+    Fault,
+    accuracy,
+    last_step,
+)
 
-pytestmark = [pytest.mark.cluster, pytest.mark.faults, pytest.mark.once]
+pytestmark = [pytest.mark.cluster, pytest.mark.faults]
 
 ENDLESS = "--max_steps=1000000"
-FINITE = "--max_steps=1500"
-EVERY = 50
-FLAGS = ["--learning_rate=0.1", f"--checkpoint_every={EVERY}", "--log_every=10"]
 TIMEOUT = "--rendezvous_timeout=20"
 LOST = 138
 LATE_SECS = 20.0
 STOPPED_SECS = 30.0
 TERM_SECS = 20.0
-
-TASKS = [("ps", 0), ("worker", 0), ("worker", 1)]
-CHIEF = TASKS[1]
-VICTIMS = {"worker": TASKS[2], "chief": CHIEF, "ps": TASKS[0]}
-
-
-class Fault(NamedTuple):
-    """A cell of the table.
-
-    Attributes:
-      victim: a key of `VICTIMS`.
-      runtime: of the cluster.
-      tell: is given what the others did, in words.
-    """
-
-    victim: str
-    runtime: str
-    tell: Callable[[str], None]
-
-
-@pytest.fixture(params=list(VICTIMS))
-def fault(
-    request: pytest.FixtureRequest, runtime: str, record_property: Callable[[str, Any], None]
-) -> Fault:
-    name = str(request.node.originalname)[len("test_") :].replace("_", " ")
-    record_property("fault", [name, request.param, runtime])
-    return Fault(request.param, runtime, lambda words: record_property("outcome", words))
+READY = {PS: "serves at", EVALUATOR: "evaluates the checkpoints of"}
 
 
 class Cluster:
-    """A parameter server and two workers, started by hand.
+    """A parameter server and two workers, started by hand, and an evaluator if that is the victim.
 
     Attributes:
+      tasks: in the order in which they are started; all see the log folder of the first.
       running: those that were started, by task.
     """
 
-    def __init__(self, tasks: Any, fault: Fault, *flags: str) -> None:
-        self._hosts = tasks(ps=1, worker=2)
+    def __init__(self, train: Any, tasks: Any, fault: Fault, *flags: str) -> None:
+        self._train = train
+        self._cluster = tasks(ps=1, worker=2)
         self._flags = [*FLAGS, *flags, f"--runtime={fault.runtime}"]
-        self.victim = VICTIMS[fault.victim]
+        self._fault = fault
+        self.tasks = [EVALUATOR] if fault.victim == EVALUATOR else []
+        self.tasks += [CHIEF, PS, WORKER]
         self.running: dict[tuple[str, int], Any] = {}
 
     def start(self, *which: tuple[str, int]) -> Cluster:
-        for task in sorted(which, key=lambda task: task != CHIEF):
-            # All see the chief's folder, if that is there.
-            logdir = self.running[CHIEF].logdir if CHIEF in self.running else None
-            self.running[task] = self._hosts.start(*task, *self._flags, logdir=logdir)
+        for task in which:
+            logdir = next(iter(self.running.values())).logdir if self.running else None
+            if task == EVALUATOR:
+                hosts = [f"--{j}_hosts={','.join(h)}" for j, h in self._cluster.hosts.items()]
+                self.running[task] = self._train(
+                    "--strategy=ps", "--job_name=evaluator", *hosts, *self._flags, logdir=logdir
+                )
+                # It takes seconds to come up, in which the training would come far.
+                self.running[task].wait_until_it_says(READY[task])
+            else:
+                self.running[task] = self._cluster.start(*task, *self._flags, logdir=logdir)
         return self
 
     def start_others(self) -> Cluster:
-        return self.start(*(task for task in TASKS if task != self.victim))
+        return self.start(*(task for task in self.tasks if task != self._fault.victim))
 
     def address(self, task: tuple[str, int]) -> str:
         job, index = task
-        return str(self._hosts.hosts[job][index])
+        return str(self._cluster.hosts[job][index])
 
     @property
-    def name(self) -> str:
-        return "/job:{}/task:{}".format(*self.victim)
+    def logdir(self) -> Any:
+        return self.running[CHIEF].logdir
 
     def until_it_trains(self) -> Any:
         self.running[CHIEF].wait_until_it_says("^Step: ")
-        return self.running[self.victim]
+        return self.running[self._fault.victim]
 
-    def codes(self) -> list[int | None]:
-        """Waits for all, sees that they leave nothing behind; exit codes in the order of TASKS."""
+    def assert_codes(self, others: int, victim: int | None) -> None:
+        """Waits for all, sees how they end and that they leave nothing behind."""
+        codes = {}
         for task, training in self.running.items():
-            training.wait()
+            codes[task] = training.wait().code
             assert training.left_running() == []
-            ports.check_free(self.address(task))
-        return [self.running[task].code if task in self.running else None for task in TASKS]
+            if task != EVALUATOR:
+                ports.check_free(self.address(task))
+        expected = dict.fromkeys(self.running, others)
+        if self._fault.victim in self.running:
+            assert victim is not None
+            expected[self._fault.victim] = victim
+        told = [f"{t}: {self.running[t].out[-500:]} {self.running[t].err}" for t in codes]
+        assert codes == expected, "\n".join(told)
 
     def errors_of_others(self) -> list[str]:
         """Returns the last line on standard error of each of the others that failed."""
-        others = [training for task, training in self.running.items() if task != self.victim]
+        others = [t for task, t in self.running.items() if task != self._fault.victim]
         for training in others:
             assert "Traceback" not in training.err
         return [training.err.splitlines()[-1] for training in others if training.code]
 
-    def record(self, record: Any) -> Any:
-        recorded = record(self.running[CHIEF].logdir)
-        recorded.assert_one_training()
-        return recorded
-
 
 @pytest.fixture
-def cluster(tasks: Any, fault: Fault) -> Iterator[Callable[..., Cluster]]:
+def cluster(train: Any, tasks: Any, fault: Fault) -> Iterator[Callable[..., Cluster]]:
     clusters: list[Cluster] = []
 
     def make(*flags: str) -> Cluster:
-        clusters.append(Cluster(tasks, fault, *flags))
+        clusters.append(Cluster(train, tasks, fault, *flags))
         return clusters[-1]
 
     yield make
@@ -122,112 +119,96 @@ def cluster(tasks: Any, fault: Fault) -> Iterator[Callable[..., Cluster]]:
             training.end()
 
 
-@pytest.fixture(scope="module")
-def undisturbed(train: Any) -> Callable[[str], float]:
-    """The accuracy of the same training to which nothing happens."""
-    found: dict[str, float] = {}
-
-    def accuracy_of(runtime: str) -> float:
-        if runtime not in found:
-            training = train("--strategy=ps", *FLAGS, FINITE, f"--runtime={runtime}").wait()
-            assert training.code == 0, training.out
-            found[runtime] = accuracy(training.out)
-        return found[runtime]
-
-    return accuracy_of
+def length(fault: Fault) -> str:
+    """Returns the flag for how long to train: not without end, if the victim's end is not ours."""
+    return FINITE if fault.survived else ENDLESS
 
 
-def accuracy(out: str) -> float:
-    (found,) = re.findall("Test-Accuracy: ([0-9.]+)", out)
-    return float(found)
+def assert_evaluated(fault: Fault, found: Any, logdir: Any) -> None:
+    """Asserts that the evaluator, if it was hit, has come to the last checkpoint all the same."""
+    if fault.victim == EVALUATOR:
+        lines = (logdir / "evaluations.jsonl").read_text().splitlines()
+        assert json.loads(lines[-1])["step"] == found.checkpoints[-1]
 
 
-def last_step(out: str) -> int:
-    return max(map(int, re.findall("Step: ([0-9]+),", out)))
-
-
-def test_SIGKILL(fault: Fault, cluster: Any, record: Any) -> None:
+def test_SIGKILL(fault: Fault, cluster: Any, recorded: Any) -> None:
     """Nobody starts it again."""
-    survives = fault.victim == "worker"
-    started = cluster(FINITE if survives else ENDLESS, TIMEOUT).start(*TASKS)
-    started.until_it_trains().send(signal.SIGKILL)
-    expected = [0, 0, 0] if survives else [LOST, LOST, LOST]
-    expected[TASKS.index(started.victim)] = -signal.SIGKILL
-    assert started.codes() == expected
-    status = started.record(record).run[1]
-    if survives:
+    started = cluster(length(fault), TIMEOUT)
+    started.start(*started.tasks).until_it_trains().send(signal.SIGKILL)
+    started.assert_codes(others=0 if fault.survived else LOST, victim=-signal.SIGKILL)
+    status = recorded(started.logdir).run[1]
+    if fault.survived:
         assert (started.errors_of_others(), status) == ([], "FINISHED")
         fault.tell("train on, and end with 0")
         return
-    assert any(started.name in line for line in started.errors_of_others())
+    assert any(fault.name in line for line in started.errors_of_others())
     assert status == "FAILED"
     fault.tell("name it, and end with 138")
 
 
-def test_SIGTERM(fault: Fault, cluster: Any, record: Any) -> None:
+def test_SIGTERM(fault: Fault, cluster: Any, recorded: Any) -> None:
     """Nobody starts it again."""
-    survives = fault.victim == "worker"
-    started = cluster(FINITE if survives else ENDLESS, TIMEOUT).start(*TASKS)
-    victim = started.until_it_trains()
+    started = cluster(length(fault), TIMEOUT)
+    victim = started.start(*started.tasks).until_it_trains()
     reached, asked = last_step(started.running[CHIEF].out), time.time()
     victim.send(signal.SIGTERM).wait()
     assert victim.ended - asked < TERM_SECS
-    expected = [0, 0, 0] if survives else [LOST, LOST, LOST]
-    expected[TASKS.index(started.victim)] = 128 + signal.SIGTERM
-    assert started.codes() == expected
-    recorded = started.record(record)
-    statuses = {"worker": "FINISHED", "chief": "KILLED", "ps": "FAILED"}
-    assert recorded.run[1] == statuses[fault.victim]
-    if fault.victim != "ps":
-        assert recorded.checkpoints[-1] >= reached
-    fault.tell("train on, and end with 0" if survives else "name it, and end with 138")
+    started.assert_codes(others=0 if fault.survived else LOST, victim=128 + signal.SIGTERM)
+    found = recorded(started.logdir)
+    assert found.run[1] == {PS: "FAILED", CHIEF: "KILLED"}.get(fault.victim, "FINISHED")
+    if fault.victim != PS:
+        assert found.checkpoints[-1] >= reached
+    fault.tell("train on, and end with 0" if fault.survived else "name it, and end with 138")
 
 
-def test_SIGSTOP_for_30_s(fault: Fault, cluster: Any, record: Any) -> None:
-    started = cluster(FINITE).start(*TASKS)
-    started.until_it_trains().send(signal.SIGSTOP)
+def test_SIGSTOP_for_30_s(fault: Fault, cluster: Any, recorded: Any) -> None:
+    started = cluster(FINITE)
+    victim = started.start(*started.tasks).until_it_trains()
+    victim.send(signal.SIGSTOP)
     time.sleep(STOPPED_SECS)
-    victim = started.running[started.victim]
     victim.send(signal.SIGCONT)
-    assert started.codes() == [0, 0, 0]
-    assert started.record(record).run[1] == "FINISHED"
+    started.assert_codes(others=0, victim=0)
+    found = recorded(started.logdir)
+    assert found.run[1] == "FINISHED"
+    assert_evaluated(fault, found, started.logdir)
     fault.tell("go on with it, and end with 0")
 
 
-def test_never_started(fault: Fault, cluster: Any, record: Any) -> None:
+def test_never_started(fault: Fault, cluster: Any, recorded: Any) -> None:
     started = cluster(FINITE, TIMEOUT).start_others()
-    if (fault.victim, fault.runtime) == ("worker", "legacy"):
-        assert started.codes() == [0, 0, None]
-        assert started.record(record).run[1] == "FINISHED"
+    if fault.victim == EVALUATOR or (fault.victim, fault.runtime) == (WORKER, "legacy"):
+        started.assert_codes(others=0, victim=None)
+        assert recorded(started.logdir).run[1] == "FINISHED"
         fault.tell("train without it, and end with 0")
         return
-    expected: list[int | None] = [LOST, LOST, LOST]
-    expected[TASKS.index(started.victim)] = None
-    assert started.codes() == expected
-    missed = f"no connection within 20 s to {started.name} at {started.address(started.victim)}"
+    started.assert_codes(others=LOST, victim=None)
+    missed = f"no connection within 20 s to {fault.name} at {started.address(fault.victim)}"
     assert any(missed in line for line in started.errors_of_others())
     fault.tell("name it every 5 s, and end with 138")
 
 
-def test_started_20_s_late(fault: Fault, cluster: Any, record: Any) -> None:
+def test_started_20_s_late(fault: Fault, cluster: Any, recorded: Any) -> None:
     started = cluster(FINITE).start_others()
     time.sleep(LATE_SECS)
-    started.start(started.victim)
-    assert started.codes() == [0, 0, 0]
-    assert started.record(record).run[1] == "FINISHED"
-    if (fault.victim, fault.runtime) == ("worker", "legacy"):
+    started.start(fault.victim)
+    started.assert_codes(others=0, victim=0)
+    found = recorded(started.logdir)
+    assert found.run[1] == "FINISHED"
+    assert_evaluated(fault, found, started.logdir)
+    if fault.victim == EVALUATOR or (fault.victim, fault.runtime) == (WORKER, "legacy"):
         fault.tell("train without it meanwhile, and end with 0")
         return
-    assert any(f"waiting for {started.name}" in t.out for t in started.running.values())
+    assert any(f"waiting for {fault.name}" in t.out for t in started.running.values())
     fault.tell("name it every 5 s, then train, and end with 0")
 
 
 def test_killed_and_restarted(
-    fault: Fault, train: Any, record: Any, undisturbed: Callable[[str], float]
+    fault: Fault, train: Any, recorded: Any, undisturbed: Callable[[str], float]
 ) -> None:
     """By the command that has started all of them."""
-    job, index = VICTIMS[fault.victim]
-    training = train("--strategy=ps", *FLAGS, FINITE, f"--runtime={fault.runtime}")
+    job, index = fault.victim
+    beside = ["--evaluator"] if fault.victim == EVALUATOR else []
+    training = train("--strategy=ps", *FLAGS, FINITE, f"--runtime={fault.runtime}", *beside)
     training.wait_until_it_says(r"^\[worker 0\] Step: ")
     (victim,) = training.offspring(f"--job_name={job}", f"--task_index={index}")
     os.kill(victim, signal.SIGKILL)
@@ -237,17 +218,17 @@ def test_killed_and_restarted(
     assert again in training.out
     assert training.left_running() == []
     went_on = [int(step) for step in re.findall("going on from step ([0-9]+)", training.out)]
-    if fault.victim == "worker":
+    if fault.survived:
         assert went_on == []
     else:
         # Nothing of it, if the first checkpoint was still to come.
         assert max(went_on + [0]) >= reached - EVERY
-    recorded = record(training.logdir)
-    recorded.assert_one_training()
-    assert recorded.run[1] == "FINISHED"
+    found = recorded(training.logdir)
+    assert found.run[1] == "FINISHED"
+    assert_evaluated(fault, found, training.logdir)
     assert accuracy(training.out) >= undisturbed(fault.runtime) - 0.1
     fault.tell(
         "train on, and end with 0"
-        if fault.victim == "worker"
+        if fault.survived
         else "wait for it, go on from the last checkpoint, and end with 0"
     )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from typing import Callable, Iterator
@@ -19,6 +23,8 @@ import experiments
 
 ROOT = str(pathlib.Path(experiments.__file__).resolve().parents[1])
 START_SECS = 120.0
+# The Rust loader is a package of its own, which tensorboard 2.5 began to use.
+LOADERS = ["slow", "fast"] if importlib.util.find_spec("tensorboard_data_server") else ["slow"]
 
 
 @pytest.fixture(autouse=True)
@@ -112,13 +118,9 @@ def wait_for_fixture() -> Callable[..., None]:
     return wait_for
 
 
-@pytest.fixture(scope="session")
-def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real MLflow server on loopback."""
-    folder = tmp_path_factory.mktemp("mlflow_server")
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        port = reserved.getsockname()[1]
+@contextlib.contextmanager
+def served_by_mlflow(folder: pathlib.Path, port: int) -> Iterator[str]:
+    """The address of a real MLflow server on loopback, whose store is `folder`/mlflow.db."""
     env = dict(os.environ, MLFLOW_DISABLE_TELEMETRY="true")
     env["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"  # nine processes that only MLflow 3 has
     # MLflow 1 starts its workers by the name of a program beside Python.
@@ -151,3 +153,90 @@ def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             # The server and its workers are a group of their own, which has the server's id.
             os.killpg(server.pid, signal.SIGKILL)
             server.wait(10)
+
+
+@pytest.fixture(scope="session")
+def mlflow_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real MLflow server on loopback."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+    with served_by_mlflow(tmp_path_factory.mktemp("mlflow_server"), port) as address:
+        yield address
+
+
+class Relay:
+    """Makes a server reachable at a port at which nobody listened before.
+
+    Args:
+      port: that port.
+      address: the server's, "http://host:port".
+      delay: seconds for which each answer is held back.
+    """
+
+    def __init__(self, port: int, address: str, delay: float = 0.0) -> None:
+        self._target = ("127.0.0.1", int(address.rsplit(":", 1)[1]))
+        self._delay = delay
+        self._listener = socket.socket()
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(("127.0.0.1", port))
+        self._listener.listen(16)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            far = socket.create_connection(self._target, timeout=30)
+            for source, sink, delay in ((near, far, 0.0), (far, near, self._delay)):
+                copy = threading.Thread(target=self._copy, args=(source, sink, delay), daemon=True)
+                copy.start()
+
+    @staticmethod
+    def _copy(source: socket.socket, sink: socket.socket, delay: float) -> None:
+        try:
+            while True:
+                data = source.recv(65536)
+                if not data:
+                    break
+                time.sleep(delay)
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+
+@contextlib.contextmanager
+def tensorboard(folder: pathlib.Path, loader: str) -> Iterator[str]:
+    """The address of a real TensorBoard on loopback that shows a folder by one of `LOADERS`."""
+    # Ended by `timeout` if these tests are killed themselves.
+    command = ["timeout", "300", sys.executable, "-m", "tensorboard.main",
+               "--logdir", str(folder), "--port", "0", "--host", "127.0.0.1"]  # fmt: skip
+    if len(LOADERS) > 1:
+        command.append("--load_fast=" + {"fast": "true", "slow": "false"}[loader])
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               env=dict(os.environ, PYTHONUNBUFFERED="1"))  # fmt: skip
+    deadline = threading.Timer(START_SECS, process.kill)
+    deadline.start()
+    printed: list[str] = []
+    try:
+        for line in process.stdout:
+            printed.append(line.decode())
+            found = re.search(r"http://(127\.0\.0\.1|localhost):(\d+)", printed[-1])
+            if found:
+                break
+        else:
+            raise AssertionError("TensorBoard did not start: " + "".join(printed))
+        deadline.cancel()
+        # So that the process never waits for somebody to read what it prints.
+        threading.Thread(target=process.stdout.read, daemon=True).start()
+        yield f"http://127.0.0.1:{found.group(2)}"
+    finally:
+        deadline.cancel()
+        process.terminate()
+        process.wait(20)

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
-import os
-import re
-import subprocess
-import sys
-import threading
 import urllib.parse
 import urllib.request
 from typing import Iterator
@@ -21,11 +15,9 @@ from tensorboard.compat.proto.graph_pb2 import GraphDef
 from tensorboard.compat.proto.node_def_pb2 import NodeDef
 
 from experiments.metrics import TensorBoard
+from tests.experiments.metrics.conftest import LOADERS, tensorboard
 
 pytestmark = pytest.mark.once
-# The Rust loader is a package of its own, which tensorboard 2.5 began to use.
-LOADERS = ["slow", "fast"] if importlib.util.find_spec("tensorboard_data_server") else ["slow"]
-START_SECS = 60.0
 
 
 def write_run(logdir: str) -> None:
@@ -50,32 +42,8 @@ def write_run(logdir: str) -> None:
 def address(request, tmp_path_factory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("logs")
     write_run(str(folder / "run"))
-    # Ended by `timeout` if these tests are killed themselves.
-    command = ["timeout", "300", sys.executable, "-m", "tensorboard.main",
-               "--logdir", str(folder), "--port", "0", "--host", "127.0.0.1"]  # fmt: skip
-    if len(LOADERS) > 1:
-        command.append("--load_fast=" + {"fast": "true", "slow": "false"}[request.param])
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               env=dict(os.environ, PYTHONUNBUFFERED="1"))  # fmt: skip
-    deadline = threading.Timer(START_SECS, process.kill)
-    deadline.start()
-    printed: list[str] = []
-    try:
-        for line in process.stdout:
-            printed.append(line.decode())
-            found = re.search(r"http://(127\.0\.0\.1|localhost):(\d+)", printed[-1])
-            if found:
-                break
-        else:
-            raise AssertionError("TensorBoard did not start: " + "".join(printed))
-        deadline.cancel()
-        # So that the process never waits for somebody to read what it prints.
-        threading.Thread(target=process.stdout.read, daemon=True).start()
-        yield f"http://127.0.0.1:{found.group(2)}"
-    finally:
-        deadline.cancel()
-        process.terminate()
-        process.wait(20)
+    with tensorboard(folder, request.param) as served:
+        yield served
 
 
 def get(address, path, **query):

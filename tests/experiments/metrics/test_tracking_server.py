@@ -6,10 +6,8 @@ import os
 import pathlib
 import re
 import shlex
-import socket
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -17,6 +15,7 @@ from mlflow.tracking import MlflowClient
 
 from experiments.metrics import Tracker, spool
 from experiments.metrics.learning_curve import FILE as CURVE
+from tests.experiments.metrics.conftest import Relay
 
 pytestmark = pytest.mark.once
 
@@ -39,43 +38,6 @@ def recorded(logdir):
     """Returns (step, value, time) of every cost in the spool."""
     records = [r for r, _ in spool.read(logdir) if r["kind"] == "metrics"]
     return [(r["step"], r["values"]["cost"], r["time"]) for r in records if "cost" in r["values"]]
-
-
-class Relay:
-    """Makes a server reachable at a port at which nobody listened before."""
-
-    def __init__(self, port: int, address: str):
-        self._target = ("127.0.0.1", int(address.rsplit(":", 1)[1]))
-        self._listener = socket.socket()
-        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._listener.bind(("127.0.0.1", port))
-        self._listener.listen(16)
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def close(self):
-        self._listener.close()
-
-    def _accept(self):
-        while True:
-            try:
-                near, _ = self._listener.accept()
-            except OSError:
-                return
-            far = socket.create_connection(self._target, timeout=30)
-            for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
-
-    @staticmethod
-    def _copy(source, sink):
-        try:
-            while True:
-                data = source.recv(65536)
-                if not data:
-                    break
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
 
 
 def test_a_server_gets_the_whole_run(logdir, said, mlflow_server, monkeypatch):
