@@ -23,7 +23,7 @@ from experiments.config import Config
 from experiments.evaluation import evaluate
 from experiments.evaluations import Evaluation
 from experiments.log_folder import Silence, Wait
-from experiments.metrics import TensorBoard, Tracker, store_uri
+from experiments.metrics import FINISHED, KILLED, TensorBoard, Tracker, store_uri
 from experiments.recording import check_logdir
 from experiments.selection import Selection
 from experiments.stopping import Stop
@@ -31,7 +31,7 @@ from experiments.stopping import Stop
 FOLDER = "eval"
 _POLL_SECS = 1.0
 # For what MLflow has not been given in the end; the launcher ends an evaluator that takes longer.
-_DELIVERY_SECS = 10.0
+_DELIVERY_SECS = 20.0
 
 
 def run(
@@ -140,6 +140,7 @@ class Evaluator:
         self._unreadable: str | None = None
         self._selection: Selection | None = None
         self._opened = contextlib.ExitStack()
+        self._status = FINISHED
         self.step = -1
 
     def look(self) -> bool:
@@ -187,7 +188,7 @@ class Evaluator:
             patience=_DELIVERY_SECS,
             training=config.logdir,
         )
-        self._opened.callback(self._tracker.close)
+        self._opened.callback(lambda: self._tracker.close(self._status))
 
     def _record(self, evaluation: Evaluation) -> None:
         values = {"cost": evaluation.cost, "accuracy": evaluation.accuracy}
@@ -198,6 +199,7 @@ class Evaluator:
     def __enter__(self) -> Evaluator:
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exception: Any) -> None:
         """Ends the record; the run it was added to stays as it is."""
+        self._status = FINISHED if kind is None else KILLED
         self._opened.close()
