@@ -30,8 +30,9 @@ from experiments.stopping import Stop
 
 FOLDER = "eval"
 _POLL_SECS = 1.0
-# For what MLflow has not been given in the end; the launcher ends an evaluator that takes longer.
-_DELIVERY_SECS = 20.0
+# For what MLflow has not been given in the end; beside a launcher the process that sends goes on
+# when the evaluator is ended.
+_DELIVERY_SECS = 60.0
 
 
 def run(

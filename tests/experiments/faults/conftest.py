@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -13,7 +14,11 @@ from typing import Any, Callable, Iterator, NamedTuple
 import pytest
 
 from compat.doctor import constraints
-from tests.experiments.metrics.conftest import LOADERS, tensorboard, wait_for
+
+# By its path: pytest on Python 3.7 imports only what it has collected before.
+_SERVERS = runpy.run_path(str(Path(__file__).parents[1] / "metrics" / "conftest.py"))
+LOADERS, tensorboard, wait_for = (_SERVERS[n] for n in ("LOADERS", "tensorboard", "wait_for"))
+Relay, served_by_mlflow = _SERVERS["Relay"], _SERVERS["served_by_mlflow"]
 
 PS, CHIEF, WORKER, EVALUATOR = ("ps", 0), ("worker", 0), ("worker", 1), ("evaluator", 0)
 VICTIMS = {"worker": WORKER, "chief": CHIEF, "ps": PS, "evaluator": EVALUATOR}

@@ -18,8 +18,14 @@ import pytest
 
 from compat import ports
 from tests.experiments.conftest import PACKAGES
-from tests.experiments.faults.conftest import EVERY, FLAGS, last_step, wait_for_step
-from tests.experiments.metrics.conftest import Relay, served_by_mlflow
+from tests.experiments.faults.conftest import (
+    EVERY,
+    FLAGS,
+    Relay,
+    last_step,
+    served_by_mlflow,
+    wait_for_step,
+)
 
 pytestmark = pytest.mark.faults
 
