@@ -30,7 +30,7 @@ _DATABASE_PATIENCE = 180.0
 # Nor does a training take longer that has failed, or was asked to end by SIGTERM: that has 20 s for
 # all it does.
 _STOPPED_PATIENCE = 8.0
-_SILENT_SECS = 20.0
+_SILENT_SECS = 60.0
 
 
 class Tracker(Writer):
