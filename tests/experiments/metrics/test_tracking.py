@@ -168,7 +168,8 @@ def test_a_resumed_training_goes_on_with_its_run_as_long_as_there_is_one(stored,
     writer.close()
     assert run_id(stored) != first.info.run_id
     assert history(stored, "cost") == [(1, 1.0), (2, 0.5), (3, 0.25)]
-    assert said == []
+    # On a machine with much else to do it is told that this takes long.
+    assert [line for line in said if "is being sent" not in line] == []
 
 
 def test_a_killed_trainer_has_failed(stored, python, wait_for):
