@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -29,3 +30,13 @@ def run(commands: list[Command], **options: Any) -> tuple[int, list[str], list[s
         with ProcessGroup(commands, say=said.append, out=out, **options) as group:
             code = group.wait()
         return code, out.getvalue().splitlines(), said
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; a zombie that no init process collects does not."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+    return state != "Z"

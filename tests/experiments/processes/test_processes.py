@@ -11,7 +11,7 @@ import pytest
 
 from compat.errors import UserError
 from experiments.processes import Command, ProcessGroup
-from tests.experiments.processes.conftest import python, run
+from tests.experiments.processes.conftest import python, run, runs
 
 pytestmark = pytest.mark.once
 DEADLINE_SECS = 30
@@ -50,16 +50,6 @@ def deadline() -> Iterator[None]:
 
 def pids(lines: list[str]) -> list[int]:
     return [int(line.split("] ")[1]) for line in lines if line.split("] ")[1].isdigit()]
-
-
-def runs(pid: int) -> bool:
-    """Whether a process runs; a zombie that no init process collects does not."""
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (ProcessLookupError, FileNotFoundError):
-        return False
-    return state != "Z"
 
 
 def assert_none_runs(numbers: list[int], expected: int) -> None:

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Iterator
 
 import pytest
+
+from tests.experiments.processes.conftest import runs
 
 pytestmark = pytest.mark.once
 DEADLINE_SECS = 30
@@ -79,16 +80,6 @@ def launcher(stubborn: bool = False, grace: float = 10.0) -> Iterator[Launcher]:
         yield started
     finally:
         started.close()
-
-
-def runs(pid: int) -> bool:
-    """Whether a process runs; a zombie that no init process collects does not."""
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (ProcessLookupError, FileNotFoundError):
-        return False
-    return state != "Z"
 
 
 @pytest.mark.parametrize(
