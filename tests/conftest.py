@@ -76,6 +76,8 @@ class MatrixResults:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         properties = list(report.user_properties)
         for name in [value for key, value in properties if key == "feature"]:
+            if not self._features and self._file.exists():  # Of an earlier run.
+                self._file.unlink()
             counts = self._features.setdefault(name, {"passed": 0, "failed": []})
             if report.failed:
                 counts["failed"].append(report.nodeid)
