@@ -15,7 +15,7 @@ from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from experiments.metrics import spool
+from experiments.metrics import database, spool
 from experiments.metrics.artifacts import reason_refused
 from experiments.metrics.stores import artifact_root
 
@@ -72,6 +72,7 @@ class MlflowRun:
             self._client.get_run(joined)
             self.run_id = joined
             return False
+        database.make(self._uri)
         client = self._client = self._client or MlflowClient(tracking_uri=self._uri)
         start = next(record for record, _ in spool.read(self._logdir) if record["kind"] == "start")
         experiment_id = self._experiment(start["experiment"])

@@ -50,8 +50,14 @@ def artifact_root(uri: str) -> str | None:
 
     A folder of its own, as MLflow's clean-up deletes whole folders.
     """
+    path = sqlite_file(uri)
+    return None if path is None else os.path.join(os.path.dirname(path), ARTIFACTS)
+
+
+def sqlite_file(uri: str) -> str | None:
+    """Returns the file of a SQLite store; None for other stores."""
     sqlite = _SQLITE.match(uri)
-    return os.path.join(os.path.dirname(sqlite.group(2)), ARTIFACTS) if sqlite else None
+    return sqlite.group(2) if sqlite else None
 
 
 def tracking_command(logdir: str, tracking_uri: str | None) -> str:

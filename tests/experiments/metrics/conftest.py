@@ -205,7 +205,8 @@ class Relay:
                 if not data:
                     break
                 time.sleep(delay)
-                sink.sendall(data)
+                # For each request a connection: the server hangs up on those that wait for long.
+                sink.sendall(data.replace(b"Connection: keep-alive", b"Connection: close     "))
             sink.shutdown(socket.SHUT_WR)
         except OSError:
             pass

@@ -244,3 +244,29 @@ def test_a_full_disk_is_told_once(stored, python):
     # Its end could not be recorded, but it is known that it is over.
     assert run(stored).info.status == "FAILED"
     assert spool.pending(stored) == 0
+
+
+def test_a_store_that_could_not_be_made_whole_is_made_later(logdir, python, wait_for):
+    source = (
+        "import resource, sys\n"
+        "from experiments.metrics import Tracker\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "writer = Tracker(sys.argv[1], tracking_uri=None, experiment_name='e', run_name=None,\n"
+        "                 patience=1.0)\n"
+        "writer.scalars(1, {'cost': 1.0})\n"
+        "print('written', flush=True)\n"
+        "sys.stdin.readline()\n"
+        "writer.close()\n"
+    )
+    trainer = python(source, logdir)
+    assert trainer.stdout.readline() == b"written\n"
+    log = pathlib.Path(logdir, "tracking.log")
+    wait_for(lambda: log.exists() and "not delivered" in log.read_text(), "full disk")
+    out, _ = trainer.communicate(b"\n", timeout=60)
+    assert b"records were not delivered" in out
+    assert not [name for name in os.listdir(logdir) if name.startswith("mlflow.db")]
+    root = os.pathsep.join(filter(None, sys.path))
+    send = [sys.executable, "-m", "experiments.metrics.sender", logdir]
+    subprocess.run(send, env=dict(os.environ, PYTHONPATH=root), timeout=120, check=True)
+    assert history(logdir, "cost") == [(1, 1.0)]
+    assert run(logdir).info.status == "FINISHED"
