@@ -93,15 +93,6 @@ def coordinator_module() -> Any:
     )
 
 
-def reports_lost_peers() -> bool:
-    """Whether a session raises an error once a peer is lost, instead of waiting for its return.
-
-    Releases that know GRPC_FAIL_FAST do. It cannot be asked for, but came in time for the
-    coordinator, which depends on it. Drop this with the last release that has no coordinator.
-    """
-    return coordinator_module() is not None
-
-
 def parameter_server_strategy() -> Any:
     """Returns the class `ParameterServerStrategy` (experimental in 2.4 and 2.5, stable later)."""
     stable = getattr(tf.distribute, "ParameterServerStrategy", None)
@@ -125,6 +116,15 @@ def traced(function: Any) -> Any:
     options = inspect.signature(tf.function).parameters
     name = "reduce_retracing" if "reduce_retracing" in options else "experimental_relax_shapes"
     return tf.function(function, autograph=False, **{name: True})
+
+
+def keep_functions() -> None:
+    """Has TensorFlow not clear up functions on servers when Python ends.
+
+    It would wait without end for the answer of one whose host has gone without a word.
+    """
+    context: Any = importlib.import_module("tensorflow.python.eager.context")
+    context.Context.remove_function = lambda self, name: None
 
 
 @contextlib.contextmanager

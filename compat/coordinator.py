@@ -8,7 +8,14 @@ import time
 from typing import Any
 
 from compat import peers, ports, startup
-from compat._tensorflow import coordinator_module, parameter_server_strategy, quietly, tf, tf1
+from compat._tensorflow import (
+    coordinator_module,
+    keep_functions,
+    parameter_server_strategy,
+    quietly,
+    tf,
+    tf1,
+)
 from compat.cluster_spec import all_tasks
 from compat.roles import Role
 from compat.server import Server
@@ -77,12 +84,14 @@ def leave(coordinator: Any, server: Server) -> None:
     # While a worker is at work, as after an error of the program, each would wait for the other.
     while not _is_idle(coordinator):
         if time.monotonic() > deadline:
+            keep_functions()
             return
         time.sleep(0.02)
     # For the return of a lost task a thread of the coordinator looks, which sets the servers of
     # this process as well; TensorFlow 2.4 crashes when it does so amid or after what follows.
     others = [task for task in all_tasks(server.cluster) if task != server.task]
     if peers.lost_task(others, server.cluster) is not None:
+        keep_functions()
         return
     with ports.reserve() as reservation:
         alone = tf1.train.ClusterSpec({"chief": [reservation.address]})

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, Mapping, Sequence
+from typing import Any, Callable, ContextManager, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from compat._tensorflow import quietly, reports_lost_peers, tf, tf1
+from compat._tensorflow import quietly, tf, tf1
 from compat.calls import delivered, delivering, watched
 from compat.legacy_step import LegacyStep
-from compat.peers import lost_parameter_server
+from compat.peers import Watch
 from compat.runtime import Runtime
 from compat.session import Session, Step, Values
 from compat.supervisor import Supervisor
-
-if TYPE_CHECKING:
-    from compat.server import Server
 
 _CLOSE_SECS = 5.0
 _LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
@@ -114,12 +111,12 @@ class LegacySession(Session):
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """Does what `tf.compat.v1.Session.run` does, or raises if a parameter server is lost."""
-        server = self._supervisor.runtime.server
-        if server is None or reports_lost_peers():
+
+        def call() -> Any:
             return delivered(lambda: self.raw.run(*args, **kwargs))
-        return watched(
-            lambda: self.raw.run(*args, **kwargs), lambda: _check_parameter_servers(server)
-        )
+
+        server = self._supervisor.runtime.server
+        return call() if server is None else watched(call, Watch(server, workers=False))
 
     def close(self) -> None:
         # Once a parameter server is lost, TensorFlow waits for it here for ever: not we, too.
@@ -137,12 +134,6 @@ class LegacySession(Session):
         for step in (self.leave, self.raw.close):
             with contextlib.suppress(tf1.errors.OpError):  # What was lost was said by a call.
                 step()
-
-
-def _check_parameter_servers(server: Server) -> None:
-    lost = lost_parameter_server(server.cluster)
-    if lost is not None:
-        raise lost
 
 
 def _first_tokens(sync: Any) -> Any:
@@ -263,9 +254,10 @@ class LegacyRuntime(Runtime):
             return opening()
         # It is the chief who gives the variables their values.
         lookout = None if server.is_chief else server.chief_lookout()
+        parameter_servers = Watch(server, workers=False)
 
         def check() -> None:
-            _check_parameter_servers(server)
+            parameter_servers()
             if lookout is not None:
                 lookout.look()
 

@@ -6,15 +6,18 @@ given one. Tasks look at the notes of those they need before they train.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+from typing import Iterator
 
-from compat import notes, rendezvous
+from compat import notes, ports, rendezvous
 from compat._tensorflow import tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.errors import PeerError
 
 _NOTE = "compat_training"
+_GREETING = b"compat training "
 
 
 def training(cluster: ClusterSpec, run_token: str) -> str:
@@ -34,8 +37,37 @@ def declare(target: str, task: Task, mine: str) -> None:
     notes.write(target, task, _NOTE, mine)
 
 
-def reason_not_member(address: str, task: Task, mine: str) -> str | None:
-    """Returns why no member of this training, as `task`, is at an address; None if one is."""
+@contextlib.contextmanager
+def declared(address: str, mine: str) -> Iterator[None]:
+    """Says at the address of this very task which training it is of, until its server starts."""
+    with ports.answered(address, _greeting(mine)):
+        yield
+
+
+def reason_not_met(address: str, task: Task, mine: str) -> str | None:
+    """As `reason_not_member`, for a training whose servers start when all tasks have met."""
+    reason = rendezvous.reason_unreachable(address)
+    if reason is not None:
+        return reason
+    greeting = _greeting(mine)
+    said = rendezvous.answer(address, len(greeting))
+    if said == greeting:
+        return None
+    if said.startswith(_GREETING):
+        return "other cluster"
+    # It has met all others already. Its server has no note as long as it joins them.
+    return reason_not_member(address, task, mine, declares=False)
+
+
+def reason_not_member(address: str, task: Task, mine: str, declares: bool = True) -> str | None:
+    """Returns why no member of this training, as `task`, is at an address; None if one is.
+
+    Args:
+      address: "host:port".
+      task: what is expected to be there.
+      mine: the training of this task.
+      declares: whether each server of this training has a note from the beginning.
+    """
     reason = rendezvous.reason_not_serving(address)
     if reason is not None:
         return reason
@@ -47,4 +79,8 @@ def reason_not_member(address: str, task: Task, mine: str) -> str | None:
         return "not TensorFlow"
     except tf1.errors.OpError:  # It is no such task.
         return "other cluster"
-    return None if found == mine else "other cluster"
+    return None if found == mine or not (found or declares) else "other cluster"
+
+
+def _greeting(mine: str) -> bytes:
+    return _GREETING + mine.encode() + b"\n"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from compat import coordinator
 from compat._tensorflow import tf
+from compat.calls import watched
 from compat.errors import UserError
 from compat.lifting import Placement
 from compat.modern_step import MOST_UNROLLED, ModernStep
+from compat.peers import Watch
 from compat.replicas import Replicas
 from compat.runtime import Runtime
 from compat.session import Session, Step, Values
@@ -54,7 +57,7 @@ class ModernSession(Session):
             )
         if isinstance(fetches, ModernStep):
             return self.run_many(fetches, *[np.asarray(array)[np.newaxis] for array in args])
-        return tf.nest.map_structure(_value, fetches)
+        return self._wait(lambda: tf.nest.map_structure(_value, fetches))
 
     def run_many(self, step: Any, *stacked: Any) -> Values:
         coordinator = self._runtime.coordinator
@@ -63,14 +66,17 @@ class ModernSession(Session):
             for first in range(0, count, MOST_UNROLLED):
                 part = [array[first : first + MOST_UNROLLED] for array in stacked]
                 loop = step.loop(min(MOST_UNROLLED, count - first))
-                values = step.unpack(loop(*step.arguments(part)))
+                call = functools.partial(loop, *step.arguments(part))
+                values = step.unpack(self._wait(call))
             if not step.here:
                 self._take(values)
                 self.planned_step = int(values.get("global_step", 0))
             return values
         arguments = step.arguments(stacked)
         self.planned_step += count
-        self._flying.append((step, coordinator.schedule(step.loop(count), args=arguments)))
+        # Traced with the first call, and then laid on all servers.
+        schedule = functools.partial(coordinator.schedule, step.loop(count), args=arguments)
+        self._flying.append((step, self._wait(schedule)))
         # The first call is waited for: it has values to give, and errors come out at once.
         while len(self._flying) > (self._window if self._last else 0):
             self._land()
@@ -78,11 +84,17 @@ class ModernSession(Session):
 
     def _land(self) -> None:
         step, result = self._flying.popleft()
-        self._take(step.unpack(result.fetch()))
+        self._take(step.unpack(self._wait(result.fetch)))
 
     def _take(self, values: Values) -> None:
         self._last = values
         self._supervisor.after_training_call(self, values)
+
+    def _wait(self, function: Callable[[], Any]) -> Any:
+        """Returns what `function` does, which needs the cluster, or raises if a task is lost."""
+        if self._runtime.coordinator is None or self._runtime.server is None:
+            return function()
+        return watched(function, Watch(self._runtime.server, workers=True))
 
     def drain(self) -> Iterator[Values]:
         while self._flying:
@@ -90,11 +102,17 @@ class ModernSession(Session):
             yield self._last
 
     def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        return {name: variable.numpy() for name, variable in variables.items()}
+        def read() -> dict[str, np.ndarray]:
+            return {name: variable.numpy() for name, variable in variables.items()}
+
+        return dict(self._wait(read))
 
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
-        for name, variable in variables.items():
-            variable.assign(values[name])
+        def assign() -> None:
+            for name, variable in variables.items():
+                variable.assign(values[name])
+
+        self._wait(assign)
 
     def agree(self, flag: bool) -> bool:
         replicas = self._runtime.replicas

@@ -41,7 +41,7 @@ def check_allowed(
     """
     if allowed:
         # Nothing is looked up: names may get their addresses only while the tasks start.
-        beyond = next((host for host in hosts if not _is_written_loopback(host)), None)
+        beyond = next((host for host in hosts if not is_written_loopback(host)), None)
         if beyond is not None and say is not None:
             say(f"hosts such as {beyond} are on a network: {_TRUST} (docs/security.md)")
         return
@@ -55,8 +55,17 @@ def check_allowed(
 
 def cluster_hosts(cluster: ClusterSpec) -> list[str]:
     """Returns the hosts of a cluster, each once, by job and index; IPv6 without brackets."""
-    addresses = [cluster.task_address(task.job, task.index) for task in all_tasks(cluster)]
-    return list(dict.fromkeys(split_address(address)[0] for address in addresses))
+    return list(dict.fromkeys(host for host, _ in _places(cluster)))
+
+
+def cluster_ports(cluster: ClusterSpec) -> set[int]:
+    """Returns the ports of a cluster, whichever their hosts."""
+    return {port for _, port in _places(cluster)}
+
+
+def _places(cluster: ClusterSpec) -> list[tuple[str, int]]:
+    tasks = all_tasks(cluster)
+    return [split_address(cluster.task_address(task.job, task.index)) for task in tasks]
 
 
 def is_loopback(host: str) -> bool:
@@ -64,7 +73,7 @@ def is_loopback(host: str) -> bool:
 
     A name that cannot be resolved, now, is not.
     """
-    if _is_written_loopback(host):
+    if is_written_loopback(host):
         return True
     try:
         found = socket.getaddrinfo(host, None)
@@ -73,7 +82,8 @@ def is_loopback(host: str) -> bool:
     return all(_is_loopback_address(str(entry[4][0])) for entry in found)
 
 
-def _is_written_loopback(host: str) -> bool:
+def is_written_loopback(host: str) -> bool:
+    """Whether a host is this machine's loopback by its spelling; nothing is looked up."""
     return host.lower() == "localhost" or _is_loopback_address(host)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable
+from typing import TYPE_CHECKING, Iterable
 
 from compat._tensorflow import tf1
-from compat.cluster_spec import ClusterSpec, Task
+from compat.cluster_spec import ClusterSpec, Task, all_tasks
 from compat.errors import PeerError
-from compat.rendezvous import reason_unreachable
+from compat.rendezvous import Lookout, reason_unreachable
+
+if TYPE_CHECKING:
+    from compat.server import Server
 
 _TASK = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+)")
 _REMEDY = "start it again and then this task: training goes on from the last checkpoint"
@@ -16,8 +19,10 @@ _REMEDY = "start it again and then this task: training goes on from the last che
 
 def is_lost_peer(error: BaseException) -> bool:
     """Whether an error of TensorFlow is of the kind that a lost peer causes."""
-    kinds = (tf1.errors.UnavailableError, tf1.errors.AbortedError, tf1.errors.CancelledError)
-    return isinstance(error, kinds)
+    errors = tf1.errors
+    kinds = (errors.UnavailableError, errors.AbortedError, errors.CancelledError)
+    # The last is what workers hear that make each update together.
+    return isinstance(error, (*kinds, errors.DeadlineExceededError))
 
 
 def peer_error(
@@ -35,7 +40,8 @@ def peer_error(
     # The first that is mentioned may be the one that noticed, this very task.
     found = [Task(job, int(index)) for job, index in _TASK.findall(str(error))]
     mentioned = [task for task in dict.fromkeys(found) if _is_in(task, cluster)]
-    lost = _first_unreachable(mentioned + _parameter_servers(cluster), cluster)
+    others = _parameter_servers(cluster) or list(all_tasks(cluster))
+    lost = _first_unreachable(mentioned + others, cluster)
     if lost is not None or mentioned:
         return _error(lost or mentioned[0], cluster, remedy)
     return PeerError(f"lost a task of the cluster ({str(error).splitlines()[0]}); {remedy}")
@@ -44,6 +50,51 @@ def peer_error(
 def lost_parameter_server(cluster: ClusterSpec, remedy: str = _REMEDY) -> PeerError | None:
     """Returns the error for the first parameter server that cannot be reached now, or None."""
     return lost_task(_parameter_servers(cluster), cluster, remedy)
+
+
+class Watch:
+    """Called every so often while a call into TensorFlow does not return; raises if it never will.
+
+    A parameter server that refuses connections is lost. A task that does not answer is given time,
+    and it is said: its host or network has gone without a word, and TensorFlow, to which nobody
+    says so, may wait without end.
+
+    Args:
+      server: of this task.
+      workers: whether the call needs the workers, too; without one that refuses connections the
+        coordinator does by itself.
+    """
+
+    def __init__(self, server: Server, workers: bool) -> None:
+        self._server, self._workers = server, workers
+        self._lookouts: list[Lookout] = []  # From the first call on: most calls return at once.
+
+    def __call__(self) -> None:
+        """Looks after the tasks.
+
+        Raises:
+          PeerError: one is lost.
+        """
+        cluster = self._server.cluster
+        servers = _parameter_servers(cluster)
+        if not self._lookouts:
+            workers = all_tasks(cluster) if self._workers else []
+            needed = dict.fromkeys([*servers, *workers])
+            self._lookouts = [
+                self._server.lookout(task, _reason_silent)
+                for task in needed
+                if task != self._server.task
+            ]
+        for task in servers:
+            if reason_unreachable(cluster.task_address(task.job, task.index)) == "refused":
+                raise _error(task, cluster, _REMEDY)
+        for lookout in self._lookouts:
+            lookout.look()
+
+
+def _reason_silent(address: str) -> str | None:
+    reason = reason_unreachable(address)
+    return None if reason == "refused" else reason
 
 
 def lost_task(

@@ -18,12 +18,14 @@ import errno
 import os
 import re
 import socket
+import threading
 from typing import Any, Iterator
 
 from compat.address import split_address
 from compat.errors import UserError
 
 _VARIABLE = "COMPAT_RESERVED_PORTS"  # "20001:5,20002:6", port and descriptor
+_LOOK_SECS = 0.1  # Between two looks whether the server is to start.
 
 
 class Reservation:
@@ -69,16 +71,36 @@ def reserve() -> Reservation:
 
 
 @contextlib.contextmanager
-def answered(address: str) -> Iterator[None]:
+def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
     """Accepts connections at `address`, an address of this machine, until its server starts.
 
     For servers that wait for each other themselves, but in silence and without end.
+
+    Args:
+      address: "host:port".
+      greeting: what everybody who connects is told before the connection is closed.
     """
+    over = threading.Event()
+
+    def greet() -> None:
+        while not over.is_set():
+            with contextlib.suppress(OSError):  # Nobody came, or who did has gone again.
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(greeting)
+
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("", split_address(address)[1]))
         listener.listen()
-        yield
+        listener.settimeout(_LOOK_SECS)
+        greeter = threading.Thread(target=greet, daemon=True)
+        greeter.start()
+        try:
+            yield
+        finally:
+            over.set()
+            greeter.join()
 
 
 def release_inherited(port: int) -> None:

@@ -6,6 +6,7 @@ server takes no notice. It serves once it greets as gRPC does. Proxies play no r
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import socket
 import struct
@@ -91,6 +92,8 @@ class Lookout:
       say: told while it is away.
       every: seconds between two looks.
       clock: tells the time in seconds.
+      look: returns why a peer is not at an address, else None; by default whether it accepts a
+        connection.
     """
 
     def __init__(
@@ -101,9 +104,11 @@ class Lookout:
         say: Callable[[str], None] = print,
         every: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
+        look: Callable[[str], str | None] | None = None,
     ) -> None:
         self._name, self._address, self._timeout = name, address, timeout
         self._say, self._every, self._clock = say, every, clock
+        self._reason = look or reason_unreachable
         self._there = self._looked = clock()  # Unequal as long as the peer is missed.
 
     def look(self) -> None:
@@ -116,7 +121,7 @@ class Lookout:
         if now - self._looked < min(self._every, self._timeout):
             return
         was_missed, self._looked = self._there < self._looked, now
-        reason = reason_unreachable(self._address)
+        reason = self._reason(self._address)
         away = now - self._there
         if reason is None:
             if was_missed:
@@ -158,13 +163,32 @@ def reason_not_serving(address: str, timeout: float = 1.0) -> str | None:
     reason = reason_unreachable(address, timeout)
     if reason is not None:
         return reason
-    try:
-        with socket.create_connection(split_address(address), timeout) as connection:
-            connection.sendall(_PREFACE)
-            greeting = connection.recv(4)
-    except OSError:  # Nothing is said in time, or it hung up.
-        return "not TensorFlow"
-    return None if greeting[3:] == bytes([_SETTINGS]) else "not TensorFlow"
+    said = answer(address, 4, _PREFACE, timeout)
+    return None if said[3:] == bytes([_SETTINGS]) else "not TensorFlow"
+
+
+def answer(address: str, size: int, call: bytes = b"", timeout: float = 1.0) -> bytes:
+    """Returns the first `size` bytes that are answered to a call; fewer if no more come in time.
+
+    Args:
+      address: "host:port".
+      size: in bytes.
+      call: what is said first.
+      timeout: seconds, for each part of the answer.
+
+    Raises:
+      UserError: `address` is malformed.
+    """
+    place, said = split_address(address), b""
+    # Nobody is there, nothing is said in time, or it hung up.
+    with contextlib.suppress(OSError), socket.create_connection(place, timeout) as connection:
+        connection.sendall(call)
+        while len(said) < size:
+            part = connection.recv(size - len(said))
+            if not part:
+                break
+            said += part
+    return said
 
 
 def drop_if_own(connection: socket.socket) -> bool:

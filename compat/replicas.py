@@ -12,7 +12,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from compat import ports
+from compat import membership
 from compat._tensorflow import quietly, tf, tf1, traced
 from compat.errors import UserError
 from compat.packing import packed, unpacked
@@ -31,7 +31,7 @@ class Replicas:
     """
 
     def __init__(self, server: Server) -> None:
-        with ports.answered(server.address):
+        with membership.declared(server.address, server.training):
             server.wait_for_peers(everybody=True)
             if not server.is_chief:
                 # Who asks too early takes the chief for lost, or waits for ever (2.4 and later).
@@ -47,6 +47,7 @@ class Replicas:
         # TensorFlow, to be told of preemption, has taken SIGTERM from Python.
         with contextlib.suppress(ValueError):  # Python's handlers belong to its main thread.
             signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        membership.declare(server.target, server.task, server.training)
         devices = self._strategy.extended.worker_devices
         if len(devices) > 1:
             raise UserError(

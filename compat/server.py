@@ -6,7 +6,17 @@ import atexit
 import os
 from typing import Any, Callable
 
-from compat import ending, membership, network, peers, ports, proxies, rendezvous, startup
+from compat import (
+    ending,
+    keepalive,
+    membership,
+    network,
+    peers,
+    ports,
+    proxies,
+    rendezvous,
+    startup,
+)
 from compat._tensorflow import tf1
 from compat.address import split_address
 from compat.cluster_spec import ClusterSpec, Task, all_tasks
@@ -49,6 +59,7 @@ class Server:
         cluster has no ps.
       target: what a session connects to.
       rendezvous_timeout: seconds for which this task waits for the tasks it needs.
+      training: what its tasks have in common; see `compat.membership`.
 
     Raises:
       UserError: the cluster or the task is not valid or not allowed, the port is in use, or the
@@ -89,7 +100,7 @@ class Server:
         self._trainers = trainers(self.cluster, self.runtime)
         self.rendezvous_timeout = rendezvous_timeout
         self._say = say
-        self._training = membership.training(self.cluster, run_token)
+        self.training = membership.training(self.cluster, run_token)
         self._server: Any = None
         self.address = self.cluster.task_address(job_name, task_index)
         self.target = "grpc://" + self.address
@@ -97,6 +108,8 @@ class Server:
         if past_proxies:
             say("proxies are set; what the tasks send each other goes past them (no_proxy)")
             os.environ.update(past_proxies)
+        if not all(map(network.is_written_loopback, hosts)):  # This machine is always there.
+            keepalive.begin(network.cluster_ports(self.cluster), rendezvous_timeout)
         ports.release_inherited(split_address(self.address)[1])
         ports.check_free(self.address)
         # The server of a pure coordinator, or of synchronous workers, belongs to their strategy.
@@ -131,7 +144,7 @@ class Server:
         """Starts the server; only needed after `start=False`."""
         with startup.without_notes():
             self._server.start()
-        membership.declare(self.target, self.task, self._training)
+        membership.declare(self.target, self.task, self.training)
 
     def join(self) -> None:
         """Serves until the training is over.
@@ -152,17 +165,28 @@ class Server:
             len(self._trainers),
             say=self._say,
             look=self.chief_lookout().look,
-            training=self._training,
+            training=self.training,
         )
 
     def chief_lookout(self) -> rendezvous.Lookout:
         """Returns what looks whether the chief is there, and gives it up after the timeout."""
-        chief = self._trainers[0]
+        return self.lookout(self._trainers[0])
+
+    def lookout(
+        self, task: Task, look: Callable[[str], str | None] | None = None
+    ) -> rendezvous.Lookout:
+        """Returns what looks whether a task is there, and gives it up after the timeout.
+
+        Args:
+          task: of this cluster.
+          look: as for `Lookout`.
+        """
         return rendezvous.Lookout(
-            chief.name,
-            self.cluster.task_address(chief.job, chief.index),
+            task.name,
+            self.cluster.task_address(task.job, task.index),
             self.rendezvous_timeout,
             self._say,
+            look=look,
         )
 
     def wait_for_peers(self, everybody: bool) -> None:
@@ -181,15 +205,17 @@ class Server:
             if (everybody or task.job == "ps" or task == self._trainers[0]) and task != self.task
         }
 
+        # Without parameter servers, the servers start when all tasks have met.
+        reason = membership.reason_not_met if self.synchronous else membership.reason_not_member
+
         def look(name: str, address: str) -> str | None:
-            return membership.reason_not_member(address, needed[name], self._training)
+            return reason(address, needed[name], self.training)
 
         rendezvous.wait_for(
             {name: self.cluster.task_address(t.job, t.index) for name, t in needed.items()},
             timeout=self.rendezvous_timeout,
             say=self._say,
-            # Without parameter servers, the servers start when all tasks have met.
-            look=None if self.synchronous else look,
+            look=look,
         )
 
     def wait_for_chief(self) -> None:
@@ -224,6 +250,6 @@ class Server:
         for task in all_tasks(self.cluster):
             if role(task, self.cluster, self.runtime) is Role.SERVE:
                 addresses[task.name] = self.cluster.task_address(task.job, task.index)
-        ending.announce(addresses, self.trainer_index, training=self._training)
+        ending.announce(addresses, self.trainer_index, training=self.training)
 
     _announced = False

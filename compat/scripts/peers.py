@@ -1,6 +1,7 @@
 """The tasks that a session of a script needs: none is waited for in silence.
 
-TensorFlow waits without a word for tasks that have not come, and 1.15 for those that are lost.
+TensorFlow waits without a word for tasks that have not come, 1.15 for those that are lost, and any
+release for those whose host or network has gone.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import time
 import weakref
 from typing import Any, Callable, Iterator
 
-from compat._tensorflow import reports_lost_peers, tf1
+from compat._tensorflow import tf1
 from compat.calls import delivered, watched
 from compat.errors import PeerError
 from compat.rendezvous import reason_unreachable, wait_for
@@ -31,16 +32,14 @@ def called(session: Any, function: Callable[[], Any]) -> Any:
     """Returns what `function` returns, a call of a session; says for whom it waits.
 
     Raises:
-      PeerError: a task that the session needs has not come, or is lost where TensorFlow does not
-        report that.
+      PeerError: a task that the session needs has not come, or is lost and TensorFlow does not
+        say so.
     """
     if not _target(session).startswith(_SCHEME):
         return delivered(function)
     if session not in _met:
         wait_for(_needed(session), _PATIENCE_SECS, distributed.say, _EVERY_SECS)
         _met.add(session)
-    if reports_lost_peers():
-        return delivered(function)
     return watched(lambda: delivered(function), lambda: _miss(session))
 
 

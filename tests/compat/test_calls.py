@@ -1,13 +1,14 @@
-"""A request that gRPC has sent twice; the errors are TensorFlow's own, made here."""
+"""Calls that arrive twice, and calls that never return; errors are TensorFlow's own, made here."""
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
 from compat import tf1
-from compat.calls import delivered, delivering
+from compat.calls import delivered, delivering, watched
 
 
 def failing(*errors: Any) -> Any:
@@ -44,3 +45,42 @@ def test_other_errors_are_raised() -> None:
         delivered(failing(aborted("the worker was restarted")))
     with pytest.raises(tf1.errors.UnavailableError):
         delivered(failing(tf1.errors.UnavailableError(None, None, "lost")))
+
+
+def nothing() -> None:
+    """A check that finds nothing wrong."""
+
+
+def test_watched_calls_give_what_they_return_or_raise() -> None:
+    assert watched(lambda: 42, nothing) == 42
+    with pytest.raises(ValueError, match="^wrong$"):
+        watched(failing(ValueError("wrong")), nothing)
+
+
+def test_calls_one_after_the_other_share_a_thread() -> None:
+    threads = {watched(threading.get_ident, nothing) for _ in range(100)}
+    assert len(threads) == 1
+    assert threads != {threading.get_ident()}
+
+
+def test_calls_at_a_time_do_not_wait_for_each_other() -> None:
+    both = threading.Barrier(2)
+    assert watched(lambda: watched(lambda: 42, nothing), nothing) == 42
+    other = threading.Thread(target=watched, args=(lambda: both.wait(20), nothing))
+    other.start()
+    watched(lambda: both.wait(20), nothing)
+    other.join()
+
+
+def test_a_call_that_never_returns_is_left_behind() -> None:
+    never, looks = threading.Event(), iter([None, None, ConnectionError("gone")])
+
+    def check() -> None:
+        error = next(looks)
+        if error is not None:
+            raise error
+
+    with pytest.raises(ConnectionError, match="^gone$"):
+        watched(never.wait, check, every=0.01)
+    assert watched(lambda: 42, nothing) == 42  # Not on the thread that is at work yet.
+    never.set()

@@ -32,6 +32,13 @@ def reasons(run_program: RunProgram, programs: Path) -> Any:
         ("other training", "other cluster"),
         ("no TensorFlow", "not TensorFlow"),
         ("nobody", "refused"),
+        ("meeting", None),
+        ("joins the others", None),
+        ("has met", None),
+        ("other meeting", "other cluster"),
+        ("other has met", "other cluster"),
+        ("not met", "not TensorFlow"),
+        ("nobody meets", "refused"),
     ],
 )
 def test_an_address_is_taken_for(reasons: Any, case: str, reason: str | None) -> None:

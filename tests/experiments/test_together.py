@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from typing import Any
 
@@ -79,3 +80,24 @@ def test_a_cost_that_is_no_number_ends_all(train: Any) -> None:
     assert training.left_running() == []
     assert "error: cost is nan at step" in training.out + training.err
     assert "lost" not in training.out + training.err
+
+
+def test_two_trainings_never_mix(tasks: Any) -> None:
+    cluster = tasks(worker=2)
+    running = [
+        cluster.start(
+            "worker", i, "--rendezvous_timeout=20", f"--run_token={i}", strategy="multi_worker"
+        )
+        for i in (0, 1)
+    ]
+    for index, task in enumerate(running):
+        name, address = f"/job:worker/task:{1 - index}", cluster.hosts["worker"][1 - index]
+        assert task.wait().code == 138, task.err
+        assert f"waiting for {name} at {address}: other cluster" in task.out
+        # The first one to give up sees the other, who then sees nobody.
+        assert re.fullmatch(
+            f"error: no connection within 20 s to {name} at {address}: .*\n", task.err
+        )
+        assert task.left_running() == []
+    why = "other cluster, give all tasks the same hosts and the same run token"
+    assert any(why in task.err for task in running)

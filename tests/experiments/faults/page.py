@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 FAULTS = ["SIGTERM", "SIGKILL", "SIGSTOP for 30 s", "never started", "started 20 s late"]
-FAULTS += ["killed and restarted", "network cut for 20 s"]
+FAULTS += ["killed and restarted", "network cut for 20 s", "network cut for good"]
 VICTIMS = ["worker", "chief", "ps", "evaluator"]
 SURROUNDINGS = ["disk full", "newest checkpoint torn", "log folder removed", "clock set back"]
 SURROUNDINGS += ["MLflow dead", "MLflow back again", "MLflow slow", "SQLite locked"]
@@ -42,9 +42,12 @@ with.
   that of a training to which nothing happened. A wrong flag (exit code 2) or a failure of the
   program (1) is no reason to try again: it stops all.
 - **never started**, **started 20 s late**: `--rendezvous_timeout` is how long a task is waited for.
-- **network cut for 20 s**: each task has a host with an address of its own, a network namespace,
-  whose cable is taken off and put back: nothing is refused, nothing gets through. Whoever ends with
-  138 or 143 meanwhile is started again, as Kubernetes does.
+- **network cut for 20 s**, **for good**: each task has a host with an address of its own, a network
+  namespace, whose cable is taken off and put back, or not: nothing is refused, and nothing arrives.
+  Within 20 s, whoever ends with 138 or 143 is started again, as Kubernetes does. For good is what a
+  host without power looks like to the others: nothing tells them, and TensorFlow may wait for an
+  answer without end. It is said every few seconds then, and after `--rendezvous_timeout` those that
+  need it end.
 
 A task that is started again when the training is complete finds that in the log folder, if it sees
 the same, and ends with 0. On the legacy runtime the second worker trains on its own: it needs the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import subprocess
 import threading
@@ -27,7 +28,10 @@ pytestmark = [pytest.mark.cluster, pytest.mark.faults]
 CUT_SECS = 20.0
 MOST_RESTARTS = 3
 # Long enough to be cut off for that long, and to go on after it.
-LENGTH = "--max_steps=30000"
+LENGTH = "--max_steps=10000"
+ENDLESS = "--max_steps=1000000"
+TIMEOUT = "--rendezvous_timeout=20"
+LOST = 138
 
 
 class Hosts:
@@ -107,45 +111,103 @@ class Supervised:
         return self.trainings[-1]
 
 
+class Cluster:
+    """A parameter server and two workers, each on a host of its own, and an evaluator if it is hit.
+
+    Attributes:
+      names: of the hosts, by task.
+    """
+
+    def __init__(self, train: Any, hosts: Hosts, fault: Fault, *flags: str) -> None:
+        tasks = [CHIEF, PS, WORKER, *([EVALUATOR] if fault.victim == EVALUATOR else [])]
+        self.names = {task: "{}{}".format(*task) for task in tasks}
+        addresses = {task: f"10.0.0.{number}" for number, task in enumerate(tasks, 1)}
+        self._inside = {task: hosts.add(self.names[task], addresses[task]) for task in tasks}
+        self._train = train
+        self._flags = [*FLAGS, *flags, f"--runtime={fault.runtime}", "--strategy=ps"]
+        self._flags += ["--allow_network", f"--ps_hosts={addresses[PS]}:2222"]
+        self._flags.append(f"--worker_hosts={addresses[CHIEF]}:2222,{addresses[WORKER]}:2222")
+        self.logdir: Any = None
+
+    def start(self, task: tuple[str, int]) -> Any:
+        """Starts a task; all see the log folder of the first."""
+        job, index = task
+        training = self._train(
+            f"--job_name={job}",
+            f"--task_index={index}",
+            *self._flags,
+            within=self._inside[task],
+            logdir=self.logdir,
+        )
+        self.logdir = training.logdir
+        return training
+
+
 def test_network_cut_for_20_s(
     fault: Fault, hosts: Hosts, train: Any, recorded: Any, undisturbed: Callable[[str], float]
 ) -> None:
-    tasks = [CHIEF, PS, WORKER, *([EVALUATOR] if fault.victim == EVALUATOR else [])]
-    names = {task: "{}{}".format(*task) for task in tasks}
-    addresses = {task: f"10.0.0.{number}" for number, task in enumerate(tasks, 1)}
-    inside = {task: hosts.add(names[task], addresses[task]) for task in tasks}
-    flags = [*FLAGS, LENGTH, f"--runtime={fault.runtime}", "--strategy=ps", "--allow_network"]
-    flags.append(f"--ps_hosts={addresses[PS]}:2222")
-    flags.append(f"--worker_hosts={addresses[CHIEF]}:2222,{addresses[WORKER]}:2222")
-    logdir: list[Any] = []
-
-    def start(task: tuple[str, int]) -> Callable[[], Any]:
-        def begin() -> Any:
-            job, index = task
-            return train(
-                f"--job_name={job}",
-                f"--task_index={index}",
-                *flags,
-                within=inside[task],
-                logdir=logdir[0] if logdir else None,
-            )
-
-        return begin
-
-    running = {}
-    for task in tasks:
-        running[task] = Supervised(start(task))
-        logdir = [running[task].trainings[0].logdir]
+    cluster = Cluster(train, hosts, fault, LENGTH)
+    running = {task: Supervised(functools.partial(cluster.start, task)) for task in cluster.names}
     running[CHIEF].trainings[0].wait_until_it_says("^Step: ")
-    hosts.cut(names[fault.victim])
+    hosts.cut(cluster.names[fault.victim])
     time.sleep(CUT_SECS)
-    hosts.join(names[fault.victim])
+    hosts.join(cluster.names[fault.victim])
     ends = {task: supervised.wait() for task, supervised in running.items()}
-    assert {task: end.code for task, end in ends.items()} == dict.fromkeys(tasks, 0)
-    assert [end.left_running() for end in ends.values()] == [[]] * len(tasks)
-    found = recorded(logdir[0])
+    assert {task: end.code for task, end in ends.items()} == dict.fromkeys(running, 0)
+    assert [end.left_running() for end in ends.values()] == [[]] * len(running)
+    found = recorded(cluster.logdir)
     assert found.run[1] == "FINISHED"
     said = "".join(training.out for training in running[CHIEF].trainings)
     assert accuracy(said) >= undisturbed(fault.runtime) - 0.1
-    again = [names[task] for task in tasks if len(running[task].trainings) > 1]
-    fault.tell("; ".join(again))
+    again = [
+        f"{cluster.names[task]} ended with {before.code}"
+        for task, supervised in running.items()
+        for before in supervised.trainings[:-1]
+    ]
+    fault.tell(", ".join(again) + "; started again, all went on" if again else "go on with it")
+
+
+def test_network_cut_for_good(fault: Fault, hosts: Hosts, train: Any, recorded: Any) -> None:
+    """Nobody is told, and a connection on which an answer is waited for would stay for ever."""
+    cluster = Cluster(train, hosts, fault, LENGTH if fault.survived else ENDLESS, TIMEOUT)
+    running = {task: cluster.start(task) for task in cluster.names}
+    running[CHIEF].wait_until_it_says("^Step: ")
+    hosts.cut(cluster.names[fault.victim])
+    for training in running.values():
+        training.wait()
+        assert "Traceback" not in training.err
+        assert training.left_running() == []
+    codes = {task: training.code for task, training in running.items()}
+    if fault.survived:
+        # Who is cut off has the log folder all the same, which may say that all is done by then.
+        assert codes.pop(fault.victim) in (0, LOST)
+    assert codes == dict.fromkeys(codes, 0 if fault.survived else LOST)
+    status = recorded(cluster.logdir).run[1]
+    if fault.survived:
+        assert status == "FINISHED"
+        fault.tell("train on, and end with 0")
+        return
+    assert status == "FAILED"
+    others = [training for task, training in running.items() if task != fault.victim]
+    assert any(fault.name in training.err.splitlines()[-1] for training in others)
+    fault.tell("name it, and end with 138")
+
+
+def test_workers_that_make_each_update_together(hosts: Hosts, train: Any, runtimes: Any) -> None:
+    """Not a cell of the table: they have no parameter servers."""
+    if "modern" not in runtimes:
+        pytest.skip("TensorFlow 1.x has no such strategy")
+    inside = [hosts.add(f"worker{i}", f"10.0.0.{i}") for i in (1, 2)]
+    flags = [*FLAGS, ENDLESS, TIMEOUT, "--strategy=multi_worker", "--allow_network"]
+    flags += ["--job_name=worker", "--worker_hosts=10.0.0.1:2222,10.0.0.2:2222"]
+    running = []
+    for index, within in enumerate(inside):
+        logdir = running[0].logdir if running else None
+        running.append(train(f"--task_index={index}", *flags, within=within, logdir=logdir))
+    running[0].wait_until_it_says("^Step: ")
+    hosts.cut("worker2")
+    for index, training in enumerate(running):
+        assert training.wait().code == LOST, training.err
+        assert f"lost /job:worker/task:{1 - index} at 10.0.0.{2 - index}" in training.err
+        assert "Traceback" not in training.err
+        assert training.left_running() == []

@@ -1,0 +1,61 @@
+"""Connections to hosts that may go without a word: the kernel gives them up, and TensorFlow hears.
+
+gRPC could ask for signs of life, but TensorFlow gives it no such option. So the sockets under its
+connections are set, as gRPC itself would; on Linux, where they can be found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from typing import Iterable
+
+_DESCRIPTORS = "/proc/self/fd"
+_EVERY_SECS = 0.2  # Between two looks for new connections, half a millisecond each.
+_FAMILIES = (socket.AF_INET, socket.AF_INET6)
+_PROBES = 4  # Signs of life that are asked for within the timeout.
+
+
+def begin(ports: Iterable[int], timeout: float) -> None:
+    """Has connections of this process to other hosts broken once they are silent for too long.
+
+    Does nothing on systems that cannot.
+
+    Args:
+      ports: of the other hosts; connections to others are left alone.
+      timeout: seconds for which a host may leave what was sent to it without a sign of life.
+    """
+    if os.path.isdir(_DESCRIPTORS) and hasattr(socket, "TCP_USER_TIMEOUT"):
+        arguments = (frozenset(ports), timeout)
+        threading.Thread(target=_watch, args=arguments, name="keepalive", daemon=True).start()
+
+
+def _watch(ports: frozenset[int], timeout: float) -> None:
+    while True:
+        for name in os.listdir(_DESCRIPTORS):
+            with contextlib.suppress(OSError):  # Closed meanwhile, or without a peer.
+                if os.readlink(os.path.join(_DESCRIPTORS, name)).startswith("socket:"):
+                    _limit_if_to(ports, int(name), timeout)
+        time.sleep(_EVERY_SECS)
+
+
+def _limit_if_to(ports: frozenset[int], descriptor: int, timeout: float) -> None:
+    found = socket.socket(fileno=descriptor)
+    try:
+        is_tcp = found.family in _FAMILIES and found.type == socket.SOCK_STREAM
+        if is_tcp and found.getpeername()[1] in ports:
+            limit(found, timeout)
+    finally:
+        found.detach()  # It is another's, who closes it.
+
+
+def limit(connection: socket.socket, timeout: float) -> None:
+    """Has a TCP connection broken when its peer gives no sign of life for `timeout` seconds."""
+    pause = max(1, int(timeout / _PROBES))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * timeout))
