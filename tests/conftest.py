@@ -32,11 +32,10 @@ PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under tes
 
 def has_modern_runtime() -> bool:
     """Asks TensorFlow by feature, as `compat._tensorflow` does, but without loading it."""
-    spec = importlib.util.find_spec("tensorflow")
-    assert spec is not None
-    assert spec.origin is not None
+    origin = getattr(importlib.util.find_spec("tensorflow"), "origin", None)
+    assert origin is not None
     coordinator = "python/distribute/coordinator/cluster_coordinator.py"
-    return (Path(spec.origin).parent / coordinator).exists()
+    return (Path(origin).parent / coordinator).exists()
 
 
 RUNTIMES = ["legacy", "modern"] if has_modern_runtime() else ["legacy"]
@@ -59,7 +58,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keeps what the tests have shown, where tox asks for it."""
+    """Keeps what the tests have shown, where tox asks for it; hears what `nohup` and `&` ignore."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Of several processes of pytest, one hears from all.
     if "MATRIX_RESULTS" in os.environ and not hasattr(config, "workerinput"):
         config.pluginmanager.register(MatrixResults(Path(os.environ["MATRIX_RESULTS"])))
@@ -102,8 +103,8 @@ class MatrixResults:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Prints how many inputs `tests/fuzz` has tried, in whichever process of pytest."""
-    calls = [r for some in terminalreporter.stats.values() for r in some if hasattr(r, "when")]
-    calls = [report for report in calls if report.when == "call"]
+    reports = [report for some in terminalreporter.stats.values() for report in some]
+    calls = [report for report in reports if getattr(report, "when", "") == "call"]
     tried = {r.nodeid: n for r in calls for key, n in r.user_properties if key == "tried"}
     if tried:
         for test, count in [*tried.items(), ("inputs tried", sum(tried.values()))]:
@@ -212,10 +213,9 @@ class Cluster:
         self._ports = {
             (job, index): ports.reserve() for job, tasks in jobs.items() for index in range(tasks)
         }
-        self.addresses: dict[str, list[str]] = {
-            job: [self._ports[job, index].address for index in range(tasks)]
-            for job, tasks in jobs.items()
-        }
+        self.addresses: dict[str, list[str]] = {}
+        for (job, _), port in self._ports.items():
+            self.addresses.setdefault(job, []).append(port.address)
         self.started: list[Process] = []
 
     def start(self, job: str, index: int = 0, **settings: Any) -> Process:
