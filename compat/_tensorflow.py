@@ -10,12 +10,13 @@ import contextlib
 import importlib
 import inspect
 import os
-import sys
 import types
 from typing import Any, Callable, Iterator
 
 import absl.app
 import absl.logging
+
+from compat.deferral import deferred
 
 
 @contextlib.contextmanager
@@ -36,7 +37,9 @@ def _callbacks_deferred() -> Iterator[None]:
         register(callback)
 
 
-# What TensorFlow 2.7 to 2.12, 2.13 and 2.14, and 2.15 on load of Keras in their own import.
+# What TensorFlow 2.7 to 2.12, 2.13 and 2.14, and 2.15 on load of Keras in their own import, and go
+# on without where it cannot be imported. It takes nearly as long as all the rest, in every process
+# of a cluster. Up to 2.6 `tf.keras` is loaded when it is first used; so it is here.
 _KERAS = (
     "keras.api._v2.keras",
     "keras.optimizers",
@@ -45,29 +48,13 @@ _KERAS = (
 )
 
 
-@contextlib.contextmanager
-def _keras_deferred() -> Iterator[None]:
-    """Leaves Keras to be loaded when it is first used, as `tf.keras` is up to TensorFlow 2.6.
-
-    Later ones load it at once, which takes nearly as long as all the rest, in every process of a
-    cluster; and go on without where it cannot be imported.
-    """
-    absent: dict[str, Any] = dict.fromkeys(name for name in _KERAS if name not in sys.modules)
-    sys.modules.update(absent)  # A module that is None cannot be imported.
-    try:
-        yield
-    finally:
-        for name in absent:
-            sys.modules.pop(name, None)
-
-
 class _LazyModule(types.ModuleType):
     """A module that is imported when an attribute is first asked for."""
 
     def __getattr__(self, name: str) -> Any:
         # Without it a lost peer is not reported but waited for. TensorFlow reads it when it loads.
         os.environ.setdefault("GRPC_FAIL_FAST", "use_caller")
-        with _callbacks_deferred(), _keras_deferred():
+        with _callbacks_deferred(), deferred(*_KERAS):
             module = importlib.import_module(self.__name__)
         value = getattr(module, name)
         setattr(self, name, value)  # The next look-up does not come here.

@@ -19,6 +19,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from compat.deferral import deferred
 from compat.errors import UserError
 from experiments.metrics import learning_curve, spool
 from experiments.metrics.lock import lock
@@ -110,7 +111,8 @@ def main() -> int:
         )
     uri = store_uri(args.tracking_uri, logdir)
     _prepare_mlflow(uri, _FOLLOWING_TIMEOUT_SECS if following else _ALONE_TIMEOUT_SECS)
-    from experiments.metrics.delivery import Delivery  # imports MLflow
+    with deferred("pandas"):  # A sixth of the time, for nothing that is used here.
+        from experiments.metrics.delivery import Delivery  # imports MLflow
 
     with lock(
         os.path.join(logdir, "tracking.lock"),
