@@ -7,9 +7,13 @@ import pytest
 from sklearn.datasets import load_digits
 
 from experiments import datasets
+from experiments.datasets import digits
 
 
-def test_the_digits_are_the_same_everywhere() -> None:
+@pytest.mark.parametrize("file", [digits._FILE, "elsewhere"])
+def test_the_digits_are_the_same_everywhere(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where scikit-learn keeps them elsewhere."""
+    monkeypatch.setattr(digits, "_FILE", file)
     dataset = datasets.load("digits")
     assert dataset.name == "digits"
     assert dataset.source == "embedded in scikit-learn"
