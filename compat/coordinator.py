@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 import time
 from typing import Any
@@ -42,6 +43,7 @@ def connect(server: Server) -> Any:
     )
     if reservation is not None:
         reservation.release()
+    _give_back_steps()
     with quietly(), startup.without_notes():
         strategy = parameter_server_strategy()(resolver)
         coordinator = _without_destructor(coordinator_module().ClusterCoordinator)(strategy)
@@ -49,6 +51,28 @@ def connect(server: Server) -> Any:
     # One reference that nobody gives back: what it holds would complain of lost peers at the end.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(coordinator))
     return coordinator
+
+
+def _give_back_steps() -> None:
+    """Has a worker that is lost while its iterators are made give back the step it was to make.
+
+    Up to TensorFlow 2.9 it keeps the step until it is back itself, and whoever wants the values of
+    the step waits as long. Iterators are made before a worker's first step, and after its return.
+    """
+    module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
+    check = getattr(module, "_maybe_rebuild_remote_values", None)
+    if check is None:
+        return
+
+    def rebuild(worker: Any, value: Any) -> None:
+        if getattr(getattr(value, "_status", None), "name", "") == "ABORTED":
+            value._rebuild_on(worker)  # What it raises gives back the step; `check` would wait.
+
+    def rebuild_and_check(worker: Any, values: Any) -> Any:
+        tf.nest.map_structure(functools.partial(rebuild, worker), values)
+        return check(worker, values)
+
+    module._maybe_rebuild_remote_values = rebuild_and_check
 
 
 def _quiet_destructors() -> None:
