@@ -56,8 +56,8 @@ def connect(server: Server) -> Any:
 def _give_back_steps() -> None:
     """Has a worker that is lost while its iterators are made give back the step it was to make.
 
-    Up to TensorFlow 2.9 it keeps the step until it is back itself, and whoever wants the values of
-    the step waits as long. Iterators are made before a worker's first step, and after its return.
+    In TensorFlow 2.4 to 2.10 it keeps the step until it is back itself, and whoever wants its
+    values waits as long. Iterators are made before a worker's first step, and after its return.
     """
     module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
     check = getattr(module, "_maybe_rebuild_remote_values", None)
