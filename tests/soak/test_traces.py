@@ -17,12 +17,12 @@ Sample, Trace = TRACES["Sample"], TRACES["Trace"]
 
 
 def trace(secs: int, memory: float = 0.0, threads: float = 0.0, files: float = 0.0) -> Any:
-    """Returns one that lived so long and grew by so much a second, after 20 s of loading."""
+    """Returns one that lived so long and grew by so much a second, after 30 s of loading."""
     found = Trace(0, "ps 0", 0.0)
     for age in range(0, secs + 1, 2):
-        late = max(0, age - 20)
+        late = max(0, age - 30)
         sample = Sample(age, 300 + memory * late, int(40 + threads * late), int(90 + files * late))
-        found.samples.append(sample if late else Sample(age, 30 * age, 2 * age, 4 * age))
+        found.samples.append(sample if late else Sample(age, 10 * age, age, 3 * age))
     return found
 
 
@@ -36,8 +36,17 @@ def test_growing(growth: dict[str, float]) -> None:
     assert not trace(300, **growth).is_flat()
 
 
+def test_a_server_may_keep_something_of_each_coordinator_that_was_lost() -> None:
+    grown = trace(300, memory=0.75, threads=0.15)
+    before, amid, later = (Trace(1, "worker 0", began) for began in (40.0, 200.0, 290.0))
+    assert not grown.is_flat()
+    assert not grown.is_flat([before, later])
+    assert grown.is_flat([before, amid, later])
+    assert not trace(300, files=0.1).is_flat([before, amid, later])
+
+
 def test_of_a_short_life_nothing_is_told() -> None:
-    short = trace(58, memory=100.0)
+    short = trace(88, memory=100.0)
     assert short.is_flat()
     assert short.settled() is None
 

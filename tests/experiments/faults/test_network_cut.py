@@ -159,11 +159,11 @@ def test_network_cut_for_20_s(
     assert found.run[1] == "FINISHED"
     said = "".join(training.out for training in running[CHIEF].trainings)
     assert accuracy(said) >= undisturbed(fault.runtime) - 0.1
-    again = [
-        f"{cluster.names[task]} ended with {before.code}"
+    again = {  # Each ending once, however often a task had it.
+        "{} {} ended with {}".format(*task, before.code): None
         for task, supervised in running.items()
         for before in supervised.trainings[:-1]
-    ]
+    }
     fault.tell(", ".join(again) + "; started again, all went on" if again else "go on with it")
 
 
