@@ -53,6 +53,7 @@ def connect(server: Server) -> Any:
     return coordinator
 
 
+@functools.lru_cache(maxsize=None)  # Once a process, however often it connects.
 def _give_back_steps() -> None:
     """Has a worker that is lost while its iterators are made give back the step it was to make.
 
