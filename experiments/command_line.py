@@ -49,7 +49,9 @@ def end_at_once(error: BaseException) -> None:
     """Ends the process by an error that takes a line, without taking down what it has.
 
     For tasks that work for others: TensorFlow's server, taken down amid an update, has been seen to
-    hand on what is no number any more, which ended the training. A killed one does not.
+    hand on what is no number any more, which ended the training. A killed one does not. And for
+    those that lost one: a call that still waits for it, and returns while Python ends, has been
+    seen to abort the process, which then had not the exit code that it should have.
     """
     if isinstance(error, (UserError, PeerError, stopping.Stopped)):
         exit_code = told(error)

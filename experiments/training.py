@@ -90,7 +90,7 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
         # Others may have come to the end without this one, and gone.
         if isinstance(lost or error, compat.PeerError) and _is_complete(config):
             return
-        if server is not None and server.serves:
+        if server is not None and (server.serves or lost is not None):
             command_line.end_at_once(lost or error)
         if lost is None:
             raise

@@ -11,7 +11,6 @@ import collections
 import contextlib
 import os
 import random
-import re
 import signal
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.experiments.conftest import Record, Training
+from tests.experiments.faults.conftest import updates_lost
 from tests.soak.traces import Trace
 
 TASKS = [("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1), ("worker", 2)]
@@ -144,7 +144,7 @@ class Soak:
             "code": self._training.code,
             "status": recorded.run[1],
         }
-        losses = self._losses()
+        losses = updates_lost(self._training.out)
         values.update(resumed=len(losses), lost=max(losses, default=0))
         wrong = [f"{pid} {self._traces[pid].task} has grown" for pid in self._grown(runtime)]
         if values["lost"] > CHECKPOINT_EVERY:
@@ -166,17 +166,6 @@ class Soak:
             for pid, trace in self._traces.items()
             if not trace.is_flat([] if trace.task in [*BESIDE, "worker 0"] else coordinators)
         ]
-
-    def _losses(self) -> list[int]:
-        """Returns how many updates each return of the chief has cost."""
-        reached, losses = 0, []
-        for line in self._training.out.splitlines():
-            told = re.match(r"\[worker 0\] (?:Step: |going on from step )(\d+)", line)
-            if told and "going on" in line:
-                losses.append(max(0, reached - int(told.group(1))))
-            if told:
-                reached = int(told.group(1))
-        return losses
 
     def _row(self, name: str) -> str:
         traces = [trace for trace in self._traces.values() if trace.task == name]

@@ -114,24 +114,39 @@ def last_step(out: str) -> int:
     return max(map(int, re.findall("Step: ([0-9]+),", out)))
 
 
+def updates_lost(out: str) -> list[int]:
+    """Returns how many updates each return of the chief has cost, of those that it had told."""
+    reached, losses = 0, []
+    for line in out.splitlines():
+        told = re.match(r"(?:\[worker 0\] )?(?:Step: |going on from step )(\d+)", line)
+        if told and "going on" in line:
+            losses.append(max(0, reached - int(told.group(1))))
+        if told:
+            reached = int(told.group(1))
+    return losses
+
+
 def wait_for_step(training: Any, step: int) -> None:
     """Waits until the training says that it has come so far."""
     wait_for(lambda: last_step(training.out) >= step, f"step {step}")
 
 
 @pytest.fixture(scope="session")
-def undisturbed(train: Any) -> Callable[[str], float]:
-    """The accuracy of the same training to which nothing happens."""
-    found: dict[str, float] = {}
+def assert_learnt(train: Any) -> Callable[..., None]:
+    """Asserts that a cluster was as accurate as one of the same length to which nothing happened.
 
-    def accuracy_of(runtime: str) -> float:
-        if runtime not in found:
-            training = train("--strategy=ps", *FLAGS, FINITE, f"--runtime={runtime}").wait()
+    Two such clusters differ by 0.02 themselves, for who computes which update differs.
+    """
+    found: dict[tuple[str, str], float] = {}
+
+    def compare(runtime: str, out: str, length: str) -> None:
+        if (runtime, length) not in found:
+            training = train("--strategy=ps", *FLAGS, length, f"--runtime={runtime}").wait()
             assert training.code == 0, training.out
-            found[runtime] = accuracy(training.out)
-        return found[runtime]
+            found[runtime, length] = accuracy(training.out)
+        assert accuracy(out) >= found[runtime, length] - 0.05
 
-    return accuracy_of
+    return compare
 
 
 @pytest.fixture(scope="session")
@@ -139,20 +154,23 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder for links to log folders, at which a real TensorBoard looks in the end."""
     folder: Path = tmp_path_factory.mktemp("board")
     yield folder
-    runs = sorted(path.name for path in folder.iterdir())
+    runs = {path.name: "train/cost" for path in folder.iterdir()}
+    # An evaluator has a folder of its own.
+    evaluated = [name for name in runs if (folder / name / "eval").exists()]
+    runs.update({f"{name}/eval": "validation/cost" for name in evaluated})
     for loader in LOADERS if runs else []:
         with tensorboard(folder, loader) as address:
-            for run in runs:
-                _assert_steps_increase(address, run)
+            for run, tag in sorted(runs.items()):
+                _assert_steps_increase(address, run, tag)
 
 
-def _assert_steps_increase(address: str, run: str) -> None:
+def _assert_steps_increase(address: str, run: str, expected: str) -> None:
     def get(path: str, **query: str) -> Any:
         url = f"{address}/data/plugin/scalars/{path}?{urllib.parse.urlencode(query)}"
         with urllib.request.urlopen(url, timeout=20) as answer:
             return json.load(answer)
 
-    wait_for(lambda: "train/cost" in get("tags").get(run, {}), f"cost of {run}")
+    wait_for(lambda: expected in get("tags").get(run, {}), f"{expected} of {run}")
     for tag in get("tags")[run]:
         steps = [step for _, step, _ in get("scalars", run=run, tag=tag)]
         assert all(before < after for before, after in zip(steps, steps[1:])), (run, tag)
@@ -167,6 +185,22 @@ def recorded(record: Any, board: Path, request: pytest.FixtureRequest) -> Callab
         found.assert_one_training()
         if "train/cost" in found.points:  # Else it has ended too early.
             (board / re.sub(r"\W+", "-", request.node.name)).symlink_to(logdir)
+        return found
+
+    return read
+
+
+@pytest.fixture
+def finished(fault: Fault, recorded: Any, assert_learnt: Callable[..., None]) -> Callable[..., Any]:
+    """Asserts that a cluster came to its end, and learnt as if nothing had happened.
+
+    Is given each start of the chief, or of the command that started all.
+    """
+
+    def read(*chief: Any, length: str = FINITE) -> Any:
+        found = recorded(chief[0].logdir)
+        assert found.run[1] == "FINISHED"
+        assert_learnt(fault.runtime, "".join(start.out for start in chief), length)
         return found
 
     return read

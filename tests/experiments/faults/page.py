@@ -53,7 +53,8 @@ A task that is started again when the training is complete finds that in the log
 the same, and ends with 0. On the legacy runtime the second worker trains on its own: it needs the
 parameter server and the chief's initial values, but nobody needs it.
 
-What goes wrong around the chief, and what it does:
+What goes wrong around whoever records, which is the chief, and what it does; shown here in a
+training of one process:
 
 {surroundings}
 """

@@ -16,11 +16,13 @@ from compat.errors import may_pass
 from tests.experiments.faults.conftest import (
     CHIEF,
     EVALUATOR,
+    EVERY,
     FLAGS,
     PS,
     WORKER,
     Fault,
-    accuracy,
+    updates_lost,
+    wait_for_step,
 )
 
 pytestmark = [pytest.mark.cluster, pytest.mark.faults]
@@ -71,6 +73,11 @@ class Hosts:
     def cut(self, name: str) -> None:
         """Takes a host's cable off the bridge: nothing is refused, nothing gets through."""
         self._ip("-n", self._prefix + "switch", "link", "set", name, "nomaster")
+
+    def listening(self, name: str) -> str:
+        """Returns what listens at a host's ports; best nothing."""
+        listed = ["ip", "netns", "exec", self._prefix + name, "ss", "--no-header", "-ltn"]
+        return subprocess.run(listed, check=True, capture_output=True, timeout=30).stdout.decode()
 
     def close(self) -> None:
         for name in reversed(self._made):
@@ -143,22 +150,25 @@ class Cluster:
         return training
 
 
-def test_network_cut_for_20_s(
-    fault: Fault, hosts: Hosts, train: Any, recorded: Any, undisturbed: Callable[[str], float]
-) -> None:
+def test_network_cut_for_20_s(fault: Fault, hosts: Hosts, train: Any, finished: Any) -> None:
     cluster = Cluster(train, hosts, fault, LENGTH)
     running = {task: Supervised(functools.partial(cluster.start, task)) for task in cluster.names}
     running[CHIEF].trainings[0].wait_until_it_says("^Step: ")
+    wait_for_step(running[CHIEF].trainings[0], 3 * EVERY)
     hosts.cut(cluster.names[fault.victim])
     time.sleep(CUT_SECS)
     hosts.join(cluster.names[fault.victim])
     ends = {task: supervised.wait() for task, supervised in running.items()}
     assert {task: end.code for task, end in ends.items()} == dict.fromkeys(running, 0)
     assert [end.left_running() for end in ends.values()] == [[]] * len(running)
-    found = recorded(cluster.logdir)
-    assert found.run[1] == "FINISHED"
+    assert [hosts.listening(name) for name in cluster.names.values()] == [""] * len(running)
+    for supervised in running.values():
+        for before in supervised.trainings[:-1]:
+            assert "lost /job:" in before.err.splitlines()[-1]
+            assert "Traceback" not in before.err
     said = "".join(training.out for training in running[CHIEF].trainings)
-    assert accuracy(said) >= undisturbed(fault.runtime) - 0.1
+    assert all(lost <= EVERY for lost in updates_lost(said))
+    finished(*running[CHIEF].trainings, length=LENGTH)
     again = {  # Each ending once, however often a task had it.
         "{} {} ended with {}".format(*task, before.code): None
         for task, supervised in running.items()
@@ -167,7 +177,9 @@ def test_network_cut_for_20_s(
     fault.tell(", ".join(again) + "; started again, all went on" if again else "go on with it")
 
 
-def test_network_cut_for_good(fault: Fault, hosts: Hosts, train: Any, recorded: Any) -> None:
+def test_network_cut_for_good(
+    fault: Fault, hosts: Hosts, train: Any, recorded: Any, finished: Any
+) -> None:
     """Nobody is told, and a connection on which an answer is waited for would stay for ever."""
     cluster = Cluster(train, hosts, fault, LENGTH if fault.survived else ENDLESS, TIMEOUT)
     running = {task: cluster.start(task) for task in cluster.names}
@@ -177,17 +189,17 @@ def test_network_cut_for_good(fault: Fault, hosts: Hosts, train: Any, recorded: 
         training.wait()
         assert "Traceback" not in training.err
         assert training.left_running() == []
+    assert [hosts.listening(name) for name in cluster.names.values()] == [""] * len(running)
     codes = {task: training.code for task, training in running.items()}
     if fault.survived:
         # Who is cut off has the log folder all the same, which may say that all is done by then.
         assert codes.pop(fault.victim) in (0, LOST)
     assert codes == dict.fromkeys(codes, 0 if fault.survived else LOST)
-    status = recorded(cluster.logdir).run[1]
     if fault.survived:
-        assert status == "FINISHED"
+        finished(running[CHIEF], length=LENGTH)
         fault.tell("train on, and end with 0")
         return
-    assert status == "FAILED"
+    assert recorded(cluster.logdir).run[1] == "FAILED"
     others = [training for task, training in running.items() if task != fault.victim]
     assert any(fault.name in training.err.splitlines()[-1] for training in others)
     fault.tell("name it, and end with 138")
