@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import re
+import runpy
 import shlex
 import signal
 import subprocess
@@ -24,7 +25,6 @@ import pytest
 
 import compat
 from compat import ports
-from compat.doctor import constraints
 
 DEADLINE_SECS = 150.0
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
@@ -57,48 +57,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.user_properties.append(("feature", name))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds what tox asks for where all tests run."""
+    told = "leave what the tests of each feature have shown in FILE; see matrix_results.py"
+    parser.addoption("--matrix-results", type=Path, metavar="FILE", help=told)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Keeps what the tests have shown, where tox asks for it; hears what `nohup` and `&` ignore."""
+    """Keeps what the tests have shown, if that is asked for; hears what `nohup` and `&` ignore."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    file = config.getoption("--matrix-results")
     # Of several processes of pytest, one hears from all.
-    if "MATRIX_RESULTS" in os.environ and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(MatrixResults(Path(os.environ["MATRIX_RESULTS"])))
-
-
-class MatrixResults:
-    """What the tests of each feature have shown on this TensorFlow; `tests.matrix` reads it."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._features: dict[str, Any] = {}
-        self._differences: dict[str, float] = {}
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        properties = list(report.user_properties)
-        for name in [value for key, value in properties if key == "feature"]:
-            if not self._features and self._file.exists():  # Of an earlier run.
-                self._file.unlink()
-            counts = self._features.setdefault(name, {"passed": 0, "failed": []})
-            if report.failed:
-                counts["failed"].append(report.nodeid)
-            elif report.passed and report.when == "call":
-                counts["passed"] += 1
-        if report.when == "call":
-            for where, found in [value for key, value in properties if key == "difference"]:
-                self._differences[where] = max(found, self._differences.get(where, 0.0))
-
-    def pytest_sessionfinish(self) -> None:
-        if not self._features:  # Only other tests were asked for, such as those of faults.
-            return
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        result = {
-            "tensorflow": constraints.version("tensorflow"),
-            "python": "{}.{}".format(*sys.version_info),
-            "features": self._features,
-            "differences": self._differences,
-        }
-        self._file.write_text(json.dumps(result, indent=1, sort_keys=True), encoding="utf-8")
+    if file is not None and not hasattr(config, "workerinput"):
+        results = runpy.run_path(str(Path(__file__).with_name("matrix_results.py")))
+        config.pluginmanager.register(results["MatrixResults"](file, RUNTIMES))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

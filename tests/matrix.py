@@ -1,20 +1,24 @@
-"""The matrix on one page: `python -m tests.matrix RESULTS PAGE`, run by `tox -e matrix-report`.
+"""The matrix on one page: `python -m tests.matrix SETTINGS RESULTS PAGE`, run by tox.
 
-Every line of the matrix leaves what its tests have shown as a file in the folder RESULTS; see
-`MatrixResults` in conftest.py. Each cell of the page is such a result.
+SETTINGS is tox.ini, which says which lines there are. Each leaves what its tests have shown as a
+file in the folder RESULTS; see matrix_results.py. Each cell of the page is such a result.
 """
 
 from __future__ import annotations
 
+import configparser
 import json
+import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Dict, NamedTuple
 
 FEATURES = ["legacy", "modern", "lifted TF1 model", "sync", "scripts", "checkpoint exchange"]
 LOSSES = ["one process, legacy", "one process, modern", "cluster, legacy", "cluster, modern"]
 # Coarse enough to be the same on another processor.
 BOUNDS = [1e-6, 1e-5]
+NOT_RUN = "**not run**"
+RUNTIMES = ["legacy", "modern"]
 
 PAGE = """\
 # Compatibility
@@ -27,6 +31,7 @@ Written by `tox -e matrix-report` from what the tests of each line have shown; s
 
 A number is how many tests of the feature passed on that line, all of them on real processes.
 "none" stands where TensorFlow lacks what the feature is made of: 1.15 has no `ClusterCoordinator`.
+"**not run**" stands where nothing was shown, and no page with it is complete.
 
 - **legacy**, **modern**: the losses of one process and of a cluster, and trainings on parameter
   servers and two workers, read back from event files, MLflow's store and checkpoints.
@@ -48,43 +53,110 @@ optimizers, in float32. The losses begin between 4 and 11; the limit is 1e-5.
 """
 
 
+Result = Dict[str, Any]
+
+
+class Line(NamedTuple):
+    """A line of the matrix.
+
+    Attributes:
+      python: the version of Python that it is tested with, such as "3.8".
+      tensorflow: the line itself, such as "2.4".
+      may_fail: whether it is still to come.
+    """
+
+    python: str
+    tensorflow: str
+    may_fail: bool
+
+    @property
+    def environment(self) -> str:
+        """Its name for tox, such as "py38-tf2.4"."""
+        return f"py{self.python.replace('.', '')}-tf{self.tensorflow}"
+
+
+def lines(settings: Path) -> list[Line]:
+    """Returns the lines of the matrix of a tox.ini, the oldest first."""
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(str(settings), encoding="utf-8")
+    may_fail = re.findall(r"tf([\d.]+): true", parser.get("testenv", "ignore_outcome", fallback=""))
+    found = []
+    for minor, major, numbers in re.findall(
+        r"py3(\d+)-tf(\d)\.\{?([\d, ]+)\}?, \\", parser["tox"]["labels"]
+    ):
+        for number in numbers.split(","):
+            line = f"{major}.{number.strip()}"
+            found.append(Line(f"3.{minor}", line, line in may_fail))
+    return sorted(found, key=lambda line: [int(n) for n in line.tensorflow.split(".")])
+
+
 def main(argv: list[str]) -> int:
-    """Writes the page; returns 1 if a test failed, unless on a line that is to come."""
-    folder, page = Path(argv[0]), Path(argv[1])
-    results = [json.loads(file.read_text("utf-8")) for file in folder.glob("*.json")]
-    results.sort(key=lambda result: [int(n) for n in result["tensorflow"].split(".")[:2]])
+    """Writes the page; returns 1 if a test failed or was not run, unless on a line to come."""
+    settings, folder, page = map(Path, argv)
+    results = {line: read(folder, line) for line in lines(settings)}
     page.write_text(
         PAGE.format(
-            features=table(FEATURES, results, lambda result, name: tested(result, name)),
-            losses=table(LOSSES, results, lambda result, name: difference(result, name)),
+            features=table(FEATURES, results, tested), losses=table(LOSSES, results, difference)
         ),
         encoding="utf-8",
     )
-    failed = [r["tensorflow"] for r in results if any(f["failed"] for f in r["features"].values())]
-    print(f"{page}: {len(results)} lines" + (f", failed: {', '.join(failed)}" if failed else ""))
-    return 1 if any("rc" not in version for version in failed) else 0
+    failed = {line: line.tensorflow for line in results if results[line]["failed"]}
+    not_run = {line: missing(line, results[line]) for line in results}
+    not_run = {line: words for line, words in not_run.items() if words}
+    said = [f"{page}: {len(results)} lines"]
+    for name, found in (("failed", failed), ("not run", not_run)):
+        said += [f"{name}: {', '.join(found.values())}"] if found else []
+    print("; ".join(said))
+    return int(not all(line.may_fail for line in {**failed, **not_run}))
 
 
-def table(columns: list[str], results: list[dict[str, Any]], cell: Any) -> str:
+def read(folder: Path, line: Line) -> Result:
+    """Returns what a line has shown; of one that was not run, that there was nothing."""
+    file = folder / f"{line.environment}.json"
+    if file.exists():
+        found: Result = json.loads(file.read_text("utf-8"))
+        return found
+    nothing: Result = {"tensorflow": line.tensorflow, "python": line.python, "runtimes": RUNTIMES}
+    return {**nothing, "failed": [], "features": {}, "differences": {}}
+
+
+def missing(line: Line, result: Result) -> str:
+    """Returns the line, and what was not run on it if that is not all; "" if all was run."""
+    absent = [name for name in FEATURES if tested(result, name) == NOT_RUN]
+    absent += [name for name in LOSSES if difference(result, name) == NOT_RUN]
+    if len(absent) == len(FEATURES + LOSSES):
+        return line.tensorflow
+    return f"{line.tensorflow} ({'; '.join(absent)})" if absent else ""
+
+
+def table(
+    columns: list[str], results: dict[Line, Result], cell: Callable[[Result, str], str]
+) -> str:
     head = ["TensorFlow", "Python", *columns]
     rows = [head, ["---"] * len(head)]
-    for result in results:
+    for result in results.values():
         rows.append([result["tensorflow"], result["python"], *(cell(result, c) for c in columns)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def tested(result: dict[str, Any], feature: str) -> str:
+def tested(result: Result, feature: str) -> str:
     found = result["features"].get(feature, {"passed": 0, "failed": []})
     if found["failed"]:
         return f"**{len(found['failed'])} failed**"
-    return str(found["passed"]) if found["passed"] else "none"
+    return str(found["passed"]) if found["passed"] else reason(result, feature)
 
 
-def difference(result: dict[str, Any], where: str) -> str:
+def difference(result: Result, where: str) -> str:
     found = result["differences"].get(where)
     if found is None:
-        return "none"
+        return reason(result, where.rpartition(", ")[2])
     return next((f"< {bound:.0e}" for bound in BOUNDS if found < bound), f"**{found:.1e}**")
+
+
+def reason(result: Result, feature: str) -> str:
+    """Returns why nothing was shown: a feature that is a runtime may be lacking in TensorFlow."""
+    lacks = feature in RUNTIMES and feature not in result["runtimes"]
+    return "none" if lacks else NOT_RUN
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import configparser
 import importlib
 import os
-import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -23,11 +23,9 @@ ROOT = Path(__file__).parents[1]
 
 def pairs() -> list[tuple[str, str]]:
     """Returns the Python and the line of each environment of the matrix, and of `make`."""
-    text = (ROOT / "tox.ini").read_text(encoding="utf-8")
-    found = [("3.9", "2.20")]
-    for minor, major, numbers in re.findall(r"py3(\d+)-tf(\d)\.\{?([\d, ]+)\}?, \\", text):
-        found += [(f"3.{minor}", f"{major}.{number.strip()}") for number in numbers.split(",")]
-    return found
+    matrix = runpy.run_path(str(ROOT / "tests" / "matrix.py"))
+    lines = matrix["lines"](ROOT / "tox.ini")
+    return [("3.9", "2.20"), *((line.python, line.tensorflow) for line in lines)]
 
 
 def on(python: str, texts: list[str]) -> dict[str, Requirement]:
