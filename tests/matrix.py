@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, NamedTuple
 FEATURES = ["legacy", "modern", "lifted TF1 model", "sync", "scripts", "checkpoint exchange"]
 LOSSES = ["one process, legacy", "one process, modern", "cluster, legacy", "cluster, modern"]
 # Coarse enough to be the same on another processor.
-BOUNDS = [1e-6, 1e-5]
+BOUNDS = [1e-6, 5e-6]
 NOT_RUN = "**not run**"
 RUNTIMES = ["legacy", "modern"]
 
@@ -48,8 +48,9 @@ notes of the service to which the coordinator connects. They mean nothing.
 
 {losses}
 
-The largest difference of thirty losses from those of TensorFlow 1.15.5, over all models and
-optimizers, in float32. The losses begin between 4 and 11; the limit is 1e-5.
+The largest difference of thirty losses from those of TensorFlow 1.15.5, over all models, the lifted
+one among them, and optimizers, in float32. The losses begin between 4 and 11; the limit is 5e-6, so
+that no two cells stand for losses more than 1e-5 apart.
 """
 
 

@@ -70,7 +70,7 @@ def test_each_cell_is_a_result(tmp_path: Path) -> None:
     assert (code, said) == (0, "page.md: 2 lines\n")
     assert list(rows) == ["TensorFlow", "---", "2.9.3", "2.10.1"]
     assert rows["2.9.3"] == ["3.11", *["3"] * 6, "3.11", *["**3.0e-01**"] * 4]
-    assert rows["2.10.1"] == ["3.11", "3", "3", "3", "6", "3", "3", "3.11", *["< 1e-05"] * 4]
+    assert rows["2.10.1"] == ["3.11", "3", "3", "3", "6", "3", "3", "3.11", *["< 5e-06"] * 4]
 
 
 def test_none_stands_where_tensorflow_lacks_a_runtime(tmp_path: Path) -> None:
