@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import importlib
 import os
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -54,6 +55,20 @@ def test_constraints_are_within_what_the_package_asks_for(python: str, line: str
         for specifier in pin.specifier:
             if name in asked and specifier.operator == "==" and "*" not in specifier.version:
                 assert asked[name].specifier.contains(specifier.version, prereleases=True), pin
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda f: f.stem
+)
+def test_each_pin_has_its_reason(file: Path) -> None:
+    """In a comment directly above it, which may be about two of them if it says so."""
+    text = file.read_text(encoding="utf-8")
+    groups = re.findall(r"((?:^#.*\n)+)((?:^[^#\n].*\n)+)", text, re.MULTILINE)
+    for comment, pins in groups:
+        assert pins.count("\n") == (2 if comment.startswith("# Both") else 1), pins
+    with_reason = "".join(pins for _, pins in groups).splitlines()
+    assert with_reason == [line for line in text.splitlines() if line and line[0] != "#"]
 
 
 def test_environment_is_what_its_name_says() -> None:
