@@ -20,13 +20,12 @@ else:  # Drop it with Python 3.7.
 
 PACKAGES = ("compat", "experiments", "models")
 ROOT = Path(__file__).parents[1]
+LINES = runpy.run_path(str(ROOT / "tests" / "matrix.py"))["lines"](ROOT / "tox.ini")
 
 
 def pairs() -> list[tuple[str, str]]:
     """Returns the Python and the line of each environment of the matrix, and of `make`."""
-    matrix = runpy.run_path(str(ROOT / "tests" / "matrix.py"))
-    lines = matrix["lines"](ROOT / "tox.ini")
-    return [("3.9", "2.20"), *((line.python, line.tensorflow) for line in lines)]
+    return [("3.9", "2.20"), *((line.python, line.tensorflow) for line in LINES)]
 
 
 def on(python: str, texts: list[str]) -> dict[str, Requirement]:
@@ -55,6 +54,43 @@ def test_constraints_are_within_what_the_package_asks_for(python: str, line: str
         for specifier in pin.specifier:
             if name in asked and specifier.operator == "==" and "*" not in specifier.version:
                 assert asked[name].specifier.contains(specifier.version, prereleases=True), pin
+
+
+@pytest.fixture
+def tox() -> configparser.ConfigParser:
+    settings = configparser.ConfigParser(interpolation=None)
+    settings.read(str(ROOT / "tox.ini"), encoding="utf-8")
+    return settings
+
+
+@pytest.mark.once
+def test_tox_runs_style_types_and_the_newest_line(tox: configparser.ConfigParser) -> None:
+    newest = [line for line in LINES if not line.may_fail][-1]
+    assert tox["tox"]["env_list"].split(", ") == ["lint", "typing", newest.environment]
+
+
+@pytest.mark.once
+def test_the_matrix_starts_anew_and_ends_with_its_report(tox: configparser.ConfigParser) -> None:
+    label, _, names = tox["tox"]["labels"].strip().partition(" = ")
+    assert label == "matrix"
+    assert re.findall(r"[\w-]+", names)[0] == tox["testenv"]["depends"] == "matrix-start"
+    assert names.endswith("matrix-report")
+    assert tox["testenv:matrix-start"]["depends"] == ""
+    assert tox["testenv:matrix-report"]["depends"] == "py*"
+
+
+@pytest.mark.once
+def test_only_the_line_to_come_may_fail(tox: configparser.ConfigParser) -> None:
+    assert [name for name in tox if "ignore_outcome" in tox[name]] == ["testenv"]
+    assert tox["testenv"]["ignore_outcome"].strip() == "tf2.22: true"
+    assert [line.tensorflow for line in LINES if line.may_fail] == ["2.22"]
+
+
+@pytest.mark.once
+def test_all_lines_share_one_wheel(tox: configparser.ConfigParser) -> None:
+    assert (tox["testenv"]["package"], tox["testenv"]["wheel_build_env"]) == ("wheel", ".pkg")
+    assert [name for name in tox if "wheel_build_env" in tox[name]] == ["testenv"]
+    assert not [name for name in tox if name.startswith("testenv:py")]
 
 
 @pytest.mark.once
