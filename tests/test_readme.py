@@ -142,6 +142,12 @@ def test_make_targets_exist(command: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
 
+@pytest.mark.parametrize("command", [c for c in commands() if "pip install" in c and " -c " in c])
+def test_constraints_exist(command: str) -> None:
+    words = shlex.split(command)
+    assert (ROOT / words[words.index("-c") + 1]).is_file()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8")):
