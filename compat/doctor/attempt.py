@@ -17,6 +17,9 @@ _PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(compat.__file__)))
 # The line of a traceback that says what it was, which need not be the last one.
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt)(: .*)?$")
 _MOST_LETTERS = 200
+_LATE = "no end after"
+
+LONGEST_SECS = 24 * 60 * 60
 
 
 class Attempt:
@@ -72,7 +75,7 @@ class Attempt:
             return ""
         if code == -signal.SIGALRM:
             last = ([""] + _lines(self._said))[-1]
-            reason = f"no end after {self._deadline} s" + (f"; said {last!r}" if last else "")
+            reason = f"{_LATE} {self._deadline} s" + (f"; said {last!r}" if last else "")
         elif code < 0:
             reason = f"ended by {signal.Signals(-code).name}"
         else:
@@ -92,6 +95,11 @@ class Attempt:
     def __exit__(self, *exception: Any) -> None:
         self._process.kill()  # Does nothing to one that has been waited for.
         self._process.wait()
+
+
+def is_late(failure: str) -> bool:
+    """Whether a `failure` is that of a deadline: what was tried may be slow, and nothing wrong."""
+    return re.match(rf"(\w+: )?{_LATE} [0-9]+ s", failure) is not None
 
 
 def _lines(path: Path) -> list[str]:

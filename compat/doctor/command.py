@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Tuple
 
 from compat.doctor import loading, machine, trial
+from compat.doctor.attempt import LONGEST_SECS
 from compat.doctor.finding import Finding
 from compat.doctor.packages import Packages
 from compat.errors import UserError
@@ -19,7 +20,6 @@ from compat.parser import Parser
 
 Section = Tuple[str, Iterable[Finding]]
 
-_LONGEST_SECS = 24 * 60 * 60
 _EPILOG = (
     "exit code: 0 if all is well, 1 if there is a problem, below which stands the command that "
     "mends it, 2 for a wrong command line"
@@ -29,8 +29,8 @@ _EPILOG = (
 def main(argv: list[str]) -> int:
     """Runs the command line of `doctor`; returns the exit code."""
     options = _parser().parse_args(argv)
-    if not 1 <= options.deadline <= _LONGEST_SECS:
-        raise UserError(f"--deadline={options.deadline} is out of range; use 1 to {_LONGEST_SECS}")
+    if not 1 <= options.deadline <= LONGEST_SECS:
+        raise UserError(f"--deadline={options.deadline} is out of range; use 1 to {LONGEST_SECS}")
     # As Ctrl-C, so that nothing is left behind.
     signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(128 + signum))
     try:

@@ -44,7 +44,7 @@ def findings(
             attempt = attempts[name]
             failure = attempt.wait()
             if failure:
-                yield Finding(name, f"fails: {failure}", packages.mend(failure))
+                yield Finding(name, f"fails: {failure}", packages.mend(failure, deadline))
                 continue
             if name == "tensorflow":
                 facts.update(json.loads(attempt.result))

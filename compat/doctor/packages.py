@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Iterator
 
 from compat.doctor import constraints
+from compat.doctor.attempt import LONGEST_SECS, is_late
 from compat.doctor.finding import Finding
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ _SHOWN = (*NEEDED, "protobuf", "numpy")
 _PROJECT = "compat-experiments"
 # As in setup.cfg: tensorboard asks for any, and before 2.21 imports what 82 has not.
 _SETUPTOOLS = "setuptools<82"
+# How much longer the next deadline is.
+_PATIENCE = 5
 
 
 class Packages:
@@ -102,8 +105,16 @@ class Packages:
                 words.append(name)
         return _pip(*words)
 
-    def mend(self, failure: str) -> str:
-        """Returns the command against a failure of packages that are there."""
+    def mend(self, failure: str, deadline: int) -> str:
+        """Returns the command against a failure of packages that are there.
+
+        Args:
+          failure: of an attempt.
+          deadline: seconds that the attempt had.
+        """
+        if is_late(failure) and deadline < LONGEST_SECS:
+            more = min(deadline * _PATIENCE, LONGEST_SECS)
+            return _python("-m", "compat", "doctor", f"--deadline={more}")
         if self.wrong:
             return self.install()
         if "pkg_resources" in failure:

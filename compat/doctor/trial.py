@@ -40,7 +40,7 @@ def findings(
         start = time.monotonic()
         failure = _train(runtime, folder / runtime, deadline)
         if failure:
-            yield Finding(runtime, f"fails: {failure}", packages.mend(failure))
+            yield Finding(runtime, f"fails: {failure}", packages.mend(failure, deadline))
         else:
             yield Finding(runtime, f"works ({time.monotonic() - start:.1f} s)")
 
