@@ -13,6 +13,14 @@ from compat.address import split_address
 from compat.doctor.finding import Finding
 
 _CONNECT_SECS = 5
+# What mends a port that cannot be had or reached, by the error.
+_MENDS = {
+    errno.EADDRINUSE: "sudo sysctl net.ipv4.ip_local_port_range='32768 60999'",
+    errno.EADDRNOTAVAIL: "sudo ip link set lo up",
+    errno.ENETUNREACH: "sudo ip link set lo up",
+}
+# EACCES, EPERM, a refusal, no answer: within one machine that is most likely a firewall.
+_MEND_ELSE = "sudo iptables -I INPUT -i lo -j ACCEPT && sudo iptables -I OUTPUT -o lo -j ACCEPT"
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -49,14 +57,17 @@ def _ports() -> Finding:
         with ports.answered(address):
             socket.create_connection(split_address(address), _CONNECT_SECS).close()
     except OSError as error:
-        mend = "sudo ip link set lo up"
-        if error.errno == errno.EADDRINUSE:
-            mend = "sudo sysctl net.ipv4.ip_local_port_range='32768 60999'"
-        return Finding("ports", f"none can be had on 127.0.0.1: {error.strerror or error}", mend)
+        reason = error.strerror or error
+        return Finding("ports", f"none can be had on 127.0.0.1: {reason}", mend(error))
     text = "can be had and reached on 127.0.0.1"
     if _EPHEMERAL.exists():  # On Linux.
         text += ", ephemeral {} to {}".format(*_EPHEMERAL.read_text("ascii").split())
     return Finding("ports", text)
+
+
+def mend(error: OSError) -> str:
+    """Returns the command against an error of a port on this machine."""
+    return _MENDS.get(error.errno or 0, _MEND_ELSE)
 
 
 def _cores() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 
 import compat
 from compat import UserError
-from compat.doctor import constraints, main
+from compat.doctor import constraints, machine, main
 
 DEADLINE_SECS = 150
 MOST_LINES = 40
@@ -70,6 +71,21 @@ def test_each_runtime_is_tried_in_spite_of_proxies(
 def test_page_says(done: subprocess.CompletedProcess[str], line: str) -> None:
     line = line.replace("{python}", re.escape("{}.{}.{}".format(*sys.version_info)))
     assert re.search(f"(?m)^  {line}$", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [
+        (errno.EADDRINUSE, "ip_local_port_range"),
+        (errno.EADDRNOTAVAIL, "ip link set lo up"),
+        (errno.ENETUNREACH, "ip link set lo up"),
+        (errno.EACCES, "iptables"),
+        (errno.ECONNREFUSED, "iptables"),
+        (None, "iptables"),  # As of `socket.timeout`.
+    ],
+)
+def test_what_mends_a_port_depends_on_the_error(number: int | None, word: str) -> None:
+    assert word in machine.mend(OSError(number, "said so") if number else OSError("timed out"))
 
 
 def test_constraints_come_with_the_package() -> None:
