@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from compat.doctor import constraints
+
 if sys.version_info >= (3, 8):
     from importlib import metadata
 else:  # Drop it with Python 3.7.
@@ -77,6 +79,15 @@ def test_the_matrix_starts_anew_and_ends_with_its_report(tox: configparser.Confi
     assert names.endswith("matrix-report")
     assert tox["testenv:matrix-start"]["depends"] == ""
     assert tox["testenv:matrix-report"]["depends"] == "py*"
+
+
+@pytest.mark.once
+def test_doctor_and_metadata_know_the_pythons_of_the_lines() -> None:
+    tested = {tuple(map(int, line.python.split("."))) for line in LINES}
+    assert (min(tested), max(tested)) == constraints.PYTHONS
+    settings = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    told = re.findall(r"^    Programming Language :: Python :: 3\.(\d+)$", settings, re.MULTILINE)
+    assert {(3, int(minor)) for minor in told} == tested
 
 
 @pytest.mark.once

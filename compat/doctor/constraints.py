@@ -35,6 +35,8 @@ _FOLDER = (Path(__file__).parents[1] / "requirements").resolve()
 _UNREADABLE = (metadata.PackageNotFoundError, KeyError, ValueError, OSError)
 # Packages that are TensorFlow by another name.
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
+# The first and the last Python that a line has wheels of.
+PYTHONS = ((3, 7), (3, 13))
 # The last line that a Python has wheels of, where it is not the newest of all.
 _LAST = {(3, 7): "2.11", (3, 8): "2.13", (3, 9): "2.20"}
 

@@ -34,8 +34,10 @@ class Packages:
       wrong: what is not as wanted, as a text, by the name of the package.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, python: tuple[int, int] = sys.version_info[:2]) -> None:
+        """Looks at what is installed; `python` is the version that it is for."""
         self.wrong: dict[str, str] = {}
+        self._python = python
         self.line = self._find_line()
         self._pins = {} if self.line is None else constraints.pins(self.line)
         for name, pin in self._pins.items():
@@ -59,7 +61,7 @@ class Packages:
             self.wrong["tensorflow"] = (
                 f"found {tensorflow}, expected {known[0]}, or {known[1]} to {known[-1]}"
             )
-        return constraints.line_for(sys.version_info[:2])
+        return constraints.line_for(self._python)
 
     def _compare(self, name: str, wanted: Requirement, reason: str) -> None:
         found = constraints.version(name)
@@ -74,7 +76,13 @@ class Packages:
 
     def findings(self) -> Iterator[Finding]:
         """Yields Python, the constraints and each package; what is wrong comes last."""
-        yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
+        python = f"{platform.python_version()}, {sys.executable}"
+        if self._has_wheels():
+            yield Finding("Python", python)
+        else:
+            first, last = ("{}.{}".format(*version) for version in constraints.PYTHONS)
+            python += f"; TensorFlow has wheels for {first} to {last}"
+            yield Finding("Python", python, self.install())
         if self.line is None:
             newest = constraints.lines()[-1]
             yield Finding("constraints", f"none for a line newer than {newest}")
@@ -90,8 +98,15 @@ class Packages:
         for name, text in self.wrong.items():
             yield Finding(name, text, self.install())
 
+    def _has_wheels(self) -> bool:
+        """Whether this Python can have a TensorFlow; one that is there came from somewhere."""
+        first, last = constraints.PYTHONS
+        return first <= self._python <= last or constraints.version("tensorflow") is not None
+
     def install(self, *options: str) -> str:
-        """Returns the command that brings all packages to what is wanted."""
+        """Returns the command that brings all packages to what is wanted, if any can be had."""
+        if not self._has_wheels():
+            return "python{}.{} -m venv .venv".format(*constraints.PYTHONS[-1])
         words = [*options, *NEEDED]
         if self.line is not None:
             words = ["-c", str(constraints.file(self.line)), *words]

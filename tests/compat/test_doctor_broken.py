@@ -129,6 +129,21 @@ def test_one_command_installs_what_is_missing(small: Environment) -> None:
     assert page[-1] == "3 problems"
 
 
+@pytest.mark.parametrize(("python", "has_wheels"), [((3, 13), True), ((3, 14), False)])
+def test_a_python_without_wheels_is_told_which_have(
+    python: tuple[int, int], has_wheels: bool, small: Environment
+) -> None:
+    code = "import sys; from compat.doctor.packages import Packages as P\n"
+    code += f"for finding in P({python}).findings(): print(finding)"
+    printed = subprocess.run(
+        [str(small.python), "-c", code], stdout=subprocess.PIPE, timeout=DEADLINE_SECS, check=True
+    )
+    said = printed.stdout.decode()
+    assert ("; TensorFlow has wheels for 3.7 to 3.13" in said) != has_wheels
+    # What is not installed cannot be installed here either.
+    assert said.count("mend='python3.13 -m venv .venv'") == (0 if has_wheels else 4)
+
+
 @pytest.mark.parametrize("version", ["1.14.0", "2.3.1"])
 def test_an_unsupported_line_is_replaced(version: str, tmp_path: Path) -> None:
     environment = Environment(tmp_path / "environment", LARGE)
