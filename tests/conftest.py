@@ -67,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keeps what the tests have shown, if that is asked for; hears what `nohup` and `&` ignore."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    file = config.getoption("--matrix-results")
+    file = config.getoption("--matrix-results", None)  # No option where found late.
     # Of several processes of pytest, one hears from all.
     if file is not None and not hasattr(config, "workerinput"):
         results = runpy.run_path(str(Path(__file__).with_name("matrix_results.py")))
