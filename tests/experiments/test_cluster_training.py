@@ -7,13 +7,21 @@ import os
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytestmark = [pytest.mark.cluster, pytest.mark.feature]
 # A machine that has other tests beside it is no measure.
 SECONDS_TO_END = 30 if "PYTEST_XDIST_WORKER" in os.environ else 10
-PREFIX = re.compile(r"\[(ps|worker) ([01])\] ")
+PREFIX = re.compile(r"\[(ps 0|worker [01])\] ")
 LINE = re.compile(r"Step: (\d+),  Epoch: ([ \d]\d),  Batch: ([ \d]{3}) of  12,  Cost: ")
+SHAPES = {
+    "hidden/kernel": (784, 100),
+    "hidden/bias": (100,),
+    "output/kernel": (100, 10),
+    "output/bias": (10,),
+}
+MOMENTA = {f"{name}/Momentum": shape for name, shape in SHAPES.items()}
 
 
 def seconds_at_the_end(training: Any, chief: Any, recorded: Any) -> float:
@@ -27,11 +35,27 @@ def seconds_at_the_end(training: Any, chief: Any, recorded: Any) -> float:
 
 
 @pytest.fixture(scope="module")
-def launched(train: Any, runtime: str) -> Any:
+def launched_by_runtime(train: Any, runtimes: list[str]) -> dict[str, Any]:
     """A whole cluster on this machine, by one command: 4 epochs of 12 batches on 2 workers."""
-    flags = ["--strategy=ps", "--num_ps=2", "--num_workers=2", f"--runtime={runtime}"]
-    flags += ["--epochs=4", "--optimizer=momentum", "--summary_every=5", "--log_device_placement"]
-    return train(*flags).wait()
+    flags = ["--strategy=ps", "--num_ps=1", "--num_workers=2", "--epochs=4", "--summary_every=5"]
+    flags += ["--optimizer=momentum", "--learning_rate=0.1", "--log_device_placement"]
+    return {name: train(*flags, f"--runtime={name}").wait() for name in runtimes}
+
+
+@pytest.fixture(scope="module")
+def launched(launched_by_runtime: dict[str, Any], runtime: str) -> Any:
+    """The one of them on each runtime."""
+    return launched_by_runtime[runtime]
+
+
+@pytest.fixture(scope="module")
+def last_checkpoints(
+    launched_by_runtime: dict[str, Any], record: Any, read_weights: Any
+) -> dict[str, tuple[int, dict[str, Any]]]:
+    """Step and values of the last checkpoint on each runtime; one process reads them all."""
+    logdirs = [training.logdir for training in launched_by_runtime.values()]
+    steps = [record(logdir).checkpoints[-1] for logdir in logdirs]
+    return dict(zip(launched_by_runtime, zip(steps, read_weights(*zip(logdirs, steps)))))
 
 
 def by(task: str, training: Any) -> list[str]:
@@ -50,16 +74,15 @@ def test_each_line_says_whose_it_is(launched: Any) -> None:
     tasks = [PREFIX.match(line) for line in launched.out.splitlines()]
     assert all(tasks)
     names = {match.group(0) for match in tasks if match}
-    assert names >= {"[ps 0] ", "[ps 1] ", "[worker 0] "}
-    for index in (0, 1):
-        serving = rf"/job:ps/task:{index} serves at 127\.0\.0\.1:\d+ until the training is over"
-        assert any(re.fullmatch(serving, line) for line in by(f"ps {index}", launched))
+    assert names >= {"[ps 0] ", "[worker 0] "}
+    serving = r"/job:ps/task:0 serves at 127\.0\.0\.1:\d+ until the training is over"
+    assert any(re.fullmatch(serving, line) for line in by("ps 0", launched))
 
 
 def test_only_the_chief_reports(launched: Any) -> None:
     chief = by("worker 0", launched)
     assert chief[chief.index("done") + 1].startswith("TensorBoard: ")
-    for task in ("ps 0", "ps 1", "worker 1"):
+    for task in ("ps 0", "worker 1"):
         assert not [line for line in by(task, launched) if LINE.match(line) or line == "done"]
 
 
@@ -75,17 +98,18 @@ def test_lines(launched: Any, runtime: str) -> None:
     assert numbers[-1][1:] == (4, 12) or runtime == "legacy"
 
 
-def test_variables_are_spread_over_the_parameter_servers(launched: Any) -> None:
-    lines = by("worker 0", launched)
+def places_of_variables(lines: list[str]) -> dict[str, str]:
+    """Returns the task that has each variable, from the table of --log_device_placement."""
     header = [i for i, line in enumerate(lines) if re.fullmatch(r"variable +shape +device", line)]
     assert len(header) == 1
     rows = [line.split() for line in lines[header[0] + 1 : header[0] + 10]]
     places = {row[0]: re.sub("/replica:0|/device:CPU:0", "", row[-1]) for row in rows}
-    weights = ["hidden/kernel", "hidden/bias", "output/kernel", "output/bias"]
-    assert set(places) == {"global_step", *weights, *(f"{name}/Momentum" for name in weights)}
-    assert set(places.values()) == {"/job:ps/task:0", "/job:ps/task:1"}
-    for name in weights:
-        assert places[f"{name}/Momentum"] == places[name]
+    assert set(places) == {"global_step", *SHAPES, *MOMENTA}
+    return places
+
+
+def test_variables_are_on_the_parameter_server(launched: Any) -> None:
+    assert set(places_of_variables(by("worker 0", launched)).values()) == {"/job:ps/task:0"}
 
 
 def test_operations_are_shown_where_they_run(launched: Any, runtime: str) -> None:
@@ -101,11 +125,35 @@ def test_one_record(launched: Any, record: Any, runtime: str) -> None:
     assert len(recorded.event_files) == 1
     assert recorded.run[1] == "FINISHED"
     tags = dict(recorded.select("select key, value from tags"))
-    assert tags["cluster"] == "2 ps, 2 worker"
+    assert tags["cluster"] == "1 ps, 2 worker"
     assert tags["runtime"] == runtime
+    params = dict(recorded.select("select key, value from params"))
+    expected = {"dataset": "digits", "optimizer": "momentum", "learning_rate": "0.1", "epochs": "4"}
+    assert {name: params[name] for name in expected} == expected
     for tag, points in recorded.points.items():
         steps = [step for step, _ in points]
         assert steps == sorted(set(steps)), tag
+
+
+def test_it_learns_and_both_records_say_so(launched: Any, record: Any) -> None:
+    recorded = record(launched.logdir)
+    query = "select step, value from metrics where key = 'test/accuracy'"
+    ((step, value),) = recorded.points["test/accuracy"]
+    assert recorded.select(query) == [(step, value.simple_value)]
+    assert value.simple_value > 0.8  # 0.95 as a rule, and 0.1 by chance.
+    assert f"Test-Accuracy: {value.simple_value:.2f}" in by("worker 0", launched)
+
+
+def test_checkpoint_holds_what_was_trained(
+    last_checkpoints: dict[str, tuple[int, dict[str, Any]]], runtime: str
+) -> None:
+    step, values = last_checkpoints[runtime]
+    shapes = {name: value.shape for name, value in values.items()}
+    assert shapes == {"global_step": (), **SHAPES, **MOMENTA}
+    assert values["global_step"] == step
+    for name in [*SHAPES, *MOMENTA]:
+        assert np.isfinite(values[name]).all(), name
+        assert values[name].any(), name  # Biases and momenta begin as zeros.
 
 
 def test_staleness(launched: Any, record: Any) -> None:
@@ -122,13 +170,15 @@ def test_epochs_are_those_of_each_worker(launched: Any, record: Any, runtime: st
 @pytest.fixture(scope="module")
 def by_hand(tasks: Any, runtime: str) -> dict[str, Any]:
     """One process a task, workers first, each with a log folder of its own: 31 updates."""
-    cluster = tasks(ps=1, worker=2)
+    cluster = tasks(ps=2, worker=2)
     flags = ["--max_steps=31", "--summary_every=1", f"--runtime={runtime}"]
+    flags += ["--optimizer=momentum", "--log_device_placement"]
     running = {
         "worker 1": cluster.start("worker", 1, *flags),
         "worker 0": cluster.start("worker", 0, *flags),
     }
     running["worker 0"].wait_until_it_says("^waiting for /job:ps/task:0 at 127.0.0.1:")
+    running["ps 1"] = cluster.start("ps", 1, *flags)
     running["ps 0"] = cluster.start("ps", 0, *flags)
     return {name: training.wait() for name, training in running.items()}
 
@@ -151,9 +201,18 @@ def test_tasks_come_in_any_order_and_end_by_themselves(
 @pytest.mark.once
 def test_only_the_chief_writes(by_hand: dict[str, Any]) -> None:
     assert list(by_hand["worker 0"].logdir.glob("events.out.tfevents.*"))
-    for name in ("ps 0", "worker 1"):
+    for name in ("ps 0", "ps 1", "worker 1"):
         assert os.listdir(by_hand[name].logdir) == ["mlflow.db"]  # It was there before.
         assert os.listdir(by_hand[name].folder) in (["stdout", "stderr"], ["stderr", "stdout"])
+
+
+@pytest.mark.endings
+@pytest.mark.once
+def test_variables_are_spread_over_the_parameter_servers(by_hand: dict[str, Any]) -> None:
+    places = places_of_variables(by_hand["worker 0"].out.splitlines())
+    assert set(places.values()) == {"/job:ps/task:0", "/job:ps/task:1"}
+    for name in SHAPES:
+        assert places[f"{name}/Momentum"] == places[name]
 
 
 @pytest.mark.endings
