@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+import compat
 from compat.ports import reserve
 from compat.scripts import run
 
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -55,7 +57,7 @@ def test_program_trains_on_either_runtime_by_one_flag(
             env, pass_fds = ports[job, index].pass_to_child()
             process = subprocess.Popen(
                 [sys.executable, str(program), *(f"{k}={v}" for k, v in flags.items())],
-                env=dict(os.environ, PYTHONPATH=str(ROOT), TF_CPP_MIN_LOG_LEVEL="2", **env),
+                env=dict(os.environ, PYTHONPATH=PACKAGES, TF_CPP_MIN_LOG_LEVEL="2", **env),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=pass_fds,

@@ -11,21 +11,23 @@ from pathlib import Path
 
 import pytest
 
+import compat
 from compat.errors import UserError
 from compat.scripts.check import main
 
 ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 RIGHT = "import tensorflow as tf\ntf.multiply(1, 2)\n"
 SERVED = "import tensorflow as tf\ntf.mul(1, 2)\n"
 CHANGES = "import tensorflow as tf\ntf.nn.dropout(x, 0.75)\n"
 FAILS = "import tensorflow as tf\ntf.contrib.of_my_own.layer(x)\n"
 
 
-def command(*args: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def command(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "compat", "check", *args],
         cwd=cwd,
-        env=dict(os.environ, PYTHONPATH=str(ROOT)),
+        env=dict(os.environ, PYTHONPATH=PACKAGES),
         capture_output=True,
         encoding="utf-8",
         timeout=60,
@@ -54,7 +56,7 @@ def test_command_says_what_it_found_line_by_line(tmp_path: Path) -> None:
 
 
 def test_command_takes_no_other_path(tmp_path: Path) -> None:
-    done = command(str(tmp_path / "nothing.py"))
+    done = command(str(tmp_path / "nothing.py"), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(r"error: path .*nothing\.py is no file and no folder; .*\n", done.stderr)
 
@@ -82,7 +84,7 @@ def test_checking_loads_no_tensorflow_and_runs_nothing(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env=dict(os.environ, PYTHONPATH=str(ROOT)),
+        env=dict(os.environ, PYTHONPATH=PACKAGES),
         stdout=subprocess.PIPE,
         timeout=60,
     )
