@@ -1,9 +1,10 @@
 """Trains a small network with Adam, each time until a step, from what its log folder holds.
 
-Prints where each training begins and the cost before each update, as one line of JSON. Without
-`trainings` it makes a golden folder instead, named by the installed TensorFlow and the runtime:
-the checkpoint after 20 updates, and the costs of 40 in one go. Those that are here were made so, by
-TensorFlow 1.15.5 and, on both runtimes, by 2.21.0:
+Prints where each training begins and the cost before each update, and of each checkpoint to `read`
+the type and the value of each variable, as one line of JSON. Without `trainings` it makes a golden
+folder instead, named by the installed TensorFlow and the runtime: the checkpoint after 20 updates,
+and the costs of 40 in one go. Those that are here were made so, by TensorFlow 1.15.5 and, on both
+runtimes, by 2.21.0:
 
     PYTHONPATH=. python tests/compat/checkpoints/exchange.py '{"runtime": "legacy"}'
 """
@@ -20,7 +21,7 @@ import numpy as np
 
 import compat
 import models
-from compat import _tensorflow, tf, tf1
+from compat import _tensorflow, checkpoint, tf, tf1
 from compat import runtime as runtimes
 from models import initial
 
@@ -79,6 +80,12 @@ def train(runtime: str, until: int, logdir: str | None = None) -> dict[str, Any]
     return {"first": first, "costs": costs}
 
 
+def read(prefix: str) -> dict[str, tuple[str, Any]]:
+    """Returns by name the type and the value of each variable of a checkpoint."""
+    values = checkpoint.read(prefix)
+    return {name: (str(value.dtype), value.tolist()) for name, value in values.items()}
+
+
 def make(runtime: str) -> None:
     """Makes the golden folder of the installed TensorFlow and `runtime`; refuses if it is there."""
     GOLDEN.mkdir(exist_ok=True)
@@ -94,9 +101,8 @@ def main(settings: dict[str, Any]) -> None:
     if "trainings" not in settings:
         make(settings["runtime"])
         return
-    print(
-        json.dumps([train(settings["runtime"], **training) for training in settings["trainings"]])
-    )
+    trainings = [train(settings["runtime"], **training) for training in settings["trainings"]]
+    print(json.dumps({"trainings": trainings, "read": [read(p) for p in settings["read"]]}))
 
 
 if __name__ == "__main__":

@@ -30,16 +30,25 @@ def of_one_go(name: str) -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def resumed(
+def exchanged(
     run_program: RunProgram, runtime: str, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Any]:
-    """What the trainings report that go on from the golden checkpoints, by name."""
-    folder = tmp_path_factory.mktemp("resumed")
+) -> Any:
+    """What one process does: it goes on from each golden checkpoint, and makes one afresh.
+
+    Returns:
+      Its `folder`, what the `trainings` report that go on, and what lies in each checkpoint of
+      `HALF` the updates that was `read`; both by name, "afresh" for the one that it has made.
+    """
+    folder = tmp_path_factory.mktemp("exchanged")
     for name in GOLDEN:
         shutil.copytree(str(HERE / "golden" / name), str(folder / name))
     told = [{"logdir": str(folder / name), "until": WHOLE} for name in GOLDEN]
-    reports = run_program(HERE / "exchange.py", runtime=runtime, trainings=told)
-    return dict(zip(GOLDEN, reports))
+    told.append({"logdir": str(folder / "afresh"), "until": HALF})
+    names = [*GOLDEN, "afresh"]
+    logdirs = [*(HERE / "golden" / name for name in GOLDEN), folder / "afresh"]
+    prefixes = [str(logdir / f"model.ckpt-{HALF}") for logdir in logdirs]
+    report = run_program(HERE / "exchange.py", runtime=runtime, trainings=told, read=prefixes)
+    return {"folder": folder, **{key: dict(zip(names, report[key])) for key in report}}
 
 
 def test_both_ends_and_both_runtimes_wrote_one() -> None:
@@ -47,10 +56,22 @@ def test_both_ends_and_both_runtimes_wrote_one() -> None:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_a_training_goes_on_where_another_release_left_it(
-    resumed: dict[str, Any], name: str
-) -> None:
-    expected = of_one_go(name)
+def test_a_training_goes_on_where_another_release_left_it(exchanged: Any, name: str) -> None:
+    expected, resumed = of_one_go(name), exchanged["trainings"][name]
     assert len(expected) == WHOLE
-    assert resumed[name]["first"] == HALF
-    np.testing.assert_allclose(resumed[name]["costs"], expected[HALF:], rtol=0, atol=TOLERANCE)
+    assert resumed["first"] == HALF
+    np.testing.assert_allclose(resumed["costs"], expected[HALF:], rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_what_is_written_today_is_what_the_golden_ones_hold(exchanged: Any, name: str) -> None:
+    """On the release that wrote the golden one, and on all others: files, names, types, values."""
+    kept = {path.name for path in (HERE / "golden" / name).iterdir()} - {"costs.json"}
+    assert {path.name for path in (exchanged["folder"] / "afresh").iterdir()} == kept
+    expected, found = exchanged["read"][name], exchanged["read"]["afresh"]
+    assert set(found) == set(expected)
+    for variable, (dtype, value) in expected.items():
+        assert found[variable][0] == dtype, variable
+        np.testing.assert_allclose(
+            found[variable][1], value, rtol=0, atol=TOLERANCE, err_msg=variable
+        )
