@@ -33,13 +33,16 @@ A number is how many tests of the feature passed on that line, all of them on re
 "none" stands where TensorFlow lacks what the feature is made of: 1.15 has no `ClusterCoordinator`.
 "**not run**" stands where nothing was shown, and no page with it is complete.
 
-- **legacy**, **modern**: the losses of one process and of a cluster, and trainings on parameter
-  servers and two workers, read back from event files, MLflow's store and checkpoints.
+- **legacy**, **modern**: the losses of one process and of a cluster, and trainings on one parameter
+  server and two workers, which learn digits, read back from event files, MLflow's store and
+  checkpoints.
 - **lifted TF1 model**: a model written with `get_variable` and `minimize`, on either runtime.
 - **sync**: two workers make one update of their whole batch, on each runtime.
-- **scripts**: the programs of the documents of 2016, unmodified, through `python -m compat run`.
+- **scripts**: through `python -m compat run`, the example of 2016 and the queue that processes
+  share, as their documents have them (a stand-in where those are absent), and a model whose losses
+  are those that TensorFlow 1.15.5 printed.
 - **checkpoint exchange**: checkpoints of TensorFlow 1.15 and 2.21, from either runtime, are gone on
-  with on each runtime; originals of 1.4 and 1.15 are converted.
+  with on each runtime, and each line writes the same; originals of 1.4 and 1.15 are converted.
 
 TensorFlow 2.17 heeds no setting of its log: a task that serves on the modern runtime shows two
 notes of the service to which the coordinator connects. They mean nothing.
