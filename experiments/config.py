@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 
 from compat.errors import UserError
+from experiments import run_names
 
 STRATEGIES = ("local", "ps", "multi_worker")
 MODELS = ("mlp", "cnn")
@@ -127,6 +128,8 @@ class Config:
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
                 raise UserError(f"--{name}={value} is not a positive number; give one, such as 0.1")
+        run_names.check_experiment(self.experiment_name)
+        run_names.check_run(self.run_name)
 
     def params(self) -> dict[str, bool | int | float | str]:
         """Returns the settings as a run's parameters; what is None says so."""

@@ -105,7 +105,7 @@ def define_training() -> None:
     f.DEFINE_string("logdir", None, "Folder of the training; default runs/mnist-DATE-TIME.")
     f.DEFINE_string("tracking_uri", None, "Of MLflow; default SQLite in the log folder.")
     f.DEFINE_string("experiment_name", _DEFAULT.experiment_name, "MLflow's experiment.")
-    f.DEFINE_string("run_name", None, "MLflow's name of the run.")
+    f.DEFINE_string("run_name", None, "MLflow's name of the run; no path.")
     f.DEFINE_string("parent_run", None, "MLflow's id of the run that this one is part of.")
     f.DEFINE_integer("inter_op_threads", 0, "Threads for separate operations; 0: one a core.")
     f.DEFINE_integer("intra_op_threads", 0, "Threads within one operation; 0: one a core.")

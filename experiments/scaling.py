@@ -126,7 +126,8 @@ def _same_for_all(values: flags.FlagValues) -> list[str]:
     own = {"logdir", "tracking_uri", "experiment_name", "run_name", "parent_run"}
     names = [name for name in Config.__dataclass_fields__ if name in values and name not in own]
     check_end(values)
-    Config(**{name: values[name].value for name in names})
+    named = [*names, "experiment_name", "run_name"]  # The latter two are of the whole study.
+    Config(**{name: values[name].value for name in named})
     return [values[name].serialize() for name in names if values[name].present]
 
 

@@ -41,6 +41,37 @@ WRONG = [
     ("learning_rate", math.inf, "--learning_rate=inf is not a positive number"),
     ("rendezvous_timeout", -1.0, "--rendezvous_timeout=-1.0 is not a positive number"),
 ]
+WRONG += [
+    (name, value, f"--{name}={shown}")
+    for name, longest in (("experiment_name", 256), ("run_name", 250))
+    for value, shown in [
+        *[
+            (path, f"{path} has '..' in it")
+            for path in ("..", "../a", "a/..", "/a/../b", "a\\..\\b")
+        ],
+        *[("", " is empty; give a name"), (" ", "  is empty"), ("\u3000", "\\u3000 is empty")],
+        *[("a\nb", "a\\nb is not plain text"), ("a\x1b[2J", "a\\x1b[2J is not plain text")],
+        *[("a\udcff", "a\\udcff is not plain text"), ("a\u2028b", "a\\u2028b is not plain text")],
+        (
+            "a" * (longest + 1),
+            "a" * 60 + f"... has {longest + 1} characters; give {longest} or fewer",
+        ),
+    ]
+]
+WRONG += [
+    ("run_name", path, f"--run_name={path} is an absolute path; give a name")
+    for path in ("/", "/tmp/a", "\\a", "C:\\a", "c:/a")
+]
+NAMES = [
+    *[("experiment_name", name) for name in ("/Users/me@example.org/exp", "C:/a", "a" * 256)],
+    *[("run_name", name) for name in ("lr: 0.1", "a/b", "a..b", "...", "C:", "größer", "a" * 250)],
+]
+
+
+@pytest.mark.parametrize(("name", "value"), NAMES)
+def test_names_that_mlflow_takes_are_taken(name: str, value: str) -> None:
+    settings: dict[str, Any] = {name: value}
+    assert Config(**settings).params()[name] == value
 
 
 @pytest.mark.parametrize(("name", "value", "sentence"), WRONG)

@@ -26,6 +26,8 @@ SCALING = "experiments.scaling"
         ("--modes=half", "--modes=half is unknown; give some of async,sync"),
         ("--runtimes=old", "--runtimes=old is unknown; give some of legacy,modern"),
         ("--batch_size=0", "--batch_size=0 is too small; give 1 or more"),
+        ("--run_name=../a", "--run_name=../a has '..' in it"),
+        ("--experiment_name=", "--experiment_name= is empty; give a name"),
     ],
 )
 def test_wrong_flags_are_said_in_one_line(start: Any, flag: str, sentence: str) -> None:

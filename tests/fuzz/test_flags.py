@@ -35,6 +35,7 @@ FLAGS = st.one_of(
     st.sampled_from([*TASK, *OTHERS]),
     st.builds("--{}={}".format, st.sampled_from(NUMBERS), st.integers() | st.floats()),
     words(*TASK, *OTHERS, "--logdir=/logs", "--tracking_uri=sqlite:///a", tokens=("--no", "-")),
+    words("--run_name=wide-1", "--experiment_name=/Users/me/mnist", tokens=("..", "/", "\\")),
 )
 TF_CONFIG = json.dumps(
     {"cluster": {"ps": ["a:1"], "worker": ["b:1", "b:2"]}, "task": {"type": "ps", "index": 0}}
@@ -92,6 +93,10 @@ def assert_begins_or_refuses(values: flags.FlagValues, argv: list[str], tf_confi
         numbers = [value for value in config.params().values() if isinstance(value, int)]
         assert all(int(float(number)) == number for number in numbers)
         assert max(config.inter_op_threads, config.intra_op_threads) < 1 << 31
+        for name in (config.experiment_name, config.run_name or "a"):
+            assert name.strip()
+            name.encode()  # No database takes what is no text.
+            assert ".." not in name.replace("\\", "/").split("/")
 
 
 @times(4)
@@ -99,6 +104,8 @@ def assert_begins_or_refuses(values: flags.FlagValues, argv: list[str], tf_confi
 @example(["--inter_op_threads=9999999999"], None)
 @example(["--max_steps=" + "9" * 400], None)
 @example(["--logdir="], None)
+@example(["--run_name=a\udcff"], None)
+@example(["--experiment_name=\u2028"], None)
 @example(["--strategy=ps", "--job_name=a\nb", *TASK[1:]], None)
 def test_flags(values: flags.FlagValues, argv: list[str], tf_config: str | None) -> None:
     argv = [word for word in argv if not word.startswith("--flagfile")]
