@@ -13,18 +13,19 @@ from typing import Any
 from experiments.config import Config
 from experiments.metrics.spool import write_whole
 
-_NAME = "complete.json"
+FILE = "complete.json"
+_BEYOND = 1 << 63  # No step is there, nor has the name of a file room for any number.
 
 
 def write(config: Config, step: int) -> None:
     """Notes that the training is complete at a global step; all at once, or not at all."""
     mark = {"step": step, "settings": _settings(config)}
-    write_whole(str(Path(config.logdir) / _NAME), json.dumps(mark) + "\n")
+    write_whole(str(Path(config.logdir) / FILE), json.dumps(mark) + "\n")
 
 
 def clear(logdir: str) -> None:
     """Takes the mark away, for the training goes on."""
-    path = Path(logdir) / _NAME
+    path = Path(logdir) / FILE
     if path.exists():
         path.unlink()
 
@@ -48,10 +49,11 @@ def read(logdir: str) -> dict[str, Any] | None:
     Two ends that follow each other have different ones.
     """
     try:
-        mark: dict[str, Any] = json.loads((Path(logdir) / _NAME).read_text("utf-8"))
-        return {"step": int(mark["step"]), "settings": mark["settings"]}
+        mark: dict[str, Any] = json.loads((Path(logdir) / FILE).read_text("utf-8"))
+        found = {"step": int(mark["step"]), "settings": mark["settings"]}
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None  # There is none, or it is broken and will be made again.
+    return found if 0 <= found["step"] < _BEYOND else None
 
 
 def message(logdir: str, step: int) -> str:

@@ -118,8 +118,8 @@ class History:
 
 
 def _read(path: str) -> Iterator[tuple[Evaluation, int]]:
-    """Yields each evaluation with the offset behind it, up to what is none."""
-    end = 0
+    """Yields each evaluation with the offset behind it, up to what is none or of no later step."""
+    end, last = 0, -1
     with open(path, "rb") as file:
         for line in file:
             try:
@@ -129,7 +129,8 @@ def _read(path: str) -> Iterator[tuple[Evaluation, int]]:
                 )
             except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
                 return
-            if not line.endswith(b"\n"):
+            is_one = evaluation.step > last and 0 <= evaluation.accuracy <= 1
+            if not is_one or not line.endswith(b"\n"):
                 return
-            end += len(line)
+            end, last = end + len(line), evaluation.step
             yield evaluation, end

@@ -20,7 +20,15 @@ from compat.errors import UserError
 from experiments import command_line, launch, scaling_report
 from experiments.config import Config
 from experiments.flags import check_end, define_training
-from experiments.metrics import FAILED, FINISHED, KILLED, Tracker, store_uri, tracking_command
+from experiments.metrics import (
+    FAILED,
+    FINISHED,
+    KILLED,
+    Tracker,
+    run_id,
+    store_uri,
+    tracking_command,
+)
 from experiments.processes import MOST_TASKS
 from experiments.scaling_report import Cell, Result
 
@@ -134,13 +142,14 @@ def _same_for_all(values: flags.FlagValues) -> list[str]:
 def _run_id(logdir: str) -> str | None:
     """Returns MLflow's id of the run of the whole study, once it is known."""
     deadline = time.monotonic() + _PARENT_SECS
-    path = Path(logdir, "mlflow_run_id")
-    while not path.exists():
+    while True:
+        found = run_id.read(logdir)
+        if found is not None:
+            return found
         if time.monotonic() > deadline:
             print("MLflow does not answer; the runs of the cells stand alone", flush=True)
             return None
         time.sleep(0.1)
-    return path.read_text(encoding="utf-8").strip()
 
 
 if __name__ == "__main__":

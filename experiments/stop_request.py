@@ -10,6 +10,7 @@ import json
 import os
 from dataclasses import asdict, dataclass
 
+from compat.errors import one_line
 from experiments.metrics.spool import write_whole
 
 FILE = "stop_request.json"
@@ -44,7 +45,8 @@ def read(logdir: str) -> StopRequest | None:
     try:
         with open(os.path.join(logdir, FILE), encoding="utf-8") as file:
             fields = json.load(file)
-        return StopRequest(int(fields["step"]), int(fields["patience"]), str(fields["reason"]))
+        reason = one_line(str(fields["reason"]))  # It goes to a terminal, from any hand's file.
+        return StopRequest(int(fields["step"]), int(fields["patience"]), reason)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, LookupError, OverflowError, RecursionError):

@@ -15,11 +15,10 @@ from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from experiments.metrics import database, spool
+from experiments.metrics import database, run_id, spool
 from experiments.metrics.artifacts import reason_refused
 from experiments.metrics.stores import artifact_root
 
-RUN_ID = "mlflow_run_id"
 # The least of what MLflow 1.30 to 3 take, since a server may be older than the client.
 METRICS_A_BATCH = 1000
 _NAMES_A_BATCH = 100
@@ -52,7 +51,7 @@ class MlflowRun:
     def is_there(self) -> bool:
         """Whether there is a run to connect to, if it is another one's; its own can be made."""
         training = spool.joined(self._logdir)
-        return training is None or os.path.exists(os.path.join(training, RUN_ID))
+        return training is None or run_id.read(training) is not None
 
     def connect(self) -> bool:
         """Finds the run or creates it; returns whether it was created, i.e. knows nothing yet.
@@ -66,8 +65,9 @@ class MlflowRun:
         training = spool.joined(self._logdir)
         if training is not None:
             # First the id: whoever trains makes the store as well, and nobody else may meanwhile.
-            with open(os.path.join(training, RUN_ID)) as file:
-                joined = file.read().strip()
+            joined = run_id.read(training)
+            if joined is None:
+                raise FileNotFoundError(f"the training in {training} has no run of MLflow yet")
             self._client = self._client or MlflowClient(tracking_uri=self._uri)
             self._client.get_run(joined)
             self.run_id = joined
@@ -76,9 +76,9 @@ class MlflowRun:
         client = self._client = self._client or MlflowClient(tracking_uri=self._uri)
         start = next(record for record, _ in spool.read(self._logdir) if record["kind"] == "start")
         experiment_id = self._experiment(start["experiment"])
-        run_id = self._existing(experiment_id, start["id"])
-        is_new = run_id is None
-        if run_id is None:
+        found = self._existing(experiment_id, start["id"])
+        is_new = found is None
+        if found is None:
             # The name as an argument: as a tag, it clashes with the one that MLflow 1 invents.
             created = client.create_run(
                 experiment_id,
@@ -86,10 +86,10 @@ class MlflowRun:
                 tags={_KEY: start["id"]},
                 run_name=start["run"],
             )
-            run_id = created.info.run_id
-        self._params = dict(client.get_run(run_id).data.params)
-        spool.write_whole(os.path.join(self._logdir, RUN_ID), run_id)
-        self.run_id = run_id
+            found = str(created.info.run_id)
+        self._params = dict(client.get_run(found).data.params)
+        run_id.write(self._logdir, found)
+        self.run_id = found
         return is_new
 
     def start(self) -> None:
@@ -166,13 +166,10 @@ class MlflowRun:
     def _existing(self, experiment_id: str, key: str) -> str | None:
         """Returns the id of the run, by the file, or by its key if creating it was cut off."""
         assert self._client is not None
+        noted = run_id.read(self._logdir)
         try:
-            with open(os.path.join(self._logdir, RUN_ID)) as file:
-                run_id = file.read().strip()
-            if self._client.get_run(run_id).info.lifecycle_stage == "active":
-                return run_id
-        except FileNotFoundError:
-            pass
+            if noted and self._client.get_run(noted).info.lifecycle_stage == "active":
+                return noted
         except MlflowException as error:
             # Another store than last time; it gets a run of its own, from the beginning.
             if error.error_code != "RESOURCE_DOES_NOT_EXIST":

@@ -147,7 +147,8 @@ def test_a_resumed_training_goes_on_with_its_run_as_long_as_there_is_one(stored,
     writer.close()
     first = run(stored)
     assert first.info.status == "FINISHED"
-    os.remove(os.path.join(stored, "mlflow_run_id"))  # as if killed before it was written
+    # As if killed before it was written, and then written to by another hand.
+    pathlib.Path(stored, "mlflow_run_id").write_bytes(b"\xff../\n")
 
     writer = tracker(stored, said, run_name="second")
     writer.params({"steps": 20, "rate": 0.1, "new": "yes"})

@@ -1,0 +1,145 @@
+"""The small files of a log folder by which a later process goes on, ends, or finds its run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from compat.errors import UserError
+from experiments import end_mark, evaluations, stop_request
+from experiments.config import Config
+from experiments.evaluations import Evaluation
+from experiments.metrics import run_id
+from tests.fuzz.conftest import attempt, mutated, times
+
+pytestmark = pytest.mark.once
+
+LINES = b"".join(
+    json.dumps({"step": step, "cost": 0.31, "accuracy": accuracy}).encode() + b"\n"
+    for step, accuracy in ((100, 0.5), (200, 0.91), (300, 0.9))
+)
+REQUEST = b'{"step": 300, "patience": 2, "reason": "none of 2 evaluations was better"}\n'
+RUN = b"0123456789abcdef0123456789abcdef"
+BROKEN = (b"[" * 99_999, b"[]", b"null", b"{}", b"\xff", b"\n", b"\0", b"9" * 5000, b"true", b"-1")
+NUMBERS = (b"9" * 4000, b"1e999", b"NaN", b'"\\ud800"', b'"\\u001b[2J"', b"1.5", b"-Infinity")
+TOKENS = (*BROKEN, *NUMBERS, b'"step": ', b"..", b"/")
+VALUES = st.sampled_from(
+    [None, [], {}, "x", "3", "\ud800", "a\nb", -1, 1 << 70, 10**4000, True, 1.5, float("nan")]
+)
+
+
+def mistaken(whole: bytes) -> st.SearchStrategy[bytes]:
+    """Returns JSON of the right form, of which one field is of another kind."""
+    fields = json.loads(whole.splitlines()[0].decode())
+    return st.builds(
+        lambda name, value: json.dumps({**fields, name: value}).encode() + b"\n",
+        st.sampled_from(sorted(fields)),
+        VALUES,
+    )
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(tmp_path_factory.mktemp("logdir"))
+
+
+@times(4)
+@given(
+    st.one_of(
+        mutated(LINES, tokens=TOKENS),
+        st.lists(mistaken(LINES), max_size=3).map(b"".join),
+        st.binary(max_size=40),
+    ),
+    st.sampled_from([-1, 0, 200, 1000]),
+)
+@example(LINES.replace(b"0.5", b"NaN"), 1000)
+@example(LINES + LINES, 1000)
+@example(LINES.replace(b"100", b"-100"), 1000)
+def test_evaluations(logdir: Path, raw: bytes, resume_step: int) -> None:
+    path = logdir / evaluations.FILE
+    path.write_bytes(raw)
+    history = attempt(evaluations.History, str(logdir), resume_step)
+    assert not isinstance(history, UserError), history
+    found = list(history.evaluations)
+    steps = [-1, *(evaluation.step for evaluation in found)]
+    assert steps == sorted(set(steps))
+    assert history.last_step == steps[-1] <= max(resume_step, -1)
+    assert all(0 <= evaluation.accuracy <= 1 for evaluation in found)
+    assert raw.startswith(path.read_bytes())
+    assert 0 <= evaluations.without_improvement(found) <= len(found)
+    found.append(Evaluation(1001, 0.3, 0.9))
+    history.append(found[-1])
+    history.close()
+    # What comes behind is read, whatever stood before.
+    again = attempt(evaluations.History, str(logdir), 1001)
+    assert again.evaluations == found or "nan" in str(found)  # A cost may be none.
+    again.close()
+
+
+@times(4)
+@given(
+    st.one_of(mutated(REQUEST, tokens=TOKENS), mistaken(REQUEST), st.binary(max_size=40)),
+    st.sampled_from([0, 300, 1 << 62]),
+    st.integers(0, 3),
+)
+@example(b'{"step": 0, "patience": 9, "reason": "\\ud800"}', 0, 2)
+def test_stop_requests(logdir: Path, raw: bytes, step: int, patience: int) -> None:
+    path = logdir / stop_request.FILE
+    path.write_bytes(raw)
+    asked = attempt(stop_request.read, str(logdir))
+    standing = attempt(stop_request.standing, str(logdir), step, patience)
+    if asked is None:
+        assert standing is None
+        return
+    assert asked.reason.isprintable(), asked  # It goes to a terminal.
+    if standing is not None:
+        assert standing == asked
+        assert standing.step <= step
+        assert standing.patience >= patience
+    assert path.exists() == (standing is not None)
+
+
+def whole_mark(logdir: Path) -> bytes:
+    end_mark.write(Config(logdir=str(logdir)), 20)
+    return (logdir / end_mark.FILE).read_bytes()
+
+
+@times(4)
+@given(st.data())
+def test_end_marks(logdir: Path, data: Any) -> None:
+    mark = whole_mark(logdir)
+    (logdir / "model.ckpt-20.index").touch()
+    raw = data.draw(st.one_of(mutated(mark, tokens=TOKENS), mistaken(mark), st.binary(max_size=40)))
+    assert_is_complete_or_not(logdir, raw)
+
+
+def test_end_mark_of_a_step_that_no_file_has(logdir: Path) -> None:
+    mark = whole_mark(logdir)
+    for number in (b"9" * 4000, b"-20", b"1e999", b"20.5", b'"../20"'):
+        assert_is_complete_or_not(logdir, mark.replace(b'"step": 20', b'"step": ' + number))
+
+
+def assert_is_complete_or_not(logdir: Path, raw: bytes) -> None:
+    config = Config(logdir=str(logdir))
+    (logdir / end_mark.FILE).write_bytes(raw)
+    assert attempt(end_mark.step, config) in (None, 20)
+    found = attempt(end_mark.read, config.logdir)
+    assert found is None or found["step"] >= 0
+    end_mark.clear(config.logdir)
+    assert attempt(end_mark.read, config.logdir) is None
+
+
+@times(2)
+@given(st.one_of(mutated(RUN, b"1\n", tokens=TOKENS), st.binary(max_size=40)))
+@example(b"")
+@example(b"../" * 99)
+def test_ids_of_runs(logdir: Path, raw: bytes) -> None:
+    (logdir / run_id.FILE).write_bytes(raw)
+    found = attempt(run_id.read, str(logdir))
+    assert found is None or (found.encode() == raw.strip() and len(found) <= 256)
+    assert found is None or found.replace("-", "").replace("_", "").isalnum()
