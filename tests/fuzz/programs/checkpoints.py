@@ -10,35 +10,52 @@ import traceback
 from pathlib import Path
 
 from compat import checkpoint
+from compat._tensorflow import tf1
 from compat.errors import UserError
 
 DEADLINE_SECS = 20
 
 
-def read(folder: Path) -> str:
-    """Returns "" if the newest checkpoint was read, else how it was refused, or a traceback."""
+def variables(folder: Path) -> dict[str, object]:
+    """Returns the variables that a whole checkpoint has the values of."""
+    values = checkpoint.read(checkpoint.history(str(folder))[-1])
+    with tf1.Graph().as_default():
+        return {
+            name: tf1.get_variable(name, value.shape, value.dtype, use_resource=True)
+            for name, value in values.items()
+        }
+
+
+def read(folder: Path, model: dict[str, object]) -> list[str]:
+    """Returns the lines that were said when a training went on, or a traceback."""
     signal.alarm(DEADLINE_SECS)  # What has no end ends the process.
+    said: list[str] = []
     try:
-        for prefix in checkpoint.history(str(folder))[-1:]:
-            checkpoint.read(prefix)
+        prefixes = checkpoint.history(str(folder))
+        if prefixes:
+            whole, values = checkpoint.newest_whole(prefixes, said.append)
+            checkpoint.fitted(whole[-1], values, model)
     except UserError as error:
-        return str(error)
+        said.append(str(error))
     except Exception:
-        return traceback.format_exc(limit=-3)
+        said.append(traceback.format_exc(limit=-3))
     finally:
         signal.alarm(0)
-    return ""
+    return said
 
 
 def main() -> None:
     settings = json.loads(sys.argv[1])
-    whole, folder = Path(settings["whole"]), Path("logdir")
-    shutil.copytree(str(whole), str(folder))
     said = []
-    for name, raw in json.loads(Path(settings["inputs"]).read_text("utf-8")):
-        (folder / name).write_bytes(bytes.fromhex(raw))
-        said.append(read(folder))
-        shutil.copy(str(whole / name), str(folder / name))
+    for whole, inputs in json.loads(Path(settings["inputs"]).read_text("utf-8")).items():
+        folder = Path("logdir", Path(whole).name)
+        shutil.copytree(whole, str(folder))
+        model = variables(folder)
+        said.append(read(folder, model))
+        for name, raw in inputs:
+            (folder / name).write_bytes(bytes.fromhex(raw))
+            said.append(read(folder, model))
+            shutil.copy(str(Path(whole, name)), str(folder / name))
     print(json.dumps(said))
 
 
