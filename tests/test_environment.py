@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 from compat.doctor import constraints
 
@@ -23,6 +24,7 @@ else:  # Drop it with Python 3.7.
 PACKAGES = ("compat", "experiments", "models")
 ROOT = Path(__file__).parents[1]
 LINES = runpy.run_path(str(ROOT / "tests" / "matrix.py"))["lines"](ROOT / "tox.ini")
+WITH_FIXES = Version("3.11")  # Of all that was published of MLflow's server.
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -38,6 +40,25 @@ def on(python: str, texts: list[str]) -> dict[str, Requirement]:
     return {r.name: r for r in wanted if r.marker is None or r.marker.evaluate(place)}
 
 
+def asked_for(python: str) -> dict[str, Requirement]:
+    """Returns what the package asks for on a Python."""
+    settings = configparser.ConfigParser()
+    settings.read(str(ROOT / "setup.cfg"), encoding="utf-8")
+    return on(python, settings["options"]["install_requires"].splitlines())
+
+
+def pinned(python: str, line: str) -> dict[str, Requirement]:
+    """Returns the constraints of a line on a Python."""
+    path = ROOT / "requirements" / f"tf{line}.txt"
+    return on(python, path.read_text(encoding="utf-8").splitlines())
+
+
+def version_of(requirement: Requirement) -> Version:
+    """Returns the only version in a requirement, whatever stands before it."""
+    (specifier,) = requirement.specifier
+    return Version(specifier.version)
+
+
 @pytest.mark.once
 def test_the_matrix_is_read() -> None:
     assert {("3.7", "1.15"), ("3.8", "2.4"), ("3.13", "2.22")} < set(pairs())
@@ -48,11 +69,8 @@ def test_the_matrix_is_read() -> None:
 @pytest.mark.parametrize(("python", "line"), pairs())
 def test_constraints_are_within_what_the_package_asks_for(python: str, line: str) -> None:
     """A pin that an environment cannot have is found when it is made, if it ever is."""
-    settings = configparser.ConfigParser()
-    settings.read(str(ROOT / "setup.cfg"), encoding="utf-8")
-    asked = on(python, settings["options"]["install_requires"].splitlines())
-    pins = (ROOT / "requirements" / f"tf{line}.txt").read_text(encoding="utf-8").splitlines()
-    for name, pin in on(python, pins).items():
+    asked = asked_for(python)
+    for name, pin in pinned(python, line).items():
         for specifier in pin.specifier:
             if name in asked and specifier.operator == "==" and "*" not in specifier.version:
                 assert asked[name].specifier.contains(specifier.version, prereleases=True), pin
@@ -116,6 +134,21 @@ def test_each_pin_has_its_reason(file: Path) -> None:
         assert pins.count("\n") == (2 if comment.startswith("# Both") else 1), pins
     with_reason = "".join(pins for _, pins in groups).splitlines()
     assert with_reason == [line for line in text.splitlines() if line and line[0] != "#"]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("python", sorted({python for python, _ in pairs()}))
+def test_no_mlflow_is_kept_that_no_line_needs(python: str) -> None:
+    """What lacks fixes is in the table of docs/security.md, with the line that needs it."""
+    needed = {
+        line: version_of(pinned(python, line)["mlflow"]) for p, line in pairs() if p == python
+    }
+    least = min(needed.values())
+    assert version_of(asked_for(python)["mlflow"]) == least
+    if least < WITH_FIXES:
+        page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+        lines = ", ".join(line for line, version in needed.items() if version == least)
+        assert f"\n| {python} | {least} | {lines} | " in page
 
 
 def test_environment_is_what_its_name_says() -> None:
