@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import compat
-from tests.fuzz.conftest import assert_is_a_line, count_input
+from compat.errors import UserError
+from compat.scripts import source
+from tests.fuzz.conftest import assert_is_a_line, changed, count_input
+from tests.fuzz.test_scripts import CELLS, PYTHON2, PYTHON3, TOKENS, WORKSHEETS
 
 pytestmark = pytest.mark.once
 
@@ -24,6 +29,8 @@ INPUTS = {
     "broken.ipynb": b"[" * 99_999,
 }
 RUN = ["compat", "run"]
+SEEDS = {"script.py": [PYTHON2, PYTHON3], "notebook.ipynb": [CELLS, WORKSHEETS]}
+PROCESSES = 15  # Of each kind, where others have a hundred inputs.
 
 
 @pytest.mark.parametrize(
@@ -39,13 +46,44 @@ RUN = ["compat", "run"]
     ids=lambda words: " ".join(words[:3]).encode("ascii", "replace").decode(),
 )
 def test_one_line_and_code_2(tmp_path: Path, words: list[str]) -> None:
-    """TensorFlow is one here that says so if it is loaded."""
+    assert_refused(tmp_path, words, INPUTS)
+
+
+@pytest.mark.parametrize("kind", ["script.py", "notebook.ipynb"])
+def test_what_is_no_program(tmp_path: Path, kind: str) -> None:
+    """A process each, and none of them runs what chance wrote: that does not compile."""
+    draw = random.Random(0 if settings.default.derandomize else None)  # type: ignore[union-attr]
+    number = settings.default.max_examples * PROCESSES // 100  # type: ignore[union-attr]
+    for turn in range(number):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        raw = b""
+        while begins(folder / kind, raw):
+            code = bytes(draw.randrange(256) for _ in range(18))
+            raw = changed(SEEDS[kind], TOKENS, code)
+        (folder / kind).unlink()
+        assert_refused(folder, [*RUN, kind], {kind: raw})
+
+
+def begins(path: Path, raw: bytes) -> bool:
+    """Whether a script, or the first cell of a notebook, compiles once it is converted."""
+    path.write_bytes(raw)
+    try:
+        for part in source.read(str(path))[:1]:
+            part.code()
+    except (UserError, SyntaxError):
+        return False
+    return True
+
+
+def assert_refused(tmp_path: Path, words: list[str], inputs: dict[str, bytes]) -> None:
+    """Runs a command; TensorFlow is one here that says so if it is loaded."""
     trap = tmp_path / "trap" / "tensorflow"
     trap.mkdir(parents=True)
     (trap / "__init__.py").write_text("raise SystemExit('TensorFlow was loaded')\n")
     folder = tmp_path / "folder"
     folder.mkdir()
-    for name, raw in INPUTS.items():
+    for name, raw in inputs.items():
         (folder / name).write_bytes(raw)
     count_input()
     done = subprocess.run(
@@ -61,4 +99,4 @@ def test_one_line_and_code_2(tmp_path: Path, words: list[str]) -> None:
     assert said.startswith("error: ")
     assert said.endswith("\n")
     assert_is_a_line(said[:-1])
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == INPUTS
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == inputs

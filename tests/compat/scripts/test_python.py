@@ -186,3 +186,7 @@ def test_the_command_explains_itself(run_script: RunScript) -> None:
     assert ran.code == 0
     for option in ("--cluster", "--era", "--hosts", "--local", "--track", "--data_dir"):
         assert option in ran.out
+    said = " ".join(ran.out.split())
+    assert (
+        "runs with your rights, as by `python SCRIPT`; nothing is fetched but what it asks" in said
+    )
