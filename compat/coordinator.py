@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from compat import peers, ports, startup
+from compat import membership, peers, ports, startup
 from compat._tensorflow import (
     coordinator_module,
     keep_functions,
@@ -47,6 +47,8 @@ def connect(server: Server) -> Any:
     with quietly(), startup.without_notes():
         strategy = parameter_server_strategy()(resolver)
         coordinator = _without_destructor(coordinator_module().ClusterCoordinator)(strategy)
+    if server.role is Role.COORDINATE:
+        membership.declare(server.target, server.task, server.training)
     _quiet_destructors()
     # One reference that nobody gives back: what it holds would complain of lost peers at the end.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(coordinator))

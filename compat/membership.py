@@ -1,7 +1,7 @@
 """That tasks which meet belong to one training, so that two on the same machines never mix.
 
 Each server has a note on it that says which training it is of: its cluster, and a token, if it was
-given one. Tasks look at the notes of those they need before they train.
+given one. Tasks look at the notes of those they need before they train, or while they serve.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from typing import Iterator
+from typing import Callable, Iterator
 
 from compat import notes, ports, rendezvous
 from compat._tensorflow import tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.errors import PeerError
+from compat.roles import chief_task
 
 _NOTE = "compat_training"
 _GREETING = b"compat training "
@@ -50,7 +51,7 @@ def reason_not_met(address: str, task: Task, mine: str) -> str | None:
     if reason is not None:
         return reason
     greeting = _greeting(mine)
-    said = rendezvous.answer(address, len(greeting))
+    said = rendezvous.answer(address, len(greeting)) or b""
     if said == greeting:
         return None
     if said.startswith(_GREETING):
@@ -80,6 +81,39 @@ def reason_not_member(address: str, task: Task, mine: str, declares: bool = True
     except tf1.errors.OpError:  # It is no such task.
         return "other cluster"
     return None if found == mine or not (found or declares) else "other cluster"
+
+
+class Recognition:
+    """Looks whether a training's chief is at an address, for those who wait for it or serve it.
+
+    Its server is asked whose it is until it was recognised, and again after each time that it was
+    away. In between its port has to accept connections, no more: a chief that is stopped, or on a
+    busy machine, answers nothing, and yet is there.
+
+    Args:
+      cluster: whose chief it is.
+      runtime: of the training, "legacy" or "modern".
+      mine: the training of this task.
+    """
+
+    def __init__(self, cluster: ClusterSpec, runtime: str, mine: str) -> None:
+        self._task, self._mine = chief_task(cluster), mine
+        # Without parameter servers, and as a mere coordinator, it starts its server when all have
+        # met, and that gets its note a moment later.
+        starts_late = self._task.job == "chief" and runtime == "modern" or "ps" not in cluster.jobs
+        self._stranger: Callable[[str, Task, str], str | None] = (
+            reason_not_met if starts_late else reason_not_member
+        )
+        self._recognised = False
+
+    def __call__(self, address: str) -> str | None:
+        """Returns why the chief is not at `address`, in a word or two; None if it is."""
+        if self._recognised:
+            reason = rendezvous.reason_unreachable(address)
+        else:
+            reason = self._stranger(address, self._task, self._mine)
+        self._recognised = reason is None
+        return reason
 
 
 def _greeting(mine: str) -> bytes:

@@ -6,7 +6,6 @@ server takes no notice. It serves once it greets as gRPC does. Proxies play no r
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import socket
 import struct
@@ -29,6 +28,7 @@ _REMEDIES = {
     "name unknown": "correct its host name",
     "timed out": "check its host and the firewall",
     "not TensorFlow": "start the task there, or correct its port",
+    "no answer": "see whether it is stopped or another program, or correct its port",
     "other cluster": "give all tasks the same hosts and the same run token",
 }
 # What a client of HTTP/2 begins with (RFC 9113, 3.4): its preface and an empty frame of settings.
@@ -164,11 +164,15 @@ def reason_not_serving(address: str, timeout: float = 1.0) -> str | None:
     if reason is not None:
         return reason
     said = answer(address, 4, _PREFACE, timeout)
+    if said is None:
+        return "no answer"
     return None if said[3:] == bytes([_SETTINGS]) else "not TensorFlow"
 
 
-def answer(address: str, size: int, call: bytes = b"", timeout: float = 1.0) -> bytes:
-    """Returns the first `size` bytes that are answered to a call; fewer if no more come in time.
+def answer(address: str, size: int, call: bytes = b"", timeout: float = 1.0) -> bytes | None:
+    """Returns the first `size` bytes that are answered to a call, or fewer if no more come.
+
+    None if nothing came in time; who hangs up, or is not there, has answered with no bytes.
 
     Args:
       address: "host:port".
@@ -180,14 +184,18 @@ def answer(address: str, size: int, call: bytes = b"", timeout: float = 1.0) -> 
       UserError: `address` is malformed.
     """
     place, said = split_address(address), b""
-    # Nobody is there, nothing is said in time, or it hung up.
-    with contextlib.suppress(OSError), socket.create_connection(place, timeout) as connection:
-        connection.sendall(call)
-        while len(said) < size:
-            part = connection.recv(size - len(said))
-            if not part:
-                break
-            said += part
+    try:
+        with socket.create_connection(place, timeout) as connection:
+            connection.sendall(call)
+            while len(said) < size:
+                part = connection.recv(size - len(said))
+                if not part:
+                    break
+                said += part
+    except socket.timeout:
+        return said or None
+    except OSError:
+        pass  # Nobody is there, or it hung up.
     return said
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 from typing import Any, Callable
 
 from compat import (
@@ -104,10 +103,7 @@ class Server:
         self._server: Any = None
         self.address = self.cluster.task_address(job_name, task_index)
         self.target = "grpc://" + self.address
-        past_proxies = proxies.bypass(os.environ, hosts)
-        if past_proxies:
-            say("proxies are set; what the tasks send each other goes past them (no_proxy)")
-            os.environ.update(past_proxies)
+        proxies.go_past(hosts, say)
         if not all(map(network.is_written_loopback, hosts)):  # This machine is always there.
             keepalive.begin(network.cluster_ports(self.cluster), rendezvous_timeout)
         ports.release_inherited(split_address(self.address)[1])
@@ -170,7 +166,8 @@ class Server:
 
     def chief_lookout(self) -> rendezvous.Lookout:
         """Returns what looks whether the chief is there, and gives it up after the timeout."""
-        return self.lookout(self._trainers[0])
+        look = membership.Recognition(self.cluster, self.runtime, self.training)
+        return self.lookout(self._trainers[0], look)
 
     def lookout(
         self, task: Task, look: Callable[[str], str | None] | None = None

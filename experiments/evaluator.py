@@ -15,9 +15,10 @@ from typing import Any, Callable
 import numpy as np
 
 import compat
-from compat import checkpoint, rendezvous, tf1
+from compat import checkpoint, membership, network, proxies, rendezvous, tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import Role, chief_task
+from compat.runtime import current_runtime
 from experiments import datasets, devices, end_mark, log_folder, program
 from experiments.config import Config
 from experiments.evaluation import evaluate
@@ -113,9 +114,14 @@ def _lookout(config: Config, cluster: ClusterSpec) -> Callable[[], None]:
     """Returns what looks for the chief, and raises `PeerError` once it is away for too long."""
     if not cluster:
         return Silence(config.logdir).look
+    proxies.go_past(network.cluster_hosts(cluster))
     chief = chief_task(cluster)
+    training = membership.training(cluster, config.run_token)
     return rendezvous.Lookout(
-        chief.name, cluster.task_address(chief.job, chief.index), config.rendezvous_timeout
+        chief.name,
+        cluster.task_address(chief.job, chief.index),
+        config.rendezvous_timeout,
+        look=membership.Recognition(cluster, current_runtime().name, training),
     ).look
 
 

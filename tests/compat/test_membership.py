@@ -37,12 +37,26 @@ def reasons(run_program: RunProgram, programs: Path) -> Any:
         ("has met", None),
         ("other meeting", "other cluster"),
         ("other has met", "other cluster"),
-        ("not met", "not TensorFlow"),
+        ("no word", "no answer"),
+        ("not met", "no answer"),
         ("nobody meets", "refused"),
     ],
 )
 def test_an_address_is_taken_for(reasons: Any, case: str, reason: str | None) -> None:
     assert reasons[case] == reason
+
+
+def test_a_chief_is_recognised(reasons: Any) -> None:
+    """A mere coordinator without a note is believed to be about to get it."""
+    assert reasons["recognised"] == {
+        "legacy": ["refused", "no answer", "other cluster", None, "other cluster"],
+        "modern": ["refused", "no answer", None, None, "other cluster"],
+    }
+
+
+def test_a_chief_that_was_recognised_may_be_silent(reasons: Any) -> None:
+    """Not so who comes after it was away."""
+    assert reasons["stopped"] == [None, None, "refused", "no answer"]
 
 
 def test_a_training_is_its_cluster_and_its_token() -> None:

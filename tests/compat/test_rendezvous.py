@@ -140,6 +140,26 @@ def test_a_port_that_is_not_of_tensorflow(greeting: bytes) -> None:
     assert reason_not_serving(address) == "refused"
 
 
+def test_a_port_that_never_answers() -> None:
+    """As that of a task that is stopped; and what is said then, in the end."""
+    said: list[str] = []
+    clock = Clock()
+    with listening() as silent, pytest.raises(PeerError) as caught:
+        wait_for(
+            {"ps 0": silent},
+            8.0,
+            said.append,
+            clock=clock,
+            sleep=clock.sleep,
+            look=lambda _, address: reason_not_serving(address, timeout=0.02),
+        )
+    assert said == [f"waiting for ps 0 at {silent}: no answer (5 of 8 s)"]
+    assert str(caught.value) == (
+        f"no connection within 8 s to ps 0 at {silent}: no answer, see whether it is stopped or "
+        "another program, or correct its port"
+    )
+
+
 def test_who_is_away_may_come_back_in_time() -> None:
     said: list[str] = []
     clock = Clock()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
-from typing import Any
+import socket
+from typing import Any, Callable, Mapping, Sequence
 
 import pytest
 
@@ -51,3 +53,58 @@ def test_a_chief_that_was_killed_is_missed(tasks: Any, runtime: str) -> None:
     chief.wait_until_it_says("^Step: 24,").send(signal.SIGKILL)
     (address,) = cluster.hosts["worker"]
     assert_missed(ps, "/job:worker/task:0", address, REFUSED, 6)
+
+
+@pytest.fixture
+def waiting(train: Any, tasks: Any, runtime: str) -> Callable[..., list[Any]]:
+    """Starts a ps and an evaluator whose chief is at a port that is somebody else's."""
+
+    def begin(chief: str, address: str, seconds: int) -> list[Any]:
+        cluster = tasks(ps=1, worker=1)
+        hosts = {**cluster.hosts, chief: [address]}
+        flags = [f"--runtime={runtime}", f"--rendezvous_timeout={seconds}"]
+        return [
+            cluster.start("ps", 0, *flags, env=place(hosts, "ps")),
+            train("--strategy=ps", *flags, env=place(hosts, "evaluator")),
+        ]
+
+    return begin
+
+
+def place(hosts: Mapping[str, Sequence[str]], job: str) -> dict[str, str]:
+    return {"TF_CONFIG": json.dumps({"cluster": hosts, "task": {"type": job, "index": 0}})}
+
+
+def test_who_says_nothing_at_the_chiefs_port_is_missed(waiting: Any) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        for task in waiting("worker", address, 6):
+            why = "no answer, see whether it is stopped or another program, or correct its port"
+            assert_missed(task, "/job:worker/task:0", address, why, 6)
+            assert f"waiting for /job:worker/task:0 at {address}: no answer (5 of 6 s)" in task.out
+
+
+@pytest.mark.parametrize("chief", ["worker", "chief"])
+def test_another_trainings_chief_is_not_ones_own(
+    tasks: Any, waiting: Any, runtime: str, chief: str
+) -> None:
+    """Be it one that trains or, as the modern runtime's may, only coordinates."""
+    others = tasks(**dict.fromkeys(("ps", "worker", chief), 1))
+    running = [
+        others.start(
+            job, 0, "--max_steps=1000000", f"--runtime={runtime}", env=place(others.hosts, job)
+        )
+        for job in others.hosts
+    ]
+    try:
+        running[list(others.hosts).index(chief)].wait_until_it_says("^Step: ")
+        name, (address,) = f"/job:{chief}/task:0", others.hosts[chief]
+        for task in waiting(chief, address, 12):
+            why = "other cluster, give all tasks the same hosts and the same run token"
+            assert_missed(task, name, address, why, 12)
+            assert f"waiting for {name} at {address}: other cluster (5 of 12 s)" in task.out
+    finally:
+        for task in running:
+            task.end()

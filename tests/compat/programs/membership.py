@@ -2,11 +2,60 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
+from typing import Any, Iterator
 
 from compat import membership, ports, tf1
 from compat.cluster_spec import ClusterSpec, Task
+
+
+@contextlib.contextmanager
+def silent(port: int = 0) -> Iterator[str]:
+    """Takes calls and never says a word, as another program may, or a task that is stopped."""
+    with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("127.0.0.1", port))
+        server.listen()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def recognitions() -> dict[str, list[str | None]]:
+    """Returns what a chief's address is taken for as who is there changes, by its runtime."""
+    found = {}
+    for runtime in ("legacy", "modern"):
+        with ports.reserve() as held:
+            address, port = held.address, held.port
+        cluster = ClusterSpec({"chief": [address], "ps": ["h:1"], "worker": ["h:2"]})
+        training = membership.training(cluster, "token")
+        reason = membership.Recognition(cluster, runtime, training)
+        found[runtime] = [reason(address)]
+        with silent(port):
+            found[runtime].append(reason(address))
+        server = tf1.train.Server({"chief": [address]}, job_name="chief")
+        found[runtime].append(reason(address))  # A coordinator gets its note a moment later.
+        membership.declare(server.target, Task("chief", 0), training)
+        others = membership.Recognition(cluster, runtime, membership.training(cluster, "other"))
+        found[runtime] += [reason(address), others(address)]
+    return found
+
+
+def stopped() -> list[str | None]:
+    """Returns what is said of a chief that was met, then is silent, away, and silent again."""
+    with ports.reserve() as held:
+        address, port = held.address, held.port
+    cluster = ClusterSpec({"worker": [address, "h:1"]})
+    training = membership.training(cluster, "token")
+    reason = membership.Recognition(cluster, "modern", training)
+    with membership.declared(address, training):
+        found = [reason(address)]
+    with silent(port):
+        found.append(reason(address))
+    found.append(reason(address))
+    with silent(port):
+        found.append(reason(address))
+    return found
 
 
 def main() -> None:
@@ -24,13 +73,10 @@ def main() -> None:
     membership.declare(server.target, Task("ps", 0), training)
     foreign = tf1.train.Server(others.as_dict(), job_name="worker", task_index=1)
     membership.declare(foreign.target, Task("worker", 1), membership.training(others, "token"))
-    with socket.socket() as silent, membership.declared(meeting, training), membership.declared(
+    with silent() as no_word, membership.declared(meeting, training), membership.declared(
         other_meeting, membership.training(others, "token")
     ):
-        silent.bind(("127.0.0.1", 0))
-        silent.listen()
-        no_tensorflow = f"127.0.0.1:{silent.getsockname()[1]}"
-        report = {
+        report: dict[str, Any] = {
             "undeclared": undeclared,
             "member": membership.reason_not_member(ps, Task("ps", 0), training),
             "other token": membership.reason_not_member(
@@ -41,16 +87,18 @@ def main() -> None:
             ),
             "other task": membership.reason_not_member(worker, Task("worker", 0), training),
             "other training": membership.reason_not_member(worker, Task("worker", 1), training),
-            "no TensorFlow": membership.reason_not_member(no_tensorflow, Task("ps", 0), training),
+            "no TensorFlow": membership.reason_not_member(meeting, Task("ps", 0), training),
+            "no word": membership.reason_not_member(no_word, Task("ps", 0), training),
             "meeting": membership.reason_not_met(meeting, Task("ps", 0), training),
             "other meeting": membership.reason_not_met(other_meeting, Task("ps", 0), training),
             "has met": membership.reason_not_met(ps, Task("ps", 0), training),
             "joins the others": joining,
             "other has met": membership.reason_not_met(worker, Task("worker", 1), training),
-            "not met": membership.reason_not_met(no_tensorflow, Task("ps", 0), training),
+            "not met": membership.reason_not_met(no_word, Task("ps", 0), training),
             "nobody meets": membership.reason_not_met(other_ps, Task("ps", 0), training),
             "nobody": membership.reason_not_member(other_ps, Task("ps", 0), training),
         }
+    report["recognised"], report["stopped"] = recognitions(), stopped()
     print(json.dumps(report))
 
 
