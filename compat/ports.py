@@ -74,7 +74,8 @@ def reserve() -> Reservation:
 def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
     """Accepts connections at `address`, an address of this machine, until its server starts.
 
-    For servers that wait for each other themselves, but in silence and without end.
+    For servers that wait for each other themselves, but in silence and without end. They listen at
+    all addresses of the machine; this does not where it need not.
 
     Args:
       address: "host:port".
@@ -89,9 +90,7 @@ def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
                 with connection:
                     connection.sendall(greeting)
 
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("", split_address(address)[1]))
+    with _bound(address) as listener:
         listener.listen()
         listener.settimeout(_LOOK_SECS)
         greeter = threading.Thread(target=greet, daemon=True)
@@ -101,6 +100,31 @@ def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
         finally:
             over.set()
             greeter.join()
+
+
+def _bound(address: str) -> socket.socket:
+    """Returns a socket that is bound to an address; to all of this machine where it has to be.
+
+    So where it is not this machine's, as behind NAT, and where it is a name: the others may know
+    it by another address than we do, as where our own name stands for 127.0.1.1.
+    """
+    host, port = split_address(address)
+    is_ipv6 = ":" in host
+    if not is_ipv6 and not re.fullmatch("[0-9.]+", host) and host.lower() != "localhost":
+        host = ""
+    bound = socket.socket(socket.AF_INET6 if is_ipv6 else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host, port))
+        except OSError as error:
+            if error.errno != errno.EADDRNOTAVAIL:
+                raise
+            bound.bind(("", port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
 
 
 def release_inherited(port: int) -> None:

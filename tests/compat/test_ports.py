@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -139,6 +141,42 @@ def test_a_descriptor_that_is_something_else_stays_open(monkeypatch: pytest.Monk
 
 def test_without_a_reservation_nothing_is_released() -> None:
     ports.release_inherited(2222)
+
+
+def listens(port: int) -> list[str]:
+    """Returns at which addresses, as the kernel's table has them, somebody listens on a port."""
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+            place, state = line.split()[1], line.split()[3]
+            if place.endswith(f":{port:04X}") and state == "0A":
+                found.append(place.split(":")[0])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("127.0.0.1", socket.inet_aton("127.0.0.1")),
+        ("127.0.0.2", socket.inet_aton("127.0.0.2")),
+        ("localhost", socket.inet_aton("127.0.0.1")),
+        ("192.0.2.1", socket.inet_aton("0.0.0.0")),  # Kept for examples: no machine's.
+        ("pc-01.invalid", socket.inet_aton("0.0.0.0")),
+        ("[::1]", socket.inet_pton(socket.AF_INET6, "::1")),
+        ("[2001:db8::1]", bytes(16)),  # The same.
+    ],
+)
+def test_a_task_that_waits_is_met_at_its_address_alone(host: str, expected: bytes) -> None:
+    with ports.reserve() as reservation:
+        port = reservation.port
+    words = struct.unpack(f"={len(expected) // 4}I", expected)
+    with ports.answered(f"{host}:{port}", b"here"):
+        assert listens(port) == ["".join(f"{word:08X}" for word in words)]
+        caller = {"127.0.0.2": "127.0.0.2", "[::1]": "::1"}.get(host, "127.0.0.1")
+        caller = "::1" if "db8" in host else caller
+        with socket.create_connection((caller, port), DEADLINE_SECS) as connection:
+            assert connection.recv(4) == b"here"
+    assert listens(port) == []
 
 
 def test_a_port_in_use() -> None:
