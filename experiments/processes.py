@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any, Callable, Iterator, Sequence, TextIO
 
-from compat.errors import UserError
+from compat.errors import PeerError, UserError
 from experiments.child import Child, Command
 from experiments.restarts import Restarts
 from experiments.watchdog import Watchdog
@@ -68,7 +68,8 @@ class ProcessGroup:
           out: takes the output; None for standard output.
           grace: seconds between SIGTERM and SIGKILL.
           patience: seconds that the others have after the chief has ended with 0.
-          max_restarts: how often each command may be started again; see `Restarts`.
+          max_restarts: how often each command may be started again by its own fault; see
+            `Restarts`.
 
         Raises:
           UserError: `chief` is not the name of a command.
@@ -86,7 +87,7 @@ class ProcessGroup:
         self._out = out or sys.stdout
         self._grace = grace
         self._patience = patience
-        self._restarts = Restarts(max_restarts)
+        self._restarts = Restarts(max_restarts, self._beside)
         self._children: list[Child] = []
         self._exit_code: int | None = None
         self._stop_grace: float | None = None  # None while nothing is being stopped.
@@ -163,7 +164,8 @@ class ProcessGroup:
             self._stop_running(self._stop_grace)
         for signum in self._signals:
             self._conclude(128 + signum, f"got {signal.Signals(signum).name}")
-        for child in self._children:
+        # Who has lost another one comes after that one, whose failure excuses it.
+        for child in sorted(self._children, key=lambda c: c.returncode == PeerError.exit_code):
             if child.returncode and child.again_at is None:
                 self._fail(child, child.returncode)
         if self._servers and set(self._unfinished()) <= self._servers:

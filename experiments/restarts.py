@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import collections
+from typing import Container
 
-from compat.errors import may_pass
+from compat.errors import PeerError, may_pass
 
 _FIRST_PAUSE_SECS = 1.0
 _LONGEST_PAUSE_SECS = 30.0
@@ -15,17 +16,25 @@ _AT_ONCE_SECS = 10.0
 class Restarts:
     """Counts how often each task was started again.
 
+    Who ends because it has lost another task is not to blame: such an end is not counted if
+    another task has spent a restart since this one failed last. Each restart that is spent excuses
+    each other task once at the most, so tasks that lose each other for ever are given up, too.
+
     Args:
-      most: how often one task may be.
+      most: how often one task may be, by its own fault.
+      beside: names of tasks that nobody needs, so that their failures excuse nobody.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, beside: Container[str] = ()) -> None:
         self._most = most
+        self._beside = beside
         self._counts: collections.Counter[str] = collections.Counter()
+        self._known: collections.Counter[str] = collections.Counter()
+        self._excused: set[str] = set()
         self._pauses: dict[str, float] = {}
 
     def pause(self, name: str, exit_code: int, ran: float) -> float | None:
-        """Counts one restart of a task.
+        """Counts one restart of a task, unless others are to blame.
 
         Args:
           name: of the task.
@@ -36,13 +45,29 @@ class Restarts:
           The seconds until it is to be started again, twice as many each time that it has failed
           at once; None if it is not.
         """
-        if not may_pass(exit_code) or self._counts[name] >= self._most:
+        if not may_pass(exit_code):
+            return None
+        excused = self._is_excused(name, exit_code)
+        if not excused and self._counts[name] >= self._most:
             return None
         before = self._pauses.get(name, 0.0) if ran < _AT_ONCE_SECS else 0.0
         self._pauses[name] = min(max(2 * before, _FIRST_PAUSE_SECS), _LONGEST_PAUSE_SECS)
-        self._counts[name] += 1
+        if excused:
+            self._excused.add(name)
+        else:
+            self._excused.discard(name)
+            self._counts[name] += 1
         return self._pauses[name]
 
+    def _is_excused(self, name: str, exit_code: int) -> bool:
+        """Whether a failure is another task's fault; no failure before this one counts again."""
+        counts = self._counts.items()
+        spent = sum(n for other, n in counts if other != name and other not in self._beside)
+        others_failed, self._known[name] = spent > self._known[name], spent
+        return others_failed and exit_code == PeerError.exit_code
+
     def count(self, name: str) -> str:
-        """Returns how often a task was started again, as "1 of 3"."""
+        """Returns how often a task was started again, as "1 of 3", or why that is not counted."""
+        if name in self._excused:
+            return "not counted: it lost another task"
         return f"{self._counts[name]} of {self._most}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import time
+from pathlib import Path
 
 import pytest
 
+from experiments.processes import ProcessGroup
 from experiments.restarts import Restarts
 from tests.experiments.processes.conftest import python, run
 
@@ -32,6 +36,50 @@ def test_pauses_do_not_grow_after_a_good_while() -> None:
 @pytest.mark.parametrize("code", [1, 2, 9, 127, 130])
 def test_what_will_not_pass_is_not_tried_again(code: int) -> None:
     assert Restarts(7).pause("ps 0", code, ran=60) is None
+
+
+def test_who_lost_another_task_spends_none() -> None:
+    restarts = Restarts(2)
+    for ps in ("ps 0", "ps 1", "ps 0", "ps 1"):
+        assert restarts.pause(ps, 137, ran=60) == 1
+        assert restarts.pause("worker 0", 138, ran=60) == 1
+        assert restarts.count("worker 0") == "not counted: it lost another task"
+    assert restarts.pause("worker 0", 137, ran=60) == 1
+    assert restarts.count("worker 0") == "1 of 2"
+    assert restarts.pause("ps 0", 137, ran=60) is None
+
+
+def test_pauses_grow_for_who_lost_another_task_at_once() -> None:
+    restarts = Restarts(3)
+    pauses = [restarts.pause(name, 138, ran=1) for _ in range(3) for name in ("ps 0", "worker 0")]
+    assert pauses == [1, 1, 2, 2, 4, 4]
+
+
+def test_who_lost_another_task_though_all_live_is_given_up() -> None:
+    restarts = Restarts(2)
+    assert [restarts.pause("worker 0", 138, ran=60) for _ in range(3)] == [1, 1, None]
+
+
+def test_tasks_that_lose_each_other_for_ever_are_given_up() -> None:
+    """As on a network that is broken: each loss may be that of the one that has just failed."""
+    for most in (0, 1, 5):
+        restarts = Restarts(most)
+        names = itertools.cycle(["ps 0", "worker 0", "worker 1"])
+        pauses = [restarts.pause(name, 138, ran=60) for name in itertools.islice(names, 100)]
+        assert pauses.index(None) == 3 * most
+
+
+def test_a_failure_excuses_once_and_none_but_losses() -> None:
+    restarts = Restarts(1)
+    assert restarts.pause("ps 0", 137, ran=60) == 1
+    assert [restarts.pause("worker 0", code, ran=60) for code in (138, 138, 138)] == [1, 1, None]
+    assert [restarts.pause("worker 1", code, ran=60) for code in (143, 137)] == [1, None]
+
+
+def test_who_is_beside_the_cluster_excuses_nobody() -> None:
+    restarts = Restarts(1, beside=["evaluator 0"])
+    assert restarts.pause("evaluator 0", 137, ran=60) == 1
+    assert [restarts.pause("worker 0", 138, ran=60) for _ in range(2)] == [1, None]
 
 
 def failing(code: str, times: int) -> str:
@@ -61,6 +109,33 @@ def test_what_may_pass_is_tried_again() -> None:
         "w 0 failed with exit code 137 (SIGKILL); starting it again in 2 s (2 of 3)",
     ]
     assert time.monotonic() - began >= 3.0
+
+
+def test_who_is_seen_to_end_with_the_one_that_it_lost_spends_none() -> None:
+    wait = """import time
+    while not os.path.exists("go"): time.sleep(0.01)
+    """
+    lose = failing(wait + "sys.exit(138)", 1)
+    die = failing(wait + "os.kill(os.getpid(), signal.SIGKILL)", 1)
+    commands = [python("w 0", lose.replace("tries", "losses")), python("ps 0", die)]
+    commands.append(python("evaluator 0", "raise SystemExit(1)"))
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        if "evaluator" in line:
+            Path("go").touch()
+            time.sleep(1.0)  # Both end meanwhile.
+
+    with io.StringIO() as out, ProcessGroup(
+        commands, beside=["evaluator 0"], max_restarts=1, say=say, out=out
+    ) as group:
+        assert group.wait() == 0
+    assert said[1:] == [
+        "ps 0 failed with exit code 137 (SIGKILL); starting it again in 1 s (1 of 1)",
+        "w 0 failed with exit code 138; starting it again in 1 s "
+        "(not counted: it lost another task)",
+    ]
 
 
 @pytest.mark.parametrize(
