@@ -5,6 +5,9 @@ go of it right before its server starts. TensorFlow's servers cannot take over a
 set no SO_REUSEPORT, so a moment is left in which the port is free; it is microseconds, instead of
 the seconds that importing TensorFlow takes. A socket that never was connected leaves no TIME_WAIT.
 
+On Linux a server can also share the port with the reservation. So a launcher that starts a task
+again keeps its port meanwhile.
+
 Example:
   >>> with reserve() as reservation:
   ...     env, pass_fds = reservation.pass_to_child()
@@ -49,10 +52,30 @@ class Reservation:
     def pass_to_child(self) -> tuple[dict[str, str], tuple[int, ...]]:
         """Returns the environment entry and the `pass_fds` that make a child inherit the port.
 
-        The port is free only when both have let go: release this one once the child has started.
+        The port is free only when both have let go: release this one once the child has started,
+        unless it can be shared.
         """
         descriptor = self._socket.fileno()
         return {_VARIABLE: f"{self.port}:{descriptor}"}, (descriptor,)
+
+    def share(self) -> bool:
+        """Has whoever names the port and sets SO_REUSEADDR, as TensorFlow's servers do, get it.
+
+        To all others it stays reserved; the kernel, for one, chooses it for nobody.
+
+        Returns:
+          Whether this is possible, as on Linux, but not on macOS; else nothing is changed.
+        """
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with socket.socket() as server:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                server.bind(("", self.port))
+                server.listen()
+            except OSError:
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+                return False
+        return True
 
     def release(self) -> None:
         """Lets go of the port; further calls do nothing."""

@@ -34,7 +34,7 @@ def launch_local(
 
     Args:
       module: the program, which understands --strategy, --job_name, --task_index, --ps_hosts,
-        --worker_hosts and --run_token.
+        --worker_hosts and --run_token, and whose server sets SO_REUSEADDR, as TensorFlow's does.
       argv: its other arguments, the same for all tasks.
       num_ps: number of parameter servers.
       num_workers: number of workers.
@@ -68,6 +68,7 @@ def launch_local(
     with contextlib.ExitStack() as reserved:
         ps = [reserved.enter_context(reserve()) for _ in range(num_ps)]
         workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]
+        shared = all(port.share() for port in (*ps, *workers))
         commands = describe(module, argv, ps, workers, strategy, evaluator)
         beside = ["evaluator 0"] if evaluator else []
         servers = [f"ps {index}" for index in range(num_ps)]
@@ -80,7 +81,8 @@ def launch_local(
             out=out,
             max_restarts=max_restarts,
         ) as group:
-            reserved.close()  # From here on it is the tasks themselves that keep their ports.
+            if not shared:
+                reserved.close()  # From here on it is the tasks themselves that keep their ports.
             return group.wait()
 
 

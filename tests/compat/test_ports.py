@@ -55,6 +55,55 @@ def test_nobody_else_gets_a_reserved_port(host: str, options: tuple[int, ...]) -
         bind(reservation.port, *options, host=host)
 
 
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only there a port can be shared")
+IP_LOCAL_PORT_RANGE = 51  # Of Linux 6.3; not in Python's module.
+
+
+@linux
+def test_a_shared_port_is_a_servers_and_nobody_elses() -> None:
+    with ports.reserve() as reservation:
+        assert reservation.share()
+        for _ in range(3):  # As if the server died, and were started again.
+            for options in ((), (socket.SO_REUSEPORT,)):
+                with pytest.raises(OSError, match="in use"):
+                    bind(reservation.port, *options)
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", reservation.port), DEADLINE_SECS)
+            ports.check_free(reservation.address)
+            with bind(reservation.port, socket.SO_REUSEADDR) as server:
+                for _ in range(100):
+                    with socket.create_connection(server.getsockname(), DEADLINE_SECS) as client:
+                        server.accept()[0].close()
+                        assert client.recv(1) == b""
+                with pytest.raises(OSError, match="in use"):
+                    bind(reservation.port, socket.SO_REUSEADDR)
+
+
+@linux
+def test_the_kernel_chooses_a_shared_port_for_nobody() -> None:
+    def choose(chooser: socket.socket, port: int) -> None:
+        """Has the kernel choose from a single port, for a server and for a client."""
+        chooser.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        limits = struct.pack("=HH", port, port)
+        try:
+            chooser.setsockopt(socket.IPPROTO_IP, IP_LOCAL_PORT_RANGE, limits)
+        except OSError:
+            pytest.skip("this kernel chooses from all ports")
+
+    with ports.reserve() as reservation, bind(0, host="127.0.0.1") as other:
+        assert reservation.share()
+        with socket.socket() as server, pytest.raises(OSError, match="in use"):
+            choose(server, reservation.port)
+            server.bind(("", 0))
+        with socket.socket() as client, pytest.raises(OSError, match="Cannot assign"):
+            choose(client, reservation.port)
+            client.connect(other.getsockname())
+        reservation.release()
+        with socket.socket() as client:  # So it was that which kept them off.
+            choose(client, reservation.port)
+            client.connect(other.getsockname())
+
+
 def test_a_reserved_port_cannot_be_connected_to() -> None:
     with ports.reserve() as reservation, pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", reservation.port), DEADLINE_SECS)

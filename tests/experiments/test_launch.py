@@ -35,6 +35,7 @@ time.sleep(0.2)  # As if importing TensorFlow: the port is kept for us meanwhile
 ports.release_inherited(port)
 ports.check_free(address)
 with socket.socket() as server:
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # As TensorFlow's do.
     server.bind(("", port))
     server.listen()
     others = [task for task in all_tasks(cluster) if task != me]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import socket
+import sys
 from typing import Any
 
 import pytest
 
+from compat.address import split_address
 from tests.experiments.faults.conftest import FLAGS, wait_for
 
 pytestmark = [pytest.mark.cluster, pytest.mark.faults]
@@ -44,3 +48,17 @@ def test_who_lost_others_spends_no_restarts(train: Any, record: Any, runtime: st
     lines = training.out.splitlines()
     assert [line[-8:] for line in lines if "SIGKILL" in line] == ["(1 of 2)"] * 2 + ["(2 of 2)"] * 2
     assert record(training.logdir).run[1] == "FINISHED"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a port can be shared")
+def test_nobody_takes_the_port_of_a_task_that_is_to_come_back(train: Any) -> None:
+    flags = [*FLAGS, "--num_workers=1", "--max_steps=300"]
+    training = train("--strategy=ps", *flags).wait_until_it_says(r"^\[worker 0\] Step: ")
+    (address,) = re.findall("serves at ([0-9.:]+)", training.out)
+    kill(training, "ps", 0)
+    training.wait_until_it_says("starting it again")
+    with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
+        stranger.bind(("", split_address(address)[1]))
+        stranger.listen()
+        training.wait()  # Who got the port keeps it.
+    assert training.wait().code == 0, training.out
