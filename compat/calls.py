@@ -66,6 +66,7 @@ class _Caller:
 
 # A thread is made in half a millisecond on a busy machine, a call of one that waits in 30 us.
 _idle: list[_Caller] = []
+_left_behind: list[futures.Future[Any]] = []
 
 
 def watched(function: Callable[[], Any], check: Callable[[], None], every: float = 2.0) -> Any:
@@ -84,9 +85,18 @@ def watched(function: Callable[[], Any], check: Callable[[], None], every: float
       Exception: what `function` or `check` raises.
     """
     outcome = begun(function)
-    while not futures.wait([outcome], timeout=every).done:
-        check()
+    try:
+        while not futures.wait([outcome], timeout=every).done:
+            check()
+    except BaseException:
+        _left_behind.append(outcome)
+        raise
     return outcome.result()
+
+
+def is_stuck() -> bool:
+    """Whether a call that was left behind by `watched` has not returned yet."""
+    return not all(outcome.done() for outcome in _left_behind)
 
 
 def begun(function: Callable[[], Any]) -> futures.Future[Any]:

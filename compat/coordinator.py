@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from compat import membership, peers, ports, startup
+from compat import calls, membership, peers, ports, startup
 from compat._tensorflow import (
     coordinator_module,
     keep_functions,
@@ -107,6 +107,9 @@ def leave(coordinator: Any, server: Server) -> None:
     TensorFlow clears up remote functions and variables when Python drops them, which may be at the
     very end, and complains of each server that has gone before.
     """
+    if calls.is_stuck():  # It may need the coordinator for ever.
+        keep_functions()
+        return
     deadline = time.monotonic() + _IDLE_SECS
     # While a worker is at work, as after an error of the program, each would wait for the other.
     while not _is_idle(coordinator):

@@ -9,7 +9,7 @@ from typing import Any, Callable, ContextManager, Iterator, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import quietly, tf, tf1
-from compat.calls import delivered, delivering, watched
+from compat.calls import delivered, delivering, is_stuck, watched
 from compat.legacy_step import LegacyStep
 from compat.peers import Watch
 from compat.runtime import Runtime
@@ -122,7 +122,7 @@ class LegacySession(Session):
         # Once a parameter server is lost, TensorFlow waits for it here for ever: not we, too.
         closing = threading.Thread(target=self._close, name="close-session", daemon=True)
         closing.start()
-        closing.join(timeout=_CLOSE_SECS)
+        closing.join(timeout=0.0 if is_stuck() else _CLOSE_SECS)
 
     def leave(self) -> None:
         # Replicas wait for an update of their chief, which makes no more: with these they go on.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING, Iterable
 
 from compat._tensorflow import tf1
@@ -60,13 +61,14 @@ class Watch:
     says so, may wait without end.
 
     Args:
-      server: of this task.
+      server: of this task; its `while_waiting` is called, too.
       workers: whether the call needs the workers, too; without one that refuses connections the
         coordinator does by itself.
     """
 
     def __init__(self, server: Server, workers: bool) -> None:
         self._server, self._workers = server, workers
+        self._began = time.monotonic()
         self._lookouts: list[Lookout] = []  # From the first call on: most calls return at once.
 
     def __call__(self) -> None:
@@ -86,10 +88,15 @@ class Watch:
                 if task != self._server.task
             ]
         for task in servers:
+            self._wait_on()  # Each look may take a second.
             if reason_unreachable(cluster.task_address(task.job, task.index)) == "refused":
                 raise _error(task, cluster, _REMEDY)
         for lookout in self._lookouts:
+            self._wait_on()
             lookout.look()
+
+    def _wait_on(self) -> None:
+        self._server.while_waiting(time.monotonic() - self._began)
 
 
 def _reason_silent(address: str) -> str | None:

@@ -46,6 +46,8 @@ class Server:
         all of its tasks.
       allow_network: whether hosts may be others than this machine; see `compat.network`.
       say: told about waiting.
+      while_waiting: called every few seconds while a call that needs other tasks does not return,
+        with the seconds that it has taken so far; what it raises, ends the waiting.
 
     Attributes:
       runtime: name of the runtime, "legacy" or "modern".
@@ -59,6 +61,7 @@ class Server:
       target: what a session connects to.
       rendezvous_timeout: seconds for which this task waits for the tasks it needs.
       training: what its tasks have in common; see `compat.membership`.
+      while_waiting: as given.
 
     Raises:
       UserError: the cluster or the task is not valid or not allowed, the port is in use, or the
@@ -79,6 +82,7 @@ class Server:
         run_token: str = "",
         allow_network: bool = False,
         say: Callable[[str], None] = print,
+        while_waiting: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         chosen = select_runtime(runtime)
         self.runtime = chosen.name
@@ -99,6 +103,7 @@ class Server:
         self._trainers = trainers(self.cluster, self.runtime)
         self.rendezvous_timeout = rendezvous_timeout
         self._say = say
+        self.while_waiting = while_waiting
         self.training = membership.training(self.cluster, run_token)
         self._server: Any = None
         self.address = self.cluster.task_address(job_name, task_index)

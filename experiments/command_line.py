@@ -39,8 +39,8 @@ def run(main: Callable[[flags.FlagValues], int]) -> None:
 
 
 def told(error: UserError | PeerError | stopping.Stopped) -> int:
-    """Prints an error's line, of a stop that was asked for none; returns the exit code."""
-    if not isinstance(error, stopping.Stopped):
+    """Prints an error's line, of a stop only if it has lost something; returns the exit code."""
+    if not isinstance(error, stopping.Stopped) or error.loses:
         print(f"error: {error}", file=sys.stderr, flush=True)
     return error.exit_code
 

@@ -1,11 +1,18 @@
-"""Ctrl-C and SIGTERM: at once while nothing is at stake, after the current updates in training."""
+"""Ctrl-C and SIGTERM: at once while nothing is at stake, after the current updates in training.
+
+Current updates may never come to an end, if they need a task that has gone silent. They are given
+up early enough to end within the 20 s that are promised.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import signal
+import time
 import types
 from typing import Iterator
+
+_PATIENCE_SECS = 6.0  # The check that finds it, what is recorded, and Python's end take the rest.
 
 
 class Stopped(BaseException):
@@ -15,11 +22,13 @@ class Stopped(BaseException):
 
     Attributes:
       exit_code: 128 and the signal's number, as shells count.
+      loses: whether it was at the cost of a last checkpoint; then the message says so.
     """
 
-    def __init__(self, signum: int) -> None:
-        super().__init__(signal.Signals(signum).name)
+    def __init__(self, signum: int, loss: str = "") -> None:
+        super().__init__(loss or signal.Signals(signum).name)
         self.exit_code = 128 + signum
+        self.loses = bool(loss)
 
 
 class Stop:
@@ -31,6 +40,7 @@ class Stop:
 
     def __init__(self) -> None:
         self._signum: int | None = None
+        self._noted = 0.0
         self.raised: Stopped | None = None
         self._deferred = False
 
@@ -42,16 +52,37 @@ class Stop:
     def follow(self) -> None:
         """Takes note that another task was asked to stop, with which this one has to."""
         if self._signum is None:
-            self._signum = signal.SIGTERM
+            self._note(signal.SIGTERM)
 
     def handle(self, signum: int, frame: types.FrameType | None) -> None:
         """Handles the signal: raises, or takes note if it is the first while `deferred`."""
         del frame
         if self._deferred and not self.requested:
-            self._signum = signum
+            self._note(signum)
         else:
             self.raised = Stopped(signum)
             raise self.raised
+
+    def _note(self, signum: int) -> None:
+        self._signum, self._noted = signum, time.monotonic()
+
+    def give_up(self, waited: float) -> None:
+        """Ends a wait for other tasks that goes on for long although a stop was asked for.
+
+        Args:
+          waited: for how many seconds it has gone on, without any progress.
+
+        Raises:
+          Stopped: it is time to, as it is then for this wait and all that would follow.
+        """
+        if self._signum is None:
+            return
+        if min(waited, time.monotonic() - self._noted) >= _PATIENCE_SECS:
+            raise Stopped(
+                self._signum,
+                f"the current updates did not end in {_PATIENCE_SECS:g} s, so no last checkpoint "
+                "was written; training goes on from the one before",
+            )
 
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:

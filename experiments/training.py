@@ -7,7 +7,7 @@ import time
 from typing import Any, Callable
 
 import compat
-from compat import peers, roles, shared_folder, tf1
+from compat import calls, peers, roles, shared_folder, tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import Role, role
 from compat.runtime import current_runtime
@@ -76,7 +76,7 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
         data = datasets.load(config.dataset, config.data_dir)
     server = None
     try:
-        server = None if cluster is None else _serve(config, cluster, task)
+        server = None if cluster is None else _serve(config, cluster, task, stop)
         if server is not None and config.shared_logdir:
             shared_folder.check(server, config.logdir)
         if data is not None:
@@ -90,7 +90,8 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
         # Others may have come to the end without this one, and gone.
         if isinstance(lost or error, compat.PeerError) and _is_complete(config):
             return
-        if server is not None and (server.serves or lost is not None):
+        # A call that was left behind may hold up the end of Python, too, or abort it.
+        if server is not None and (server.serves or lost is not None or calls.is_stuck()):
             command_line.end_at_once(lost or error)
         if lost is None:
             raise
@@ -105,7 +106,7 @@ def _is_complete(config: Config) -> bool:
     return step is not None
 
 
-def _serve(config: Config, cluster: ClusterSpec, task: Task) -> compat.Server:
+def _serve(config: Config, cluster: ClusterSpec, task: Task, stop: Stop) -> compat.Server:
     return compat.Server(
         cluster,
         task.job,
@@ -115,6 +116,7 @@ def _serve(config: Config, cluster: ClusterSpec, task: Task) -> compat.Server:
         rendezvous_timeout=config.rendezvous_timeout,
         run_token=config.run_token,
         allow_network=config.allow_network,
+        while_waiting=stop.give_up,
     )
 
 

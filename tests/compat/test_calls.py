@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
 
 from compat import tf1
-from compat.calls import delivered, delivering, watched
+from compat.calls import delivered, delivering, is_stuck, watched
 
 
 def failing(*errors: Any) -> Any:
@@ -83,4 +84,8 @@ def test_a_call_that_never_returns_is_left_behind() -> None:
     with pytest.raises(ConnectionError, match="^gone$"):
         watched(never.wait, check, every=0.01)
     assert watched(lambda: 42, nothing) == 42  # Not on the thread that is at work yet.
+    assert is_stuck()
     never.set()
+    deadline = time.monotonic() + 20
+    while is_stuck():
+        assert time.monotonic() < deadline

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 import pytest
 
+from experiments import stopping
 from experiments.stopping import Stopped, signals
 
 BOTH = pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
@@ -60,6 +62,19 @@ def test_an_error_that_was_made_of_the_stop_is_the_stop() -> None:
         except Stopped as stopped:
             raise SystemError("returned a result with an exception set") from stopped
     assert caught.value.exit_code == 143
+
+
+def test_gives_up_a_wait_that_goes_on_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "_PATIENCE_SECS", 0.2)
+    lost = pytest.raises(Stopped, match="no last checkpoint")
+    with signals() as stop, lost as caught, stop.deferred():
+        stop.give_up(waited=100)  # Nobody has asked for a stop.
+        send(signal.SIGTERM)
+        stop.give_up(waited=100)  # It may still come to an end.
+        time.sleep(0.2)
+        stop.give_up(waited=0.1)  # Others have: it goes on.
+        stop.give_up(waited=0.2)
+    assert (caught.value.exit_code, caught.value.loses) == (143, True)
 
 
 def test_stops_at_once_again_behind_a_body_that_nobody_interrupted() -> None:

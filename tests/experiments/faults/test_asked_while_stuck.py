@@ -1,0 +1,46 @@
+"""SIGTERM to a task amid a step that does not end, for another task is silent."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.cluster, pytest.mark.faults]
+
+FLAGS = ["--max_steps=1000000", "--checkpoint_every=10", "--log_every=1"]
+TERM_SECS = 20.0
+STUCK_SECS = 3.0
+
+
+def wait_until_stuck(training: Any) -> None:
+    """Waits until a training has said nothing for a while."""
+    said, since = training.out, time.monotonic()
+    while time.monotonic() - since < STUCK_SECS:
+        time.sleep(0.1)
+        if training.out != said:
+            said, since = training.out, time.monotonic()
+
+
+def test_chief(tasks: Any, record: Any, runtime: str) -> None:
+    cluster = tasks(ps=1, worker=1)
+    ps = cluster.start("ps", 0, f"--runtime={runtime}")
+    chief = cluster.start("worker", 0, *FLAGS, f"--runtime={runtime}")
+    chief.wait_until_it_says("^Step: 24,")
+    ps.send(signal.SIGSTOP)
+    try:
+        wait_until_stuck(chief)
+        asked = time.time()
+        chief.send(signal.SIGTERM).wait(60)
+        assert (chief.code, chief.ended - asked < TERM_SECS) == (143, True), chief.err
+        assert chief.left_running() == []
+    finally:
+        ps.send(signal.SIGCONT).end()
+    assert "Traceback" not in chief.err
+    assert chief.err.splitlines()[-1] == (
+        "error: the current updates did not end in 6 s, so no last checkpoint was written; "
+        "training goes on from the one before"
+    )
+    assert record(chief.logdir).run[1] == "KILLED"
