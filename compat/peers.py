@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Iterable
 from compat._tensorflow import tf1
 from compat.cluster_spec import ClusterSpec, Task, all_tasks
 from compat.errors import PeerError
-from compat.rendezvous import Lookout, reason_unreachable
+from compat.rendezvous import Lookout, reason_not_serving, reason_unreachable
 
 if TYPE_CHECKING:
     from compat.server import Server
@@ -57,8 +57,8 @@ class Watch:
     """Called every so often while a call into TensorFlow does not return; raises if it never will.
 
     A parameter server that refuses connections is lost. A task that does not answer is given time,
-    and it is said: its host or network has gone without a word, and TensorFlow, to which nobody
-    says so, may wait without end.
+    and it is said: it was stopped, or its host or network has gone without a word, and TensorFlow,
+    to which nobody says so, may wait without end.
 
     Args:
       server: of this task; its `while_waiting` is called, too.
@@ -100,7 +100,7 @@ class Watch:
 
 
 def _reason_silent(address: str) -> str | None:
-    reason = reason_unreachable(address)
+    reason = reason_not_serving(address)
     return None if reason == "refused" else reason
 
 

@@ -1,7 +1,8 @@
-"""SIGTERM to a task amid a step that does not end, for another task is silent."""
+"""A step that does not end, for another task was stopped: it is given up, also by SIGTERM."""
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from typing import Any
@@ -24,7 +25,25 @@ def wait_until_stuck(training: Any) -> None:
             said, since = training.out, time.monotonic()
 
 
-def test_chief(tasks: Any, record: Any, runtime: str) -> None:
+def test_a_stopped_parameter_server_is_missed(tasks: Any, record: Any, runtime: str) -> None:
+    cluster = tasks(ps=1, worker=1)
+    ps = cluster.start("ps", 0, f"--runtime={runtime}")
+    flags = [*FLAGS, f"--runtime={runtime}", "--rendezvous_timeout=15"]
+    chief = cluster.start("worker", 0, *flags)
+    chief.wait_until_it_says("^Step: 24,")
+    ps.send(signal.SIGSTOP)
+    try:
+        assert chief.wait(60).code == 138, chief.err
+        assert chief.left_running() == []
+    finally:
+        ps.send(signal.SIGCONT).end()
+    assert re.search("^waiting for /job:ps/task:0 at .*: no answer ", chief.out, re.MULTILINE)
+    assert "/job:ps/task:0" in chief.err.splitlines()[-1]
+    assert "Traceback" not in chief.err
+    assert record(chief.logdir).run[1] == "FAILED"
+
+
+def test_chief_that_is_asked_to_end(tasks: Any, record: Any, runtime: str) -> None:
     cluster = tasks(ps=1, worker=1)
     ps = cluster.start("ps", 0, f"--runtime={runtime}")
     chief = cluster.start("worker", 0, *FLAGS, f"--runtime={runtime}")
