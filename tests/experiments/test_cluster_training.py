@@ -246,6 +246,8 @@ def test_tf_config_with_a_chief(tasks: Any, record: Any, runtime: str) -> None:
     assert recorded.checkpoints[-1] in ([24, 25] if runtime == "legacy" else [24])
 
 
+# On every line, tests/conformance has the numbers of such updates.
+@pytest.mark.once
 @pytest.mark.parametrize("aggregated", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_synchronous_updates_are_those_of_one_worker(
     train: Any, record: Any, aggregated: int

@@ -166,7 +166,7 @@ def trained(locals_by_runtime: dict[str, Any], tmp_path_factory: pytest.TempPath
 
 @pytest.fixture(scope="module")
 def evaluators(train: Any, trained: Any, runtimes: list[str]) -> dict[str, Any]:
-    torn, names = trained(), ("whole", "other model", *runtimes)
+    torn, names = trained(), ("other model", *runtimes)
     data = next(torn.glob("model.ckpt-48.data*"))
     data.write_bytes(data.read_bytes()[:1000])
     flags = {
@@ -177,6 +177,7 @@ def evaluators(train: Any, trained: Any, runtimes: list[str]) -> dict[str, Any]:
     running["torn"] = train(*BY_HAND, logdir=torn)
     running["no server"] = train(*BY_HAND, f"--tracking_uri={NO_SERVER}", logdir=trained())
     found = {name: evaluator.wait() for name, evaluator in running.items()}
+    found["whole"] = found[runtimes[0]]
     found["again"] = train(*BY_HAND, logdir=found["whole"].logdir).wait()
     return found
 

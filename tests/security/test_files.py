@@ -87,6 +87,7 @@ def test_artifacts_go_below_the_run(logdir: Path, folder: str) -> None:
     assert reason == f"folder {folder!r} is not below the run's artifacts"
 
 
+@pytest.mark.once
 def test_a_spool_cannot_have_other_files_sent_or_written(logdir: Path, tmp_path: Path) -> None:
     records = [
         {"kind": "start", "id": "6f", "experiment": "../../x", "run": "/../../x", "time": 1},

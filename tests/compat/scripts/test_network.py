@@ -73,6 +73,7 @@ def script() -> str:
         return SCRIPT.format(address=reservation.address, port=reservation.port)
 
 
+@pytest.mark.once
 def test_refused(run_script: RunScript, script: str) -> None:
     ran = run_script(script)
     assert (ran.code, ran.out) == (2, "")

@@ -38,9 +38,9 @@ with.
 - **killed and restarted**: the command that has started the cluster on this machine,
   `--strategy=ps` without `--job_name`, starts the task again, after 1 s, or 2, 4 and so on up to 30
   if it fails within ten seconds, and each task at most `--max_restarts` times (default 3); with it,
-  those that lost it. At most `--checkpoint_every` updates are lost, and the accuracy in the end is
-  that of a training to which nothing happened. A wrong flag (exit code 2) or a failure of the
-  program (1) is no reason to try again: it stops all.
+  those that lost it, which is not counted as theirs. At most `--checkpoint_every` updates are lost,
+  and the accuracy in the end is that of a training to which nothing happened. A wrong flag (exit
+  code 2) or a failure of the program (1) is no reason to try again: it stops all.
 - **never started**, **started 20 s late**: `--rendezvous_timeout` is how long a task is waited for.
 - **network cut for 20 s**, **for good**: each task has a host with an address of its own, a network
   namespace, whose cable is taken off and put back, or not: nothing is refused, and nothing arrives.

@@ -237,11 +237,12 @@ def test_killed_and_restarted(fault: Fault, train: Any, finished: Any) -> None:
     assert bool(losses) == (not fault.survived), training.out
     assert all(lost <= EVERY for lost in losses)
     assert_evaluated(fault, finished(training), training.logdir)
-    fault.tell(
-        "train on, and end with 0"
-        if fault.survived
-        else "wait for it, go on from the last checkpoint, and end with 0"
-    )
+    if fault.survived:
+        fault.tell("train on, and end with 0")
+        return
+    lost = dict.fromkeys(re.findall(r"^(\w+ \d+) failed with exit code 138", training.out, re.M))
+    waited = f"{' and '.join(lost)} lose it and are started again, too;" if lost else "wait for it,"
+    fault.tell(f"{waited} go on from the last checkpoint, and end with 0")
 
 
 def test_killed_chief_of_its_own(tasks: Any, recorded: Any, runtime: str) -> None:

@@ -205,6 +205,20 @@ def test_network_cut_for_good(
     fault.tell("name it, and end with 138")
 
 
+def test_hosts_that_are_not_there(hosts: Hosts, train: Any, runtimes: Any) -> None:
+    """Not a cell of the table: nobody has the one's address, the other's name is unknown."""
+    flags = [*FLAGS, TIMEOUT, "--strategy=ps", "--job_name=worker", "--allow_network"]
+    flags += ["--ps_hosts=10.0.0.9:2222", "--worker_hosts=10.0.0.1:2222,nobody.invalid:2222"]
+    chief = train(*flags, f"--runtime={runtimes[-1]}", within=hosts.add("worker0", "10.0.0.1"))
+    assert chief.wait().code == LOST, chief.err
+    absent = {"/job:ps/task:0": "10.0.0.9:2222: no route"}
+    if "modern" in runtimes:  # The chief of the legacy runtime needs its parameter server only.
+        absent["/job:worker/task:1"] = "nobody.invalid:2222: name unknown"
+    for name, how in absent.items():
+        assert f"waiting for {name} at {how} " in chief.out, chief.out
+        assert name in chief.err.splitlines()[-1]
+
+
 def test_workers_that_make_each_update_together(hosts: Hosts, train: Any, runtimes: Any) -> None:
     """Not a cell of the table: they have no parameter servers."""
     if "modern" not in runtimes:
