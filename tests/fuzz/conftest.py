@@ -6,6 +6,7 @@ done. `--hypothesis-profile=long` tries a hundred times as many inputs, other on
 
 from __future__ import annotations
 
+import json
 import signal
 from typing import Any, Callable, Iterator, Sequence
 
@@ -18,6 +19,46 @@ from compat.errors import PeerError, UserError
 # Of the processor's time, so that a busy machine fails nothing.
 DEADLINE_SECS = 5.0
 _tried = 0
+
+# Scripts and notebooks, and what may be put amid them.
+PYTHON2 = b"""# -*- coding: utf-8 -*-
+from __future__ import absolute_import
+import cPickle, tensorflow as tf
+from tensorflow.contrib import slim
+class Reader:
+\tdef read(self, (a, b)):
+\t    print >>f, "step %d" % (a / b), u'\xc3\xa4', `a`, 0777, a <> b
+\t    exec "x = 1" in d
+hosts = ["pc-01:2222", "/tmp/mnist"].decode()
+"""
+PYTHON3 = b"""import sys
+import tensorflow as tf
+flags = tf.app.flags
+flags.DEFINE_string("job_name", "", "Either 'ps' or 'worker'")
+flags.DEFINE_integer("task_index", 0, "Index of task within the job")
+cluster = tf.train.ClusterSpec({"ps": ["pc-01:2222"], "worker": ["pc-02:2222"]})
+with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+  cost = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(y, tf.mul(x, 2)))
+  parts = tf.split(0, 2, tf.concat(1, [a, b]))
+if not sys.argv[1]: writer = tf.train.SummaryWriter("/tmp/logs")
+"""
+SCRIPT_TOKENS = [
+    *(b"\0", b"\xff", b"\xef\xbb\xbf", b"\x0c", b"\r", b"\t", b"\\", b"\n\n", b'"""', b"'''"),
+    *(b"(", b"[" * 99, b"{", b"f'{", b"lambda: ", b"not " * 99, b"-" * 999, b"print 'x'\n"),
+    *(b"# coding: rot13\n", b"# coding: utf-16\n", b"# coding: idna\n", b"async ", b"0777"),
+    *(b"tf.contrib.", b"from __future__ import division\n", b"exec x in y\n", b"* ", b":=", b"@"),
+]
+CELLS = json.dumps(
+    {
+        "cells": [
+            {"cell_type": "markdown", "source": ["# text"]},
+            {"cell_type": "code", "source": ["%matplotlib inline\n", "import tensorflow as tf\n"]},
+            {"cell_type": "code", "source": "!ls\nprint 'x', tf.mul(1, 2)"},
+        ],
+        "nbformat": 4,
+    }
+).encode()
+WORKSHEETS = b'{"worksheets": [{"cells": [{"cell_type": "code", "input": ["x = 1"]}]}]}'
 
 settings.register_profile(
     "quick",

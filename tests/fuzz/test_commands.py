@@ -14,8 +14,16 @@ from hypothesis import settings
 import compat
 from compat.errors import UserError
 from compat.scripts import source
-from tests.fuzz.conftest import assert_is_a_line, changed, count_input
-from tests.fuzz.test_scripts import CELLS, PYTHON2, PYTHON3, TOKENS, WORKSHEETS
+from tests.fuzz.conftest import (
+    CELLS,
+    PYTHON2,
+    PYTHON3,
+    SCRIPT_TOKENS,
+    WORKSHEETS,
+    assert_is_a_line,
+    changed,
+    count_input,
+)
 
 pytestmark = pytest.mark.once
 
@@ -60,7 +68,7 @@ def test_what_is_no_program(tmp_path: Path, kind: str) -> None:
         raw = b""
         while begins(folder / kind, raw):
             code = bytes(draw.randrange(256) for _ in range(18))
-            raw = changed(SEEDS[kind], TOKENS, code)
+            raw = changed(SEEDS[kind], SCRIPT_TOKENS, code)
         (folder / kind).unlink()
         assert_refused(folder, [*RUN, kind], {kind: raw})
 

@@ -13,32 +13,21 @@ from hypothesis import strategies as st
 from compat.errors import UserError, one_line
 from compat.scripts import cluster, era, source
 from compat.scripts.checking import formats, programs
-from tests.fuzz.conftest import attempt, mutated, times, words
+from tests.fuzz.conftest import (
+    CELLS,
+    PYTHON2,
+    PYTHON3,
+    SCRIPT_TOKENS,
+    WORKSHEETS,
+    attempt,
+    mutated,
+    times,
+    words,
+)
 
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON2 = b"""# -*- coding: utf-8 -*-
-from __future__ import absolute_import
-import cPickle, tensorflow as tf
-from tensorflow.contrib import slim
-class Reader:
-\tdef read(self, (a, b)):
-\t    print >>f, "step %d" % (a / b), u'\xc3\xa4', `a`, 0777, a <> b
-\t    exec "x = 1" in d
-hosts = ["pc-01:2222", "/tmp/mnist"].decode()
-"""
-PYTHON3 = b"""import sys
-import tensorflow as tf
-flags = tf.app.flags
-flags.DEFINE_string("job_name", "", "Either 'ps' or 'worker'")
-flags.DEFINE_integer("task_index", 0, "Index of task within the job")
-cluster = tf.train.ClusterSpec({"ps": ["pc-01:2222"], "worker": ["pc-02:2222"]})
-with tf.device(tf.train.replica_device_setter(cluster=cluster)):
-  cost = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(y, tf.mul(x, 2)))
-  parts = tf.split(0, 2, tf.concat(1, [a, b]))
-if not sys.argv[1]: writer = tf.train.SummaryWriter("/tmp/logs")
-"""
 # What the documents have between their fences, as somebody who copies too much has it.
 PAGES = [*sorted((ROOT / "docs" / "seeds").glob("*.md")), ROOT / "docs" / "check.md"]
 COPIED = [
@@ -46,31 +35,14 @@ COPIED = [
     for page in PAGES
     for block in re.findall(r"```\w+\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 ]
-TOKENS = [
-    *(b"\0", b"\xff", b"\xef\xbb\xbf", b"\x0c", b"\r", b"\t", b"\\", b"\n\n", b'"""', b"'''"),
-    *(b"(", b"[" * 99, b"{", b"f'{", b"lambda: ", b"not " * 99, b"-" * 999, b"print 'x'\n"),
-    *(b"# coding: rot13\n", b"# coding: utf-16\n", b"# coding: idna\n", b"async ", b"0777"),
-    *(b"tf.contrib.", b"from __future__ import division\n", b"exec x in y\n", b"* ", b":=", b"@"),
-]
 SCRIPTS = st.one_of(
-    mutated(PYTHON2, PYTHON3, tokens=TOKENS),
-    mutated(PYTHON3, *COPIED, tokens=TOKENS),
+    mutated(PYTHON2, PYTHON3, tokens=SCRIPT_TOKENS),
+    mutated(PYTHON3, *COPIED, tokens=SCRIPT_TOKENS),
     st.binary(max_size=60),
-    st.lists(st.sampled_from(TOKENS), max_size=8).map(b"".join),
+    st.lists(st.sampled_from(SCRIPT_TOKENS), max_size=8).map(b"".join),
 )
 MANY_HOSTS = b"x = [" + b'"pc-01:2222",' * 4000 + b"]"
 MANY_CALLS = b"import tensorflow as tf;x = [" + b"tf.mul(1,2)," * 2500 + b"]"
-CELLS = json.dumps(
-    {
-        "cells": [
-            {"cell_type": "markdown", "source": ["# text"]},
-            {"cell_type": "code", "source": ["%matplotlib inline\n", "import tensorflow as tf\n"]},
-            {"cell_type": "code", "source": "!ls\nprint 'x', tf.mul(1, 2)"},
-        ],
-        "nbformat": 4,
-    }
-).encode()
-WORKSHEETS = b'{"worksheets": [{"cells": [{"cell_type": "code", "input": ["x = 1"]}]}]}'
 NOTEBOOKS = mutated(
     CELLS,
     WORKSHEETS,
