@@ -61,7 +61,7 @@ class Watch:
     to which nobody says so, may wait without end.
 
     Args:
-      server: of this task; its `while_waiting` is called, too.
+      server: of this task; its `while_waiting` is called while one does not answer.
       workers: whether the call needs the workers, too; without one that refuses connections the
         coordinator does by itself.
     """
@@ -88,15 +88,12 @@ class Watch:
                 if task != self._server.task
             ]
         for task in servers:
-            self._wait_on()  # Each look may take a second.
             if reason_unreachable(cluster.task_address(task.job, task.index)) == "refused":
                 raise _error(task, cluster, _REMEDY)
-        for lookout in self._lookouts:
-            self._wait_on()
+        for lookout in self._lookouts:  # Each look may take a second.
             lookout.look()
-
-    def _wait_on(self) -> None:
-        self._server.while_waiting(time.monotonic() - self._began)
+            if lookout.misses:
+                self._server.while_waiting(time.monotonic() - self._began)
 
 
 def _reason_silent(address: str) -> str | None:

@@ -111,6 +111,11 @@ class Lookout:
         self._reason = look or reason_unreachable
         self._there = self._looked = clock()  # Unequal as long as the peer is missed.
 
+    @property
+    def misses(self) -> bool:
+        """Whether the peer was not there at the last look."""
+        return self._there < self._looked
+
     def look(self) -> None:
         """Looks if it is time to.
 
@@ -120,7 +125,7 @@ class Lookout:
         now = self._clock()
         if now - self._looked < min(self._every, self._timeout):
             return
-        was_missed, self._looked = self._there < self._looked, now
+        was_missed, self._looked = self.misses, now
         reason = self._reason(self._address)
         away = now - self._there
         if reason is None:
@@ -128,7 +133,8 @@ class Lookout:
                 self._say(f"{self._name} at {self._address} is there after {away:.0f} s")
             self._there = now
             return
-        if away >= self._timeout:
+        # Twice in a row, for a peer may be busy once, or it is we who did not look for long.
+        if away >= self._timeout and was_missed:
             peer = {self._name: self._address}
             raise PeerError(_complaint(peer, {self._name: reason}, self._timeout))
         self._say(_waiting(self._name, self._address, reason, away, self._timeout))

@@ -46,8 +46,9 @@ class Server:
         all of its tasks.
       allow_network: whether hosts may be others than this machine; see `compat.network`.
       say: told about waiting.
-      while_waiting: called every few seconds while a call that needs other tasks does not return,
-        with the seconds that it has taken so far; what it raises, ends the waiting.
+      while_waiting: called every few seconds while a call that needs other tasks does not return
+        and one of them does not answer, with the seconds that it has taken so far; what it raises,
+        ends the waiting.
 
     Attributes:
       runtime: name of the runtime, "legacy" or "modern".

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
-from compat import checkpoint
+from compat import calls, checkpoint
 from compat._tensorflow import tf1
 from compat.errors import UserError
 from compat.runtime import current_runtime
@@ -288,7 +288,8 @@ class Supervisor:
         try:
             self.coord.join(
                 threads,
-                stop_grace_period_secs=self.stop_grace_secs,
+                # Threads in a call that was left behind do not end.
+                stop_grace_period_secs=0 if calls.is_stuck() else self.stop_grace_secs,
                 ignore_live_threads=ignore_live_threads,
             )
         finally:

@@ -166,7 +166,8 @@ class ProcessGroup:
             self._conclude(128 + signum, f"got {signal.Signals(signum).name}")
         # Who has lost another one comes after that one, whose failure excuses it.
         for child in sorted(self._children, key=lambda c: c.returncode == PeerError.exit_code):
-            if child.returncode and child.again_at is None:
+            given_up = child.name in self._missed
+            if child.returncode and child.again_at is None and not given_up:
                 self._fail(child, child.returncode)
         if self._servers and set(self._unfinished()) <= self._servers:
             self._conclude(0, "all others have ended")
@@ -189,7 +190,7 @@ class ProcessGroup:
             self._announce(f"{reason}; starting it again in {pause:g} s ({count})")
         elif child.name not in self._beside:
             self._conclude(code, reason)
-        elif child.name not in self._missed:
+        else:
             self._missed.add(child.name)
             if self._exit_code is None:  # Else it is we who have stopped it.
                 self._announce(f"{reason}; the others go on")

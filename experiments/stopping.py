@@ -70,7 +70,7 @@ class Stop:
         """Ends a wait for other tasks that goes on for long although a stop was asked for.
 
         Args:
-          waited: for how many seconds it has gone on, without any progress.
+          waited: for how many seconds it has gone on, in the end without an answer of theirs.
 
         Raises:
           Stopped: it is time to, as it is then for this wait and all that would follow.

@@ -92,6 +92,7 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
             return
         # A call that was left behind may hold up the end of Python, too, or abort it.
         if server is not None and (server.serves or lost is not None or calls.is_stuck()):
+            server.announce_end()  # For Python's end, which would, is passed over.
             command_line.end_at_once(lost or error)
         if lost is None:
             raise

@@ -1,8 +1,9 @@
 """What is known of vulnerabilities: `python -m tests.audit PACKAGES EXCEPTIONS`, by `tox -e audit`.
 
 PACKAGES has a package with its release in each line, as `uv pip compile` writes them; EXCEPTIONS is
-`.ci/audit.txt`. Ends with 1 if a package is vulnerable, and with 75 if nothing could be learnt of
-one: a service that cannot be reached has found nothing, which is not the same as none.
+`.ci/audit.txt`. Ends with 1 if a package is vulnerable, with 2 if pip-audit failed, and with 75 if
+nothing could be learnt of one: a service that cannot be reached has found nothing, which is not the
+same as none.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any, Mapping
 
 NOTHING_LEARNT = 75  # As sysexits.h has it: try again later.
+_WORDS = {0: "nothing is known", 1: "vulnerable", 2: "failed", NOTHING_LEARNT: "not all is known"}
+_UNREACHED = re.compile(r"connect|timed out|resolve", re.IGNORECASE)
 
 _EXCEPTION = re.compile(r"(?P<id>[A-Z]+-\S+) +(?P<date>\d{4}-\d\d-\d\d) +(?P<reason>\S+: \S.*)")
 
@@ -67,10 +70,12 @@ def main(packages: str, excepted: str) -> int:
     )
     try:
         lines, code = verdict(json.loads(done.stdout))
-    except ValueError:  # The service was not reached.
-        lines, code = done.stderr.splitlines()[-1:], NOTHING_LEARNT
+    except ValueError:
+        lines = done.stderr.splitlines()
+        unreached = lines and _UNREACHED.search(lines[-1])
+        lines, code = (lines[-1:], NOTHING_LEARNT) if unreached else (lines, 2)
     print("\n".join(lines))
-    print("audit:", {0: "nothing is known", 1: "vulnerable"}.get(code, "could not learn all"))
+    print("audit:", _WORDS[code])
     return code
 
 

@@ -195,14 +195,24 @@ def test_without_a_reservation_nothing_is_released() -> None:
 def listens(port: int) -> list[str]:
     """Returns at which addresses, as the kernel's table has them, somebody listens on a port."""
     found = []
-    for table in ("tcp", "tcp6"):
-        for line in Path("/proc/net", table).read_text().splitlines()[1:]:
+    for table in Path("/proc/net").glob("tcp*"):  # Of version 6 as well, where there is one.
+        for line in table.read_text().splitlines()[1:]:
             place, state = line.split()[1], line.split()[3]
             if place.endswith(f":{port:04X}") and state == "0A":
                 found.append(place.split(":")[0])
     return found
 
 
+def has_version_6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as found:
+            found.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@linux
 @pytest.mark.parametrize(
     ("host", "expected"),
     [
@@ -216,6 +226,8 @@ def listens(port: int) -> list[str]:
     ],
 )
 def test_a_task_that_waits_is_met_at_its_address_alone(host: str, expected: bytes) -> None:
+    if len(expected) == 16 and not has_version_6():
+        pytest.skip("this machine has no address ::1")
     with ports.reserve() as reservation:
         port = reservation.port
     words = struct.unpack(f"={len(expected) // 4}I", expected)

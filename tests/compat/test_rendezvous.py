@@ -187,6 +187,24 @@ def test_who_is_away_may_come_back_in_time() -> None:
         lookout.look()
 
 
+def test_nobody_is_given_up_by_one_look() -> None:
+    """However long ago the last one was: this process or its machine may have been stopped."""
+    said: list[str] = []
+    clock = Clock()
+    with listening() as address:
+        lookout = Lookout("ps 0", address, 12.0, said.append, clock=clock)
+        clock.sleep(5.0)
+        lookout.look()
+        assert not lookout.misses
+    clock.sleep(60.0)
+    lookout.look()
+    assert lookout.misses
+    assert said == [f"waiting for ps 0 at {address}: refused (60 of 12 s)"]
+    clock.sleep(5.0)
+    with pytest.raises(PeerError, match="^no connection within 12 s to ps 0"):
+        lookout.look()
+
+
 def test_giving_up() -> None:
     said: list[str] = []
     clock = Clock()

@@ -43,10 +43,10 @@ def test_a_stopped_parameter_server_is_missed(tasks: Any, record: Any, runtime: 
     assert record(chief.logdir).run[1] == "FAILED"
 
 
-def test_chief_that_is_asked_to_end(tasks: Any, record: Any, runtime: str) -> None:
+def assert_it_ends_when_it_is_asked_to(tasks: Any, record: Any, *flags: str) -> None:
     cluster = tasks(ps=1, worker=1)
-    ps = cluster.start("ps", 0, f"--runtime={runtime}")
-    chief = cluster.start("worker", 0, *FLAGS, f"--runtime={runtime}")
+    ps = cluster.start("ps", 0, *flags)
+    chief = cluster.start("worker", 0, *FLAGS, *flags)
     chief.wait_until_it_says("^Step: 24,")
     ps.send(signal.SIGSTOP)
     try:
@@ -63,3 +63,12 @@ def test_chief_that_is_asked_to_end(tasks: Any, record: Any, runtime: str) -> No
         "training goes on from the one before"
     )
     assert record(chief.logdir).run[1] == "KILLED"
+
+
+def test_chief_that_is_asked_to_end(tasks: Any, record: Any, runtime: str) -> None:
+    assert_it_ends_when_it_is_asked_to(tasks, record, f"--runtime={runtime}")
+
+
+def test_chief_of_synchronous_workers_that_is_asked_to_end(tasks: Any, record: Any) -> None:
+    """Its queue runners, too, are in calls that do not end."""
+    assert_it_ends_when_it_is_asked_to(tasks, record, "--runtime=legacy", "--sync")

@@ -111,6 +111,21 @@ def test_what_may_pass_is_tried_again() -> None:
     assert time.monotonic() - began >= 3.0
 
 
+def test_who_was_given_up_stays_so_whoever_fails_later() -> None:
+    """Only who is beside the cluster is given up while the others go on."""
+    die = "import time; time.sleep(4.0); os.kill(os.getpid(), signal.SIGKILL)"
+    code, _, said = run(
+        [python("w 0", failing(die, 1)), python("evaluator 0", "raise SystemExit(138)")],
+        beside=["evaluator 0"],
+        max_restarts=1,
+    )
+    assert code == 0
+    assert [line for line in said if line.startswith("evaluator 0")] == [
+        "evaluator 0 failed with exit code 138; starting it again in 1 s (1 of 1)",
+        "evaluator 0 failed with exit code 138; the others go on",
+    ]
+
+
 def test_who_is_seen_to_end_with_the_one_that_it_lost_spends_none() -> None:
     wait = """import time
     while not os.path.exists("go"): time.sleep(0.01)
