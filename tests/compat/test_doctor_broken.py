@@ -140,8 +140,10 @@ def test_a_python_without_wheels_is_told_which_have(
     )
     said = printed.stdout.decode()
     assert ("; TensorFlow has wheels for 3.7 to 3.13" in said) != has_wheels
-    # What is not installed cannot be installed here either.
-    assert said.count("mend='python3.13 -m venv .venv'") == (0 if has_wheels else 4)
+    # What is missing or wrong cannot be mended here either.
+    mends = set(re.findall(r"mend=(.+)\)$", said, re.MULTILINE)) - {"''"}
+    assert ("'python3.13 -m venv .venv'" in mends) != has_wheels
+    assert has_wheels or len(mends) == 1, said
 
 
 @pytest.mark.parametrize("version", ["1.14.0", "2.3.1"])
