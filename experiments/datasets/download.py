@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from pathlib import Path
 from typing import Callable, Iterable
 
 from compat.errors import UserError
 from experiments.datasets import idx, idx_set
 from experiments.datasets.published import Published
-from experiments.datasets.transfer import TransferError, transfer
+from experiments.datasets.transfer import TransferError, named_when_whole, transfer
 
 STALL_SECS = 10.0
 
@@ -75,8 +74,7 @@ def _download_file(
 ) -> None:
     from tqdm import tqdm
 
-    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
-    try:
+    with named_when_whole(target) as partial:
         with transfer(url, deadline, stall_secs) as (num_bytes, chunks):
             target.parent.mkdir(parents=True, exist_ok=True)
             # `disable=None`: a bar on a terminal, nothing elsewhere.
@@ -89,7 +87,3 @@ def _download_file(
                     stream.write(chunk)
                     progress.update(len(chunk))
         idx_set.verify(published, {name: idx.read(partial, origin=url)})
-        os.replace(partial, target)
-    finally:
-        if os.path.lexists(partial):
-            partial.unlink()

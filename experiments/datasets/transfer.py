@@ -1,13 +1,19 @@
-"""The bytes behind a URL, within a time that holds whatever the server or the resolver does."""
+"""The bytes behind a URL, within a time that holds whatever the server or the resolver does.
+
+And the file for them, which has its name when it is whole.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import threading
 import time
 import urllib.error
 import urllib.request
+import uuid
+from pathlib import Path
 from typing import IO, Any, Iterator
 from urllib.parse import urlsplit
 
@@ -18,6 +24,18 @@ _CHUNK_BYTES = 1 << 16
 
 class TransferError(Exception):
     """A transfer that failed: the message says why, in one line."""
+
+
+@contextlib.contextmanager
+def named_when_whole(target: Path) -> Iterator[Path]:
+    """Yields another path, whose file becomes `target` if the body ends well, and else goes."""
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    try:
+        yield partial
+        os.replace(str(partial), str(target))
+    finally:
+        if os.path.lexists(str(partial)):
+            partial.unlink()
 
 
 @contextlib.contextmanager

@@ -6,14 +6,14 @@ import collections
 import csv
 import os
 import time
-import uuid
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from compat.errors import UserError
 from experiments.datasets.download import STALL_SECS
-from experiments.datasets.transfer import TransferError, transfer
+from experiments.datasets.transfer import TransferError, named_when_whole, transfer
 
 _MOST_SECS = 3600.0  # For a download.
 
@@ -103,20 +103,17 @@ def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
     path = os.path.join(work_directory, filename)
     if os.path.exists(path):
         return path
-    partial = f"{path}.{uuid.uuid4().hex}.part"
+    deadline = time.monotonic() + _MOST_SECS
     try:
-        deadline = time.monotonic() + _MOST_SECS
-        with transfer(source_url, deadline, STALL_SECS) as (_, chunks), open(partial, "xb") as file:
+        with named_when_whole(Path(path)) as partial, transfer(
+            source_url, deadline, STALL_SECS
+        ) as (_, chunks), partial.open("xb") as file:
             file.writelines(chunks)
-        os.replace(partial, path)
     except TransferError as error:
         raise UserError(
             f"{filename} cannot be downloaded from {source_url} ({error}); "
             f"put it at {os.path.abspath(path)} by hand"
         ) from error
-    finally:
-        if os.path.lexists(partial):
-            os.unlink(partial)
     print("Successfully downloaded", filename, os.path.getsize(path), "bytes.")
     return path
 
