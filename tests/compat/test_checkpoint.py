@@ -51,6 +51,7 @@ def costs(
     return found
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_two_halves_make_a_whole_whoever_trains_them(
     costs: Costs, runtimes: list[str], optimizer: str

@@ -13,6 +13,8 @@ from compat.cluster_spec import ClusterSpec
 if TYPE_CHECKING:
     from tests.conftest import RunProgram
 
+pytestmark = pytest.mark.once
+
 CLUSTER = {"ps": ["h0:1"], "worker": ["h1:1", "h2:1"]}
 
 

@@ -148,6 +148,7 @@ def synchronous(start_cluster: StartCluster, programs: Path) -> Tasks:
     return tasks
 
 
+@pytest.mark.once
 def test_a_synchronous_training_ends_of_itself(synchronous: Tasks) -> None:
     """Of replicas whose gradients are averaged, on the legacy runtime, which alone has them."""
     assert_all_end_of_themselves(synchronous, "worker 0", "worker 1")

@@ -112,6 +112,7 @@ def test_names_and_arguments_before_1_0(run_script: RunScript) -> None:
     assert ran.out == SEEN
 
 
+@pytest.mark.once
 def test_what_neither_types_nor_shapes_tell_is_asked_for(run_script: RunScript) -> None:
     call = """
         import tensorflow as tf

@@ -82,6 +82,7 @@ def test_refused(run_script: RunScript, script: str) -> None:
     assert "add --allow_network after `compat run`, or --local" in error
 
 
+@pytest.mark.once
 def test_allowed_is_said_and_tensorflow_listens_at_every_address(
     run_script: RunScript, script: str
 ) -> None:
