@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-
-from mlflow.tracking import MlflowClient
+import shutil
 
 from experiments.metrics.stores import sqlite_file
+
+_unfinished: list[str] = []
 
 
 def make(uri: str) -> None:
@@ -25,7 +26,12 @@ def make(uri: str) -> None:
     path = sqlite_file(uri)
     if path is None or os.path.exists(path):
         return
-    new = f"{path}.new-{os.getpid()}"
+    from mlflow.tracking import MlflowClient  # Takes a second, which `discard` has not.
+
+    folder = f"{path}.new-{os.getpid()}"
+    new = os.path.join(folder, os.path.basename(path))
+    os.makedirs(folder, exist_ok=True)
+    _unfinished.append(folder)
     try:
         MlflowClient(tracking_uri=uri.replace(path, new)).get_experiment("0")
         try:
@@ -35,6 +41,17 @@ def make(uri: str) -> None:
         except OSError:  # There are no links on this file system.
             os.rename(new, path)
     finally:
-        for left in (new, new + "-journal"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(left)
+        discard()
+
+
+def discard() -> None:
+    """Removes what is not whole, also from another thread when the process has to end at once.
+
+    What is at work there may open its file anew at any moment, and then finds no place for it.
+    """
+    while _unfinished:
+        folder = _unfinished.pop()
+        gone = f"{folder}-gone"
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(folder, gone)
+        shutil.rmtree(gone, ignore_errors=True)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from compat.deferral import deferred
 from compat.errors import UserError
-from experiments.metrics import learning_curve, spool
+from experiments.metrics import database, learning_curve, spool
 from experiments.metrics.lock import lock
 from experiments.metrics.redaction import RedactedStream
 from experiments.metrics.stores import artifact_root, store_uri
@@ -53,10 +53,17 @@ class Ending(threading.Thread):
         """Runs in the thread."""
         sys.stdin.buffer.read()
         self.over.set()
-        limit = threading.Timer(self._patience_secs, os._exit, [1])
+        limit = threading.Timer(self._patience_secs, _end_at_once)
         limit.daemon = True
         limit.start()
         draw(self._logdir)
+
+
+def _end_at_once() -> None:
+    try:
+        database.discard()
+    finally:
+        os._exit(1)
 
 
 def follow(delivery: Delivery, ending: Ending) -> int:
