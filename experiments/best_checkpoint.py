@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import Iterator
 
 from experiments.metrics.spool import write_whole
 
@@ -18,6 +19,34 @@ FOLDER = "best"
 # Also what a process that was killed had begun.
 _OF_A_CHECKPOINT = re.compile(r"\.(index|data-\d{5}-of-\d{5})(\.tmp)?$")
 _STATE = "checkpoint"  # Names the checkpoint, as TensorFlow writes and reads it.
+_HELD = "being_evaluated"
+
+
+@contextlib.contextmanager
+def held(prefix: str, logdir: str) -> Iterator[str]:
+    """Holds the files of a checkpoint that the chief may remove, under another prefix.
+
+    Args:
+      prefix: of the checkpoint's files.
+      logdir: the log folder, in which they are linked to, or copied where there are no links. What
+        a process that was killed has left there is removed.
+
+    Raises:
+      OSError: a file has gone, or cannot be written.
+    """
+    folder = Path(logdir) / _HELD
+    try:
+        shutil.rmtree(str(folder), ignore_errors=True)
+        folder.mkdir()
+        for file in _files(prefix):
+            link = str(folder / file.name)
+            try:
+                os.link(str(file), link)
+            except OSError:
+                shutil.copyfile(str(file), link)
+        yield str(folder / Path(prefix).name)
+    finally:
+        shutil.rmtree(str(folder), ignore_errors=True)
 
 
 def keep(prefix: str, folder: str) -> str:
@@ -33,11 +62,7 @@ def keep(prefix: str, folder: str) -> str:
     Raises:
       OSError: a file has gone, or cannot be written; the earlier checkpoint stays.
     """
-    name = Path(prefix).name
-    # The index last, as TensorFlow does.
-    files = sorted({*Path(prefix).parent.glob(f"{name}.data-*"), Path(f"{prefix}.index")})
-    if len(files) < 2:
-        raise FileNotFoundError(2, "its files have gone", prefix)
+    name, files = Path(prefix).name, _files(prefix)
     os.makedirs(folder, exist_ok=True)
     for file in files:
         target = os.path.join(folder, file.name)
@@ -52,3 +77,12 @@ def keep(prefix: str, folder: str) -> str:
             with contextlib.suppress(OSError):
                 old.unlink()
     return os.path.join(folder, name)
+
+
+def _files(prefix: str) -> list[Path]:
+    """Returns the files of a checkpoint, the index last, as TensorFlow writes them."""
+    parts = Path(prefix).parent.glob(f"{Path(prefix).name}.data-*")
+    files = sorted({*parts, Path(f"{prefix}.index")})
+    if len(files) < 2:
+        raise FileNotFoundError(2, "its files have gone", prefix)
+    return files

@@ -19,7 +19,7 @@ from compat import checkpoint, membership, network, proxies, rendezvous, tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import Role, chief_task
 from compat.runtime import current_runtime
-from experiments import datasets, devices, end_mark, log_folder, program
+from experiments import best_checkpoint, datasets, devices, end_mark, log_folder, program
 from experiments.config import Config
 from experiments.evaluation import evaluate
 from experiments.evaluations import Evaluation
@@ -159,16 +159,22 @@ class Evaluator:
         prefix = log_folder.newest_checkpoint(self._config.logdir)
         if prefix is None or prefix == self._done:
             return False
-        try:
-            values = checkpoint.read(prefix)
-        except (compat.UserError, OSError) as error:
-            # It is being written or removed at this moment; if not, there will be a next one.
-            if prefix != self._unreadable:
-                print(f"passing over a checkpoint: {error}")
-            self._unreadable = prefix
-            return False
-        self._done = prefix
-        evaluation = self._measure(prefix, values)
+        with contextlib.ExitStack() as holding:
+            try:
+                # The chief may remove its files while they are measured.
+                held = holding.enter_context(best_checkpoint.held(prefix, self._config.logdir))
+                values = checkpoint.read(prefix)
+            except (compat.UserError, OSError) as error:
+                # It is being written or removed at this moment; if not, there will be a next one.
+                if prefix != self._unreadable:
+                    print(f"passing over a checkpoint: {error}")
+                self._unreadable = prefix
+                return False
+            self._done = prefix
+            self._take(held, self._measure(prefix, values))
+        return True
+
+    def _take(self, prefix: str, evaluation: Evaluation) -> None:
         if self._selection is None:
             self._open(-1 if self._is_new else evaluation.step)
         assert self._selection is not None
@@ -176,7 +182,6 @@ class Evaluator:
         if evaluation.step > self._selection.last_step:
             self._record(evaluation)
             self._selection.take(prefix, evaluation)
-        return True
 
     def _open(self, resume_step: int) -> None:
         config = self._config

@@ -140,6 +140,27 @@ def test_best_checkpoint_has_nothing_else_and_leaves_the_users_files(tmp_path: P
     assert not [name for name in files(folder) if "ckpt-5" in name]
 
 
+def test_checkpoint_is_held_while_it_is_measured(tmp_path: Path) -> None:
+    folder = tmp_path / "best"
+    prefix = checkpoint(tmp_path, 10)
+    (tmp_path / "being_evaluated").mkdir()
+    (tmp_path / "being_evaluated" / "model.ckpt-5.index").touch()  # A killed process's.
+    with best_checkpoint.held(prefix, str(tmp_path)) as held:
+        for suffix in ("index", "data-00000-of-00001"):
+            os.remove(f"{prefix}.{suffix}")
+        assert len(files(tmp_path / "being_evaluated")) == 2
+        best_checkpoint.keep(held, str(folder))
+    assert (folder / "model.ckpt-10.index").read_text() == "index of 10"
+    assert files(tmp_path) == ["best"]
+
+
+def test_checkpoint_that_has_gone_is_not_held(tmp_path: Path) -> None:
+    gone = best_checkpoint.held(str(tmp_path / "model.ckpt-10"), str(tmp_path))
+    with pytest.raises(FileNotFoundError), gone:
+        pass
+    assert files(tmp_path) == []
+
+
 def test_selection(tmp_path: Path) -> None:
     said: list[str] = []
     with Selection(str(tmp_path), 2, -1, said.append) as selection:
