@@ -35,7 +35,8 @@ class Config:
       steps_per_loop: updates between two looks of the chief; 0: 1 on the legacy runtime, where
         each is a call of its own anyhow, and 50 on the modern one, where they are one closure.
       log_every: batches of each worker between two lines on the console.
-      summary_every: updates between two points of the curves.
+      summary_every: updates between two points of the curves; 0: a tenth of the training, and
+        at most 100.
       eval_every: updates between two looks at the validation set; 0: at each epoch's end.
       checkpoint_every: updates between two checkpoints.
       eval_in_chief: have the chief make a checkpoint of each look at the validation set, and look
@@ -72,7 +73,7 @@ class Config:
     seed: int = 1
     steps_per_loop: int = 0
     log_every: int = 100
-    summary_every: int = 100
+    summary_every: int = 0
     eval_every: int = 0
     checkpoint_every: int = 1000
     eval_in_chief: bool = False
@@ -99,7 +100,7 @@ class Config:
             ("max_steps", 1),
             ("steps_per_loop", 0),
             ("log_every", 1),
-            ("summary_every", 1),
+            ("summary_every", 0),
             ("eval_every", 0),
             ("checkpoint_every", 1),
             ("early_stopping_patience", 0),

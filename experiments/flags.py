@@ -89,7 +89,11 @@ def define_training() -> None:
         "Updates between two looks of the chief; 0: 1 on the legacy runtime, 50 on the modern.",
     )
     f.DEFINE_integer("log_every", _DEFAULT.log_every, "Batches of each worker between two lines.")
-    f.DEFINE_integer("summary_every", _DEFAULT.summary_every, "Updates between two points.")
+    f.DEFINE_integer(
+        "summary_every",
+        _DEFAULT.summary_every,
+        "Updates between two points; 0: a tenth of the training, and at most 100.",
+    )
     f.DEFINE_integer(
         "eval_every", _DEFAULT.eval_every, "Updates between two validations; 0: each epoch."
     )

@@ -105,16 +105,19 @@ class Reporter:
         self._console.progress(after)
         measuring = due(self._config.eval_every or self._schedule.steps_per_epoch, before, after)
         saving = due(self._config.checkpoint_every, before, after)
-        summing_up = due(self._config.summary_every, before, after)
+        point_every = self._config.summary_every or self._schedule.steps_per_point
+        summing_up = due(point_every, before, after)
         position = self._schedule.line(before, after)
+        judging = self._select is not None and (saving or measuring)
+        # First: who is killed in between has told nothing that is lost. While the chief makes one
+        # update the others may make hundreds, so that `before` may be long ago.
+        prefix = self._save() if saving or judging else None
         if position is not None:
             self._say_line(*position, values["cost"])
         if summing_up:
             self._write_summary(values)
-        if measuring and self._select is None:
-            self.measure()
-        if saving or (measuring and self._select is not None):
-            self.save()
+        if measuring or judging:
+            self.measure(prefix)
         if saving or measuring or summing_up or position is not None:
             # A file of the log folder, which may be another machine's: not at each update.
             self.request = stop_request.read(self._config.logdir)

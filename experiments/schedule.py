@@ -31,6 +31,11 @@ class Schedule:
         """Updates until every worker has passed over the training set once."""
         return self.batches_per_epoch * self.num_workers
 
+    @property
+    def steps_per_point(self) -> int:
+        """Updates between two points of a curve: 100, or a tenth of a short training."""
+        return max(1, min(100, self.total_steps // 10))
+
     def loop_size(self, step: int) -> int:
         """Returns how many updates to hand out at `step`: not past the next line, nor the end."""
         line = (self._next_line(step // self.num_workers)) * self.num_workers

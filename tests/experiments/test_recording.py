@@ -202,3 +202,5 @@ def test_without_data_and_network_it_trains_on_digits_and_says_so(start: Any, re
     recorded = record(training.logdir)
     assert recorded.run[1] == "FINISHED"
     assert dict(recorded.select("select key, value from params"))["dataset"] == "digits"
+    # Short as it is, it has curves.
+    assert recorded.points["train/cost"]

@@ -23,6 +23,7 @@ class Chief:
     Attributes:
       time: what its clock shows, in seconds.
       saved: the steps at which it wrote a checkpoint.
+      disk_full: whether it cannot write one.
       lines: what it said.
     """
 
@@ -33,6 +34,7 @@ class Chief:
         )
         self.time = 0.0
         self.saved: list[int] = []
+        self.disk_full = False
         self._logdir, self._record = logdir, record
         self._said = io.StringIO()
         self._board = TensorBoard(str(logdir))
@@ -51,6 +53,8 @@ class Chief:
         )
 
     def _save(self) -> str:
+        if self.disk_full:
+            raise OSError("No space left on device")
         self.saved.append(self.reporter.step)
         return f"model.ckpt-{self.reporter.step}"
 
@@ -113,6 +117,12 @@ def test_curves(chief: Any) -> None:
     }
 
 
+def test_curves_have_points_if_nobody_says_how_many(chief: Any) -> None:
+    chief = chief()
+    chief.see(*range(1, 61))
+    assert [step for step, _ in chief.points()["train/cost"]] == list(range(6, 61, 6))
+
+
 @pytest.mark.parametrize(("eval_every", "steps"), [(0, [23, 43]), (15, [18, 33])])
 def test_measurements_have_the_step_at_which_they_were_made(
     chief: Any, eval_every: int, steps: list[int]
@@ -141,6 +151,16 @@ def test_checkpoints(chief: Any) -> None:
     chief = chief(checkpoint_every=7)
     chief.see(5, 8, 9, 13, 29)
     assert chief.saved == [8, 29]
+
+
+def test_updates_are_told_when_they_are_saved(chief: Any) -> None:
+    chief = chief(checkpoint_every=50, summary_every=50)
+    chief.see(2)
+    chief.disk_full = True
+    with pytest.raises(OSError, match="No space left"):
+        chief.see(290)  # The others have not waited for its second update.
+    assert chief.lines == []
+    assert not chief.points()
 
 
 def test_a_resumed_training_goes_on_as_if_it_had_not_ended(chief: Any) -> None:

@@ -111,3 +111,10 @@ def test_steps_per_epoch() -> None:
 )
 def test_due(every: int, before: int, after: int, expected: bool) -> None:
     assert due(every, before, after) is expected
+
+
+@pytest.mark.parametrize(
+    ("total_steps", "steps"), [(1, 1), (9, 1), (72, 7), (999, 99), (1000, 100), (3300, 100)]
+)
+def test_curves_of_a_short_training_have_ten_points(total_steps: int, steps: int) -> None:
+    assert dataclasses.replace(ALONE, total_steps=total_steps).steps_per_point == steps
