@@ -20,11 +20,15 @@ from typing import Any
 
 from tests.experiments.conftest import Record, Training
 from tests.experiments.faults.conftest import updates_lost
-from tests.soak.traces import Trace
+from tests.soak.traces import Trace, started
 
 TASKS = [("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1), ("worker", 2)]
+WORKERS = ["worker 0", "worker 1", "worker 2"]
 FAULTS = ["SIGKILL", "SIGTERM", "SIGSTOP for 5 s"]
 BESIDE = ["launcher", "sender"]  # No task, and not hit; the second is MLflow's.
+# Of which others TensorFlow keeps something in a task of the modern runtime, when they were lost.
+KEPT = {"ps 0": WORKERS, "ps 1": WORKERS, "worker 0": WORKERS[1:]}
+KEPT.update({"worker 1": WORKERS[:1], "worker 2": WORKERS[:1]})
 SENDER = "experiments.metrics.sender"
 EVERY_SECS = 20.0
 STOPPED_SECS = 5.0
@@ -44,8 +48,9 @@ last third of the life of a process; of each task the process is shown that has 
 
 On the modern runtime worker 0 is the coordinator, and is lost with each parameter server. Of a
 coordinator that was lost a server of TensorFlow keeps the variables and values for ten minutes, and
-some of its threads until it ends itself: with TensorFlow 2.21 and nothing of this project, six
-threads at first, four in the end. By so much a server may grow here, for each new coordinator.
+some of its threads until it ends itself: with TensorFlow 2.21 and nothing of this project, a
+parameter server six of them, a worker twelve. Of a worker that was lost, each parameter server and
+the coordinator keep four. By so much they may grow here.
 """
 SECTION = """
 ## {runtime} runtime, {minutes:g} minutes
@@ -69,7 +74,7 @@ class Soak:
         self._logdir = folder / "log"
         argv = [sys.executable, *COMMAND, f"--runtime={runtime}", f"--logdir={self._logdir}"]
         self._training = Training(argv, folder, self._logdir, {"PYTHONUNBUFFERED": "1"})
-        self._traces: dict[int, Trace] = {}
+        self._traces: dict[tuple[int, str], Trace] = {}
         self._faults: collections.Counter[str] = collections.Counter()
         self._stopped: dict[int, float] = {}
 
@@ -106,7 +111,7 @@ class Soak:
     def _sample(self) -> None:
         now = time.monotonic()
         for pid, task in self._tasks().items():
-            self._traces.setdefault(pid, Trace(pid, task, now)).sample(now)
+            self._traces.setdefault((pid, started(pid)), Trace(pid, task, now)).sample(now)
 
     def _hit(self) -> None:
         """Has one task of those that run now meet a fault."""
@@ -146,7 +151,14 @@ class Soak:
         }
         losses = updates_lost(self._training.out)
         values.update(resumed=len(losses), lost=max(losses, default=0))
-        wrong = [f"{pid} {self._traces[pid].task} has grown" for pid in self._grown(runtime)]
+        kept = KEPT if runtime == "modern" else {}
+        wrong = [
+            f"{trace.task} has grown: {', '.join(_took(trace))}"
+            for trace in self._traces.values()
+            if not trace.is_flat(
+                [peer for peer in self._traces.values() if peer.task in kept.get(trace.task, [])]
+            )
+        ]
         if values["lost"] > CHECKPOINT_EVERY:
             wrong.append(f"{values['lost']} updates were lost")
         if (values["code"], values["status"]) != (143, "KILLED"):
@@ -157,26 +169,20 @@ class Soak:
         rows = "\n".join(self._row(name) for name in names)
         return SECTION.format(rows=rows, **values), wrong
 
-    def _grown(self, runtime: str) -> list[int]:
-        """Returns the ids of the processes that take more and more."""
-        chiefs = [trace for trace in self._traces.values() if trace.task == "worker 0"]
-        coordinators = chiefs if runtime == "modern" else []
-        return [
-            pid
-            for pid, trace in self._traces.items()
-            if not trace.is_flat([] if trace.task in [*BESIDE, "worker 0"] else coordinators)
-        ]
-
     def _row(self, name: str) -> str:
         traces = [trace for trace in self._traces.values() if trace.task == name]
         longest = max(traces, key=lambda trace: trace.secs)
-        found = longest.settled()
-        took = ["too short to tell"] * 3
-        if found is not None:
-            first, last = found
-            took = [f"{first.memory:.0f} to {last.memory:.0f} MB"]
-            took += [f"{first.threads} to {last.threads}", f"{first.files} to {last.files}"]
-        return f"| {' | '.join([name, str(len(traces)), f'{longest.secs:.0f} s', *took])} |"
+        return f"| {' | '.join([name, str(len(traces)), *_took(longest)])} |"
+
+
+def _took(trace: Trace) -> list[str]:
+    found = trace.settled()
+    took = ["too short to tell"] * 3
+    if found is not None:
+        first, last = found
+        took = [f"{first.memory:.0f} to {last.memory:.0f} MB"]
+        took += [f"{first.threads} to {last.threads}", f"{first.files} to {last.files}"]
+    return [f"{trace.secs:.0f} s", *took]
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ import pytest
 pytestmark = pytest.mark.once
 
 TRACES = runpy.run_path(str(Path(__file__).with_name("traces.py")))
-Sample, Trace = TRACES["Sample"], TRACES["Trace"]
+Sample, Trace, started = TRACES["Sample"], TRACES["Trace"], TRACES["started"]
 
 
 def trace(secs: int, memory: float = 0.0, threads: float = 0.0, files: float = 0.0) -> Any:
@@ -36,7 +36,7 @@ def test_growing(growth: dict[str, float]) -> None:
     assert not trace(300, **growth).is_flat()
 
 
-def test_a_server_may_keep_something_of_each_coordinator_that_was_lost() -> None:
+def test_a_process_may_keep_something_of_each_peer_that_was_lost() -> None:
     grown = trace(300, memory=0.75, threads=0.15)
     before, amid, later = (Trace(1, "worker 0", began) for began in (40.0, 200.0, 290.0))
     assert not grown.is_flat()
@@ -58,6 +58,8 @@ def test_this_very_process_is_seen() -> None:
     assert sample.memory > 5
     assert sample.threads >= 1
     assert sample.files >= 3
+    assert int(started(os.getpid())) > int(started(1)) > 0
     gone = Trace(2**22 + 1, "nobody", 0.0)
+    assert started(2**22 + 1) == ""
     gone.sample(1.0)
     assert gone.samples == []

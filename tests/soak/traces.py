@@ -11,9 +11,11 @@ from typing import NamedTuple, Sequence
 _LEAST_SECS = 90.0
 # More than that is no noise: of memory, a part of it and some; of threads and files, a number.
 _MORE_MEMORY, _MORE_MB, _MORE = 0.1, 20.0, 8
-# What a server of TensorFlow keeps of a coordinator that was lost: its variables and values for ten
-# minutes, most of the threads for ever. Measured with TensorFlow alone on 2.21: 6 threads.
-_KEPT_MB, _KEPT_THREADS = 20.0, 8
+# What a process of TensorFlow keeps of a peer that was lost. Of a coordinator: a server, its
+# variables and values for ten minutes, and some of the threads for ever. Of a worker: the others,
+# threads. Measured with TensorFlow alone on 2.21: 6 threads of a parameter server and 12 of a
+# worker; 4 threads. Measured here: up to 25 MB.
+_KEPT_MB, _KEPT_THREADS = 30.0, 14
 
 
 class Sample(NamedTuple):
@@ -30,6 +32,18 @@ class Sample(NamedTuple):
     memory: float
     threads: int
     files: int
+
+
+def started(pid: int) -> str:
+    """Returns when a process was started, in ticks of the machine; "" if there is none.
+
+    An id alone is another process's soon: a machine has 32,768, and each thread takes one.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[19]
 
 
 class Trace:
@@ -74,17 +88,17 @@ class Trace:
         third = max(1, len(self.samples) // 3)
         return _median(self.samples[third : 2 * third]), _median(self.samples[-third:])
 
-    def is_flat(self, coordinators: Sequence[Trace] = ()) -> bool:
+    def is_flat(self, peers: Sequence[Trace] = ()) -> bool:
         """Whether it has not grown since it had settled; true as well if that cannot be told.
 
-        `coordinators` are those that this process, a server, has met one after the other: it may
-        have grown by what TensorFlow keeps of each that was lost.
+        `peers` are those that this process has met, one in the place of the other: it may have
+        grown by what TensorFlow keeps of each that was lost.
         """
         found = self.settled()
         if found is None:
             return True
         first, last = found
-        begun = [other.began - self.began for other in coordinators]
+        begun = [peer.began - self.began for peer in peers]
         lost = sum(first.age < age <= last.age for age in begun)
         return (
             last.memory <= first.memory * (1 + _MORE_MEMORY) + _MORE_MB + _KEPT_MB * lost
