@@ -106,9 +106,11 @@ def traced(function: Any) -> Any:
 
 
 def keep_functions() -> None:
-    """Has TensorFlow not clear up functions on servers when Python ends.
+    """Has TensorFlow not clear up on servers the functions that Python drops.
 
-    It would wait without end for the answer of one whose host has gone without a word.
+    It would complain of each server that has ended and, with the whole of Python, wait without end
+    for one that does not answer, which has its functions until then. What a program has traced is
+    kept so, here as well.
     """
     context: Any = importlib.import_module("tensorflow.python.eager.context")
     context.Context.remove_function = lambda self, name: None

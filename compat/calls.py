@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import queue
 import threading
 from concurrent import futures
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from compat._tensorflow import tf1
+
+CLOSE_SECS = 5.0
 
 
 def delivered(function: Callable[[], Any]) -> Any:
@@ -57,10 +60,7 @@ class _Caller:
     def _serve(self) -> None:
         while True:
             outcome, function = self._todo.get()
-            try:
-                outcome.set_result(function())
-            except BaseException as error:
-                outcome.set_exception(error)
+            _call(function, outcome)
             del outcome, function  # What they hold is not this thread's to keep.
 
 
@@ -94,17 +94,57 @@ def watched(function: Callable[[], Any], check: Callable[[], None], every: float
     return outcome.result()
 
 
+@contextlib.contextmanager
+def connected(target: str, graph: Any, config: Any) -> Iterator[tf1.Session]:
+    """A session of TensorFlow's on a server, which may be lost meanwhile.
+
+    Its own `with` would wait for that one for up to 30 s, and print a traceback of the end.
+    """
+    session = tf1.Session(target, graph=graph, config=config)
+    try:
+        yield session
+    finally:
+        closed(session.close)
+
+
+def closed(close: Callable[[], Any], patience: float = CLOSE_SECS) -> None:
+    """Closes a session, for which TensorFlow may wait for lost peers: leaves it behind then.
+
+    Args:
+      close: what it raises is of no interest: what was lost, calls have said.
+      patience: seconds that it may take.
+    """
+    outcome = begun(close)
+    if not futures.wait([outcome], timeout=patience).done:
+        _left_behind.append(outcome)
+
+
 def is_stuck() -> bool:
-    """Whether a call that was left behind by `watched` has not returned yet."""
+    """Whether a call that was left behind has not returned yet."""
     return not all(outcome.done() for outcome in _left_behind)
 
 
 def begun(function: Callable[[], Any]) -> futures.Future[Any]:
     """Returns the future result of `function`, which is called on another thread from now."""
     try:
-        caller = _idle.pop()
-    except IndexError:
-        caller = _Caller()
+        caller = _waiting()
+    except RuntimeError:  # When Python 3.12 ends, it starts no thread any more: called here, then.
+        return _call(function, futures.Future())
     outcome = caller.call(function)
     outcome.add_done_callback(lambda _: _idle.append(caller))
+    return outcome
+
+
+def _waiting() -> _Caller:
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _Caller()
+
+
+def _call(function: Callable[[], Any], outcome: futures.Future[Any]) -> futures.Future[Any]:
+    try:
+        outcome.set_result(function())
+    except BaseException as error:
+        outcome.set_exception(error)
     return outcome

@@ -1,14 +1,13 @@
-"""The coordinator of a cluster: how this process becomes it, and how it leaves."""
+"""The coordinator of a cluster: how this process becomes it."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import sys
-import time
 from typing import Any
 
-from compat import calls, membership, peers, ports, startup
+from compat import membership, ports, startup
 from compat._tensorflow import (
     coordinator_module,
     keep_functions,
@@ -17,11 +16,8 @@ from compat._tensorflow import (
     tf,
     tf1,
 )
-from compat.cluster_spec import all_tasks
 from compat.roles import Role
 from compat.server import Server
-
-_IDLE_SECS = 10.0
 
 
 def connect(server: Server) -> Any:
@@ -43,6 +39,7 @@ def connect(server: Server) -> Any:
     )
     if reservation is not None:
         reservation.release()
+    keep_functions()
     _give_back_steps()
     with quietly(), startup.without_notes():
         strategy = parameter_server_strategy()(resolver)
@@ -99,38 +96,3 @@ def _without_destructor(kind: Any) -> Any:
     a traceback.
     """
     return type(kind.__name__, (kind,), {"__del__": lambda self: None})
-
-
-def leave(coordinator: Any, server: Server) -> None:
-    """Leaves the cluster while it is still there, all of it.
-
-    TensorFlow clears up remote functions and variables when Python drops them, which may be at the
-    very end, and complains of each server that has gone before.
-    """
-    if calls.is_stuck():  # It may need the coordinator for ever.
-        keep_functions()
-        return
-    deadline = time.monotonic() + _IDLE_SECS
-    # While a worker is at work, as after an error of the program, each would wait for the other.
-    while not _is_idle(coordinator):
-        if time.monotonic() > deadline:
-            keep_functions()
-            return
-        time.sleep(0.02)
-    # For the return of a lost task a thread of the coordinator looks, which sets the servers of
-    # this process as well; TensorFlow 2.4 crashes when it does so amid or after what follows.
-    others = [task for task in all_tasks(server.cluster) if task != server.task]
-    if peers.lost_task(others, server.cluster) is not None:
-        keep_functions()
-        return
-    with ports.reserve() as reservation:
-        alone = tf1.train.ClusterSpec({"chief": [reservation.address]})
-    with quietly(), startup.without_notes():
-        tf.config.experimental_connect_to_cluster(alone, job_name="chief", task_index=0)
-
-
-def _is_idle(coordinator: Any) -> bool:
-    try:
-        return bool(coordinator.done())
-    except Exception:  # Of a step for which nobody waits any more; the next call tells.
-        return False

@@ -8,12 +8,15 @@ queue with a `shared_name` instead of an endless `join`, is a TensorFlow maintai
 from __future__ import annotations
 
 import contextlib
+import functools
 import queue
 import threading
 import time
+from concurrent import futures
 from typing import Callable, Mapping
 
 from compat._tensorflow import tf1
+from compat.calls import begun, connected
 
 _NAME = "compat_training_over"
 _CHIEF = 0
@@ -26,9 +29,9 @@ def _queue(device: str, training: str) -> tf1.QueueBase:
         return tf1.FIFOQueue(100000, [tf1.int32], shapes=[()], shared_name=_NAME + training)
 
 
-def _config(device: str) -> tf1.ConfigProto:
+def _config(device: str, patience: float = 0.0) -> tf1.ConfigProto:
     # Only the task at hand: a session must not wait for peers that have not come or have gone.
-    return tf1.ConfigProto(device_filters=[device])
+    return tf1.ConfigProto(device_filters=[device], operation_timeout_in_ms=int(1000 * patience))
 
 
 def wait_until_over(
@@ -57,7 +60,7 @@ def wait_until_over(
     def listen() -> None:
         with tf1.Graph().as_default() as graph:
             report = _queue(device, training).dequeue()
-            with tf1.Session(target, graph=graph, config=_config(device)) as session:
+            with connected(target, graph, _config(device)) as session:
                 trainer = 0
                 while trainer != _NOBODY:
                     trainer = int(session.run(report))
@@ -86,14 +89,15 @@ def wait_until_over(
 
 
 def announce(
-    addresses: Mapping[str, str], trainer: int, patience: float = 5.0, training: str = ""
+    addresses: Mapping[str, str], trainer: int, patience: float = 4.0, training: str = ""
 ) -> None:
     """Tells serving tasks that this trainer is done.
 
     Args:
       addresses: host:port of each serving task's server, by device.
       trainer: the trainer's number; 0 is the chief.
-      patience: seconds after which a task that does not answer is left alone: it is lost already.
+      patience: seconds for an answer; a task that does not answer is lost already. After those for
+        two no call is left that comes back amid Python's end, which would abort the process.
       training: as for `wait_until_over`.
     """
 
@@ -101,17 +105,10 @@ def announce(
         with tf1.Graph().as_default() as graph:
             report = _queue(device, training).enqueue(trainer)
             try:
-                with tf1.Session("grpc://" + address, graph=graph, config=_config(device)) as s:
-                    s.run(report)
+                with connected("grpc://" + address, graph, _config(device, patience)) as session:
+                    session.run(report)
             except tf1.errors.OpError:
                 pass  # It is gone, so it need not be told.
 
-    threads = [
-        threading.Thread(target=tell, args=item, name="announce", daemon=True)
-        for item in addresses.items()
-    ]
-    for thread in threads:
-        thread.start()
-    deadline = time.monotonic() + patience
-    for thread in threads:
-        thread.join(max(0.0, deadline - time.monotonic()))
+    told = [begun(functools.partial(tell, *item)) for item in addresses.items()]
+    futures.wait(told, timeout=2.5 * patience)

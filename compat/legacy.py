@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from typing import Any, Callable, ContextManager, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from compat._tensorflow import quietly, tf, tf1
-from compat.calls import delivered, delivering, is_stuck, watched
+from compat.calls import CLOSE_SECS, closed, delivered, delivering, is_stuck, watched
 from compat.legacy_step import LegacyStep
 from compat.peers import Watch
 from compat.runtime import Runtime
 from compat.session import Session, Step, Values
 from compat.supervisor import Supervisor
 
-_CLOSE_SECS = 5.0
 _LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
 
 
@@ -119,10 +117,8 @@ class LegacySession(Session):
         return call() if server is None else watched(call, Watch(server, workers=False))
 
     def close(self) -> None:
-        # Once a parameter server is lost, TensorFlow waits for it here for ever: not we, too.
-        closing = threading.Thread(target=self._close, name="close-session", daemon=True)
-        closing.start()
-        closing.join(timeout=0.0 if is_stuck() else _CLOSE_SECS)
+        # A call that was left behind waits for a lost parameter server: so would this one.
+        closed(self._close, patience=0.0 if is_stuck() else CLOSE_SECS)
 
     def leave(self) -> None:
         # Replicas wait for an update of their chief, which makes no more: with these they go on.

@@ -173,10 +173,6 @@ class ModernRuntime(Runtime):
     def average(self, tensors: Sequence[Any]) -> list[Any]:
         return list(tensors) if self.replicas is None else self.replicas.average(tensors)
 
-    def disconnect(self) -> None:
-        if self.coordinator is not None and self.server is not None:
-            coordinator.leave(self.coordinator, self.server)
-
     def create_global_step(self) -> Any:
         if self._global_step is None:
             known = self.placement.variables.get("global_step")

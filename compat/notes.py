@@ -9,6 +9,7 @@ import contextlib
 from typing import Any, Iterator
 
 from compat._tensorflow import tf1
+from compat.calls import connected
 from compat.cluster_spec import Task
 from compat.errors import PeerError
 
@@ -32,8 +33,8 @@ def read(target: str, task: Task, name: str) -> str | None:
       tf.errors.OpError: it fails otherwise.
     """
     try:
-        with session(target, task) as connected:
-            text: bytes = connected.run(_text(name).read_value())
+        with session(target, task) as opened:
+            text: bytes = opened.run(_text(name).read_value())
     except (tf1.errors.FailedPreconditionError, tf1.errors.NotFoundError):
         return None
     except tf1.errors.DeadlineExceededError as error:
@@ -54,8 +55,8 @@ def write(target: str, task: Task, name: str, text: str) -> None:
     Raises:
       tf.errors.OpError: it is not there.
     """
-    with session(target, task) as connected:
-        connected.run(_text(name).assign(text))
+    with session(target, task) as opened:
+        opened.run(_text(name).assign(text))
 
 
 def _text(name: str) -> Any:
@@ -69,7 +70,7 @@ def session(target: str, task: Task) -> Iterator[tf1.Session]:
     options = tf1.ConfigProto(
         device_filters=[_NOBODY], operation_timeout_in_ms=int(1000 * ANSWER_SECS)
     )
-    with tf1.Graph().as_default() as graph, tf1.device(f"{task.name}/cpu:0"), tf1.Session(
-        target, graph=graph, config=options
-    ) as connected:
-        yield connected
+    with tf1.Graph().as_default() as graph, tf1.device(f"{task.name}/cpu:0"), connected(
+        target, graph, options
+    ) as opened:
+        yield opened

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from compat.server import Server
 
 _TASK = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+)")
+# What stands above the reason in what TensorFlow says: of several errors, and where one was seen.
+_HEADING = re.compile(r"Graph execution error:|=*|.*From /job:\S+:|\d+ root error\(s\) found\.")
 _REMEDY = "start it again and then this task: training goes on from the last checkpoint"
 
 
-def is_lost_peer(error: BaseException) -> bool:
+def _is_lost_peer(error: BaseException) -> bool:
     """Whether an error of TensorFlow is of the kind that a lost peer causes."""
     errors = tf1.errors
     kinds = (errors.UnavailableError, errors.AbortedError, errors.CancelledError)
@@ -27,25 +29,34 @@ def is_lost_peer(error: BaseException) -> bool:
 
 
 def peer_error(
-    error: BaseException, cluster: ClusterSpec | None, remedy: str = _REMEDY
+    error: BaseException,
+    cluster: ClusterSpec | None,
+    remedy: str = _REMEDY,
+    own: Task | None = None,
 ) -> PeerError | None:
     """Returns the `PeerError` that stands behind an error of TensorFlow, or None.
 
     Args:
-      error: what a step or a session raised.
+      error: what a step or a session raised; of a moment ago, for who was lost may come back.
       cluster: where the lost task is looked up; None means that there are no peers to lose.
       remedy: what the message tells the user to do.
+      own: this very task; TensorFlow mentions it, too, for it has noticed.
     """
-    if cluster is None or not is_lost_peer(error):
+    if cluster is None or not _is_lost_peer(error):
         return None
-    # The first that is mentioned may be the one that noticed, this very task.
     found = [Task(job, int(index)) for job, index in _TASK.findall(str(error))]
-    mentioned = [task for task in dict.fromkeys(found) if _is_in(task, cluster)]
+    mentioned = [task for task in dict.fromkeys(found) if task != own and _is_in(task, cluster)]
     others = _parameter_servers(cluster) or list(all_tasks(cluster))
     lost = _first_unreachable(mentioned + others, cluster)
-    if lost is not None or mentioned:
-        return _error(lost or mentioned[0], cluster, remedy)
-    return PeerError(f"lost a task of the cluster ({str(error).splitlines()[0]}); {remedy}")
+    if lost is not None:
+        return _error(lost, cluster, remedy)
+    what = "a task of the cluster"
+    if mentioned:
+        task = mentioned[0]
+        what = f"{task.name} at {cluster.task_address(task.job, task.index)}, which is back"
+    lines = (line.strip() for line in str(error).splitlines())
+    reason = next((line for line in lines if not _HEADING.fullmatch(line)), type(error).__name__)
+    return PeerError(f"lost {what} ({reason}); {remedy}")
 
 
 def lost_parameter_server(cluster: ClusterSpec, remedy: str = _REMEDY) -> PeerError | None:

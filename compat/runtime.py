@@ -55,9 +55,6 @@ class Runtime(abc.ABC):
         """See `compat.average`."""
         return list(tensors)
 
-    def disconnect(self) -> None:  # noqa: B027  # Only a coordinator has something to leave.
-        """Called once, at the end, before the serving tasks are told to leave."""
-
     def finish_building(self, supervisor: Supervisor) -> None:
         """Called once, when the supervisor is made: the model definition is complete."""
         del supervisor

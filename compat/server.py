@@ -148,8 +148,11 @@ class Server:
             self._server.start()
         membership.declare(self.target, self.task, self.training)
 
-    def join(self) -> None:
+    def join(self, look: Callable[[], None] = lambda: None) -> None:
         """Serves until the training is over.
+
+        Args:
+          look: called about twice a second until the chief is done; what it raises ends the wait.
 
         Raises:
           UserError: the task trains, so that nobody would be left to end the training.
@@ -161,14 +164,26 @@ class Server:
                 "where server.serves is true"
             )
         self._say(f"{self.task.name} serves at {self.address} until the training is over")
+        lookout = self.chief_lookout()
+
+        def look_both() -> None:
+            look()
+            lookout.look()
+
         ending.wait_until_over(
             self.target,
             self.task.name,
             len(self._trainers),
             say=self._say,
-            look=self.chief_lookout().look,
+            look=look_both,
             training=self.training,
         )
+
+    def chief_runs(self) -> bool:
+        """Whether the chief's port accepts connections, as it does until that process has ended."""
+        chief = self._trainers[0]
+        address = self.cluster.task_address(chief.job, chief.index)
+        return rendezvous.reason_unreachable(address) is None
 
     def chief_lookout(self) -> rendezvous.Lookout:
         """Returns what looks whether the chief is there, and gives it up after the timeout."""
@@ -235,14 +250,18 @@ class Server:
             look=lambda _, address: rendezvous.reason_not_serving(address),
         )
 
-    def ends_by(self, error: BaseException) -> None:
-        """Has the serving tasks wait for this one's return, if it ends by an error that may pass.
+    def ends_by(self, error: BaseException) -> PeerError | None:
+        """Takes the error by which this task ends; returns the lost peer behind it, or None.
 
-        They are not told of an end then: a lost peer, SIGTERM and the like call for a restart.
+        Call it before anything is closed: that takes seconds, after which who was lost may be back.
+        If the error may pass, the serving tasks are not told of an end, and wait for this one's
+        return: a lost peer, SIGTERM and the like call for a restart.
         """
-        exit_code = PeerError.exit_code if peers.is_lost_peer(error) else 1
-        if may_pass(getattr(error, "exit_code", exit_code)):
+        if self._error is not error:
+            self._error, self._lost = error, peers.peer_error(error, self.cluster, own=self.task)
+        if may_pass(getattr(self._lost or error, "exit_code", 1)):
             self._announced = True
+        return self._lost
 
     def announce_end(self) -> None:
         """Tells the serving tasks that this one has done its part; further calls do nothing."""
@@ -256,3 +275,5 @@ class Server:
         ending.announce(addresses, self.trainer_index, training=self.training)
 
     _announced = False
+    _error: BaseException | None = None
+    _lost: PeerError | None = None

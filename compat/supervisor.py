@@ -296,5 +296,4 @@ class Supervisor:
             if close_summary_writer and self._writer not in (None, self.USE_DEFAULT):
                 self._writer.close()
             if self.runtime.server is not None:
-                self.runtime.disconnect()
                 self.runtime.server.announce_end()

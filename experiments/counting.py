@@ -8,11 +8,10 @@ another worker may have added as well.
 from __future__ import annotations
 
 import collections
-import contextlib
 import functools
 import time
 from concurrent import futures
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, ContextManager
 
 import numpy as np
 
@@ -25,7 +24,6 @@ _DEVICE = "/job:ps/task:0"
 _LOST = "what it held or did is gone; end all tasks and start them again"
 _POLL_SECS = 0.1
 _SAY_SECS = 5.0
-_CLOSE_SECS = 2.0
 
 
 class Counting:
@@ -167,19 +165,12 @@ class Counting:
         self._wait(progress, self._is_total, f"{self._total} numbers of the workers")
         pairs = calls.watched(lambda: queue.dequeue_many(self._total), self._patience())
         self._show(zip(*(tensor.numpy() for tensor in pairs)))
-        coordinator.leave(connected, self._server)
         self._server.announce_end()
 
-    @contextlib.contextmanager
-    def _session(self, graph: Any) -> Iterator[Any]:
+    def _session(self, graph: Any) -> ContextManager[Any]:
         # It waits for no worker that has not come yet, or has gone.
         config = tf1.ConfigProto(device_filters=["/job:ps", self._task.name])
-        session = tf1.Session(self._server.target, graph=graph, config=config)
-        try:
-            yield session
-        finally:
-            # Once a parameter server is lost, TensorFlow waits for it here for long: not we, too.
-            futures.wait([calls.begun(session.close)], timeout=_CLOSE_SECS)
+        return calls.connected(self._server.target, graph, config)
 
     def _call(self, session: Any, fetches: Any) -> Any:
         return calls.watched(lambda: session.run(fetches), self._patience())

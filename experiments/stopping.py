@@ -10,8 +10,9 @@ import contextlib
 import signal
 import time
 import types
-from typing import Iterator
+from typing import Callable, Iterator
 
+_LINGER_SECS = 8.0  # Within the ten that Docker, and our launcher, give a task before they kill it.
 _PATIENCE_SECS = 6.0  # The check that finds it, what is recorded, and Python's end take the rest.
 
 
@@ -41,6 +42,7 @@ class Stop:
     def __init__(self) -> None:
         self._signum: int | None = None
         self._noted = 0.0
+        self._lingers = False
         self.raised: Stopped | None = None
         self._deferred = False
 
@@ -84,9 +86,35 @@ class Stop:
                 "was written; training goes on from the one before",
             )
 
+    def linger(self, needed: Callable[[], bool], say: Callable[[str], None] = print) -> None:
+        """Ends a task that others need to end well, if a stop was asked for: not before them.
+
+        Whoever ends a whole cluster asks all of its tasks at a time.
+
+        Args:
+          needed: whether it is needed yet.
+          say: told, once, that it lingers.
+
+        Raises:
+          Stopped: it is not needed any more, or was for as long as it can wait.
+        """
+        if self._signum is None:
+            return
+        if time.monotonic() - self._noted >= _LINGER_SECS or not needed():
+            raise Stopped(self._signum)
+        if not self._lingers:
+            self._lingers = True
+            say(f"asked to end; serves the chief to its end, for {_LINGER_SECS:g} s at most")
+
     @contextlib.contextmanager
-    def deferred(self) -> Iterator[None]:
+    def deferred(
+        self, lost: Callable[[BaseException], Exception | None] = lambda error: None
+    ) -> Iterator[None]:
         """While inside, the first signal is only noted; the body looks at `requested`.
+
+        Args:
+          lost: returns the lost peer behind an error, or None. Whoever ends a cluster asks all of
+            its tasks to, and some may be gone before this one has come to its end.
 
         Raises:
           Stopped: when a body that was asked to stop is left.
@@ -94,6 +122,12 @@ class Stop:
         self._deferred = True
         try:
             yield
+        except Exception as error:
+            if self._signum is not None:
+                gone = lost(error)
+                if gone is not None:
+                    raise Stopped(self._signum, str(gone)) from error
+            raise
         finally:
             self._deferred = False
         if self._signum is not None:

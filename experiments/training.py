@@ -7,7 +7,7 @@ import time
 from typing import Any, Callable
 
 import compat
-from compat import calls, peers, roles, shared_folder, tf1
+from compat import calls, roles, shared_folder, tf1
 from compat.cluster_spec import ClusterSpec, Task
 from compat.roles import Role, role
 from compat.runtime import current_runtime
@@ -29,7 +29,7 @@ from experiments.recording import Recording, check_logdir
 from experiments.reporting import DivergedError, Reporter, check_finite
 from experiments.schedule import Schedule
 from experiments.selection import Selection
-from experiments.stopping import Stop
+from experiments.stopping import Stop, Stopped
 
 
 def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> None:
@@ -82,16 +82,17 @@ def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> 
         if data is not None:
             _train(config, server, data, stop)
         elif server is not None:
-            server.join()
+            # Without it the chief, which was asked to end as well, could not save what was reached.
+            with stop.deferred():
+                server.join(lambda: stop.linger(server.chief_runs))
     except BaseException as error:
-        if server is not None:
-            server.ends_by(error)
-        lost = peers.peer_error(error, cluster)
+        lost = None if server is None else server.ends_by(error)
         # Others may have come to the end without this one, and gone.
         if isinstance(lost or error, compat.PeerError) and _is_complete(config):
             return
-        # A call that was left behind may hold up the end of Python, too, or abort it.
-        if server is not None and (server.serves or lost is not None or calls.is_stuck()):
+        # What was lost, or a call that was left behind, may hold up Python's end, or abort it.
+        amiss = lost is not None or calls.is_stuck() or (isinstance(error, Stopped) and error.loses)
+        if server is not None and (server.serves or amiss):
             server.announce_end()  # For Python's end, which would, is passed over.
             command_line.end_at_once(lost or error)
         if lost is None:
@@ -146,7 +147,7 @@ def _train(
     target = server.target if server else ""
     with contextlib.ExitStack() as record, supervisor.managed_session(
         target, devices.session_config(config)
-    ) as session, stop.deferred():
+    ) as session, stop.deferred(lambda error: server.ends_by(error) if server else None):
         first = session.planned_step
         batches.skip(first // (1 if current_runtime().name == "modern" else num_workers))
         if not chief:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import threading
+from concurrent import futures
 from typing import Any
 
 from compat._tensorflow import tf1
+from compat.calls import begun
 
 RELEASE = "compat_release_sync_replicas"
 _MANY = 1000
@@ -88,6 +89,4 @@ def release(graph: Any, target: str) -> None:
             session.run(operations)
 
     if operations:
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        thread.join(_PATIENCE_SECS)
+        futures.wait([begun(run)], timeout=_PATIENCE_SECS)

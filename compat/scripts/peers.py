@@ -12,6 +12,7 @@ import time
 import weakref
 from typing import Any, Callable, Iterator
 
+from compat import calls
 from compat._tensorflow import tf1
 from compat.calls import delivered, watched
 from compat.errors import PeerError
@@ -20,7 +21,6 @@ from compat.scripts import distributed
 
 _PATIENCE_SECS = 7200.0  # TensorFlow's own, for a session.
 _EVERY_SECS = 10.0
-_CLOSE_SECS = 5.0
 _SCHEME = "grpc://"
 _SERVER = "the server"  # That a client connects to which is no task itself.
 
@@ -44,13 +44,11 @@ def called(session: Any, function: Callable[[], Any]) -> Any:
 
 
 def closed(session: Any, close: Callable[[], None]) -> None:
-    """Closes a session; TensorFlow waits for tasks that are lost here for ever: not we, too."""
-    if not _target(session).startswith(_SCHEME):
+    """Closes a session; waits for no task that is lost."""
+    if _target(session).startswith(_SCHEME):
+        calls.closed(close)
+    else:
         close()
-        return
-    closing = threading.Thread(target=close, name="close-session", daemon=True)
-    closing.start()
-    closing.join(timeout=_CLOSE_SECS)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -89,3 +91,11 @@ def test_a_call_that_never_returns_is_left_behind() -> None:
     deadline = time.monotonic() + 20
     while is_stuck():
         assert time.monotonic() < deadline
+
+
+def test_a_call_at_the_very_end_of_python() -> None:
+    """Where Python 3.12 starts no thread any more."""
+    program = "import atexit; from compat.calls import begun\n"
+    program += "atexit.register(lambda: print(begun(lambda: 42).result()))"
+    command = [sys.executable, "-c", program]
+    assert subprocess.run(command, stdout=subprocess.PIPE, timeout=60).stdout == b"42\n"

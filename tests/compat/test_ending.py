@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from pathlib import Path
@@ -42,6 +43,24 @@ class TestFailedTraining:
     def test_the_others_end_well(self, failed: Tasks, name: str) -> None:
         assert failed[name].code == 0
         assert failed[name].ended - failed["chief"].ended < END_SECS
+
+
+def test_a_server_that_is_silent_at_the_end_is_left_behind(
+    start_cluster: StartCluster, programs: Path, runtime: str
+) -> None:
+    """TensorFlow waits for it, when it closes a session or what a coordinator has there."""
+    with start_cluster(programs / "task.py", runtime, ps=2, worker=2) as cluster:
+        tasks = [cluster.start("ps", 0), cluster.start("ps", 1)]
+        for index in range(2):
+            tasks.append(cluster.start("worker", index, steps=20, idle=3))
+        silent, chief = tasks[1:3]
+        chief.wait_until_it_says("idle")
+        silent.send(signal.SIGSTOP)
+        stopped = time.monotonic()
+        assert max(chief.report["steps"]) >= 20
+        assert not re.search("Traceback|Exception|Fatal|E0000.*eager", chief.complaints)
+        assert chief.ended - stopped < 3 + 2 * END_SECS
+        assert [task.wait().code for task in tasks if task is not silent] == [0] * 3
 
 
 @pytest.fixture(scope="module")

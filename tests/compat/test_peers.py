@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from compat import tf1
+from compat.cluster_spec import ClusterSpec, Task
 from compat.errors import PeerError
+from compat.peers import peer_error
 
 if TYPE_CHECKING:
     from tests.conftest import StartCluster
@@ -68,3 +72,31 @@ def test_one_is_lost_before_the_variables_have_values(
         report = second.wait(NOTICE_SECS).report
         assert re.fullmatch(message.format(cluster.addresses[victim][0]), report["lost"])
         assert report["exit_code"] == PeerError.exit_code
+
+
+# As TensorFlow 2.21 says it to worker 0, which is the one that has noticed.
+SOCKET_CLOSED = """Graph execution error:
+
+=====================
+UNAVAILABLE: From /job:worker/replica:0/task:0:
+Socket closed
+Additional GRPC error information from remote target /job:ps/replica:0/task:0 while calling \
+/tensorflow.WorkerService/RecvTensor:
+"""
+
+
+def test_who_is_back_is_named_and_never_this_very_task() -> None:
+    """It was started again before anybody looked."""
+    with socket.socket() as worker, socket.socket() as ps:
+        for server in (worker, ps):
+            server.bind(("127.0.0.1", 0))
+            server.listen()
+        own, other = (f"127.0.0.1:{server.getsockname()[1]}" for server in (worker, ps))
+        cluster = ClusterSpec({"worker": [own], "ps": [other]})
+        for told, expected in (
+            (SOCKET_CLOSED, f"/job:ps/task:0 at {other}, which is back (Socket closed)"),
+            ("From /job:worker/replica:0/task:0:\nwhy", "a task of the cluster (why)"),
+        ):
+            error = tf1.errors.UnavailableError(None, None, told)
+            lost = peer_error(error, cluster, own=Task("worker", 0))
+            assert str(lost).startswith(f"lost {expected}; start it again and then this task: ")

@@ -59,6 +59,7 @@ def test_weights_that_are_no_numbers_are_not_saved(train: Any, record: Any) -> N
         r"variable \S+ has a value that is not finite; not saved; the last good checkpoint stays; "
         r"lower --learning_rate=3e\+38",
     )
+    assert training.left_running() == []
     recorded = record(training.logdir)
     assert recorded.run[1] == "FAILED"
     assert recorded.checkpoints == []
@@ -108,6 +109,27 @@ def test_sigterm_stops_all(train: Any, record: Any) -> None:
     recorded = record(training.logdir)
     assert recorded.run[1] == "KILLED"
     assert len(recorded.checkpoints) == 1
+
+
+@pytest.mark.cluster
+def test_tasks_that_are_asked_to_end_at_a_time_save_what_was_reached(
+    tasks: Any, record: Any, runtime: str
+) -> None:
+    """As by Compose or Slurm; those first that the chief needs in order to save."""
+    cluster = tasks(ps=1, worker=2)
+    flags = [ENDLESS, "--checkpoint_every=1000000", "--log_every=10", f"--runtime={runtime}"]
+    running = [cluster.start(*task, *flags) for task in (("ps", 0), ("worker", 1), ("worker", 0))]
+    chief = running[-1].wait_until_it_says("^Step: ")
+    reached = max(map(int, re.findall("Step: ([0-9]+),", chief.out)))
+    for task in running:
+        task.send(signal.SIGTERM)
+    assert [task.wait().code for task in running] == [143] * 3
+    assert [task.left_running() for task in running] == [[]] * 3
+    said = "".join(task.out + task.err for task in running)
+    assert not re.search("Traceback|Fatal|error:", said), said
+    recorded = record(chief.logdir)
+    assert recorded.run[1] == "KILLED"
+    assert recorded.checkpoints[-1] >= reached
 
 
 @pytest.mark.cluster

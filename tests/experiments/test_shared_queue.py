@@ -81,7 +81,7 @@ def test_a_worker_that_never_comes(start: Any, runtime: str) -> None:
     tasks = Tasks(start, f"--runtime={runtime}", "--increments=3", "--rendezvous_timeout=12")
     serving, chief = tasks.start("ps", 0), tasks.start("worker", 0)
     assert chief.wait().code == 138
-    assert chief.err.count("\n") == 1
+    assert chief.err.count("\n") == 1, chief.err
     if runtime == "legacy":
         assert "error: waited 12 s for the queue to hold 6 numbers, it is at 3; see" in chief.err
         assert serving.wait().code == 138
@@ -104,7 +104,7 @@ def test_a_lost_parameter_server(start: Any, runtime: str) -> None:
     sentence = f"error: lost /job:ps/task:0 at {tasks.addresses['ps', 0]}; what it held or did is"
     assert chief.wait().code == 138
     assert sentence in chief.err
-    assert chief.err.count("\n") == 1
+    assert chief.err.count("\n") == 1, chief.err
     assert other.wait().code == (138 if runtime == "legacy" else 0)
 
 

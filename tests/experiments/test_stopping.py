@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from compat.errors import PeerError
 from experiments import stopping
 from experiments.stopping import Stopped, signals
 
@@ -54,6 +55,22 @@ def test_an_error_in_the_body_is_the_one_that_is_told() -> None:
         raise ValueError
 
 
+def test_a_peer_that_is_lost_by_then_has_been_asked_to_stop_as_well() -> None:
+    def lost(error: BaseException) -> Exception | None:
+        return PeerError("lost /job:worker/task:1") if isinstance(error, KeyError) else None
+
+    stopped = pytest.raises(Stopped, match="lost /job:worker/task:1")
+    with signals() as stop, stopped as caught, stop.deferred(lost):
+        send(signal.SIGTERM)
+        raise KeyError
+    assert (caught.value.exit_code, caught.value.loses) == (143, True)
+    with signals() as stop, pytest.raises(ValueError), stop.deferred(lost):
+        send(signal.SIGTERM)
+        raise ValueError
+    with signals() as stop, pytest.raises(KeyError), stop.deferred(lost):
+        raise KeyError
+
+
 def test_an_error_that_was_made_of_the_stop_is_the_stop() -> None:
     """As C code makes a SystemError of it that calls Python and is interrupted there."""
     with pytest.raises(Stopped) as caught, signals():
@@ -75,6 +92,24 @@ def test_gives_up_a_wait_that_goes_on_for_long(monkeypatch: pytest.MonkeyPatch) 
         stop.give_up(waited=0.1)  # Others have: it goes on.
         stop.give_up(waited=0.2)
     assert (caught.value.exit_code, caught.value.loses) == (143, True)
+
+
+def test_who_is_needed_lingers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopping, "_LINGER_SECS", 0.2)
+    said: list[str] = []
+    with signals() as stop, pytest.raises(Stopped) as caught, stop.deferred():
+        stop.linger(lambda: False, said.append)  # Nobody has asked for a stop.
+        send(signal.SIGTERM)
+        for _ in range(2):
+            stop.linger(lambda: True, said.append)
+        assert said == ["asked to end; serves the chief to its end, for 0.2 s at most"]
+        time.sleep(0.2)
+        stop.linger(lambda: True, said.append)
+    assert (caught.value.exit_code, caught.value.loses) == (143, False)
+    with signals() as stop, pytest.raises(Stopped), stop.deferred():
+        send(signal.SIGTERM)
+        stop.linger(lambda: False, said.append)
+    assert len(said) == 1
 
 
 def test_stops_at_once_again_behind_a_body_that_nobody_interrupted() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 import numpy as np
 
 import compat
-from compat import checkpoint, peers, tf, tf1
+from compat import checkpoint, tf, tf1
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import refusal
@@ -111,6 +111,9 @@ def train(server: compat.Server, settings: dict[str, Any]) -> dict[str, Any]:
                 raise ValueError("the body failed")
             time.sleep(settings.get("pause", 0))
         report["steps"] += [values["global_step"] for values in session.drain()]
+        if settings.get("idle"):
+            print("idle", flush=True)
+            time.sleep(settings["idle"])
     return report
 
 
@@ -131,7 +134,7 @@ def main(settings: dict[str, Any]) -> None:
     except (tf1.errors.OpError, compat.PeerError) as error:
         # TensorFlow raises where it notices, else our session does.
         lost = error if isinstance(error, compat.PeerError) else None
-        lost = lost or peers.peer_error(error, server.cluster)
+        lost = lost or server.ends_by(error)
         if lost is None:
             raise
         report = {"lost": str(lost), "exit_code": lost.exit_code}

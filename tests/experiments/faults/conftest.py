@@ -93,6 +93,11 @@ class Fault(NamedTuple):
     def name(self) -> str:
         return "/job:{}/task:{}".format(*self.victim)
 
+    @property
+    def needed(self) -> bool:
+        """Whether the others wait for the victim before they train."""
+        return self.victim != EVALUATOR and (self.victim, self.runtime) != (WORKER, "legacy")
+
 
 @pytest.fixture(params=list(VICTIMS))
 def fault(

@@ -33,14 +33,17 @@ if the training was finished, KILLED after SIGTERM to the chief, else FAILED, un
 with.
 
 - **SIGKILL**, **SIGTERM**: the task dies, and nobody starts it again. A task that is asked by
-  SIGTERM ends with 143 within 20 s, the chief with a last checkpoint. 138 and 143 tell whoever
-  supervises the tasks, such as Kubernetes, that starting them again may help.
+  SIGTERM ends with 143 within 20 s, the chief with a last checkpoint. Whoever serves the chief does
+  so for up to 8 s more, for mostly all tasks are asked at a time, and without it nothing could be
+  saved. 138 and 143 tell whoever supervises the tasks, such as Kubernetes, that starting them again
+  may help.
 - **killed and restarted**: the command that has started the cluster on this machine,
   `--strategy=ps` without `--job_name`, starts the task again, after 1 s, or 2, 4 and so on up to 30
   if it fails within ten seconds, and each task at most `--max_restarts` times (default 3); with it,
-  those that lost it, which is not counted as theirs. At most `--checkpoint_every` updates are lost,
-  and the accuracy in the end is that of a training to which nothing happened. A wrong flag (exit
-  code 2) or a failure of the program (1) is no reason to try again: it stops all.
+  those that lost it, which is not counted as theirs. Of the updates that
+  the chief has told at most `--checkpoint_every` are lost, and the accuracy in the end is that of a
+  training to which nothing happened. A wrong flag (exit code 2) or a failure of the program (1) is
+  no reason to try again: it stops all.
 - **never started**, **started 20 s late**: `--rendezvous_timeout` is how long a task is waited for.
 - **network cut for 20 s**, **for good**: each task has a host with an address of its own, a network
   namespace, whose cable is taken off and put back, or not: nothing is refused, and nothing arrives.

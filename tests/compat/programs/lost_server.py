@@ -1,0 +1,48 @@
+"""A server that is killed amid a session on it; prints what the session raises and complains of."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import multiprocessing
+import time
+from typing import Any
+
+from compat import notes, ports, tf1
+from compat.cluster_spec import Task
+
+TASK = Task("ps", 0)
+
+
+def serve(address: str, serves: Any) -> None:
+    server = tf1.train.Server({TASK.job: [address]}, job_name=TASK.job)
+    serves.set()
+    time.sleep(120)
+    del server
+
+
+def main() -> None:
+    notes.ANSWER_SECS = 2.0
+    with ports.reserve() as held:
+        address = held.address
+    processes = multiprocessing.get_context("spawn")
+    serves = processes.Event()
+    server = processes.Process(target=serve, args=(address, serves), daemon=True)
+    server.start()
+    assert serves.wait(60)
+    complaints, raised = io.StringIO(), None
+    with contextlib.redirect_stderr(complaints):
+        try:
+            with notes.session(f"grpc://{address}", TASK) as session:
+                session.run(tf1.constant("there"))
+                server.kill()
+                server.join()
+                session.run(tf1.constant("gone"))
+        except tf1.errors.OpError as error:
+            raised = type(error).__name__
+    print(json.dumps({"raised": raised, "complaints": complaints.getvalue()}))
+
+
+if __name__ == "__main__":
+    main()
