@@ -49,10 +49,11 @@ def test_a_chief_that_was_killed_is_missed(tasks: Any, runtime: str) -> None:
     cluster = tasks(ps=1, worker=1)
     chief = cluster.start("worker", 0, "--max_steps=1000000", f"--runtime={runtime}")
     chief.wait_until_it_says("^waiting for /job:ps/task:0")  # So that the other finds it.
-    ps = cluster.start("ps", 0, f"--runtime={runtime}", "--rendezvous_timeout=6")
+    # A chief that builds its graph on a busy machine may be silent for seconds.
+    ps = cluster.start("ps", 0, f"--runtime={runtime}", "--rendezvous_timeout=15")
     chief.wait_until_it_says("^Step: 24,").send(signal.SIGKILL)
     (address,) = cluster.hosts["worker"]
-    assert_missed(ps, "/job:worker/task:0", address, REFUSED, 6)
+    assert_missed(ps, "/job:worker/task:0", address, REFUSED, 15)
 
 
 @pytest.fixture
