@@ -9,6 +9,7 @@ import numpy as np
 
 from compat._tensorflow import quietly, tf, tf1
 from compat.calls import CLOSE_SECS, closed, delivered, delivering, is_stuck, watched
+from compat.graph import assigns, initial_value
 from compat.legacy_step import LegacyStep
 from compat.peers import Watch
 from compat.runtime import Runtime
@@ -36,7 +37,12 @@ class LegacySession(Session):
     """
 
     def __init__(
-        self, raw: Any, supervisor: Supervisor, steps: Sequence[LegacyStep], summary: Any
+        self,
+        raw: Any,
+        supervisor: Supervisor,
+        steps: Sequence[LegacyStep],
+        summary: Any,
+        first_step: Sequence[Any],
     ) -> None:
         self.raw = raw
         self._supervisor = supervisor
@@ -46,8 +52,8 @@ class LegacySession(Session):
         for step in steps:
             for variable, first, array in step.resident:
                 self._call(variable.initializer, {first: array})
-        if supervisor.global_step is not None:
-            self.planned_step = int(self._call(supervisor.global_step))
+        if first_step:
+            self.planned_step = int(self._call(*first_step))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.raw, name)
@@ -91,7 +97,7 @@ class LegacySession(Session):
         tensors = [t for t in tensors if isinstance(t, (tf.Tensor, tf.Operation))]
         key = tuple(id(tensor) for tensor in tensors)
         if key not in self._trains:
-            self._trains[key] = _assigns(tensors, self._supervisor.global_step)
+            self._trains[key] = assigns(tensors, self._supervisor.global_step)
         return self._trains[key]
 
     def drain(self) -> Iterator[Values]:
@@ -104,7 +110,7 @@ class LegacySession(Session):
         names = sorted(variables)
         self._call(
             [variables[name].initializer for name in names],
-            {_initial_value(variables[name]): values[name] for name in names},
+            {initial_value(variables[name]): values[name] for name in names},
         )
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
@@ -144,25 +150,17 @@ def _first_tokens(sync: Any) -> Any:
         return sync.get_init_tokens_op()
 
 
-def _initial_value(variable: Any) -> Any:
-    """Returns the tensor that a variable's initializer assigns, which a feed can replace."""
-    return variable.initializer.inputs[1]
+def _first_step(supervisor: Supervisor, init_feed: Any) -> tuple[Any, ...]:
+    """Returns the arguments of the call that gives the step from which this task goes on, if any.
 
-
-def _assigns(tensors: Sequence[Any], variable: Any) -> bool:
-    """Whether what the tensors depend on writes to a resource variable."""
-    if variable is None:
-        return False
-    todo = [tensor if isinstance(tensor, tf.Operation) else tensor.op for tensor in tensors]
-    seen = set(todo)
-    while todo:
-        op = todo.pop()
-        if op.type.startswith("Assign") and op.inputs and op.inputs[0] is variable.handle:
-            return True
-        before = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-        todo += [other for other in before if other not in seen]
-        seen.update(before)
-    return False
+    A chief gives the variables their values, and others may have made updates of them by the time
+    it could read one; so it reads what it gave.
+    """
+    if supervisor.global_step is None:
+        return ()
+    if supervisor.is_chief and "init_op" not in supervisor.graph_arguments:
+        return (initial_value(supervisor.global_step), init_feed)
+    return (supervisor.global_step,)
 
 
 def _merged_summary(supervisor: Supervisor) -> Any | None:
@@ -183,6 +181,7 @@ class LegacyRuntime(Runtime):
         self._steps: list[LegacyStep] = []
         self._own: Any = None
         self._summary: Any = None
+        self._init_feed: Any = None
 
     def device(self, setter: Any) -> ContextManager[None]:
         return tf1.device(setter if self.server is not None else None)
@@ -229,8 +228,9 @@ class LegacyRuntime(Runtime):
             # ready before they have them.
             feed = dict(arguments.get("init_feed_dict") or {})
             for name, variable in supervisor.saver.variables().items():
-                feed[_initial_value(variable)] = values[name]
+                feed[initial_value(variable)] = values[name]
             arguments["init_feed_dict"] = feed
+        self._init_feed = arguments.get("init_feed_dict")
         self._summary = _merged_summary(supervisor)  # Now: the next lines finalize the graph.
         # TensorFlow's own saver and summaries are off: they would run on threads of their own.
         with quietly():
@@ -276,7 +276,8 @@ class LegacyRuntime(Runtime):
                 )
             )
         raw.make_callable = delivering(raw.make_callable)
-        session = LegacySession(raw, supervisor, self._steps, self._summary)
+        first_step = _first_step(supervisor, self._init_feed)
+        session = LegacySession(raw, supervisor, self._steps, self._summary, first_step)
         supervisor.start_queue_runners(session)
         if sync is not None and supervisor.is_chief:
             supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])

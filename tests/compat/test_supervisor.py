@@ -152,6 +152,10 @@ class TestGraphs:
     def test_operations_that_initialise_can_be_given(self, graphs: Any) -> None:
         assert graphs["operations_of_ones_own"] == [0, 0]
 
+    def test_the_first_step_is_the_one_the_chief_gave(self, graphs: Any) -> None:
+        """Not the one it finds, when others have been quicker; in the second start neither."""
+        assert graphs["others_that_are_quicker"] == [[0, 7], [7, 14]]
+
     def test_a_session_has_all_that_that_of_tensorflow_has(self, graphs: Any) -> None:
         assert graphs["the_session_of_tensorflow"] == {
             "graph": True,

@@ -11,9 +11,9 @@ import compat
 from compat import tf, tf1
 
 if TYPE_CHECKING:
-    from tests.compat.programs.cases import case, run, scalars
+    from tests.compat.programs.cases import case, fresh, run, scalars
 else:
-    from cases import case, run, scalars
+    from cases import case, fresh, run, scalars
 
 ALWAYS = 1e-9  # Seconds between two summaries: at each training call.
 
@@ -26,7 +26,7 @@ class Graph:
         weight = tf1.get_variable("weight", [], initializer=tf1.zeros_initializer())
         self.inputs = tf1.placeholder(tf.float32, []) if inputs is None else inputs
         self.cost = tf1.square(weight - self.inputs)
-        self.weight = weight
+        self.weight, self.global_step = weight, global_step
         optimizer = tf1.train.GradientDescentOptimizer(0.25)
         self.train = optimizer.minimize(self.cost, global_step=global_step)
 
@@ -107,6 +107,20 @@ def operations_of_ones_own(logdir: Path) -> Any:
     )
     with supervisor.managed_session() as session:
         return [float(session.run(graph.weight)), float(session.run(local))]
+
+
+@case
+def others_that_are_quicker(logdir: Path) -> Any:
+    """Updates that come between the variables' first values and the chief's first call."""
+    found = []
+    for _ in range(2):
+        fresh()
+        graph = Graph()
+        others = graph.global_step.assign_add(7)
+        supervisor = compat.Supervisor(logdir=str(logdir), local_init_op=others.op)
+        with supervisor.managed_session() as session:
+            found.append([session.planned_step, int(session.run(graph.global_step))])
+    return found
 
 
 @case
