@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _TASK = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+)")
 # What stands above the reason in what TensorFlow says: of several errors, and where one was seen.
 _HEADING = re.compile(r"Graph execution error:|=*|.*From /job:\S+:|\d+ root error\(s\) found\.")
+# A task that was killed closes its port some time after the connections of which the error is.
+_CLOSING_SECS = 1.0
 _REMEDY = "start it again and then this task: training goes on from the last checkpoint"
 
 
@@ -46,8 +48,11 @@ def peer_error(
         return None
     found = [Task(job, int(index)) for job, index in _TASK.findall(str(error))]
     mentioned = [task for task in dict.fromkeys(found) if task != own and _is_in(task, cluster)]
-    others = _parameter_servers(cluster) or list(all_tasks(cluster))
-    lost = _first_unreachable(mentioned + others, cluster)
+    suspects = mentioned + (_parameter_servers(cluster) or list(all_tasks(cluster)))
+    lost = _first_unreachable(suspects, cluster)
+    if lost is None:
+        time.sleep(_CLOSING_SECS)
+        lost = _first_unreachable(suspects, cluster)
     if lost is not None:
         return _error(lost, cluster, remedy)
     what = "a task of the cluster"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import socket
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,13 +86,30 @@ Additional GRPC error information from remote target /job:ps/replica:0/task:0 wh
 """
 
 
+def _port(answers: socket.socket) -> str:
+    """Opens a port that takes calls; returns its address."""
+    answers.bind(("127.0.0.1", 0))
+    answers.listen()
+    return f"127.0.0.1:{answers.getsockname()[1]}"
+
+
+def test_a_port_that_closes_late_is_not_back() -> None:
+    """The system closes the connections of a process that is killed one by one, the port last."""
+    with socket.socket() as ps, socket.socket() as worker:
+        cluster = ClusterSpec({"ps": [_port(ps)], "worker": [_port(worker)]})
+        # By `close` alone it would still listen while a call waits there.
+        closing = threading.Timer(0.3, lambda: ps.shutdown(socket.SHUT_RDWR))
+        closing.start()
+        error = tf1.errors.UnavailableError(None, None, SOCKET_CLOSED)
+        lost = str(peer_error(error, cluster, own=Task("worker", 0)))
+        closing.join()
+    assert lost.startswith(f"lost /job:ps/task:0 at {cluster.task_address('ps', 0)}; start it ")
+
+
 def test_who_is_back_is_named_and_never_this_very_task() -> None:
     """It was started again before anybody looked."""
     with socket.socket() as worker, socket.socket() as ps:
-        for server in (worker, ps):
-            server.bind(("127.0.0.1", 0))
-            server.listen()
-        own, other = (f"127.0.0.1:{server.getsockname()[1]}" for server in (worker, ps))
+        own, other = _port(worker), _port(ps)
         cluster = ClusterSpec({"worker": [own], "ps": [other]})
         for told, expected in (
             (SOCKET_CLOSED, f"/job:ps/task:0 at {other}, which is back (Socket closed)"),
