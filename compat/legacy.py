@@ -150,16 +150,20 @@ def _first_tokens(sync: Any) -> Any:
         return sync.get_init_tokens_op()
 
 
-def _first_step(supervisor: Supervisor, init_feed: Any) -> tuple[Any, ...]:
+def _first_step(supervisor: Supervisor, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
     """Returns the arguments of the call that gives the step from which this task goes on, if any.
 
     A chief gives the variables their values, and others may have made updates of them by the time
     it could read one; so it reads what it gave.
+
+    Args:
+      supervisor: ours, of this task.
+      arguments: those of TensorFlow's own.
     """
     if supervisor.global_step is None:
         return ()
-    if supervisor.is_chief and "init_op" not in supervisor.graph_arguments:
-        return (initial_value(supervisor.global_step), init_feed)
+    if supervisor.is_chief and "init_op" not in arguments:
+        return (initial_value(supervisor.global_step), arguments.get("init_feed_dict"))
     return (supervisor.global_step,)
 
 
@@ -181,7 +185,7 @@ class LegacyRuntime(Runtime):
         self._steps: list[LegacyStep] = []
         self._own: Any = None
         self._summary: Any = None
-        self._init_feed: Any = None
+        self._first_step: tuple[Any, ...] = ()
 
     def device(self, setter: Any) -> ContextManager[None]:
         return tf1.device(setter if self.server is not None else None)
@@ -230,7 +234,7 @@ class LegacyRuntime(Runtime):
             for name, variable in supervisor.saver.variables().items():
                 feed[initial_value(variable)] = values[name]
             arguments["init_feed_dict"] = feed
-        self._init_feed = arguments.get("init_feed_dict")
+        self._first_step = _first_step(supervisor, arguments)
         self._summary = _merged_summary(supervisor)  # Now: the next lines finalize the graph.
         # TensorFlow's own saver and summaries are off: they would run on threads of their own.
         with quietly():
@@ -276,8 +280,7 @@ class LegacyRuntime(Runtime):
                 )
             )
         raw.make_callable = delivering(raw.make_callable)
-        first_step = _first_step(supervisor, self._init_feed)
-        session = LegacySession(raw, supervisor, self._steps, self._summary, first_step)
+        session = LegacySession(raw, supervisor, self._steps, self._summary, self._first_step)
         supervisor.start_queue_runners(session)
         if sync is not None and supervisor.is_chief:
             supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])

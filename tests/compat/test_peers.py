@@ -86,17 +86,17 @@ Additional GRPC error information from remote target /job:ps/replica:0/task:0 wh
 """
 
 
-def _port(answers: socket.socket) -> str:
-    """Opens a port that takes calls; returns its address."""
-    answers.bind(("127.0.0.1", 0))
-    answers.listen()
-    return f"127.0.0.1:{answers.getsockname()[1]}"
+def _listen(server: socket.socket) -> str:
+    """Lets it take calls; returns its address."""
+    server.bind(("127.0.0.1", 0))
+    server.listen()
+    return f"127.0.0.1:{server.getsockname()[1]}"
 
 
 def test_a_port_that_closes_late_is_not_back() -> None:
     """The system closes the connections of a process that is killed one by one, the port last."""
     with socket.socket() as ps, socket.socket() as worker:
-        cluster = ClusterSpec({"ps": [_port(ps)], "worker": [_port(worker)]})
+        cluster = ClusterSpec({"ps": [_listen(ps)], "worker": [_listen(worker)]})
         # By `close` alone it would still listen while a call waits there.
         closing = threading.Timer(0.3, lambda: ps.shutdown(socket.SHUT_RDWR))
         closing.start()
@@ -109,7 +109,7 @@ def test_a_port_that_closes_late_is_not_back() -> None:
 def test_who_is_back_is_named_and_never_this_very_task() -> None:
     """It was started again before anybody looked."""
     with socket.socket() as worker, socket.socket() as ps:
-        own, other = _port(worker), _port(ps)
+        own, other = _listen(worker), _listen(ps)
         cluster = ClusterSpec({"worker": [own], "ps": [other]})
         for told, expected in (
             (SOCKET_CLOSED, f"/job:ps/task:0 at {other}, which is back (Socket closed)"),
