@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator, Sequence
 
-from compat import ports
-from experiments import launch
-from experiments.processes import Command
+from compat.cluster import ports
+from compat.processes.group import Command
+from experiments.launching import local_cluster
 
 ROOT = Path(__file__).resolve().parent.parent
 _POLL_SECS = 0.05
@@ -65,7 +65,7 @@ def train(
     with contextlib.ExitStack() as scope:
         tasks = [scope.enter_context(ports.reserve()) for _ in range(1 + num_workers)]
         # The same command lines as those of the launcher, which hides its children's memory.
-        commands = launch.describe(module, argv, tasks[:1], tasks[1:])
+        commands = local_cluster.describe(module, argv, tasks[:1], tasks[1:])
         running = {c.name: scope.enter_context(_started(c, folder)) for c in commands}
         for reservation in tasks:
             reservation.release()

@@ -11,8 +11,8 @@ from typing import Iterator
 
 import numpy as np
 
-from compat import ports
-from experiments import datasets
+from compat import datasets
+from compat.cluster import ports
 
 BATCH_SIZE = 100
 LEARNING_RATE = 0.001

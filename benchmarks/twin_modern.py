@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from benchmarks import task
 from benchmarks.task import BATCH_SIZE, LEARNING_RATE, Clock, Task
-from compat import ports
+from compat.cluster import ports
 
 PACKED = 50  # Updates in a closure.
 

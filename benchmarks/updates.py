@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import local_cluster, table
-from experiments.metrics.eventfile import event_files, read_events
+from compat.tracking.tensorboard.eventfile import event_files, read_events
 
 _MOST_WARM_UP = 500  # Updates before the clock starts: tracing, first connections.
 

@@ -17,8 +17,8 @@ Importing the package does not load TensorFlow; using it does.
 """
 
 from compat._tensorflow import tf, tf1
-from compat.checkpoint import NotFiniteError, Saver
-from compat.cluster_spec import ClusterSpec
+from compat.checkpoint.files import NotFiniteError, Saver
+from compat.cluster.spec import ClusterSpec
 from compat.errors import PeerError, UserError
 from compat.placement import (
     GreedyLoadBalancingStrategy,
@@ -26,9 +26,15 @@ from compat.placement import (
     byte_size_load_fn,
     replica_device_setter,
 )
-from compat.runtime import average, device, get_or_create_global_step, select_runtime, step
+from compat.runtime.interface import (
+    average,
+    device,
+    get_or_create_global_step,
+    select_runtime,
+    step,
+)
+from compat.runtime.session import Session, Step
 from compat.server import Server
-from compat.session import Session, Step
 from compat.supervisor import Supervisor
 
 __all__ = [

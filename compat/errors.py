@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import signal
+from typing import NoReturn
 
 _CTRL_C = 128 + signal.SIGINT
 
@@ -46,3 +48,11 @@ class PeerError(_LineError):
     """
 
     exit_code = 138
+
+
+class Parser(argparse.ArgumentParser):
+    """Differs from its base in that it raises what is wrong with a command line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raises a `UserError`, where argparse prints the usage and exits."""
+        raise UserError(f"{message}; {self.prog} --help says more")

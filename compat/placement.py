@@ -6,7 +6,7 @@ import random
 from typing import Any, Callable, Sequence
 
 from compat._tensorflow import tf1
-from compat.cluster_spec import ClusterSpec
+from compat.cluster.spec import ClusterSpec
 
 
 def replica_device_setter(

@@ -5,23 +5,14 @@ from __future__ import annotations
 import atexit
 from typing import Any, Callable
 
-from compat import (
-    ending,
-    keepalive,
-    membership,
-    network,
-    peers,
-    ports,
-    proxies,
-    rendezvous,
-    startup,
-)
-from compat._tensorflow import tf1
-from compat.address import split_address
-from compat.cluster_spec import ClusterSpec, Task, all_tasks
+from compat._tensorflow import startup, tf1
+from compat.cluster import access, keepalive, ports, proxies
+from compat.cluster.address import split_address
+from compat.cluster.roles import Role, is_synchronous, num_workers, role, trainers
+from compat.cluster.spec import ClusterSpec, Task, all_tasks
 from compat.errors import PeerError, UserError, may_pass
-from compat.roles import Role, is_synchronous, num_workers, role, trainers
-from compat.runtime import select_runtime
+from compat.liveness import identity, monitor, rendezvous, shutdown
+from compat.runtime.interface import select_runtime
 
 _SERVING = (Role.SERVE, Role.SERVE_AND_COORDINATE, Role.TRAIN, Role.TRAIN_AS_CHIEF)
 
@@ -44,7 +35,7 @@ class Server:
         serves needs the chief.
       run_token: what tells this training from another one with the same cluster; the same text for
         all of its tasks.
-      allow_network: whether hosts may be others than this machine; see `compat.network`.
+      allow_network: whether hosts may be others than this machine; see `compat.cluster.access`.
       say: told about waiting.
       while_waiting: called every few seconds while a call that needs other tasks does not return
         and one of them does not answer, with the seconds that it has taken so far; what it raises,
@@ -61,7 +52,7 @@ class Server:
         cluster has no ps.
       target: what a session connects to.
       rendezvous_timeout: seconds for which this task waits for the tasks it needs.
-      training: what its tasks have in common; see `compat.membership`.
+      training: what its tasks have in common; see `compat.liveness.identity`.
       while_waiting: as given.
 
     Raises:
@@ -90,9 +81,9 @@ class Server:
         self.cluster = ClusterSpec(server_or_cluster_def)
         self.task = Task(job_name, task_index)
         self.role = role(self.task, self.cluster, self.runtime)
-        hosts = network.cluster_hosts(self.cluster)
+        hosts = access.cluster_hosts(self.cluster)
         remedy = "give compat.Server allow_network=True"
-        network.check_allowed(hosts, allow_network, remedy=remedy, say=say)
+        access.check_allowed(hosts, allow_network, remedy=remedy, say=say)
         self.serves = self.role is Role.SERVE
         self.is_chief = self.role in (
             Role.TRAIN_AS_CHIEF,
@@ -105,13 +96,13 @@ class Server:
         self.rendezvous_timeout = rendezvous_timeout
         self._say = say
         self.while_waiting = while_waiting
-        self.training = membership.training(self.cluster, run_token)
+        self.training = identity.training(self.cluster, run_token)
         self._server: Any = None
         self.address = self.cluster.task_address(job_name, task_index)
         self.target = "grpc://" + self.address
         proxies.go_past(hosts, say)
-        if not all(map(network.is_written_loopback, hosts)):  # This machine is always there.
-            keepalive.begin(network.cluster_ports(self.cluster), rendezvous_timeout)
+        if not all(map(access.is_written_loopback, hosts)):  # This machine is always there.
+            keepalive.begin(access.cluster_ports(self.cluster), rendezvous_timeout)
         ports.release_inherited(split_address(self.address)[1])
         ports.check_free(self.address)
         # The server of a pure coordinator, or of synchronous workers, belongs to their strategy.
@@ -146,7 +137,7 @@ class Server:
         """Starts the server; only needed after `start=False`."""
         with startup.without_notes():
             self._server.start()
-        membership.declare(self.target, self.task, self.training)
+        identity.declare(self.target, self.task, self.training)
 
     def join(self, look: Callable[[], None] = lambda: None) -> None:
         """Serves until the training is over.
@@ -170,7 +161,7 @@ class Server:
             look()
             lookout.look()
 
-        ending.wait_until_over(
+        shutdown.wait_until_over(
             self.target,
             self.task.name,
             len(self._trainers),
@@ -187,7 +178,7 @@ class Server:
 
     def chief_lookout(self) -> rendezvous.Lookout:
         """Returns what looks whether the chief is there, and gives it up after the timeout."""
-        look = membership.Recognition(self.cluster, self.runtime, self.training)
+        look = identity.Recognition(self.cluster, self.runtime, self.training)
         return self.lookout(self._trainers[0], look)
 
     def lookout(
@@ -224,7 +215,7 @@ class Server:
         }
 
         # Without parameter servers, the servers start when all tasks have met.
-        reason = membership.reason_not_met if self.synchronous else membership.reason_not_member
+        reason = identity.reason_not_met if self.synchronous else identity.reason_not_member
 
         def look(name: str, address: str) -> str | None:
             return reason(address, needed[name], self.training)
@@ -258,7 +249,7 @@ class Server:
         return: a lost peer, SIGTERM and the like call for a restart.
         """
         if self._error is not error:
-            self._error, self._lost = error, peers.peer_error(error, self.cluster, own=self.task)
+            self._error, self._lost = error, monitor.peer_error(error, self.cluster, own=self.task)
         if may_pass(getattr(self._lost or error, "exit_code", 1)):
             self._announced = True
         return self._lost
@@ -272,7 +263,7 @@ class Server:
         for task in all_tasks(self.cluster):
             if role(task, self.cluster, self.runtime) is Role.SERVE:
                 addresses[task.name] = self.cluster.task_address(task.job, task.index)
-        ending.announce(addresses, self.trainer_index, training=self.training)
+        shutdown.announce(addresses, self.trainer_index, training=self.training)
 
     _announced = False
     _error: BaseException | None = None

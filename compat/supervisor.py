@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
-from compat import calls, checkpoint
 from compat._tensorflow import tf1
+from compat.checkpoint import files
 from compat.errors import UserError
-from compat.runtime import current_runtime
-from compat.session import Session, Values
+from compat.liveness import watchdog
+from compat.runtime.interface import current_runtime
+from compat.runtime.session import Session, Values
 
 
 class Supervisor:
@@ -74,7 +75,7 @@ class Supervisor:
         self.global_step = (
             self.runtime.create_global_step() if global_step is self.USE_DEFAULT else global_step
         )
-        self.saver = checkpoint.Saver() if saver is self.USE_DEFAULT else saver
+        self.saver = files.Saver() if saver is self.USE_DEFAULT else saver
         self.save_model_secs = save_model_secs if logdir and self.saver else 0
         self.summary_op = summary_op
         self._writer = summary_writer
@@ -165,7 +166,7 @@ class Supervisor:
         """Returns the newest whole checkpoint's values by name, or None if there is none at all."""
         if not (self.is_chief and self.logdir and self.saver):
             return None
-        prefixes = checkpoint.history(self.logdir)
+        prefixes = files.history(self.logdir)
         if not prefixes:
             return None
         self._restored = True
@@ -289,7 +290,7 @@ class Supervisor:
             self.coord.join(
                 threads,
                 # Threads in a call that was left behind do not end.
-                stop_grace_period_secs=0 if calls.is_stuck() else self.stop_grace_secs,
+                stop_grace_period_secs=0 if watchdog.is_stuck() else self.stop_grace_secs,
                 ignore_live_threads=ignore_live_threads,
             )
         finally:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Iterator
 
 from compat.errors import UserError
-from experiments import command_line, stopping
+from experiments.launching import command_line, signals
 
 FOLDER = Path(__file__).resolve().parent / "tensorboard"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -187,12 +187,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
     options = parser.parse_args()
     try:
-        with stopping.signals():
+        with signals.signals():
             take(options.logdir.resolve(), options.out.resolve())
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except stopping.Stopped as stopped:
+    except signals.Stopped as stopped:
         return stopped.exit_code
     return 0
 

@@ -21,16 +21,20 @@ from typing import Any, Callable, Mapping
 import numpy as np
 from absl import flags
 
-from compat import calls, network, peers, proxies, rendezvous, select_runtime, startup, tf1
-from compat.address import split_address
-from compat.cluster import parse_cluster_spec
-from compat.cluster_spec import ClusterSpec, Task
+from compat import select_runtime, tf1
+from compat._tensorflow import startup
+from compat.cluster import access, proxies
+from compat.cluster.address import split_address
+from compat.cluster.environment import parse_cluster_spec
+from compat.cluster.ports import reserve
+from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import PeerError, UserError
-from compat.ports import reserve
-from experiments import command_line, matrices, stopping
-from experiments import matrix_powers as powers
-from experiments.flags import define_allow_network
-from experiments.processes import Command, ProcessGroup
+from compat.liveness import monitor, rendezvous, watchdog
+from compat.processes.group import Command, ProcessGroup
+from experiments.launching import command_line, signals
+from experiments.seeds import matrices
+from experiments.seeds import matrix_powers as powers
+from experiments.settings.flags import define_allow_network
 
 _RELATIVE_ERROR = 1e-9
 _TASKS = [Task("worker", 0), Task("worker", 1)]
@@ -78,7 +82,7 @@ def main(values: flags.FlagValues) -> int:
     if values.strategy == "workers" and cluster is None:
         return _launch(sys.argv[1:])
     command_line.quiet_tensorflow()
-    with stopping.signals():
+    with signals.signals():
         if cluster is not None:
             _wait_for_workers(cluster, values.timeout)
         with startup.without_notes():
@@ -111,7 +115,7 @@ def _cluster(values: flags.FlagValues) -> ClusterSpec | None:
                 f"--{given[0]}={text} lacks {task.name}, expected two workers; "
                 "name them as in --worker_hosts=pc-01:2500,pc-02:2501"
             )
-    network.check_allowed(network.cluster_hosts(cluster), values.allow_network, say=print)
+    access.check_allowed(access.cluster_hosts(cluster), values.allow_network, say=print)
     return cluster
 
 
@@ -154,7 +158,7 @@ def _compute(
     runtime = select_runtime(values.runtime).name
     print(f"runtime: {runtime}")
     run = powers.run_legacy if runtime == "legacy" else powers.run_modern
-    result = calls.watched(lambda: run(operands, values.n, powers.HERE), lambda: None)
+    result = watchdog.watched(lambda: run(operands, values.n, powers.HERE), lambda: None)
     print(f"single-node time: {result.seconds * 1000:.2f} ms")
     if cluster is not None:
         workers = {task.name: cluster.task_address(task.job, task.index) for task in _TASKS}
@@ -191,7 +195,7 @@ def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -
     deadline = time.monotonic() + timeout
 
     def check() -> None:
-        lost = peers.lost_task(_TASKS, cluster, _LOST)
+        lost = monitor.lost_task(_TASKS, cluster, _LOST)
         if lost is None and time.monotonic() > deadline:
             lost = PeerError(
                 f"no result from the workers {hosts} within {timeout:g} s; see that both are "
@@ -201,7 +205,7 @@ def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -
             raise lost
 
     try:
-        return calls.watched(compute, check)
+        return watchdog.watched(compute, check)
     except tf1.errors.InvalidArgumentError as error:
         if "device" not in str(error):
             raise
@@ -210,7 +214,7 @@ def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -
             f"cluster that was named here; start each with --cluster_spec='worker|{hosts}'"
         ) from error
     except Exception as error:
-        lost = peers.peer_error(error, cluster, _LOST)
+        lost = monitor.peer_error(error, cluster, _LOST)
         if lost is None:
             raise
         raise lost from error

@@ -21,13 +21,16 @@ import sys
 
 from absl import flags
 
-from compat import network, startup
-from compat.cluster_spec import ClusterSpec, Task
-from compat.roles import role
-from experiments import command_line, datasets, end_mark, launch, stopping
-from experiments.cluster_manager import check_agreement
-from experiments.config import Config
-from experiments.flags import (
+from compat import datasets
+from compat._tensorflow import startup
+from compat.cluster import access
+from compat.cluster.manager import check_agreement
+from compat.cluster.roles import role
+from compat.cluster.spec import ClusterSpec, Task
+from experiments.launching import command_line, local_cluster, signals
+from experiments.recording import completion
+from experiments.settings.config import Config
+from experiments.settings.flags import (
     EVALUATOR,
     check_evaluation,
     config_from_flags,
@@ -51,7 +54,7 @@ def main(values: flags.FlagValues) -> int:
         if config.dataset == "auto":
             own.append(f"--dataset={datasets.load('auto', config.data_dir).name}")
         num_ps = values.num_ps if values.strategy == "ps" else 0
-        return launch.launch_local(
+        return local_cluster.launch_local(
             "experiments.mnist",
             own,
             num_ps,
@@ -66,27 +69,27 @@ def main(values: flags.FlagValues) -> int:
         role(task, cluster, "legacy" if config.runtime == "auto" else config.runtime)
         if task.job == EVALUATOR:
             return _evaluate(config, cluster, task)
-        network.check_allowed(network.cluster_hosts(cluster), config.allow_network)
+        access.check_allowed(access.cluster_hosts(cluster), config.allow_network)
     return _train(config, cluster, task or Task("worker", 0))
 
 
 def _train(config: Config, cluster: ClusterSpec | None, task: Task) -> int:
     command_line.quiet_tensorflow()
-    with stopping.signals() as stop:
+    with signals.signals() as stop:
         with startup.without_notes():
-            from experiments import training
-        training.run(config, cluster, task, stop)
+            from experiments.training import loop
+        loop.run(config, cluster, task, stop)
     return 0
 
 
 def _evaluate(config: Config, cluster: ClusterSpec, task: Task) -> int:
     # First of all: TensorFlow takes seconds, in which a short training may come to its end. One
     # that is complete already, with these settings, does not come to another.
-    earlier_end = None if end_mark.step(config) else end_mark.read(config.logdir)
+    earlier_end = None if completion.step(config) else completion.read(config.logdir)
     command_line.quiet_tensorflow()
-    with stopping.signals() as stop:
+    with signals.signals() as stop:
         with startup.without_notes():
-            from experiments import evaluator
+            from experiments.training import evaluator
         evaluator.run(config, cluster, task, stop, earlier_end)
     return 0
 

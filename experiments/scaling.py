@@ -17,20 +17,14 @@ from typing import Sequence
 from absl import flags
 
 from compat.errors import UserError
-from experiments import command_line, launch, scaling_report
-from experiments.config import Config
-from experiments.flags import check_end, define_training
-from experiments.metrics import (
-    FAILED,
-    FINISHED,
-    KILLED,
-    Tracker,
-    run_id,
-    store_uri,
-    tracking_command,
-)
-from experiments.processes import MOST_TASKS
-from experiments.scaling_report import Cell, Result
+from compat.processes.group import MOST_TASKS
+from compat.tracking import FAILED, FINISHED, KILLED, Tracker, store_uri, tracking_command
+from compat.tracking.mlflow import run_id
+from experiments.launching import command_line, local_cluster
+from experiments.seeds import scaling_report
+from experiments.seeds.scaling_report import Cell, Result
+from experiments.settings.config import Config
+from experiments.settings.flags import check_end, define_training
 
 MODES = ("async", "sync")
 RUNTIMES = ("legacy", "modern")
@@ -115,7 +109,7 @@ def train(cell: Cell, own: Sequence[str], folder: str) -> int:
     joined += ["--sync"] if cell.mode == "sync" and not together else []
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "output.log"), "w", encoding="utf-8") as out:
-        return launch.launch_local(
+        return local_cluster.launch_local(
             "experiments.mnist",
             [*own, *joined],
             0 if together else 1,

@@ -17,12 +17,13 @@ import sys
 
 from absl import flags
 
-from compat import network, startup
-from compat.cluster_spec import ClusterSpec, Task
+from compat._tensorflow import startup
+from compat.cluster import access
+from compat.cluster.roles import role
+from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
-from compat.roles import role
-from experiments import command_line, launch, stopping
-from experiments.flags import define_allow_network, place_from_flags
+from experiments.launching import command_line, local_cluster, signals
+from experiments.settings.flags import define_allow_network, place_from_flags
 
 _MOST = 100000
 
@@ -65,21 +66,21 @@ def main(values: flags.FlagValues) -> int:
     cluster, task = place_from_flags(values, os.environ.get("TF_CONFIG"))
     if cluster is None or task is None:
         argv = sys.argv[1:]
-        return launch.launch_local("experiments.shared_queue", argv, 1, values.num_workers)
+        return local_cluster.launch_local("experiments.shared_queue", argv, 1, values.num_workers)
     if "chief" in cluster.jobs:
         raise UserError("the cluster has a chief, expected ps and worker; make it a worker")
     # A wrong task is said before TensorFlow loads, and is wrong on either runtime.
     role(task, cluster, "legacy" if values.runtime == "auto" else values.runtime)
-    network.check_allowed(network.cluster_hosts(cluster), values.allow_network)
+    access.check_allowed(access.cluster_hosts(cluster), values.allow_network)
     _count(values, cluster, task)
     return 0
 
 
 def _count(values: flags.FlagValues, cluster: ClusterSpec, task: Task) -> None:
     command_line.quiet_tensorflow()
-    with stopping.signals():
+    with signals.signals():
         with startup.without_notes():
-            from experiments.counting import Counting
+            from experiments.seeds.counting import Counting
 
             counting = Counting(
                 cluster,

@@ -24,7 +24,7 @@ from typing import Any, Callable, Iterator, Mapping
 import pytest
 
 import compat
-from compat import ports
+from compat.cluster import ports
 
 DEADLINE_SECS = 150.0
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.

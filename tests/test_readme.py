@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import compat
-from compat.ports import reserve
+from compat.cluster.ports import reserve
 from compat.scripts import run
 
 pytestmark = pytest.mark.once

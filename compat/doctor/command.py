@@ -15,8 +15,7 @@ from compat.doctor import loading, machine, trial
 from compat.doctor.attempt import LONGEST_SECS
 from compat.doctor.finding import Finding
 from compat.doctor.packages import Packages
-from compat.errors import UserError
-from compat.parser import Parser
+from compat.errors import Parser, UserError
 
 Section = Tuple[str, Iterable[Finding]]
 

@@ -8,8 +8,8 @@ import socket
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from compat import ports, proxies
-from compat.address import split_address
+from compat.cluster import ports, proxies
+from compat.cluster.address import split_address
 from compat.doctor.finding import Finding
 
 _CONNECT_SECS = 5

@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
+from compat.cluster.ports import reserve
+from compat.cluster.roles import RUNTIMES
 from compat.doctor.attempt import Attempt
 from compat.doctor.finding import Finding
 from compat.doctor.packages import Packages
-from compat.ports import reserve
-from compat.roles import RUNTIMES
 
 _JOBS = ("ps", "worker")
 _POLL_SECS = 0.05

@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 
-from compat.parser import Parser
+from compat.errors import Parser
 from compat.scripts.checking import formats, programs
 
 _EPILOG = (

@@ -14,11 +14,10 @@ from typing import Mapping, Sequence
 
 import numpy as np
 
-from compat import checkpoint, startup
-from compat._tensorflow import quietly, tf1
-from compat.errors import UserError
-from compat.matching import Match, Told, dtype_name, match, unused
-from compat.parser import Parser
+from compat._tensorflow import quietly, startup, tf1
+from compat.checkpoint import files
+from compat.checkpoint.matching import Match, Told, dtype_name, match, unused
+from compat.errors import Parser, UserError
 
 _USAGE = "python -m compat convert-checkpoint OLD [NEW --like=CHECKPOINT [options]]"
 _EPILOG = (
@@ -144,7 +143,7 @@ def _renames(options: argparse.Namespace) -> Mapping[str, str]:
 def _prefix(path: str) -> str:
     if not os.path.isdir(path):
         return path
-    prefixes = checkpoint.history(path)
+    prefixes = files.history(path)
     if not prefixes:
         raise UserError(
             f"folder {path} has no checkpoint that its file `checkpoint` names; give a prefix, "
@@ -156,7 +155,7 @@ def _prefix(path: str) -> str:
 def _read(path: str) -> tuple[str, dict[str, np.ndarray]]:
     """Returns the prefix of a checkpoint that a prefix or a folder names, and its values."""
     prefix = _prefix(path)
-    values = checkpoint.read(prefix, _READABLE)
+    values = files.read(prefix, _READABLE)
     if not values:  # So TensorFlow sees the file that ends with .index, say.
         raise UserError(f"checkpoint {prefix} holds no variables; {_READABLE}")
     if any(name.endswith(_OBJECT_BASED) for name in values):
@@ -212,7 +211,7 @@ def _write(new: str, values: Mapping[str, np.ndarray]) -> str:
         with tempfile.TemporaryDirectory(prefix=".", dir=str(folder.parent)) as hidden:
             unfinished = Path(hidden) / folder.name
             unfinished.mkdir()
-            checkpoint.write(str(unfinished / name), values)
+            files.write(str(unfinished / name), values)
             with quietly():
                 # By its name alone, since the folder is about to move.
                 tf1.train.update_checkpoint_state(str(unfinished), name)

@@ -13,11 +13,13 @@ import os
 import sys
 import sysconfig
 import types
+from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from compat.scripts import classic, libraries, namespace, numpy_names, python2, source
+from compat.scripts.names import libraries, namespace, numpy_names
+from compat.scripts.source import classic, conversion, python2
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_ROOT = str(Path(__file__).resolve().parents[2])
 _OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "models")]
 # Asked once and early: Python 3.13 imports in order to tell, and would come back to our finder.
 _PYTHONS = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
@@ -109,7 +111,7 @@ class Loader(importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Runs the module's code."""
-        for part in source.read(self._path):
+        for part in conversion.read(self._path):
             run(part, module)
 
     def get_filename(self, name: str) -> str:
@@ -120,7 +122,7 @@ class Loader(importlib.abc.Loader):
     def get_source(self, name: str) -> str:
         """Returns the text, as `inspect` asks for."""
         del name
-        return source.read(self._path)[0].text
+        return conversion.read(self._path)[0].text
 
     def is_package(self, name: str) -> bool:
         """Whether the module is a package."""
@@ -128,7 +130,7 @@ class Loader(importlib.abc.Loader):
         return os.path.basename(self._path) == "__init__.py"
 
 
-def run(part: source.Source, module: types.ModuleType) -> None:
+def run(part: conversion.Source, module: types.ModuleType) -> None:
     """Runs a part of the script in a module of it."""
     code = part.code()
     module.__dict__["__builtins__"] = builtins_for(part.python2)

@@ -9,7 +9,7 @@ import types
 from typing import Any
 
 from compat.errors import PeerError, UserError
-from compat.scripts.namespace import MissingName
+from compat.scripts.names.namespace import MissingName
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _RUNPY = ("<frozen runpy>", "<frozen importlib._bootstrap>")

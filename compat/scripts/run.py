@@ -14,22 +14,14 @@ import sys
 import types
 from typing import Any
 
-from compat.errors import UserError, one_line
-from compat.parser import Parser
-from compat.scripts import (
-    addresses,
-    children,
-    cluster,
-    environment,
-    era,
-    imports,
-    namespace,
-    report,
-    source,
-)
+from compat.errors import Parser, UserError, one_line
+from compat.scripts import imports, report
+from compat.scripts.cluster import addresses, children, environment, local
+from compat.scripts.names import era, namespace
+from compat.scripts.source import conversion
 
 # Loaded when TensorFlow is.
-_WHEN_LOADED = ("lists", "meeting", "network", "seeds")
+_WHEN_LOADED = ("calls.lists", "cluster.meeting", "cluster.network", "calls.seeds")
 _TRACK = "compat.scripts.track"
 _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [arguments of the script]"
 
@@ -41,8 +33,8 @@ def main(argv: list[str]) -> int:
     if options.cluster:
         if kind != "script":
             raise UserError(f"--cluster starts a script, and -{kind[0]} was given; name a file")
-        counts = cluster.parse(options.cluster)
-        return cluster.run(counts, target, _own(options), arguments, options.task_args)
+        counts = local.parse(options.cluster)
+        return local.run(counts, target, _own(options), arguments, options.task_args)
     era.choose(options.era)
     if options.hosts:
         os.environ[environment.HOSTS] = json.dumps(addresses.parse(options.hosts))
@@ -113,14 +105,14 @@ def _program(options: argparse.Namespace) -> tuple[str, str, list[str]]:
 def _run(kind: str, target: str, arguments: list[str]) -> int:
     """Runs a program as `__main__`; returns its exit code."""
     shown = target if kind == "script" else f"-{kind[0]}"
-    parts: list[source.Source] = []
+    parts: list[conversion.Source] = []
     try:
         if kind == "module":
             return _run_module(target, arguments)
         if kind == "code":
-            parts, folder = [source.from_text(target, "<string>")], ""
+            parts, folder = [conversion.from_text(target, "<string>")], ""
         else:
-            parts, folder = source.read(target), os.path.dirname(os.path.realpath(target))
+            parts, folder = conversion.read(target), os.path.dirname(os.path.realpath(target))
         sys.argv = [target if kind == "script" else "-c", *arguments]
         sys.path[0] = folder
         _run_parts(parts, target if kind == "script" else None)
@@ -146,13 +138,13 @@ def _load_main_as_a_script() -> None:
     def run_path(path: str, run_name: str) -> dict[str, Any]:
         module = types.ModuleType(run_name)
         module.__file__ = path
-        _run_in(module, source.read(path))
+        _run_in(module, conversion.read(path))
         return vars(module)
 
     spawn.runpy = types.SimpleNamespace(run_path=run_path, run_module=runpy.run_module)
 
 
-def _run_parts(parts: list[source.Source], path: str | None) -> None:
+def _run_parts(parts: list[conversion.Source], path: str | None) -> None:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     module.__dict__.update(__file__=path, __spec__=None, __package__=None)
@@ -161,10 +153,10 @@ def _run_parts(parts: list[source.Source], path: str | None) -> None:
     _run_in(module, parts)
 
 
-def _run_in(module: types.ModuleType, parts: list[source.Source]) -> None:
+def _run_in(module: types.ModuleType, parts: list[conversion.Source]) -> None:
     era.found(era.of_sources(parts))
     if any(part.python2 for part in parts):
-        namespace.when_loaded.append("compat.scripts.text")
+        namespace.when_loaded.append("compat.scripts.calls.text")
     for part in parts:
         imports.run(part, module)
 
@@ -177,7 +169,7 @@ def _run_module(name: str, arguments: list[str]) -> int:
     if spec is None:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     else:
-        _run_parts(source.read(spec.origin), spec.origin)
+        _run_parts(conversion.read(spec.origin), spec.origin)
     return 0
 
 

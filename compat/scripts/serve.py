@@ -10,12 +10,11 @@ import signal
 import sys
 import threading
 
-from compat import network, ports, startup
-from compat._tensorflow import tf1
-from compat.address import split_address
-from compat.cluster_spec import ClusterSpec
-from compat.errors import UserError
-from compat.parser import Parser
+from compat._tensorflow import startup, tf1
+from compat.cluster import access, ports
+from compat.cluster.address import split_address
+from compat.cluster.spec import ClusterSpec
+from compat.errors import Parser, UserError
 
 _EXAMPLE = "--cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222'"
 
@@ -53,12 +52,12 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     cluster = parse_cluster(options.cluster_spec)
     address = cluster.task_address(options.job_name, options.task_id)
-    network.check_allowed(network.cluster_hosts(cluster), options.allow_network, say=print)
+    access.check_allowed(access.cluster_hosts(cluster), options.allow_network, say=print)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda signum, frame: stop.set())
     with startup.without_notes():
-        from compat.scripts.distributed import prepare
+        from compat.scripts.cluster.distributed import prepare
 
         ports.release_inherited(split_address(address)[1])
         prepare(cluster, options.job_name, options.task_id)

@@ -16,9 +16,9 @@ import tempfile
 import time
 from typing import Any
 
-from compat.scripts import distributed
-from compat.scripts import flags as script_flags
-from experiments.metrics import FAILED, Tracker, tracking_command
+from compat.scripts.calls import flags as script_flags
+from compat.scripts.cluster import distributed
+from compat.tracking import FAILED, Tracker, tracking_command
 
 
 class Record:

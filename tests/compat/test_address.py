@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat.address import split_address
+from compat.cluster.address import split_address
 from compat.errors import PeerError, UserError
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from compat import tf1
-from compat.calls import delivered, delivering, is_stuck, watched
+from compat.liveness.watchdog import delivered, delivering, is_stuck, watched
 
 
 def failing(*errors: Any) -> Any:
@@ -95,7 +95,7 @@ def test_a_call_that_never_returns_is_left_behind() -> None:
 
 def test_a_call_at_the_very_end_of_python() -> None:
     """Where Python 3.12 starts no thread any more."""
-    program = "import atexit; from compat.calls import begun\n"
+    program = "import atexit; from compat.liveness.watchdog import begun\n"
     program += "atexit.register(lambda: print(begun(lambda: 42).result()))"
     command = [sys.executable, "-c", program]
     assert subprocess.run(command, stdout=subprocess.PIPE, timeout=60).stdout == b"42\n"

@@ -11,7 +11,7 @@ from typing import Iterator
 
 import pytest
 
-from compat import keepalive
+from compat.cluster import keepalive
 
 pytestmark = [
     pytest.mark.once,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from compat import membership
-from compat.cluster_spec import ClusterSpec
+from compat.cluster.spec import ClusterSpec
+from compat.liveness import identity
 
 if TYPE_CHECKING:
     from tests.conftest import RunProgram
@@ -62,8 +62,8 @@ def test_a_chief_that_was_recognised_may_be_silent(reasons: Any) -> None:
 
 
 def test_a_training_is_its_cluster_and_its_token() -> None:
-    mine = membership.training(ClusterSpec(CLUSTER), "")
-    assert mine == membership.training(ClusterSpec(dict(reversed(list(CLUSTER.items())))), "")
-    assert mine != membership.training(ClusterSpec(CLUSTER), "token")
-    assert mine != membership.training(ClusterSpec({**CLUSTER, "ps": ["h0:2"]}), "")
-    assert mine != membership.training(ClusterSpec({**CLUSTER, "worker": ["h2:1", "h1:1"]}), "")
+    mine = identity.training(ClusterSpec(CLUSTER), "")
+    assert mine == identity.training(ClusterSpec(dict(reversed(list(CLUSTER.items())))), "")
+    assert mine != identity.training(ClusterSpec(CLUSTER), "token")
+    assert mine != identity.training(ClusterSpec({**CLUSTER, "ps": ["h0:2"]}), "")
+    assert mine != identity.training(ClusterSpec({**CLUSTER, "worker": ["h2:1", "h1:1"]}), "")

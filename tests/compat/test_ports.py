@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from compat import ports
+from compat.cluster import ports
 from compat.errors import UserError
 
 DEADLINE_SECS = 20
@@ -17,7 +17,7 @@ DEADLINE_SECS = 20
 # Takes over the reservation of port argv[1] as a server does, and serves one connection.
 SERVER = """
 import socket, sys
-from compat import ports
+from compat.cluster import ports
 port = int(sys.argv[1])
 try:
     ports.check_free(f"localhost:{port}")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from compat.proxies import bypass
+from compat.cluster.proxies import bypass
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from typing import Iterator
 
 import pytest
 
-from compat import ports
-from compat.address import split_address
+from compat.cluster import ports
+from compat.cluster.address import split_address
 from compat.errors import PeerError, UserError
-from compat.rendezvous import (
+from compat.liveness.rendezvous import (
     Lookout,
     drop_if_own,
     reason_not_serving,
@@ -26,7 +26,7 @@ DEADLINE_SECS = 20
 # Listens on port argv[1] and waits for the peer at argv[2].
 TASK = """
 import socket, sys
-from compat.rendezvous import wait_for
+from compat.liveness.rendezvous import wait_for
 with socket.socket() as server:
     server.bind(("127.0.0.1", int(sys.argv[1])))
     server.listen()

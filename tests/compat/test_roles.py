@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from compat.cluster import ClusterSpec, Role, Task, chief_task, num_workers, role, trainers
+from compat.cluster.environment import (
+    ClusterSpec,
+    Role,
+    Task,
+    chief_task,
+    num_workers,
+    role,
+    trainers,
+)
 from compat.errors import UserError
 
 PLAIN = ClusterSpec({"ps": ["p0:1", "p1:1"], "worker": ["w0:1", "w1:1", "w2:1"]})

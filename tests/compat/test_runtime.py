@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from compat.runtime import RUNTIMES
+from compat.runtime.interface import RUNTIMES
 
 if TYPE_CHECKING:
     from tests.conftest import RunProgram

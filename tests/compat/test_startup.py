@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from compat import startup
+from compat._tensorflow import startup
 
 NOTES = b"""\
 2026-11-22 03:18:02.364799: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on.

@@ -15,7 +15,7 @@ import numpy as np
 import compat
 import models
 from compat import tf, tf1
-from experiments import step
+from experiments.training import step
 
 if TYPE_CHECKING:
     from tests.conformance import reference
@@ -24,7 +24,7 @@ else:
 
 
 def module(model: Any, optimizer: Any) -> Callable[..., Any]:
-    """A network that is a `tf.Module`, updated by `experiments.step.train_step`."""
+    """A network that is a `tf.Module`, updated by `experiments.training.step.train_step`."""
     return step.train_step(model, optimizer, compat.get_or_create_global_step(), remote=True)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import compat
 import models
 from compat import tf, tf1
-from experiments import step
+from experiments.training import step
 
 if TYPE_CHECKING:
     from tests.conformance import reference

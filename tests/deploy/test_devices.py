@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from compat.cluster_spec import Task
-from compat.roles import Role
-from experiments.devices import hide_gpus
+from compat.cluster.roles import Role
+from compat.cluster.spec import Task
+from experiments.training.devices import hide_gpus
 
 pytestmark = pytest.mark.once
 PROGRAM = Path(__file__).parent / "programs" / "devices.py"

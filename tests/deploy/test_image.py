@@ -18,7 +18,7 @@ from typing import Any, Iterator
 
 import pytest
 
-from compat.ports import reserve
+from compat.cluster.ports import reserve
 
 ROOT = Path(__file__).resolve().parents[2]
 MISSING = [name for name in ("buildah", "debootstrap") if shutil.which(name) is None]

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 import yaml
 
-from compat.cluster import cluster_from_hosts
+from compat.cluster.environment import cluster_from_hosts
 from compat.errors import PeerError, UserError
 
 pytestmark = pytest.mark.once

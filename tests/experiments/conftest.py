@@ -23,8 +23,8 @@ import numpy as np
 import pytest
 
 import experiments
-from compat import ports
-from experiments.metrics.eventfile import event_files, read_events
+from compat.cluster import ports
+from compat.tracking.tensorboard.eventfile import event_files, read_events
 
 Train = Callable[..., "Training"]
 DEADLINE_SECS = 200.0
@@ -273,9 +273,9 @@ def read_weights(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list
     def read(*checkpoints: tuple[Path, int]) -> list[Any]:
         folder: Path = tmp_path_factory.mktemp("weights")
         source = (
-            "import sys, numpy; from compat import checkpoint\n"
+            "import sys, numpy; from compat.checkpoint import files\n"
             "for i, prefix in enumerate(sys.argv[1:]):\n"
-            "    numpy.savez(str(i), **checkpoint.read(prefix))"
+            "    numpy.savez(str(i), **files.read(prefix))"
         )
         _run_python(source, folder, *(f"{logdir}/model.ckpt-{n}" for logdir, n in checkpoints))
         return [dict(np.load(str(folder / f"{i}.npz"))) for i in range(len(checkpoints))]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from compat.cluster import Task, cluster_from_hosts
+from compat.cluster.environment import Task, cluster_from_hosts
+from compat.cluster.manager import check_agreement
 from compat.errors import UserError
-from experiments.cluster_manager import check_agreement
 
 CLUSTER = cluster_from_hosts("a:1", "b:1,c:1")
 WORKER_1 = Task("worker", 1)

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 
-from compat.ports import reserve
+from compat.cluster.ports import reserve
 
 pytestmark = pytest.mark.once
 PS = "--ps_hosts=127.0.0.1:2222"

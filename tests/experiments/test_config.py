@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from absl import flags
 
+from compat.cluster.manager import check_agreement
 from compat.errors import UserError
-from experiments.cluster_manager import check_agreement
-from experiments.config import Config
-from experiments.flags import (
+from experiments.settings.config import Config
+from experiments.settings.flags import (
     check_evaluation,
     config_from_flags,
     define_cluster,

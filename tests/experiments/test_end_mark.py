@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from experiments import end_mark
-from experiments.config import Config
+from experiments.recording import completion
+from experiments.settings.config import Config
 
 pytestmark = pytest.mark.once
 
@@ -20,16 +20,16 @@ def complete(tmp_path: Path) -> Config:
     """The settings of a training that is complete at step 48."""
     config = Config(logdir=str(tmp_path), epochs=4, run_token="first")
     (tmp_path / "model.ckpt-48.index").touch()
-    end_mark.write(config, 48)
+    completion.write(config, 48)
     return config
 
 
 def test_the_mark_is_found(complete: Config) -> None:
-    assert end_mark.step(complete) == 48
-    assert end_mark.step(dataclasses.replace(complete, run_token="second")) == 48
-    first = end_mark.read(complete.logdir)
-    end_mark.write(complete, 60)
-    assert end_mark.read(complete.logdir) != first
+    assert completion.step(complete) == 48
+    assert completion.step(dataclasses.replace(complete, run_token="second")) == 48
+    first = completion.read(complete.logdir)
+    completion.write(complete, 60)
+    assert completion.read(complete.logdir) != first
     assert sorted(path.name for path in Path(complete.logdir).iterdir()) == [
         "complete.json",
         "model.ckpt-48.index",
@@ -38,24 +38,24 @@ def test_the_mark_is_found(complete: Config) -> None:
 
 @pytest.mark.parametrize("change", [{"epochs": 5}, {"max_steps": 60}, {"learning_rate": 0.1}])
 def test_other_settings_are_another_training(complete: Config, change: dict[str, Any]) -> None:
-    assert end_mark.step(dataclasses.replace(complete, **change)) is None
+    assert completion.step(dataclasses.replace(complete, **change)) is None
 
 
 def test_a_training_that_goes_on_is_not_complete(complete: Config) -> None:
-    end_mark.clear(complete.logdir)
-    assert (end_mark.step(complete), end_mark.read(complete.logdir)) == (None, None)
-    end_mark.clear(complete.logdir)
+    completion.clear(complete.logdir)
+    assert (completion.step(complete), completion.read(complete.logdir)) == (None, None)
+    completion.clear(complete.logdir)
 
 
 def test_without_its_checkpoint_it_begins_anew(complete: Config) -> None:
     (Path(complete.logdir) / "model.ckpt-48.index").unlink()
-    assert end_mark.step(complete) is None
+    assert completion.step(complete) is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"step": null}', "[" * 100000, '{"step": 48}'])
 def test_a_broken_mark_is_none(complete: Config, text: str) -> None:
     (Path(complete.logdir) / "complete.json").write_text(text)
-    assert (end_mark.step(complete), end_mark.read(complete.logdir)) == (None, None)
+    assert (completion.step(complete), completion.read(complete.logdir)) == (None, None)
 
 
 @pytest.mark.cluster

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from compat import ports
+from compat.cluster import ports
 
 pytestmark = [pytest.mark.once, pytest.mark.endings]
 

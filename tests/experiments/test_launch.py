@@ -9,19 +9,20 @@ from typing import Any, Iterator
 
 import pytest
 
-import compat.ports
+from compat.cluster import ports
 from compat.errors import UserError
-from experiments.launch import describe, launch_local
+from experiments.launching.local_cluster import describe, launch_local
 
 pytestmark = pytest.mark.once
 DEADLINE_SECS = 30
-ROOT = Path(compat.ports.__file__).parent.parent
+ROOT = Path(ports.__file__).parents[2]
 
 # A task of a cluster without TensorFlow: it serves, meets all others, and does as --then says.
 TASK = """
 import argparse, os, pathlib, socket, sys, time
-from compat import ports, rendezvous
-from compat.cluster import Task, all_tasks, cluster_from_hosts
+from compat.cluster import ports
+from compat.cluster.environment import Task, all_tasks, cluster_from_hosts
+from compat.liveness import rendezvous
 
 flags = argparse.ArgumentParser()
 for name in ("strategy", "job_name", "task_index", "ps_hosts", "worker_hosts", "run_token", "then"):
@@ -112,7 +113,7 @@ def test_no_such_cluster(num_ps: int, num_workers: int, chief: str, sentence: st
 
 
 def test_an_evaluator_is_beside_the_cluster() -> None:
-    with compat.ports.reserve() as p0, compat.ports.reserve() as w0:
+    with ports.reserve() as p0, ports.reserve() as w0:
         alone = describe("a.b", ["--x=1"], [p0], [w0])
         evaluator, *cluster = describe("a.b", ["--x=1"], [p0], [w0], evaluator=True)
         assert [command.name for command in cluster] == [command.name for command in alone]
@@ -125,7 +126,7 @@ def test_an_evaluator_is_beside_the_cluster() -> None:
 
 
 def test_the_description_of_a_cluster() -> None:
-    with compat.ports.reserve() as p0, compat.ports.reserve() as w0, compat.ports.reserve() as w1:
+    with ports.reserve() as p0, ports.reserve() as w0, ports.reserve() as w1:
         commands = describe("a.b", ["--x=1", "y"], [p0], [w0, w1])
         hosts = [f"--ps_hosts={p0.address}", f"--worker_hosts={w0.address},{w1.address}"]
         for command, job, index, port in zip(

@@ -8,8 +8,9 @@ import pytest
 
 from compat import tf1
 from compat.errors import PeerError
-from experiments import best_checkpoint, log_folder
-from experiments.log_folder import Silence, Wait
+from experiments.evaluation import best_checkpoint
+from experiments.recording import log_folder
+from experiments.recording.log_folder import Silence, Wait
 
 pytestmark = pytest.mark.once
 

@@ -11,7 +11,8 @@ from typing import Any, Iterator
 import numpy as np
 import pytest
 
-from compat import ports, rendezvous
+from compat.cluster import ports
+from compat.liveness import rendezvous
 
 pytestmark = pytest.mark.once
 MODULE = "experiments.matpow"

@@ -14,8 +14,8 @@ from tensorboard.plugins.hparams import api_pb2
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util.tensor_util import make_ndarray
 
-from compat.ports import reserve
-from experiments.config import Config
+from compat.cluster.ports import reserve
+from experiments.settings.config import Config
 
 pytestmark = pytest.mark.once
 WEIGHTS = {"hidden/kernel": 78400, "hidden/bias": 100, "output/kernel": 1000, "output/bias": 10}

@@ -9,10 +9,10 @@ from typing import Any, Dict, List, Tuple
 import numpy as np
 import pytest
 
-from experiments.config import Config
-from experiments.metrics import Console, TensorBoard
-from experiments.reporting import DivergedError, Reporter, as_images, check_finite
-from experiments.schedule import Schedule
+from compat.tracking import Console, TensorBoard
+from experiments.recording.report import DivergedError, Reporter, as_images, check_finite
+from experiments.settings.config import Config
+from experiments.settings.schedule import Schedule
 
 Points = Dict[str, List[Tuple[int, Any]]]
 

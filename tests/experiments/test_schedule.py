@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from experiments.schedule import Schedule, due
+from experiments.settings.schedule import Schedule, due
 
 # 550 batches an epoch, as in the example of 2016.
 ALONE = Schedule(

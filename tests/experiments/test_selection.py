@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from compat.errors import UserError
-from experiments import best_checkpoint, stop_request
-from experiments.evaluations import FILE, Evaluation, History, best, without_improvement
-from experiments.selection import Selection
-from experiments.stop_request import StopRequest
+from experiments.evaluation import best_checkpoint, stop_request
+from experiments.evaluation.history import FILE, Evaluation, History, best, without_improvement
+from experiments.evaluation.selection import Selection
+from experiments.evaluation.stop_request import StopRequest
 
 pytestmark = pytest.mark.once
 

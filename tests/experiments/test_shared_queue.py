@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compat import ports
+from compat.cluster import ports
 
 pytestmark = pytest.mark.once
 MODULE = "experiments.shared_queue"

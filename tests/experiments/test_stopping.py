@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+import experiments.launching.signals as module
 from compat.errors import PeerError
-from experiments import stopping
-from experiments.stopping import Stopped, signals
+from experiments.launching.signals import Stopped, signals
 
 BOTH = pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 
@@ -82,7 +82,7 @@ def test_an_error_that_was_made_of_the_stop_is_the_stop() -> None:
 
 
 def test_gives_up_a_wait_that_goes_on_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopping, "_PATIENCE_SECS", 0.2)
+    monkeypatch.setattr(module, "_PATIENCE_SECS", 0.2)
     lost = pytest.raises(Stopped, match="no last checkpoint")
     with signals() as stop, lost as caught, stop.deferred():
         stop.give_up(waited=100)  # Nobody has asked for a stop.
@@ -95,7 +95,7 @@ def test_gives_up_a_wait_that_goes_on_for_long(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_who_is_needed_lingers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stopping, "_LINGER_SECS", 0.2)
+    monkeypatch.setattr(module, "_LINGER_SECS", 0.2)
     said: list[str] = []
     with signals() as stop, pytest.raises(Stopped) as caught, stop.deferred():
         stop.linger(lambda: False, said.append)  # Nobody has asked for a stop.

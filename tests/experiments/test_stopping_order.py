@@ -10,7 +10,7 @@ from typing import Any, Iterator
 
 import pytest
 
-from experiments.processes import Command, ProcessGroup
+from compat.processes.group import Command, ProcessGroup
 
 pytestmark = pytest.mark.once
 DEADLINE_SECS = 30

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compat import ports
-from compat.address import split_address
-from compat.cluster import (
+from compat.cluster import manager, ports
+from compat.cluster.address import split_address
+from compat.cluster.environment import (
     ClusterSpec,
     Task,
     cluster_from_hosts,
@@ -21,8 +21,8 @@ from compat.cluster import (
     parse_cluster_spec,
     role,
 )
-from compat.scripts import addresses, cluster, environment, serve
-from experiments import cluster_manager
+from compat.scripts import serve
+from compat.scripts.cluster import addresses, environment, local
 from tests.fuzz.conftest import attempt, mutated, times, words
 
 pytestmark = pytest.mark.once
@@ -110,7 +110,7 @@ def test_tf_config(text: str) -> None:
     if isinstance(found, tuple):
         assert_is_a_cluster(found[0])
         environ = {"TF_CONFIG": text}
-        attempt(cluster_manager.check_agreement, *found, environ)
+        attempt(manager.check_agreement, *found, environ)
     # What `compat run` does before the script sees it.
     attempt(addresses.mapped_tf_config, text)
 
@@ -124,7 +124,7 @@ NUMBERS = words("0", "1", "3", tokens=("-", "9" * 5000))
 def test_numbers_of_slurm(number: str, count: str, order: str) -> None:
     spec = ClusterSpec({"ps": ["h0:1"], "worker": ["h1:1", "h2:1"]})
     environ = {"SLURM_TASKS_ARE": order, "SLURM_PROCID": number, "SLURM_NTASKS": count}
-    attempt(cluster_manager.check_agreement, spec, Task("worker", 0), environ)
+    attempt(manager.check_agreement, spec, Task("worker", 0), environ)
 
 
 @times(3)
@@ -133,9 +133,9 @@ def test_numbers_of_slurm(number: str, count: str, order: str) -> None:
 @example("worker=" + "9" * 5000)
 @example("worker=1000000000")
 def test_numbers_of_tasks(text: str) -> None:
-    found = attempt(cluster.parse, text)
+    found = attempt(local.parse, text)
     if isinstance(found, dict):
-        assert 1 <= sum(found.values()) <= cluster.MOST_TASKS
+        assert 1 <= sum(found.values()) <= local.MOST_TASKS
 
 
 @times(3)

@@ -13,7 +13,7 @@ from hypothesis import settings
 
 import compat
 from compat.errors import UserError
-from compat.scripts import source
+from compat.scripts.source import conversion
 from tests.fuzz.conftest import (
     CELLS,
     PYTHON2,
@@ -77,7 +77,7 @@ def begins(path: Path, raw: bytes) -> bool:
     """Whether a script, or the first cell of a notebook, compiles once it is converted."""
     path.write_bytes(raw)
     try:
-        for part in source.read(str(path))[:1]:
+        for part in conversion.read(str(path))[:1]:
             part.code()
     except (UserError, SyntaxError):
         return False

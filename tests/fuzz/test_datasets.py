@@ -14,10 +14,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from compat.datasets import idx, idx_set, keras_archive
+from compat.datasets.published import FILES, MNIST
 from compat.errors import UserError
-from experiments import matrices
-from experiments.datasets import idx, idx_set, keras_archive
-from experiments.datasets.published import FILES, MNIST
+from experiments.seeds import matrices
 from tests.fuzz.conftest import attempt, mutated, times
 
 pytestmark = pytest.mark.once

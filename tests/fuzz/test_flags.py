@@ -13,16 +13,21 @@ from absl import flags
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from compat.cluster.manager import check_agreement
+from compat.cluster.roles import role
 from compat.errors import UserError
-from compat.roles import role
 from compat.scripts import check, run
-from compat.scripts import flags as script_flags
-from experiments import command_line
-from experiments.cluster_manager import check_agreement
-from experiments.config import Config
-from experiments.flags import config_from_flags, define_cluster, define_training, place_from_flags
-from experiments.metrics import store_uri
-from experiments.metrics.redaction import redacted_text
+from compat.scripts.calls import flags as script_flags
+from compat.tracking import store_uri
+from compat.tracking.redaction import redacted_text
+from experiments.launching import command_line
+from experiments.settings.config import Config
+from experiments.settings.flags import (
+    config_from_flags,
+    define_cluster,
+    define_training,
+    place_from_flags,
+)
 from tests.fuzz.conftest import assert_is_a_line, attempt, mutated, times, words
 
 pytestmark = pytest.mark.once

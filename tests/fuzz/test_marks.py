@@ -11,10 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compat.errors import UserError
-from experiments import end_mark, evaluations, stop_request
-from experiments.config import Config
-from experiments.evaluations import Evaluation
-from experiments.metrics import run_id
+from compat.tracking.mlflow import run_id
+from experiments.evaluation import history, stop_request
+from experiments.evaluation.history import Evaluation
+from experiments.recording import completion
+from experiments.settings.config import Config
 from tests.fuzz.conftest import attempt, mutated, times
 
 pytestmark = pytest.mark.once
@@ -61,22 +62,22 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(LINES + LINES, 1000)
 @example(LINES.replace(b"100", b"-100"), 1000)
 def test_evaluations(logdir: Path, raw: bytes, resume_step: int) -> None:
-    path = logdir / evaluations.FILE
+    path = logdir / history.FILE
     path.write_bytes(raw)
-    history = attempt(evaluations.History, str(logdir), resume_step)
-    assert not isinstance(history, UserError), history
-    found = list(history.evaluations)
+    opened = attempt(history.History, str(logdir), resume_step)
+    assert not isinstance(opened, UserError), opened
+    found = list(opened.evaluations)
     steps = [-1, *(evaluation.step for evaluation in found)]
     assert steps == sorted(set(steps))
-    assert history.last_step == steps[-1] <= max(resume_step, -1)
+    assert opened.last_step == steps[-1] <= max(resume_step, -1)
     assert all(0 <= evaluation.accuracy <= 1 for evaluation in found)
     assert raw.startswith(path.read_bytes())
-    assert 0 <= evaluations.without_improvement(found) <= len(found)
+    assert 0 <= history.without_improvement(found) <= len(found)
     found.append(Evaluation(1001, 0.3, 0.9))
-    history.append(found[-1])
-    history.close()
+    opened.append(found[-1])
+    opened.close()
     # What comes behind is read, whatever stood before.
-    again = attempt(evaluations.History, str(logdir), 1001)
+    again = attempt(history.History, str(logdir), 1001)
     assert again.evaluations == found or "nan" in str(found)  # A cost may be none.
     again.close()
 
@@ -105,8 +106,8 @@ def test_stop_requests(logdir: Path, raw: bytes, step: int, patience: int) -> No
 
 
 def whole_mark(logdir: Path) -> bytes:
-    end_mark.write(Config(logdir=str(logdir)), 20)
-    return (logdir / end_mark.FILE).read_bytes()
+    completion.write(Config(logdir=str(logdir)), 20)
+    return (logdir / completion.FILE).read_bytes()
 
 
 @times(4)
@@ -126,12 +127,12 @@ def test_end_mark_of_a_step_that_no_file_has(logdir: Path) -> None:
 
 def assert_is_complete_or_not(logdir: Path, raw: bytes) -> None:
     config = Config(logdir=str(logdir))
-    (logdir / end_mark.FILE).write_bytes(raw)
-    assert attempt(end_mark.step, config) in (None, 20)
-    found = attempt(end_mark.read, config.logdir)
+    (logdir / completion.FILE).write_bytes(raw)
+    assert attempt(completion.step, config) in (None, 20)
+    found = attempt(completion.read, config.logdir)
     assert found is None or found["step"] >= 0
-    end_mark.clear(config.logdir)
-    assert attempt(end_mark.read, config.logdir) is None
+    completion.clear(config.logdir)
+    assert attempt(completion.read, config.logdir) is None
 
 
 @times(2)

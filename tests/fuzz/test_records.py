@@ -14,9 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compat.errors import UserError
-from experiments.metrics import learning_curve, spool
-from experiments.metrics.eventfile import event_files, read_events
-from experiments.metrics.tensorboard import TensorBoard
+from compat.tracking.mlflow import learning_curve, spool
+from compat.tracking.tensorboard.eventfile import event_files, read_events
+from compat.tracking.tensorboard.writer import TensorBoard
 from tests.fuzz.conftest import attempt, mutated, times, words
 
 pytestmark = pytest.mark.once

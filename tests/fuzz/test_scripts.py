@@ -11,8 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compat.errors import UserError, one_line
-from compat.scripts import cluster, era, source
 from compat.scripts.checking import formats, programs
+from compat.scripts.cluster import local
+from compat.scripts.names import era
+from compat.scripts.source import conversion
 from tests.fuzz.conftest import (
     CELLS,
     PYTHON2,
@@ -79,11 +81,11 @@ def check(path: Path) -> None:
 
 def translate(path: Path) -> None:
     """Does what is done before a script is run."""
-    parts = attempt(source.read, str(path))
+    parts = attempt(conversion.read, str(path))
     if isinstance(parts, UserError):
         return
     if not any(part.python2 for part in parts):  # Else it takes its time, to show the same.
-        attempt(cluster.spelling, parts, [], str(path))
+        attempt(local.spelling, parts, [], str(path))
         assert attempt(era.of_sources, parts) in ("0.x", "1.x")
     for part in parts:
         error = attempt(part.code, also=(SyntaxError,))
@@ -125,7 +127,7 @@ def test_notebooks(folder: Path, raw: bytes) -> None:
 
 
 def test_cluster_of_a_script_that_cannot_be_read() -> None:
-    found = attempt(cluster.spelling, [source.from_text("x = (\n", "old.py")], [], "old.py")
+    found = attempt(local.spelling, [conversion.from_text("x = (\n", "old.py")], [], "old.py")
     assert str(found).startswith("old.py:"), found
 
 
@@ -134,7 +136,7 @@ def test_names_of_files(folder: Path) -> None:
         (folder / name).write_bytes(b"x = (\nprint 'x' \xff")
         found = attempt(programs.check, str(folder / name))
         assert len(formats.as_text(found, 1).splitlines()) == 4, name
-        attempt(source.read, str(folder / name) + "\n")
+        attempt(conversion.read, str(folder / name) + "\n")
 
 
 @given(words("--job={job} --id={index}", tokens=("{", "}", "{ps}", "{job!r}", "{index:9999}")))
@@ -143,7 +145,7 @@ def test_names_of_files(folder: Path) -> None:
 @example("{0}")
 def test_words_that_tell_a_task(text: str) -> None:
     hosts = {"ps": ["ps-0.local:2222"], "worker": ["worker-0.local:2222"]}
-    found = attempt(cluster.Spelling(text.split()).words, "ps", 0, hosts)
+    found = attempt(local.Spelling(text.split()).words, "ps", 0, hosts)
     assert isinstance(found, (list, UserError))
     if text == "--job={job} --id={index}":
         assert found == ["--job=ps", "--id=0"]

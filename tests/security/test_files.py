@@ -14,10 +14,10 @@ import pytest
 
 import experiments
 from compat.errors import UserError
-from compat.scripts import addresses, environment
+from compat.scripts.cluster import addresses, environment
 from compat.scripts.contrib.learn_preprocessing import VocabularyProcessor
-from experiments.metrics.artifacts import reason_refused
-from experiments.metrics.console import Console
+from compat.tracking.console import Console
+from compat.tracking.mlflow.artifacts import reason_refused
 
 DEADLINE_SECS = 240
 ROOT = str(Path(experiments.__file__).resolve().parents[1])
@@ -104,7 +104,7 @@ def test_a_spool_cannot_have_other_files_sent_or_written(logdir: Path, tmp_path:
     before = sorted(path.name for path in tmp_path.iterdir())
     kept = {k: v for k, v in os.environ.items() if not k.startswith("MLFLOW")}
     done = subprocess.run(
-        [sys.executable, "-m", "experiments.metrics.sender", str(logdir)],
+        [sys.executable, "-m", "compat.tracking.mlflow.sender", str(logdir)],
         cwd=str(tmp_path),
         env={**kept, "PYTHONPATH": ROOT, "MPLBACKEND": "agg"},
         stdout=subprocess.PIPE,
@@ -130,7 +130,7 @@ def test_the_console_keeps_no_secret(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 SAY = """
 import logging, sys
-from experiments.metrics.redaction import RedactedStream
+from compat.tracking.redaction import RedactedStream
 sys.stdout, sys.stderr = RedactedStream(sys.stdout), RedactedStream(sys.stderr)
 print("http://me:hush@h")
 logging.getLogger("mlflow").warning("mysql://me:hush@db")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from compat import network
-from compat.cluster import cluster_from_hosts
+from compat.cluster import access
+from compat.cluster.environment import cluster_from_hosts
 from compat.errors import UserError
 
 DEADLINE_SECS = 60
-CODE = Path(network.__file__).resolve().parents[1]
+CODE = Path(access.__file__).resolve().parents[1]
 ONE_HERE = ["--job_name=worker", "--ps_hosts=pc-01.invalid:2222", "--worker_hosts=127.0.0.1:2223"]
 TF_CONFIG = {
     "cluster": {"ps": ["127.0.0.1:2222"], "worker": ["127.0.0.1:2223", "pc-01.invalid:2222"]},
@@ -28,8 +28,8 @@ TF_CONFIG = {
     ["127.0.0.1", "127.8.9.1", "::1", "localhost", "LocalHost", "127.1"],  # The last by look-up.
 )
 def test_loopback(host: str) -> None:
-    assert network.is_loopback(host)
-    network.check_allowed([host], False)
+    assert access.is_loopback(host)
+    access.check_allowed([host], False)
 
 
 @pytest.mark.parametrize(
@@ -37,23 +37,23 @@ def test_loopback(host: str) -> None:
     ["192.0.2.1", "0.0.0.0", "::", "fe80::1%lo", "pc-01.invalid", "a" * 70, "", "127.0.0.1.x"],
 )
 def test_beyond_loopback(host: str) -> None:
-    assert not network.is_loopback(host)
+    assert not access.is_loopback(host)
     with pytest.raises(UserError, match="is beyond loopback: .* add --allow_network"):
-        network.check_allowed(["127.0.0.1", host], False)
+        access.check_allowed(["127.0.0.1", host], False)
 
 
 def test_what_is_allowed_is_said_once_and_only_where_it_matters() -> None:
     said: list[str] = []
-    network.check_allowed(["127.0.0.1", "localhost", "::1"], True, say=said.append)
+    access.check_allowed(["127.0.0.1", "localhost", "::1"], True, say=said.append)
     assert said == []
-    network.check_allowed(["localhost", "pc-01.invalid", "pc-02.invalid"], True, say=said.append)
+    access.check_allowed(["localhost", "pc-01.invalid", "pc-02.invalid"], True, say=said.append)
     assert [line.count("pc-01.invalid") for line in said] == [1]
     assert "no password and no encryption" in said[0]
 
 
 def test_hosts_of_a_cluster() -> None:
     cluster = cluster_from_hosts("[::1]:1,h:2", "h:1,127.0.0.1:1")
-    assert network.cluster_hosts(cluster) == ["::1", "h", "127.0.0.1"]
+    assert access.cluster_hosts(cluster) == ["::1", "h", "127.0.0.1"]
 
 
 @pytest.mark.once

@@ -29,7 +29,7 @@ BESIDE = ["launcher", "sender"]  # No task, and not hit; the second is MLflow's.
 # Of which others TensorFlow keeps something in a task of the modern runtime, when they were lost.
 KEPT = {"ps 0": WORKERS, "ps 1": WORKERS, "worker 0": WORKERS[1:]}
 KEPT.update({"worker 1": WORKERS[:1], "worker 2": WORKERS[:1]})
-SENDER = "experiments.metrics.sender"
+SENDER = "compat.tracking.mlflow.sender"
 EVERY_SECS = 20.0
 STOPPED_SECS = 5.0
 SAMPLE_SECS = 2.0

@@ -7,7 +7,7 @@ import re
 from typing import Iterator
 
 from compat.scripts.checking import literals
-from compat.scripts.classic import DIVISION
+from compat.scripts.source.classic import DIVISION
 
 MESSAGE = (
     "/ between whole numbers gives a whole number in Python 2, and a fraction in Python 3; compat "

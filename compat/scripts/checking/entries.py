@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from compat.scripts import names
 from compat.scripts.checking import calls
 from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Kind
+from compat.scripts.names import table
 
 _V1 = "compat.v1."
 # Modules of which nothing is left but what the table has, and the release without them.
@@ -53,20 +53,20 @@ def find(name: str) -> Known | None:
     if key is not None:
         return _known(name, key)
     top = name.partition(".")[0]
-    if top not in _GONE or top == name or names.under(name):
+    if top not in _GONE or top == name or table.under(name):
         return None
     return _failing(name, _GONE[top], "nothing serves it")
 
 
 def _key(name: str) -> str | None:
     """Returns the name, or the nearest one above it, that the table has."""
-    while name and name not in names.NAMES:
+    while name and name not in table.NAMES:
         name = name.rpartition(".")[0]
     return name or None
 
 
 def _known(name: str, key: str) -> Known | None:
-    entry = names.NAMES[key]
+    entry = table.NAMES[key]
     if not entry.by:
         return _failing(name, entry.gone, entry.note or "nothing serves it")
     if key in calls.RULES or not entry.gone:
@@ -88,7 +88,7 @@ def _migrated(name: str) -> Known | None:
     """Returns what is to say of a name below `tf.compat.v1`, which has most names of 1.15."""
     key = _key(name)
     top = name.partition(".")[0]
-    was_renamed = key is not None and names.NAMES[key].gone == "1.0" and key not in calls.RULES
+    was_renamed = key is not None and table.NAMES[key].gone == "1.0" and key not in calls.RULES
     if not was_renamed and (top not in _GONE or name == top):
         return None
     message = (

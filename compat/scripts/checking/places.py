@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Iterator, NamedTuple
 
-from compat.address import split_address
+from compat.cluster.address import split_address
 from compat.errors import UserError
 from compat.scripts.checking import literals
 from compat.scripts.checking.findings import FOLDER, HOST, Kind

@@ -7,10 +7,11 @@ import os
 from typing import Iterator
 
 from compat.errors import UserError
-from compat.scripts import names, source
 from compat.scripts.checking import calls, division, entries, places, positions
 from compat.scripts.checking.findings import CHANGES, FAILS, GRAPH, UNREADABLE, Finding, Kind
 from compat.scripts.checking.uses import Use, Walk
+from compat.scripts.names import table
+from compat.scripts.source import conversion
 
 # What is larger was made by a program, not by a person; a notebook has its pictures with it.
 _MAX_BYTES = {".py": 1_000_000, ".ipynb": 50_000_000}
@@ -41,14 +42,14 @@ class _Program:
             most = _MAX_BYTES[".ipynb" if self._is_notebook else ".py"]
             if size > most:
                 raise UserError(f"script {self._path} has {size} bytes; at most {most} are read")
-            parts = source.read(self._path)
+            parts = conversion.read(self._path)
         except (OSError, UserError) as error:
             self._unreadable(0, 1, 1, str(error))
             return
         for number, part in enumerate(parts):
             self._lines.append(part.text.split("\n"))
             try:
-                with source.deep(part.filename):
+                with conversion.deep(part.filename):
                     self._read_part(number, part)
             except SyntaxError as error:
                 why = str(error.msg).partition("neither Python 3 nor Python 2")[0]
@@ -57,12 +58,12 @@ class _Program:
             except UserError as error:
                 self._unreadable(number, 1, 1, str(error))
         try:
-            with source.deep(self._path):
+            with conversion.deep(self._path):
                 self._judge(self._walk.finish())
         except UserError as error:
             self._unreadable(0, 1, 1, str(error))
 
-    def _read_part(self, number: int, part: source.Source) -> None:
+    def _read_part(self, number: int, part: conversion.Source) -> None:
         tree = part.tree()
         self._walk.part(number, tree)
         for place in places.find(tree):
@@ -100,7 +101,7 @@ class _Program:
         assert use.call is not None
         for rule in calls.RULES.get(use.name, ()):
             if rule.is_old(use.call, is_0x):
-                entry = names.NAMES.get(use.name)
+                entry = table.NAMES.get(use.name)
                 by = entry.by.replace(":", ".") if entry is not None else ""
                 name = f"tf.{use.name}"
                 message = f"{name} {rule.says}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple, Union
 
-from compat.scripts import names
 from compat.scripts.checking import literals
 from compat.scripts.checking.scopes import Scope, below_top, join
+from compat.scripts.names import table
 
 # Errors of names that are not there.
 _MISSING = {"AttributeError", "BaseException", "Exception", "ImportError", "ModuleNotFoundError"}
@@ -120,7 +120,7 @@ class Walk(ast.NodeVisitor):
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load) and not self._scope.is_bound(node.id):
             for module in self._scope.starred():
-                if join(module, node.id) in names.NAMES:
+                if join(module, node.id) in table.NAMES:
                     self._use(join(module, node.id), node.id, node)
 
     def visit_Call(self, node: ast.Call) -> None:

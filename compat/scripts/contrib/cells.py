@@ -10,8 +10,8 @@ import weakref
 from typing import Any, Sequence
 
 from compat._tensorflow import tf1
-from compat.scripts import era
 from compat.scripts.contrib.attention import linear
+from compat.scripts.names import era
 
 _cells: Any = tf1.nn.rnn_cell
 _linear = linear  # Scripts call it by this name as well.

@@ -27,7 +27,14 @@ from compat.scripts.contrib.learn_inputs import (
     infer_real_valued_columns_from_input_fn,
 )
 from compat.scripts.contrib.learn_metrics import MetricSpec, PredictionKey
-from compat.scripts.contrib.learn_run import Environment, Experiment, RunConfig, TaskType, run, tune
+from compat.scripts.contrib.learn_run import (
+    Environment,
+    Experiment,
+    RunConfig,
+    TaskType,
+    run,
+    tune,
+)
 
 __all__ = [
     "BaseEstimator",

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from compat.datasets.download import STALL_SECS
+from compat.datasets.transfer import TransferError, named_when_whole, transfer
 from compat.errors import UserError
-from experiments.datasets.download import STALL_SECS
-from experiments.datasets.transfer import TransferError, named_when_whole, transfer
 
 _MOST_SECS = 3600.0  # For a download.
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping
 
 from compat._tensorflow import tf1
 from compat.errors import UserError
-from compat.scripts import moved
+from compat.scripts.names import moved
 
 _USUAL = "grpc://"
 _servers: dict[str, Any] = {}  # By master; a process is one task.

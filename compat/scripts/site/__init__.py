@@ -1,1 +1,1 @@
-"""On PYTHONPATH of the processes that an old script starts; see `compat.scripts.children`."""
+"""On PYTHONPATH of a script's child processes; see `compat.scripts.cluster.children`."""

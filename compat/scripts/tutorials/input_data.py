@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from compat import datasets
 from compat._tensorflow import tf1
-from compat.scripts import era
-from experiments import datasets
-from experiments.datasets import idx, idx_set
-from experiments.datasets.published import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
+from compat.datasets import idx, idx_set
+from compat.datasets.published import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
+from compat.scripts.names import era
 
 SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 DEFAULT_SOURCE_URL = SOURCE_URL

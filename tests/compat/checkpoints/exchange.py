@@ -21,8 +21,9 @@ import numpy as np
 
 import compat
 import models
-from compat import _tensorflow, checkpoint, tf, tf1
-from compat import runtime as runtimes
+from compat import _tensorflow, tf, tf1
+from compat.checkpoint import files
+from compat.runtime import interface as runtimes
 from models import initial
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -82,7 +83,7 @@ def train(runtime: str, until: int, logdir: str | None = None) -> dict[str, Any]
 
 def read(prefix: str) -> dict[str, tuple[str, Any]]:
     """Returns by name the type and the value of each variable of a checkpoint."""
-    values = checkpoint.read(prefix)
+    values = files.read(prefix)
     return {name: (str(value.dtype), value.tolist()) for name, value in values.items()}
 
 

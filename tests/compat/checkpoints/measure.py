@@ -11,9 +11,9 @@ from typing import Any
 
 import compat
 import models
-from compat import tf
-from experiments import datasets, step
-from experiments.evaluation import evaluate
+from compat import datasets, tf
+from experiments.evaluation.evaluate import evaluate
+from experiments.training import step
 
 
 def main(settings: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import compat
-from experiments import datasets
+from compat import datasets
 
 if TYPE_CHECKING:
     from tests.conftest import RunProgram

@@ -10,7 +10,8 @@ from typing import Any, Callable
 import numpy as np
 
 import compat
-from compat import runtime, tf, tf1
+from compat import tf, tf1
+from compat.runtime import interface
 
 Case = Callable[[Path], Any]
 _cases: dict[str, Case] = {}
@@ -24,9 +25,9 @@ def case(function: Case) -> Case:
 
 def fresh() -> None:
     """Forgets all variables, as if the process were new."""
-    name = runtime.current_runtime().name
+    name = interface.current_runtime().name
     tf1.reset_default_graph()
-    runtime._current = None
+    interface._current = None
     compat.select_runtime(name)
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 
 import compat
-from compat import checkpoint, tf, tf1
+from compat import tf, tf1
+from compat.checkpoint import files as checkpoint_files
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import case, checkpoints, fresh, refusal, run
@@ -47,7 +48,7 @@ def written(folder: Path) -> str:
     """Writes a checkpoint of w = [1, 2] at step 7; returns its prefix."""
     prefix = str(folder / "model.ckpt-7")
     folder.mkdir(parents=True, exist_ok=True)
-    checkpoint.write(prefix, {"w": np.array([1, 2], np.float32), "global_step": np.int64(7)})
+    checkpoint_files.write(prefix, {"w": np.array([1, 2], np.float32), "global_step": np.int64(7)})
     tf1.train.update_checkpoint_state(str(folder), prefix, [prefix])
     return prefix
 
@@ -117,7 +118,7 @@ def another_model(folder: Path) -> Any:
 @case
 def another_dtype(folder: Path) -> Any:
     prefix = written(folder)
-    checkpoint.write(prefix, {"w": np.float32([1, 2]), "global_step": np.float32(7)})
+    checkpoint_files.write(prefix, {"w": np.float32([1, 2]), "global_step": np.float32(7)})
     model(w=[0, 0])
     return refusal(lambda: compat.Supervisor(logdir=str(folder)))
 
@@ -175,7 +176,7 @@ def torn_newest(folder: Path) -> Any:
     tf1.train.update_checkpoint_state(str(folder), prefixes[-1], prefixes)
     with contextlib.redirect_stdout(io.StringIO()) as said:
         values = restored(folder, w=[0, 0])
-    kept = [Path(prefix).name for prefix in checkpoint.history(str(folder))]
+    kept = [Path(prefix).name for prefix in checkpoint_files.history(str(folder))]
     return [values, said.getvalue().replace(str(folder), "FOLDER"), kept]
 
 
@@ -242,7 +243,7 @@ def names(folder: Path) -> Any:
         only = compat.Saver(var_list=[variables["w"]])
         renamed = compat.Saver(var_list={"other": variables["w"]})
         held = [
-            sorted(checkpoint.read(each.save(session, str(folder / "c" / "d"))))
+            sorted(checkpoint_files.read(each.save(session, str(folder / "c" / "d"))))
             for each in (only, renamed)
         ]
     return [[str(Path(prefix).relative_to(folder)) for prefix in prefixes], held]

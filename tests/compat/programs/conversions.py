@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compat import __main__ as command_line
-from compat import checkpoint, tf1
+from compat import tf1
+from compat.checkpoint import files
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import case, run
@@ -56,7 +57,7 @@ def written(folder: str, **values: Any) -> None:
     """Makes a log folder with a checkpoint of these values."""
     Path(folder).mkdir()
     arrays = {name: np.asarray(value) for name, value in values.items()}
-    checkpoint.write(os.path.abspath(f"{folder}/model.ckpt-1"), arrays)
+    files.write(os.path.abspath(f"{folder}/model.ckpt-1"), arrays)
     tf1.train.update_checkpoint_state(os.path.abspath(folder), "model.ckpt-1")
 
 
@@ -85,8 +86,8 @@ def converts(folder: Path) -> Any:
     for original in ORIGINALS:
         enter(folder.with_name(original), original)
         report = convert(*COMPLETE)
-        old, new = checkpoint.read("old/model.ckpt-30"), checkpoint.read("new/model.ckpt-30")
-        like = checkpoint.read("like/model.ckpt-20")
+        old, new = files.read("old/model.ckpt-30"), files.read("new/model.ckpt-30")
+        like = files.read("like/model.ckpt-20")
         pairs = dict(reversed(pair.split(":")) for pair in RENAMES)
         right = [np.array_equal(new[target], old[source]) for target, source in pairs.items()]
         right += [np.array_equal(new[n], like[n]) for n in like if "Adam" in n or "beta" in n]
@@ -128,7 +129,7 @@ def same_names(folder: Path) -> Any:
 def swapped(folder: Path) -> Any:
     values = {"a": np.float32(1), "b": np.float32(2)}
     report = matched(folder, values, values, "--rename=a:b", "--rename=b:a")
-    new = checkpoint.read("new/model.ckpt")
+    new = files.read("new/model.ckpt")
     return [*report, [float(new["a"]), float(new["b"])]]
 
 
@@ -153,7 +154,7 @@ def other_dtypes(folder: Path) -> Any:
 def rounds(folder: Path) -> Any:
     like = {"small": np.float32(0), "text": b"new"}
     report = matched(folder, {"small": 0.1, "text": b"older"}, like, "--cast=small")
-    new = checkpoint.read("new/model.ckpt")
+    new = files.read("new/model.ckpt")
     return [*report, new["small"].dtype.name, new["text"].item().decode()]
 
 

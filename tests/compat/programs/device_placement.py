@@ -11,9 +11,10 @@ import numpy as np
 
 import compat
 import models
-from compat import ports, tf, tf1
-from compat.device_placement import shortened
-from experiments import step
+from compat import tf, tf1
+from compat.cluster import ports
+from compat.runtime.device_placement import shortened
+from experiments.training import step
 
 WORKER = "/job:worker/task:0"
 

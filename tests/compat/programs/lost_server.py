@@ -9,8 +9,10 @@ import multiprocessing
 import time
 from typing import Any
 
-from compat import notes, ports, tf1
-from compat.cluster_spec import Task
+from compat import tf1
+from compat.cluster import ports
+from compat.cluster.spec import Task
+from compat.liveness import key_value
 
 TASK = Task("ps", 0)
 
@@ -23,7 +25,7 @@ def serve(address: str, serves: Any) -> None:
 
 
 def main() -> None:
-    notes.ANSWER_SECS = 2.0
+    key_value.ANSWER_SECS = 2.0
     with ports.reserve() as held:
         address = held.address
     processes = multiprocessing.get_context("spawn")
@@ -34,7 +36,7 @@ def main() -> None:
     complaints, raised = io.StringIO(), None
     with contextlib.redirect_stderr(complaints):
         try:
-            with notes.session(f"grpc://{address}", TASK) as session:
+            with key_value.session(f"grpc://{address}", TASK) as session:
                 session.run(tf1.constant("there"))
                 server.kill()
                 server.join()

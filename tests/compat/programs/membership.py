@@ -7,8 +7,10 @@ import json
 import socket
 from typing import Any, Iterator
 
-from compat import membership, ports, tf1
-from compat.cluster_spec import ClusterSpec, Task
+from compat import tf1
+from compat.cluster import ports
+from compat.cluster.spec import ClusterSpec, Task
+from compat.liveness import identity
 
 
 @contextlib.contextmanager
@@ -28,15 +30,15 @@ def recognitions() -> dict[str, list[str | None]]:
         with ports.reserve() as held:
             address, port = held.address, held.port
         cluster = ClusterSpec({"chief": [address], "ps": ["h:1"], "worker": ["h:2"]})
-        training = membership.training(cluster, "token")
-        reason = membership.Recognition(cluster, runtime, training)
+        training = identity.training(cluster, "token")
+        reason = identity.Recognition(cluster, runtime, training)
         found[runtime] = [reason(address)]
         with silent(port):
             found[runtime].append(reason(address))
         server = tf1.train.Server({"chief": [address]}, job_name="chief")
         found[runtime].append(reason(address))  # A coordinator gets its note a moment later.
-        membership.declare(server.target, Task("chief", 0), training)
-        others = membership.Recognition(cluster, runtime, membership.training(cluster, "other"))
+        identity.declare(server.target, Task("chief", 0), training)
+        others = identity.Recognition(cluster, runtime, identity.training(cluster, "other"))
         found[runtime] += [reason(address), others(address)]
     return found
 
@@ -46,9 +48,9 @@ def stopped() -> list[str | None]:
     with ports.reserve() as held:
         address, port = held.address, held.port
     cluster = ClusterSpec({"worker": [address, "h:1"]})
-    training = membership.training(cluster, "token")
-    reason = membership.Recognition(cluster, "modern", training)
-    with membership.declared(address, training):
+    training = identity.training(cluster, "token")
+    reason = identity.Recognition(cluster, "modern", training)
+    with identity.declared(address, training):
         found = [reason(address)]
     with silent(port):
         found.append(reason(address))
@@ -66,37 +68,37 @@ def main() -> None:
     others = ClusterSpec({"ps": [other_ps], "worker": [other_worker, worker]})
     for reservation in held:
         reservation.release()
-    training = membership.training(ours, "token")
+    training = identity.training(ours, "token")
     server = tf1.train.Server(ours.as_dict(), job_name="ps")
-    undeclared = membership.reason_not_member(ps, Task("ps", 0), training)
-    joining = membership.reason_not_met(ps, Task("ps", 0), training)
-    membership.declare(server.target, Task("ps", 0), training)
+    undeclared = identity.reason_not_member(ps, Task("ps", 0), training)
+    joining = identity.reason_not_met(ps, Task("ps", 0), training)
+    identity.declare(server.target, Task("ps", 0), training)
     foreign = tf1.train.Server(others.as_dict(), job_name="worker", task_index=1)
-    membership.declare(foreign.target, Task("worker", 1), membership.training(others, "token"))
-    with silent() as no_word, membership.declared(meeting, training), membership.declared(
-        other_meeting, membership.training(others, "token")
+    identity.declare(foreign.target, Task("worker", 1), identity.training(others, "token"))
+    with silent() as no_word, identity.declared(meeting, training), identity.declared(
+        other_meeting, identity.training(others, "token")
     ):
         report: dict[str, Any] = {
             "undeclared": undeclared,
-            "member": membership.reason_not_member(ps, Task("ps", 0), training),
-            "other token": membership.reason_not_member(
-                ps, Task("ps", 0), membership.training(ours, "another")
+            "member": identity.reason_not_member(ps, Task("ps", 0), training),
+            "other token": identity.reason_not_member(
+                ps, Task("ps", 0), identity.training(ours, "another")
             ),
-            "other hosts": membership.reason_not_member(
-                ps, Task("ps", 0), membership.training(others, "token")
+            "other hosts": identity.reason_not_member(
+                ps, Task("ps", 0), identity.training(others, "token")
             ),
-            "other task": membership.reason_not_member(worker, Task("worker", 0), training),
-            "other training": membership.reason_not_member(worker, Task("worker", 1), training),
-            "no TensorFlow": membership.reason_not_member(meeting, Task("ps", 0), training),
-            "no word": membership.reason_not_member(no_word, Task("ps", 0), training),
-            "meeting": membership.reason_not_met(meeting, Task("ps", 0), training),
-            "other meeting": membership.reason_not_met(other_meeting, Task("ps", 0), training),
-            "has met": membership.reason_not_met(ps, Task("ps", 0), training),
+            "other task": identity.reason_not_member(worker, Task("worker", 0), training),
+            "other training": identity.reason_not_member(worker, Task("worker", 1), training),
+            "no TensorFlow": identity.reason_not_member(meeting, Task("ps", 0), training),
+            "no word": identity.reason_not_member(no_word, Task("ps", 0), training),
+            "meeting": identity.reason_not_met(meeting, Task("ps", 0), training),
+            "other meeting": identity.reason_not_met(other_meeting, Task("ps", 0), training),
+            "has met": identity.reason_not_met(ps, Task("ps", 0), training),
             "joins the others": joining,
-            "other has met": membership.reason_not_met(worker, Task("worker", 1), training),
-            "not met": membership.reason_not_met(no_word, Task("ps", 0), training),
-            "nobody meets": membership.reason_not_met(other_ps, Task("ps", 0), training),
-            "nobody": membership.reason_not_member(other_ps, Task("ps", 0), training),
+            "other has met": identity.reason_not_met(worker, Task("worker", 1), training),
+            "not met": identity.reason_not_met(no_word, Task("ps", 0), training),
+            "nobody meets": identity.reason_not_met(other_ps, Task("ps", 0), training),
+            "nobody": identity.reason_not_member(other_ps, Task("ps", 0), training),
         }
     report["recognised"], report["stopped"] = recognitions(), stopped()
     print(json.dumps(report))

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 
 import compat
-from compat import membership, ports, tf, tf1
-from compat.cluster_spec import Task
-from compat.runtime import current_runtime
+from compat import tf, tf1
+from compat.cluster import ports
+from compat.cluster.spec import Task
+from compat.liveness import identity
+from compat.runtime.interface import current_runtime
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import refusal
@@ -151,8 +153,8 @@ def main(runtime: str) -> None:
         reservation.release()
     served = [tf1.train.Server(cluster, job_name="ps", task_index=index) for index in range(NUM_PS)]
     for index, ps_server in enumerate(served):  # They are no servers of ours.
-        training = membership.training(compat.ClusterSpec(cluster), "")
-        membership.declare(ps_server.target, Task("ps", index), training)
+        training = identity.training(compat.ClusterSpec(cluster), "")
+        identity.declare(ps_server.target, Task("ps", index), training)
     server = compat.Server(cluster, "worker", 0, runtime=runtime)
 
     def setter(**arguments: Any) -> Any:

@@ -13,9 +13,9 @@ import numpy as np
 
 import compat
 import models
-from compat import runtime as runtimes
 from compat import tf, tf1
-from experiments import step
+from compat.runtime import interface as runtimes
+from experiments.training import step
 
 LEARNING_RATES = {"adam": 0.001, "momentum": 0.01}
 

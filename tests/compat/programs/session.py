@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 
 import compat
-from compat import runtime as runtimes
 from compat import tf, tf1
+from compat.runtime import interface as runtimes
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import refusal

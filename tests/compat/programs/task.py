@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Iterator
 import numpy as np
 
 import compat
-from compat import checkpoint, tf, tf1
+from compat import tf, tf1
+from compat.checkpoint import files
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import refusal
@@ -55,7 +56,7 @@ def write_checkpoint(logdir: str) -> None:
     """Leaves what a training of 100 updates would have left."""
     values = {"weights": BATCH, "marker": np.float32(7), "global_step": np.int64(100)}
     prefix = f"{logdir}/model.ckpt-100"
-    checkpoint.write(prefix, values)
+    files.write(prefix, values)
     tf1.train.update_checkpoint_state(logdir, prefix, [prefix])
 
 

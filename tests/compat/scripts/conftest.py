@@ -84,7 +84,7 @@ def mnist_folder(tmp_path_factory: Any) -> Path:
 
     import numpy as np
 
-    from experiments.datasets import idx
+    from compat.datasets import idx
 
     folder: Path = tmp_path_factory.mktemp("MNIST_data")
     random = np.random.RandomState(1)

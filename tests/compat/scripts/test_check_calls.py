@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts import names
 from compat.scripts.checking import calls
 from compat.scripts.checking.programs import check
+from compat.scripts.names import table
 
 # Names that are served with their old arguments, and gone for good: found wherever they are used.
 _GONE = {
@@ -129,8 +129,8 @@ def test_names_with_old_arguments_have_a_rule_or_are_gone() -> None:
     """A name that is still there, without a rule, would be found in every script that is right."""
     served = {
         name
-        for name, entry in names.NAMES.items()
-        if entry.by.startswith(("compat.scripts.arguments:", "compat.scripts.classes:"))
+        for name, entry in table.NAMES.items()
+        if entry.by.startswith(("compat.scripts.calls.arguments:", "compat.scripts.calls.classes:"))
         and entry.gone
     }
     assert served - _GONE <= set(calls.RULES)

@@ -7,9 +7,9 @@ from typing import Callable, Mapping
 
 import pytest
 
-from compat.scripts import names
 from compat.scripts.checking.findings import Finding
 from compat.scripts.checking.programs import check
+from compat.scripts.names import table
 
 Check = Callable[[str], "list[Finding]"]
 
@@ -27,18 +27,18 @@ def found(tmp_path: Path) -> Check:
 
 
 @pytest.fixture
-def contrib(monkeypatch: pytest.MonkeyPatch) -> Mapping[str, names.Served]:
+def contrib(monkeypatch: pytest.MonkeyPatch) -> Mapping[str, table.Served]:
     """A table whose part for `tf.contrib` is ours."""
-    table = {
-        **{name: entry for name, entry in names.NAMES.items() if not name.startswith("contrib.")},
-        "contrib.slim": names.Served("tf_slim:", "2.0"),
-        "contrib.framework.arg_scope": names.Served("tf_slim:arg_scope", "2.0", "the same"),
-        "contrib.layers": names.Served("tf_slim.layers:", "2.0"),
-        "contrib.nccl": names.Served("", "2.0", "it needs GPUs"),
+    names = {
+        **{name: entry for name, entry in table.NAMES.items() if not name.startswith("contrib.")},
+        "contrib.slim": table.Served("tf_slim:", "2.0"),
+        "contrib.framework.arg_scope": table.Served("tf_slim:arg_scope", "2.0", "the same"),
+        "contrib.layers": table.Served("tf_slim.layers:", "2.0"),
+        "contrib.nccl": table.Served("", "2.0", "it needs GPUs"),
     }
-    monkeypatch.setattr(names, "NAMES", table)
-    monkeypatch.setattr(names, "_PACKAGES", {"contrib", "contrib.framework"})
-    return table
+    monkeypatch.setattr(table, "NAMES", names)
+    monkeypatch.setattr(table, "_PACKAGES", {"contrib", "contrib.framework"})
+    return names
 
 
 def test_old_name_is_found_with_its_server_and_its_end(found: Check) -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compat import ports
+from compat.cluster import ports
 from compat.scripts import serve
-from experiments.metrics.eventfile import event_files, read_events
+from compat.tracking.tensorboard.eventfile import event_files, read_events
 
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compat.scripts import names
+from compat.scripts.names import table
 from tests.compat.scripts.conftest import NEEDED, PACKAGES
 
 if TYPE_CHECKING:
@@ -224,9 +224,9 @@ def test_a_graphs_seed_gives_each_operation_the_seed_it_had(run_script: RunScrip
     assert len(ran.out.splitlines()) == 2
 
 
-@pytest.mark.parametrize("name", sorted(names.NAMES))
+@pytest.mark.parametrize("name", sorted(table.NAMES))
 def test_the_table_is_well_formed(name: str) -> None:
-    served = names.NAMES[name]
+    served = table.NAMES[name]
     assert served.by or served.note, "say why nothing serves it"
     if served.by:
         assert ":" in served.by or served.by.startswith("tf.")

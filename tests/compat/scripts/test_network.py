@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import compat
-from compat import ports
+from compat.cluster import ports
 
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript

@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from compat import Server, UserError, ports, select_runtime, tf
-from compat.cluster_spec import Task
-from compat.roles import Role
-from experiments import devices
-from experiments.config import Config
+from compat import Server, UserError, select_runtime, tf
+from compat.cluster import ports
+from compat.cluster.roles import Role
+from compat.cluster.spec import Task
+from experiments.settings.config import Config
+from experiments.training import devices
 
 
 def threads(name: str) -> int:

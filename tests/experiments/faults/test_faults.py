@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-from compat import ports
+from compat.cluster import ports
 from tests.experiments.faults.conftest import (
     CHIEF,
     EVALUATOR,

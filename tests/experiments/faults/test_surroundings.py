@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-from compat import ports
+from compat.cluster import ports
 from tests.experiments.conftest import PACKAGES
 from tests.experiments.faults.conftest import (
     EVERY,

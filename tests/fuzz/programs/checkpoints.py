@@ -9,8 +9,8 @@ import sys
 import traceback
 from pathlib import Path
 
-from compat import checkpoint
 from compat._tensorflow import tf1
+from compat.checkpoint import files
 from compat.errors import UserError
 
 DEADLINE_SECS = 20
@@ -18,7 +18,7 @@ DEADLINE_SECS = 20
 
 def variables(folder: Path) -> dict[str, object]:
     """Returns the variables that a whole checkpoint has the values of."""
-    values = checkpoint.read(checkpoint.history(str(folder))[-1])
+    values = files.read(files.history(str(folder))[-1])
     with tf1.Graph().as_default():
         return {
             name: tf1.get_variable(name, value.shape, value.dtype, use_resource=True)
@@ -31,10 +31,10 @@ def read(folder: Path, model: dict[str, object]) -> list[str]:
     signal.alarm(DEADLINE_SECS)  # What has no end ends the process.
     said: list[str] = []
     try:
-        prefixes = checkpoint.history(str(folder))
+        prefixes = files.history(str(folder))
         if prefixes:
-            whole, values = checkpoint.newest_whole(prefixes, said.append)
-            checkpoint.fitted(whole[-1], values, model)
+            whole, values = files.newest_whole(prefixes, said.append)
+            files.fitted(whole[-1], values, model)
     except UserError as error:
         said.append(str(error))
     except Exception:

@@ -1,0 +1,30 @@
+"""TensorFlow under two stable names, and the facts about the installed release.
+
+    from compat._tensorflow import tf, tf1  # tensorflow.compat.v2, tensorflow.compat.v1
+
+TensorFlow is imported when an attribute is first asked for.
+"""
+
+from compat._tensorflow.release import (
+    coordinator_module,
+    gpus,
+    keep_functions,
+    parameter_server_strategy,
+    quietly,
+    tf,
+    tf1,
+    traced,
+    version,
+)
+
+__all__ = [
+    "coordinator_module",
+    "gpus",
+    "keep_functions",
+    "parameter_server_strategy",
+    "quietly",
+    "tf",
+    "tf1",
+    "traced",
+    "version",
+]

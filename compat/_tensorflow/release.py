@@ -1,0 +1,140 @@
+"""TensorFlow under two stable names, and the facts about the installed release.
+
+The only file that imports TensorFlow. The import happens on first use, since it takes seconds and
+a command line, a launcher or a checker needs none of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import os
+import types
+from typing import Any, Callable, Iterator
+
+import absl.app
+import absl.logging
+
+from compat._tensorflow.deferral import deferred
+
+
+@contextlib.contextmanager
+def _callbacks_deferred() -> Iterator[None]:
+    """Lets absl call what TensorFlow registers with it at the end, not at once.
+
+    In a program that `absl.app.run` has begun already, TensorFlow 2.9 is called amid its own
+    import, before it has enabled eager execution, and then never believes that it has.
+    """
+    waiting: list[Callable[[], Any]] = []
+    register = absl.app.call_after_init
+    absl.app.call_after_init = waiting.append
+    try:
+        yield
+    finally:
+        absl.app.call_after_init = register
+    for callback in waiting:
+        register(callback)
+
+
+# What TensorFlow 2.7 to 2.12, 2.13 and 2.14, and 2.15 on load of Keras in their own import, and go
+# on without where it cannot be imported. It takes nearly as long as all the rest, in every process
+# of a cluster. Up to 2.6 `tf.keras` is loaded when it is first used; so it is here.
+_KERAS = (
+    "keras.api._v2.keras",
+    "keras.optimizers",
+    "keras.src.optimizers",
+    "tf_keras.src.optimizers",
+)
+
+
+class _LazyModule(types.ModuleType):
+    """A module that is imported when an attribute is first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Without it a lost peer is not reported but waited for. TensorFlow reads it when it loads.
+        os.environ.setdefault("GRPC_FAIL_FAST", "use_caller")
+        with _callbacks_deferred(), deferred(*_KERAS):
+            module = importlib.import_module(self.__name__)
+        value = getattr(module, name)
+        setattr(self, name, value)  # The next look-up does not come here.
+        return value
+
+
+# Both namespaces exist from 1.15 on.
+tf: Any = _LazyModule("tensorflow.compat.v2", "Eager-style names, and resource variables.")
+tf1: Any = _LazyModule(
+    "tensorflow.compat.v1", "Graphs, sessions, and the optimizers that work on either runtime."
+)
+
+
+def coordinator_module() -> Any:
+    """Returns the module that holds `ClusterCoordinator`, or None where TensorFlow has none.
+
+    Asked of the coordinator and not of the strategy, because 1.15 to 2.3 have a class of the
+    strategy's name that belongs to Estimator. Experimental from 2.4, without that word later:
+    drop the second look-up when the oldest modern release has the first.
+    """
+    return getattr(tf.distribute, "coordinator", None) or getattr(
+        tf.distribute.experimental, "coordinator", None
+    )
+
+
+def parameter_server_strategy() -> Any:
+    """Returns the class `ParameterServerStrategy` (experimental in 2.4 and 2.5, stable later)."""
+    stable = getattr(tf.distribute, "ParameterServerStrategy", None)
+    return stable or tf.distribute.experimental.ParameterServerStrategy
+
+
+def gpus() -> list[Any]:
+    """Returns the GPUs that TensorFlow sees.
+
+    Experimental in 1.15, stable since 2.1; drop the second look-up with 1.15.
+    """
+    stable = getattr(tf.config, "list_physical_devices", None)
+    return list((stable or tf.config.experimental.list_physical_devices)("GPU"))
+
+
+def traced(function: Any) -> Any:
+    """Returns `tf.function(function)`, traced anew for a new rank but not for each new shape.
+
+    The option was `experimental_relax_shapes` until 2.8; drop that name with the last of them.
+    """
+    options = inspect.signature(tf.function).parameters
+    name = "reduce_retracing" if "reduce_retracing" in options else "experimental_relax_shapes"
+    return tf.function(function, autograph=False, **{name: True})
+
+
+def keep_functions() -> None:
+    """Has TensorFlow not clear up on servers the functions that Python drops.
+
+    It would complain of each server that has ended and, with the whole of Python, wait without end
+    for one that does not answer, which has its functions until then. What a program has traced is
+    kept so, here as well.
+    """
+    context: Any = importlib.import_module("tensorflow.python.eager.context")
+    context.Context.remove_function = lambda self, name: None
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Keeps TensorFlow's Python log silent below errors, for calls whose notes we have heard.
+
+    `Supervisor` advises MonitoredTrainingSession, the checkpoint's state file advises
+    CheckpointManager, and connecting prints the default configuration: nothing for our users.
+    """
+    # TensorFlow's own logger and, since 2.5 or so, absl's, which `absl.app.run` sets to INFO.
+    logs = [tf1.logging, absl.logging]
+    levels = [log.get_verbosity() for log in logs]
+    for log in logs:
+        log.set_verbosity(log.ERROR)
+    try:
+        yield
+    finally:
+        for log, level in zip(logs, levels):
+            log.set_verbosity(level)
+
+
+def version() -> str:
+    """Returns the installed release, such as "2.21.0"; for people and records, not for branches."""
+    return str(importlib.import_module("tensorflow").__version__)

@@ -1,0 +1,1 @@
+"""Checkpoints in TensorFlow's own format, the same on both runtimes."""

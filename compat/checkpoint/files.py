@@ -1,0 +1,278 @@
+"""Checkpoints: one format for both runtimes, TensorFlow's own, keyed by variable name.
+
+The values go through the chief, which alone writes. So parameter servers need not share a folder
+with it, and the runtimes need not agree on anything but names. `tf.compat.v1.train.Saver` reads
+these files and this module reads its (partitioned variables are kept a part each).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from compat._tensorflow import quietly, tf, tf1
+from compat.checkpoint.matching import dtype_name
+from compat.errors import UserError
+from compat.runtime.interface import current_runtime
+
+_OTHER_CHECKPOINT = "remove its files to do without it, or choose another log folder"
+
+
+class NotFiniteError(ValueError):
+    """A value to be saved is not a finite number; the checkpoints that exist are kept."""
+
+
+class NotWrittenError(UserError):
+    """A checkpoint cannot be written, as on a full disk; those that exist are kept."""
+
+    exit_code = 1
+
+
+def write(prefix: str, values: Mapping[str, np.ndarray]) -> None:
+    """Writes a checkpoint of two files; the index, written last, makes it whole.
+
+    Raises:
+      NotFiniteError: a value has a NaN or infinity in it; nothing is written.
+    """
+    for name, value in values.items():
+        if np.issubdtype(value.dtype, np.floating) and not np.isfinite(value).all():
+            raise NotFiniteError(f"variable {name} has a value that is not finite; not saved")
+    names = sorted(values)
+    # A graph and a session of its own: the same on both runtimes, and on this machine.
+    with tf1.Graph().as_default(), tf1.device("/cpu:0"):
+        feeds = [tf1.placeholder(values[name].dtype, values[name].shape) for name in names]
+        save = tf1.raw_ops.SaveV2(
+            prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=feeds
+        )
+        with tf1.Session() as session:
+            session.run(save, dict(zip(feeds, (values[name] for name in names))))
+
+
+def read(prefix: str, remedy: str = _OTHER_CHECKPOINT) -> dict[str, np.ndarray]:
+    """Returns all values of a checkpoint by name.
+
+    Args:
+      prefix: of its files. Also those of TensorFlow before 0.12 are read, of one file, or of a few
+        whose prefix ends as in "-?????-of-00002".
+      remedy: what the user can do if it cannot be read.
+
+    Raises:
+      UserError: there is none, or it cannot be read.
+    """
+    try:
+        reader = tf.train.load_checkpoint(prefix)
+        names = reader.get_variable_to_shape_map()
+        return {name: np.asarray(reader.get_tensor(name)) for name in names}
+    except (tf1.errors.OpError, LookupError, ValueError, RuntimeError) as error:
+        # By release and by what is wrong; a LookupError for a data file that was cut off.
+        reason = str(error).splitlines()[0]
+        raise UserError(f"checkpoint {prefix} cannot be read ({reason}); {remedy}") from error
+
+
+def newest_whole(
+    prefixes: Sequence[str], say: Callable[[str], object] = print
+) -> tuple[Sequence[str], dict[str, np.ndarray]]:
+    """Returns the prefixes up to the newest checkpoint that can be read, and its values by name.
+
+    Args:
+      prefixes: oldest first, at least one.
+      say: told of those that are passed over, such as one that a power cut has torn.
+
+    Raises:
+      UserError: none can be read.
+    """
+    for count in range(len(prefixes), 1, -1):
+        try:
+            return prefixes[:count], read(prefixes[count - 1], "trying the one before")
+        except UserError as error:
+            say(str(error))
+    return prefixes[:1], read(prefixes[0])
+
+
+def read_for(prefix: str, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Returns the values of exactly these variables.
+
+    Raises:
+      UserError: the checkpoint cannot be read, or is of another model.
+    """
+    return fitted(prefix, read(prefix), variables)
+
+
+def fitted(
+    prefix: str,
+    values: Mapping[str, np.ndarray],
+    variables: Mapping[str, Any],
+    others: bool = False,
+) -> dict[str, np.ndarray]:
+    """Returns of the values of a checkpoint those of these variables.
+
+    Args:
+      prefix: of the checkpoint's files.
+      values: what `read` has returned.
+      variables: the variables, by name.
+      others: whether it may hold more than these, such as the slots of an optimizer.
+
+    Raises:
+      UserError: the checkpoint is of another model: names, shapes or dtypes differ.
+    """
+    if others:
+        values = {name: value for name, value in values.items() if name in variables}
+    problems = [f"{name} is missing" for name in sorted(set(variables) - set(values))]
+    problems += [f"{name} is unknown here" for name in sorted(set(values) - set(variables))]
+    problems += [
+        f"{name} has shape {list(values[name].shape)} instead of {variables[name].shape.as_list()}"
+        for name in sorted(set(values) & set(variables))
+        if list(values[name].shape) != variables[name].shape.as_list()
+    ]
+    problems += [
+        f"{name} is {dtype_name(values[name])} instead of {variables[name].dtype.base_dtype.name}"
+        for name in sorted(set(values) & set(variables))
+        if dtype_name(values[name]) != variables[name].dtype.base_dtype.name
+    ]
+    if problems:
+        more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
+        raise UserError(
+            f"checkpoint {prefix} is of another model or optimizer: {'; '.join(problems[:3])}"
+            f"{more}; choose another log folder, or the settings it was made with, or bring it "
+            "over by python -m compat convert-checkpoint"
+        )
+    return dict(values)
+
+
+def history(folder: str) -> list[str]:
+    """Returns the prefixes of the checkpoints that `folder` keeps, oldest first.
+
+    Raises:
+      UserError: the file that names them cannot be read.
+    """
+    file = Path(folder) / "checkpoint"
+    try:
+        with quietly():
+            state = tf1.train.get_checkpoint_state(folder)
+        if state is not None:
+            return _present(folder, state.all_model_checkpoint_paths)
+    except ValueError:  # It is no text, or names what can be no file.
+        pass
+    if file.exists():
+        raise UserError(
+            f"{file} does not name the checkpoints of its folder, as it should; choose "
+            "another log folder, or remove the file to start anew"
+        )
+    return []
+
+
+def _present(folder: str, prefixes: Iterable[str]) -> list[str]:
+    """Returns those of the checkpoints that a folder has files of.
+
+    By their names only: the folder may have been moved or copied since. One that has no file left
+    was removed, so that an earlier one is used. Before 0.12 a prefix was the file or a pattern.
+    """
+    paths = [Path(folder) / Path(prefix).name for prefix in prefixes]
+    return [
+        str(path)
+        for path in paths
+        if any(path.parent.glob(path.name + ".*")) or any(path.parent.glob(path.name))
+    ]
+
+
+class Saver:
+    """Differs from `tf.compat.v1.train.Saver` in that it saves on either runtime.
+
+    Args:
+      var_list: the variables to save, as a list or a dict by name; None: all of the model and
+        the optimizer, when `save` is called.
+      max_to_keep: how many checkpoints stay; None or 0: all.
+    """
+
+    def __init__(self, var_list: Any = None, max_to_keep: int | None = 5) -> None:
+        self._var_list = var_list
+        self._max_to_keep = max_to_keep
+        self._kept: list[str] = []
+
+    def variables(self) -> dict[str, Any]:
+        """Returns the variables that are saved, by name."""
+        if self._var_list is None:
+            return current_runtime().variables()
+        if isinstance(self._var_list, Mapping):
+            return dict(self._var_list)
+        return {variable.name.rpartition(":")[0]: variable for variable in self._var_list}
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """Prefixes of the checkpoints that are kept, oldest first."""
+        return list(self._kept)
+
+    def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
+        """Takes over checkpoints of an earlier process, oldest first, and keeps count of them."""
+        self._kept = [path for path in checkpoint_paths if Path(path + ".index").exists()]
+
+    def recover(self, checkpoint_paths: Sequence[str]) -> dict[str, np.ndarray]:
+        """Takes over checkpoints of an earlier process; returns the values of the newest whole one.
+
+        Args:
+          checkpoint_paths: oldest first, at least one.
+
+        Raises:
+          UserError: none can be read, or that one is of another model.
+        """
+        whole, values = newest_whole(checkpoint_paths)
+        self.recover_last_checkpoints(list(whole))
+        return fitted(whole[-1], values, self.variables())
+
+    def save(self, sess: Any, save_path: str, global_step: Any = None) -> str:
+        """Writes a checkpoint and names it in the folder's `checkpoint` file.
+
+        Args:
+          sess: a session of ours.
+          save_path: prefix of the files; the step is added to it.
+          global_step: an int or the variable; None adds nothing.
+
+        Returns:
+          The prefix written, such as "logs/model.ckpt-100".
+
+        Raises:
+          NotFiniteError: a value has a NaN or infinity in it; nothing is written.
+          NotWrittenError: the folder takes no files, or no more.
+        """
+        values = sess.read(self.variables())
+        prefix = save_path
+        if global_step is not None:
+            number = global_step
+            if not isinstance(global_step, (int, np.integer)):
+                name = global_step.name.rpartition(":")[0]
+                number = values[name] if name in values else sess.read({name: global_step})[name]
+            prefix = f"{save_path}-{int(number)}"
+        try:
+            self._write(prefix, values)
+        except (OSError, tf1.errors.OpError) as error:
+            # TensorFlow has more lines; that of the file system has the path of a temporary file.
+            reasons = [line for line in str(error).splitlines() if prefix in line]
+            reason = (reasons or [str(error)])[0].rpartition("; ")[2]
+            raise NotWrittenError(
+                f"checkpoint {prefix} cannot be written ({reason}); the earlier ones stay; see to "
+                "the folder, and the same command goes on from the newest"
+            ) from error
+        return prefix
+
+    def _write(self, prefix: str, values: Mapping[str, np.ndarray]) -> None:
+        Path(prefix).parent.mkdir(parents=True, exist_ok=True)
+        write(prefix, values)
+        self._kept = [path for path in self._kept if path != prefix] + [prefix]
+        surplus = max(0, len(self._kept) - (self._max_to_keep or len(self._kept)))
+        for old in self._kept[:surplus]:
+            for file in Path(old).parent.glob(Path(old).name + ".*"):
+                file.unlink()
+        self._kept = self._kept[surplus:]
+        with quietly():
+            tf1.train.update_checkpoint_state(str(Path(prefix).parent), prefix, self._kept)
+
+    def restore(self, sess: Any, save_path: str) -> None:
+        """Gives the variables the values of the checkpoint `save_path`.
+
+        Raises:
+          UserError: there is no such checkpoint, or it is of another model.
+        """
+        variables = self.variables()
+        sess.assign(variables, read_for(save_path, variables))

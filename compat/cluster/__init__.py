@@ -1,0 +1,1 @@
+"""The cluster as plain, checked data: jobs, tasks, addresses, roles and ports."""

@@ -1,0 +1,215 @@
+"""Ports of this machine that nobody else can take before the server that they are meant for.
+
+A launcher reserves a port per task, and hands the bound socket to the task's process, which lets
+go of it right before its server starts. TensorFlow's servers cannot take over a bound socket, and
+set no SO_REUSEPORT, so a moment is left in which the port is free; it is microseconds, instead of
+the seconds that importing TensorFlow takes. A socket that never was connected leaves no TIME_WAIT.
+
+On Linux a server can also share the port with the reservation. So a launcher that starts a task
+again keeps its port meanwhile.
+
+Example:
+  >>> with reserve() as reservation:
+  ...     env, pass_fds = reservation.pass_to_child()
+  ...     child = subprocess.Popen(argv, env={**os.environ, **env}, pass_fds=pass_fds)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import socket
+import threading
+from typing import Any, Iterator
+
+from compat.cluster.address import split_address
+from compat.errors import UserError
+
+_VARIABLE = "COMPAT_RESERVED_PORTS"  # "20001:5,20002:6", port and descriptor
+_LOOK_SECS = 0.1  # Between two looks whether the server is to start.
+
+
+class Reservation:
+    """A free port of this machine, kept until `release`; a context manager.
+
+    Attributes:
+      port: the number, 1..65535.
+      address: "127.0.0.1:port".
+    """
+
+    def __init__(self) -> None:
+        # All addresses of the machine, since TensorFlow's servers listen on all: a port that is
+        # free on 127.0.0.1 alone may have a connection on another one, and the server then fails.
+        # The socket does not listen, so nobody can connect to it. Without SO_REUSEADDR nobody
+        # who sets that option can bind the port either.
+        self._socket = socket.socket()
+        self._socket.bind(("", 0))
+        self.port: int = self._socket.getsockname()[1]
+        self.address = f"127.0.0.1:{self.port}"
+
+    def pass_to_child(self) -> tuple[dict[str, str], tuple[int, ...]]:
+        """Returns the environment entry and the `pass_fds` that make a child inherit the port.
+
+        The port is free only when both have let go: release this one once the child has started,
+        unless it can be shared.
+        """
+        descriptor = self._socket.fileno()
+        return {_VARIABLE: f"{self.port}:{descriptor}"}, (descriptor,)
+
+    def share(self) -> bool:
+        """Has whoever names the port and sets SO_REUSEADDR, as TensorFlow's servers do, get it.
+
+        To all others it stays reserved; the kernel, for one, chooses it for nobody.
+
+        Returns:
+          Whether this is possible, as on Linux, but not on macOS; else nothing is changed.
+        """
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with socket.socket() as server:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                server.bind(("", self.port))
+                server.listen()
+            except OSError:
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+                return False
+        return True
+
+    def release(self) -> None:
+        """Lets go of the port; further calls do nothing."""
+        self._socket.close()
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.release()
+
+
+def reserve() -> Reservation:
+    """Returns a reservation of a port that is free on all addresses of this machine."""
+    return Reservation()
+
+
+@contextlib.contextmanager
+def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
+    """Accepts connections at `address`, an address of this machine, until its server starts.
+
+    For servers that wait for each other themselves, but in silence and without end. They listen at
+    all addresses of the machine; this does not where it need not.
+
+    Args:
+      address: "host:port".
+      greeting: what everybody who connects is told before the connection is closed.
+    """
+    over = threading.Event()
+
+    def greet() -> None:
+        while not over.is_set():
+            with contextlib.suppress(OSError):  # Nobody came, or who did has gone again.
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(greeting)
+
+    with _bound(address) as listener:
+        listener.listen()
+        listener.settimeout(_LOOK_SECS)
+        greeter = threading.Thread(target=greet, daemon=True)
+        greeter.start()
+        try:
+            yield
+        finally:
+            over.set()
+            greeter.join()
+
+
+def _bound(address: str) -> socket.socket:
+    """Returns a socket that is bound to an address; to all of this machine where it has to be.
+
+    So where it is not this machine's, as behind NAT, and where it is a name: the others may know
+    it by another address than we do, as where our own name stands for 127.0.1.1.
+    """
+    host, port = split_address(address)
+    is_ipv6 = ":" in host
+    if not is_ipv6 and not re.fullmatch("[0-9.]+", host) and host.lower() != "localhost":
+        host = ""
+    bound = socket.socket(socket.AF_INET6 if is_ipv6 else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host, port))
+        except OSError as error:
+            if error.errno != errno.EADDRNOTAVAIL:
+                raise
+            bound.bind(("", port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def release_inherited(port: int) -> None:
+    """Lets go of `port` if this process inherited a reservation of it; else does nothing.
+
+    Raises:
+      UserError: what says so in the environment is malformed.
+    """
+    kept = []
+    for entry in filter(None, os.environ.get(_VARIABLE, "").split(",")):
+        if not re.fullmatch("[0-9]{1,9}:[0-9]{1,9}", entry):
+            raise UserError(
+                f"{_VARIABLE} has {entry!r}, expected PORT:DESCRIPTOR by a launcher; unset it"
+            )
+        reserved, descriptor = map(int, entry.split(":"))
+        if reserved != port:
+            kept.append(entry)
+        elif _is_reservation(descriptor, port):
+            os.close(descriptor)
+    if kept:
+        os.environ[_VARIABLE] = ",".join(kept)
+    else:
+        os.environ.pop(_VARIABLE, None)
+
+
+def _is_reservation(descriptor: int, port: int) -> bool:
+    """Whether `descriptor` is a socket bound to `port`.
+
+    A grandchild inherits the variable, but not the socket, and may use the number otherwise.
+    """
+    try:
+        bound = socket.socket(fileno=descriptor)
+    except OSError:
+        return False
+    try:
+        return bool(bound.family == socket.AF_INET and bound.getsockname()[1] == port)
+    finally:
+        bound.detach()
+
+
+def check_free(address: str, flag: str = "") -> None:
+    """Checks that a server can be started on the port of `address`, an address of this machine.
+
+    Call it after `release_inherited`, since the reservation of one's own counts as well.
+
+    Args:
+      address: "host:port".
+      flag: where the address was given, as "--worker_hosts", for the message.
+
+    Raises:
+      UserError: the port is in use, or not to be had by this user.
+    """
+    port = split_address(address)[1]
+    place = " ".join(filter(None, (flag, address)))
+    with socket.socket() as probe:
+        # As gRPC does, so that connections of an earlier server (TIME_WAIT) are no hindrance.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            in_use = error.errno == errno.EADDRINUSE
+            state = "in use on this machine" if in_use else f"not to be had ({error.strerror})"
+            raise UserError(
+                f"port {port} of {place} is {state}; stop the process or choose another port"
+            ) from None

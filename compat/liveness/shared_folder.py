@@ -1,0 +1,186 @@
+"""That all tasks of a cluster see the same folder, found out before anything is trained.
+
+A mount that is missing on one machine shows late: by checkpoints that nobody finds. So each task
+lays the path of its folder on its own TensorFlow server. The chief leaves a mark with a random
+name in its folder, has each server look for that name under the path that lies there, and tells
+all what it has found. The servers answer by themselves, so a chief that comes back is answered by
+tasks that are in the middle of something; and a task that comes back asks the parameter servers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import uuid
+from typing import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
+
+from compat._tensorflow import tf1
+from compat.cluster.roles import chief_task
+from compat.cluster.spec import Task, all_tasks
+from compat.errors import PeerError, UserError
+from compat.liveness import key_value
+from compat.liveness.rendezvous import reason_unreachable
+
+if TYPE_CHECKING:
+    from compat.server import Server
+
+_FOLDER = "compat_shared_folder"  # A path.
+_FINDING = "compat_shared_folder_finding"  # An exit code, 0 if all is well, and a line.
+_POLL_SECS = 0.5
+
+
+def check(
+    server: Server, folder: str, patience: float = 10.0, say: Callable[[str], None] = print
+) -> None:
+    """Returns when all tasks are known to see the same folder.
+
+    Called by every task of a cluster, after its server has started; the chief waits for all.
+
+    Args:
+      server: this task's.
+      folder: the folder's absolute path on this task's machine.
+      patience: seconds that the chief's mark may take to appear: file systems of networks do.
+      say: told about waiting.
+
+    Raises:
+      UserError: some task does not see what the chief writes, or the chief cannot write.
+      PeerError: a task did not come in time, the chief has given up for another reason, or it
+        was lost before it could tell.
+    """
+    if not server.is_chief:
+        key_value.write(server.target, server.task, _FOLDER, folder)
+        if not server.serves:
+            server.wait_for_peers(everybody=False)
+        say(f"{server.task.name} waits until the chief has seen that all tasks share {folder}")
+        # For the chief to come, to wait for its peers in turn, and to look.
+        _await_finding(server, 2 * server.rendezvous_timeout + patience + key_value.ANSWER_SECS)
+        return
+    others = [task for task in all_tasks(server.cluster) if task != server.task]
+    try:
+        server.wait_for_peers(everybody=True)
+        with _mark(folder) as name:
+            blind = _blind_tasks(server, others, name, patience)
+        if blind:
+            raise UserError(complaint(server.task, folder, blind))
+    except BaseException as error:  # Also Ctrl-C: nobody shall wait for what does not come.
+        code = UserError.exit_code if isinstance(error, UserError) else PeerError.exit_code
+        _tell(server, others, f"{code} {error}")
+        raise
+    _tell(server, others, "0")
+
+
+@contextlib.contextmanager
+def _mark(folder: str) -> Iterator[str]:
+    """Leaves an empty file in `folder` while inside; yields its name, which is in no other."""
+    name = f".seen-by-all-{uuid.uuid4().hex}"
+    path = os.path.join(folder, name)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(path, "w"):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"log folder {folder} cannot be written to ({error.strerror}); "
+            "choose another with --logdir"
+        ) from error
+    try:
+        yield name
+    finally:
+        with contextlib.suppress(OSError):
+            os.remove(path)
+
+
+def _blind_tasks(
+    server: Server, tasks: Sequence[Task], name: str, patience: float
+) -> dict[str, str | None]:
+    """Returns the folder, None if it is not known, of each task that does not see the mark."""
+    deadline = time.monotonic() + patience
+    while True:
+        looks = {task: _look(server, task, name) for task in tasks}
+        tasks = [task for task in tasks if not looks[task][1]]
+        if not tasks or time.monotonic() > deadline:
+            return {task.name: looks[task][0] for task in tasks}
+        time.sleep(_POLL_SECS)
+
+
+def _look(server: Server, task: Task, name: str) -> tuple[str | None, bool]:
+    """Returns the folder of a task, None if it has named none yet, and whether the mark is there.
+
+    Raises:
+      PeerError: the task does not answer.
+    """
+    folder = key_value.read(_target(server, task), task, _FOLDER)
+    if folder is None:
+        return None, False
+    try:
+        with key_value.session(_target(server, task), task) as session:
+            session.run(tf1.read_file(os.path.join(folder, name)))
+    except (
+        tf1.errors.NotFoundError,
+        tf1.errors.PermissionDeniedError,
+        tf1.errors.FailedPreconditionError,  # What should be a folder is a file.
+    ):
+        return folder, False
+    return folder, True
+
+
+def complaint(chief: Task, folder: str, blind: Mapping[str, str | None]) -> str:
+    """Returns the line about tasks that do not see the chief's folder.
+
+    Args:
+      chief: who writes to it.
+      folder: its path there.
+      blind: by the name of each task that does not see it, its own folder, None if not known.
+    """
+    silent = [name for name, path in blind.items() if path is None]
+    if silent:
+        return (
+            f"{', '.join(silent)} did not say which log folder it has; start all tasks with "
+            "--shared_logdir, or none"
+        )
+    each = ", ".join(f"{name} at its {path}" for name, path in blind.items())
+    return (
+        f"what {chief.name} writes to {folder} is not seen by {each}; mount one folder on all "
+        "machines and name it with --logdir, or leave out --shared_logdir"
+    )
+
+
+def _tell(server: Server, tasks: Sequence[Task], finding: str) -> None:
+    for task in tasks:
+        address = server.cluster.task_address(task.job, task.index)
+        if reason_unreachable(address) is None:
+            with contextlib.suppress(tf1.errors.OpError):  # It is lost, so it need not be told.
+                key_value.write(_target(server, task), task, _FINDING, finding)
+
+
+def _await_finding(server: Server, timeout: float) -> None:
+    """Returns when the chief has found that all is well; raises what it has raised, if not."""
+    finding = None
+    deadline = time.monotonic() + timeout
+    first_ps = Task("ps", server.cluster.task_indices("ps")[0])
+    while finding is None:
+        if time.monotonic() > deadline:
+            chief = chief_task(server.cluster)
+            raise PeerError(
+                f"{chief.name} at {server.cluster.task_address(chief.job, chief.index)} did not "
+                f"say within {timeout:g} s whether all tasks share the log folder; start it "
+                "again and then this task"
+            )
+        time.sleep(_POLL_SECS)
+        finding = key_value.read(server.target, server.task, _FINDING)
+        address = server.cluster.task_address(first_ps.job, first_ps.index)
+        if finding is None and reason_unreachable(address) is None:
+            # A task that comes back in mid-training is not asked any more; the training is under
+            # way, or its parameter servers would not know of it.
+            with contextlib.suppress(tf1.errors.OpError, PeerError):
+                finding = key_value.read(_target(server, first_ps), first_ps, _FINDING)
+    code, _, line = finding.partition(" ")
+    if code == str(UserError.exit_code):
+        raise UserError(line)
+    if code != "0":
+        raise PeerError(f"the chief did not begin the training: {line or 'it was stopped'}")
+
+
+def _target(server: Server, task: Task) -> str:
+    return "grpc://" + server.cluster.task_address(task.job, task.index)

@@ -1,0 +1,1 @@
+"""Child processes that start, restart and end together."""

@@ -1,0 +1,130 @@
+"""One running command and its process group: its output, its end, and how it is stopped."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field, replace
+from typing import IO, Mapping, cast
+
+from compat.errors import UserError
+from compat.processes.orphans import Watchdog
+
+_READ_BYTES = 1 << 20  # More than a pipe holds, so that one read takes all that is there.
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command to run: `argv`, with `env` added to our environment, as the task `name`."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    pass_fds: tuple[int, ...] = ()
+
+
+class Child:
+    """A started `Command`, in a session of its own.
+
+    Attributes:
+      name: the command's.
+      pid: its process id, and the id of its process group.
+      output: the pipe with its standard output and error, non-blocking.
+      at_end: whether `output` will bring nothing more.
+      returncode: None while the command runs, then its exit code, 128 + n if signal n killed it.
+      killed_by: the number of the signal that did, if one has.
+      over: whether the command has ended and its process group is empty or has been killed.
+      again_at: the time at which it is to be started again; None: it is not.
+      started: when it was, by `time.monotonic`.
+    """
+
+    def __init__(self, command: Command, watchdog: Watchdog) -> None:
+        """Starts `command`.
+
+        Raises:
+          UserError: it cannot be started.
+        """
+        try:
+            self._process = subprocess.Popen(
+                command.argv,
+                env={**os.environ, **command.env},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                bufsize=0,
+                start_new_session=True,
+                pass_fds=command.pass_fds,
+                preexec_fn=watchdog.join,
+            )
+        except OSError as error:
+            raise UserError(
+                f"{command.name}: {command.argv[0]!r} cannot be started "
+                f"({error.strerror}); correct the path of the program"
+            ) from None
+        self.started = time.monotonic()
+        self.name = command.name
+        self.pid = self._process.pid
+        self.output = cast(IO[bytes], self._process.stdout)
+        os.set_blocking(self.output.fileno(), False)
+        self.at_end = False
+        self.returncode: int | None = None
+        self.killed_by: int | None = None
+        self.over = False
+        self.again_at: float | None = None
+        self._command = command
+        self._unfinished = b""
+        self._watchdog = watchdog
+        self._kill_at: float | None = None
+
+    def again(self) -> Child:
+        """Starts the command anew, without what was handed down to it."""
+        return Child(replace(self._command, pass_fds=()), self._watchdog)
+
+    def read_lines(self) -> list[str]:
+        """Returns the lines finished since the last call; at the end also one without newline."""
+        chunk = self.output.read(_READ_BYTES)  # None if nothing is there now, b"" at the end.
+        # When all is over, a process that left the group may still hold the pipe open.
+        self.at_end = chunk == b"" or self.over
+        *lines, self._unfinished = (self._unfinished + (chunk or b"")).split(b"\n")
+        if self.at_end and self._unfinished:
+            lines.append(self._unfinished)
+            self._unfinished = b""
+        return [line.decode("utf-8", "backslashreplace") for line in lines]
+
+    def stop(self, kill_at: float) -> None:
+        """Asks the process group to end, by SIGTERM, and sets the time when `poll` kills it."""
+        if self._kill_at is None:
+            self._signal(signal.SIGTERM)
+        self._kill_at = min(kill_at, math.inf if self._kill_at is None else self._kill_at)
+
+    def poll(self, now: float, grace: float) -> None:
+        """Brings `returncode` and `over` up to date, and kills the group if it is time.
+
+        Args:
+          now: the time in seconds, of the clock that `stop` is given times of.
+          grace: seconds that processes have which the command left behind.
+        """
+        code = self._process.poll()
+        if code is not None and self.returncode is None:
+            self.returncode = 128 - code if code < 0 else code
+            self.killed_by = -code if code < 0 else None
+            if self._signal(0):
+                self.stop(now + grace)
+        killed = self._kill_at is not None and now >= self._kill_at
+        if killed:
+            self._signal(signal.SIGKILL)
+        # Killed ones may stay in the group as zombies, where no init process collects them.
+        if self.returncode is not None and (killed or not self._signal(0)):
+            self.over = True
+            self._watchdog.leave(self.pid)
+
+    def _signal(self, signum: int) -> bool:
+        """Sends a signal to the process group, 0 for none; returns whether anybody is in it."""
+        try:
+            os.killpg(self.pid, signum)
+        except (ProcessLookupError, PermissionError):  # The latter is macOS' answer for zombies.
+            return False
+        return True

@@ -1,0 +1,262 @@
+"""Child processes that live and end together, with their output in one stream.
+
+Example:
+  >>> commands = [Command("ps 0", ("sleep", "60")), Command("worker 0", ("false",))]
+  >>> with ProcessGroup(commands) as group:
+  ...     code = group.wait()
+  worker 0 failed with exit code 1; stopping ps 0
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+from typing import Any, Callable, Iterator, Sequence, TextIO
+
+from compat.errors import PeerError, UserError
+from compat.processes.child import Child, Command
+from compat.processes.orphans import Watchdog
+from compat.processes.restarts import Restarts
+
+__all__ = ["MOST_TASKS", "Command", "ProcessGroup"]
+
+# What one machine can do: `select` waits for descriptors below 1024 only, and a task has several.
+MOST_TASKS = 200
+_POLL_SECS = 0.02  # Two failures that follow each other this closely may be told apart wrongly.
+
+
+class ProcessGroup:
+    """Runs commands at the same time; a context manager that leaves nothing running.
+
+    A command that fails is started again after a pause, if that may help, `max_restarts` times. The
+    first one that fails for good stops all others: SIGTERM to each one's process group and, after a
+    grace period, SIGKILL. SIGINT and SIGTERM to this process do the same, a second SIGINT kills at
+    once. With this process, even if SIGKILL ends it, the commands end, too. Whatever a command
+    leaves behind in its process group when it ends is stopped in the same way.
+
+    What the commands write goes line by line to `out`, each line with "[name] " before it.
+    """
+
+    def __init__(
+        self,
+        commands: Sequence[Command],
+        *,
+        chief: str | None = None,
+        servers: Sequence[str] = (),
+        last: Sequence[str] = (),
+        beside: Sequence[str] = (),
+        say: Callable[[str], None] = print,
+        out: TextIO | None = None,
+        grace: float = 10.0,
+        patience: float = 30.0,
+        max_restarts: int = 0,
+    ) -> None:
+        """Describes the group; entering the context starts it.
+
+        Args:
+          commands: what to run.
+          chief: name of the command after whose end the others have to end, too.
+          servers: names of commands that never end; stopped when all others have ended with 0.
+          last: names of commands that the others need in order to end well; as the servers, they
+            are stopped only when all others have ended.
+          beside: names of commands whose failure stops nobody, and is none of the group.
+          say: told who failed, and who is stopped.
+          out: takes the output; None for standard output.
+          grace: seconds between SIGTERM and SIGKILL.
+          patience: seconds that the others have after the chief has ended with 0.
+          max_restarts: how often each command may be started again by its own fault; see
+            `Restarts`.
+
+        Raises:
+          UserError: `chief` is not the name of a command.
+        """
+        names = [command.name for command in commands]
+        if chief is not None and chief not in names:
+            raise UserError(f"chief {chief!r} is no task; use one of {', '.join(names)}")
+        self._commands = commands
+        self._chief = chief
+        self._servers = set(servers)
+        self._last = {*servers, *last}
+        self._beside = set(beside)
+        self._missed: set[str] = set()  # Those of them that have failed.
+        self._say = say
+        self._out = out or sys.stdout
+        self._grace = grace
+        self._patience = patience
+        self._restarts = Restarts(max_restarts, self._beside)
+        self._children: list[Child] = []
+        self._exit_code: int | None = None
+        self._stop_grace: float | None = None  # None while nothing is being stopped.
+        self._chief_ended: float | None = None
+        self._signals: list[int] = []
+        self._handlers: dict[int, Any] = {}
+
+    def __enter__(self) -> ProcessGroup:
+        """Starts the commands.
+
+        Raises:
+          UserError: a command cannot be started.
+          ValueError: this is not the main thread, the only one that is told of signals.
+        """
+        self._watchdog = Watchdog()
+        try:
+            for signum in (signal.SIGINT, signal.SIGTERM):
+                self._handlers[signum] = signal.signal(signum, self._on_signal)
+            for command in self._commands:
+                self._children.append(Child(command, self._watchdog))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        """Stops what still runs."""
+        if self._running() or self._to_come():
+            self._exit_code = self._exit_code or 1  # What we stop ourselves is no failure.
+        try:
+            self._stop()
+            self.wait()
+        finally:
+            for signum, handler in self._handlers.items():
+                signal.signal(signum, handler)
+            self._watchdog.close()
+
+    def wait(self) -> int:
+        """Returns when all commands have ended.
+
+        Returns:
+          0 if all ended with 0; else what came first: the exit code of a command that failed, 128
+          + n if signal n killed it; 130 after SIGINT and 143 after SIGTERM to us; 1 if commands
+          were still running long after the chief's end; 141 if nobody reads our output any more.
+        """
+        while self._running() or self._to_come():
+            readable = [child.output for child in self._running() if not child.at_end]
+            ready = select.select(readable, [], [], _POLL_SECS)[0]
+            for child in self._running():
+                if child.output in ready:
+                    self._copy_output(child)
+                child.poll(time.monotonic(), self._grace)
+                if child.over:
+                    self._copy_output(child)
+                    child.output.close()
+            self._judge()
+            self._start_again()
+        return self._exit_code or 0
+
+    def _running(self) -> list[Child]:
+        return [child for child in self._children if not child.over]
+
+    def _to_come(self) -> list[Child]:
+        return [child for child in self._children if child.again_at is not None]
+
+    def _on_signal(self, signum: int, frame: Any) -> None:
+        self._signals.append(signum)
+
+    def _judge(self) -> None:
+        """Stops the others if something has happened that calls for it."""
+        if self._signals.count(signal.SIGINT) > 1:
+            self._stop(grace=0.0)
+        if self._stop_grace is not None:
+            self._stop_running(self._stop_grace)
+        for signum in self._signals:
+            self._conclude(128 + signum, f"got {signal.Signals(signum).name}")
+        # Who has lost another one comes after that one, whose failure excuses it.
+        for child in sorted(self._children, key=lambda c: c.returncode == PeerError.exit_code):
+            given_up = child.name in self._missed
+            if child.returncode and child.again_at is None and not given_up:
+                self._fail(child, child.returncode)
+        if self._servers and set(self._unfinished()) <= self._servers:
+            self._conclude(0, "all others have ended")
+        now = time.monotonic()
+        if self._chief_ended is None:
+            if any(child.name == self._chief and child.returncode == 0 for child in self._children):
+                self._chief_ended = now
+        elif now - self._chief_ended > self._patience and self._unfinished():
+            late = 0 if set(self._unfinished()) <= self._beside else 1
+            self._conclude(late, f"{self._chief} ended {self._patience:g} s ago, the rest did not")
+
+    def _fail(self, child: Child, code: int) -> None:
+        """Has a child that failed started again, or ends the group, unless it is beside that."""
+        reason = f"{child.name} failed with {_end(child)}"
+        ran = time.monotonic() - child.started
+        pause = self._restarts.pause(child.name, code, ran) if self._exit_code is None else None
+        if pause is not None:
+            child.again_at = time.monotonic() + pause
+            count = self._restarts.count(child.name)
+            self._announce(f"{reason}; starting it again in {pause:g} s ({count})")
+        elif child.name not in self._beside:
+            self._conclude(code, reason)
+        else:
+            self._missed.add(child.name)
+            if self._exit_code is None:  # Else it is we who have stopped it.
+                self._announce(f"{reason}; the others go on")
+
+    def _start_again(self) -> None:
+        """Starts those again whose time has come."""
+        now = time.monotonic()
+        for index, child in enumerate(self._children):
+            if child.again_at is not None and child.over and now >= child.again_at:
+                self._children[index] = child.again()
+
+    def _conclude(self, exit_code: int, reason: str) -> None:
+        """Ends the group with `exit_code`, unless it already ends for an earlier reason."""
+        if self._exit_code is not None:
+            return
+        self._exit_code = exit_code
+        others = ", ".join(self._unfinished())
+        self._announce(f"{reason}; stopping {others}" if others else reason)
+        self._stop()
+
+    def _announce(self, line: str) -> None:
+        with self._writing():  # So that it is said before the grace period, not after it.
+            self._say(line)
+
+    def _unfinished(self) -> list[str]:
+        return [c.name for c in self._children if c.returncode is None or c.again_at is not None]
+
+    def _stop(self, grace: float | None = None) -> None:
+        self._stop_grace = self._grace if grace is None else grace
+        for child in self._to_come():
+            child.again_at = None
+        self._stop_running(self._stop_grace)
+
+    def _stop_running(self, grace: float) -> None:
+        """Stops what runs; what others need only once these have ended, unless all is killed."""
+        running = self._running()
+        first = [child for child in running if child.name not in self._last]
+        for child in first if first and grace else running:
+            child.stop(time.monotonic() + grace)
+
+    def _copy_output(self, child: Child) -> None:
+        """Copies the lines that `child` has finished."""
+        prefix = f"[{child.name}] "
+        if self._out.isatty():
+            prefix = f"\033[{31 + self._children.index(child) % 6}m{prefix}\033[0m"
+        text = "".join(f"{prefix}{line}\n" for line in child.read_lines())
+        # A child may write what our own output cannot.
+        encoding = self._out.encoding or "utf-8"
+        with self._writing():
+            self._out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Flushes the output at the end; stops all if nobody reads it, as in `... | head`."""
+        try:
+            yield
+            self._out.flush()
+        except BrokenPipeError:
+            # What is buffered and what is still to come goes nowhere, or Python's exit would fail.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._out.fileno())
+            os.close(nowhere)
+            self._conclude(128 + signal.SIGPIPE, "nobody reads the output any more")
+
+
+def _end(child: Child) -> str:
+    """Returns how a failed child ended, "exit code 1" or "exit code 137 (SIGKILL)"."""
+    names = {signum.value: f" ({signum.name})" for signum in signal.Signals}
+    return f"exit code {child.returncode}{names.get(child.killed_by or 0, '')}"

@@ -1,0 +1,162 @@
+"""The runtime of this process: what the old API is mapped onto.
+
+There is one per process, because the legacy runtime has to switch eager execution off for all of
+TensorFlow before anything else is done with it.
+"""
+
+from __future__ import annotations
+
+import abc
+import importlib
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
+
+from compat._tensorflow import coordinator_module, version
+from compat.errors import UserError
+
+if TYPE_CHECKING:
+    from compat.runtime.session import Session, Step
+    from compat.server import Server
+    from compat.supervisor import Supervisor
+
+RUNTIMES = ("auto", "legacy", "modern")
+
+
+class Runtime(abc.ABC):
+    """The five things that differ between the runtimes; everything else is written once."""
+
+    name = ""
+
+    def __init__(self) -> None:
+        self.server: Server | None = None  # None: a training in this process alone.
+
+    @abc.abstractmethod
+    def device(self, setter: Any) -> ContextManager[None]:
+        """Opens a scope in which `setter`, a device function or name, places what is created."""
+
+    @abc.abstractmethod
+    def create_global_step(self) -> Any:
+        """Returns the variable that counts the updates, int64 scalar; made at the first call."""
+
+    @abc.abstractmethod
+    def step(
+        self, function: Callable[..., Mapping[str, Any]], signature: Any, resident: Any, here: bool
+    ) -> Step:
+        """See `compat.step`."""
+
+    @abc.abstractmethod
+    def variables(self) -> dict[str, Any]:
+        """Returns the variables that make up a checkpoint, by name, without the ":0"."""
+
+    @abc.abstractmethod
+    def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
+        """Returns a session whose variables have their first or restored values."""
+
+    def average(self, tensors: Sequence[Any]) -> list[Any]:
+        """See `compat.average`."""
+        return list(tensors)
+
+    def finish_building(self, supervisor: Supervisor) -> None:
+        """Called once, when the supervisor is made: the model definition is complete."""
+        del supervisor
+
+
+_current: Runtime | None = None
+
+
+def select_runtime(name: str = "auto") -> Runtime:
+    """Chooses the runtime of this process, before any variable is made.
+
+    Args:
+      name: "legacy" (graphs and sessions of `tf.compat.v1`), "modern" (`ParameterServerStrategy`
+        with `ClusterCoordinator`), or "auto": modern where TensorFlow has it.
+
+    Returns:
+      The runtime; a second call with the same name returns the same one.
+
+    Raises:
+      UserError: the name is unknown, this TensorFlow has no modern runtime, or the process has
+        already settled on the other one.
+    """
+    global _current
+    if name not in RUNTIMES:
+        raise UserError(f"runtime {name!r} is unknown; choose one of {', '.join(RUNTIMES)}")
+    if name == "auto":
+        name = _current.name if _current else "modern" if coordinator_module() else "legacy"
+    if _current is not None:
+        if _current.name != name:
+            raise UserError(
+                f"runtime {name!r} was asked for in a process that already uses "
+                f"{_current.name!r}; start a process of its own for it"
+            )
+        return _current
+    if name == "modern" and not coordinator_module():
+        raise UserError(
+            f"runtime 'modern' needs TensorFlow 2.4 or later, this is {version()}; "
+            "use --runtime=legacy or a newer TensorFlow"
+        )
+    _current = importlib.import_module(f"compat.runtime.{name}.runtime").create()
+    return _current
+
+
+def current_runtime() -> Runtime:
+    """Returns the runtime of this process; settles on "auto" where nothing was chosen yet."""
+    return _current if _current is not None else select_runtime("auto")
+
+
+def device(setter: Any) -> ContextManager[None]:
+    """Opens a scope whose variables go where `setter` says; see `compat.replica_device_setter`.
+
+    Difference to `tf.device`: on the modern runtime device functions work too, and variables that
+    are made inside live on the parameter servers that the function chooses. The function is the
+    same on both runtimes, and so is the placement.
+    """
+    return current_runtime().device(setter)
+
+
+def get_or_create_global_step() -> Any:
+    """Returns the variable that counts the updates, int64 scalar, on either runtime."""
+    return current_runtime().create_global_step()
+
+
+def average(tensors: Sequence[Any]) -> list[Any]:
+    """Averages tensors over the workers that make an update together; called inside a step.
+
+    Where each makes its own updates (`Server.synchronous` is false), or `SyncReplicasOptimizer`
+    averages, they are given back as they are.
+
+    Args:
+      tensors: float32, of shapes that are known, the same on all workers.
+    """
+    return current_runtime().average(tensors)
+
+
+def step(
+    function: Callable[..., Mapping[str, Any]],
+    signature: Sequence[Any],
+    resident: Sequence[Any] = (),
+    here: bool = False,
+) -> Step:
+    """Makes `function` runnable by a session of either runtime: `session.run(step, *arrays)`.
+
+    The function is called once, to build a graph, as TensorFlow 1.x programs do: it may use
+    variables that exist already (of a `tf.Module`, say) or make them itself (`get_variable`,
+    `Optimizer.minimize`). On the legacy runtime its operations join the default graph; on the
+    modern one it is lifted by `wrap_function`, and workers run it when the coordinator says so.
+
+    Args:
+      function: takes the tensors of `resident`, then those of `signature`; returns a dict of
+        scalar tensors, in which operations may stand too: they are run and return nothing.
+        What else has to run, must be what a returned value depends on.
+      signature: a `tf.TensorSpec` for each array that a call passes.
+      resident: arrays that lie on every worker once and are not passed by each call, such as
+        the training set.
+      here: on the modern runtime, run in the coordinator's process, not on a worker; for
+        evaluation.
+
+    Returns:
+      A step for `Session.run`. "global_step" is among its values where the program has one.
+
+    Raises:
+      UserError: the function does not return a dict of scalars.
+    """
+    return current_runtime().step(function, signature, resident, here)

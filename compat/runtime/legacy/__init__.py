@@ -1,0 +1,1 @@
+"""The legacy runtime: graphs and sessions of `tf.compat.v1`."""

@@ -1,0 +1,59 @@
+"""A step of the legacy runtime: operations in the graph, and the placeholders that they read."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Sequence
+
+import numpy as np
+
+from compat._tensorflow import tf1
+from compat.errors import UserError
+from compat.runtime.device_placement import Placed, operations
+from compat.runtime.session import Step, pack
+
+_VARIABLES = ("VarHandleOp", "VariableV2")
+
+
+class LegacyStep(Step):
+    """A step whose operations are in the default graph."""
+
+    def __init__(
+        self,
+        function: Callable[..., Mapping[str, Any]],
+        signature: Sequence[Any],
+        resident: Sequence[np.ndarray],
+        device: str,
+    ) -> None:
+        self.placeholders = [tf1.placeholder(spec.dtype, spec.shape) for spec in signature]
+        self.resident = []
+        for array in resident:
+            with tf1.device(device):
+                first = tf1.placeholder(array.dtype, array.shape)
+                # In no collection, so nobody saves it or waits for it; it is filled by the session.
+                variable = tf1.Variable(
+                    first, trainable=False, collections=[], use_resource=True, name="resident"
+                )
+            self.resident.append((variable, first, array))
+        outputs = function(*[variable for variable, _, _ in self.resident], *self.placeholders)
+        self.names, self.vector = pack(outputs, tf1.train.get_global_step())
+
+    def graph_def(self) -> bytes:
+        return bytes(self.vector.graph.as_graph_def().SerializeToString())
+
+    def operations(self) -> list[Placed]:
+        graph_def = self.vector.graph.as_graph_def()
+        handles = {n.name: n.device for n in graph_def.node if n.op in _VARIABLES}
+        return operations(graph_def, self.vector.name, handles)
+
+    def feed(self, arrays: Sequence[Any]) -> dict[Any, Any]:
+        """Returns the feed of one call.
+
+        Raises:
+          UserError: the number of arrays is wrong.
+        """
+        if len(arrays) != len(self.placeholders):
+            raise UserError(
+                f"a step was run on {len(arrays)} arrays; its signature has "
+                f"{len(self.placeholders)}, pass as many"
+            )
+        return dict(zip(self.placeholders, arrays))

@@ -1,0 +1,1 @@
+"""The modern runtime: `ParameterServerStrategy` with `ClusterCoordinator`."""

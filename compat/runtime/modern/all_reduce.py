@@ -1,0 +1,85 @@
+"""Workers that make each update together, each on weights of its own; the modern runtime's way.
+
+`MultiWorkerMirroredStrategy` joins them: what a step averages, its gradients above all, is the same
+on all of them, and so are the weights. There is no parameter server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from typing import Any, Sequence
+
+import numpy as np
+
+from compat._tensorflow import quietly, tf, tf1, traced
+from compat.errors import UserError
+from compat.liveness import identity
+from compat.runtime.packing import packed, unpacked
+from compat.server import Server
+
+
+class Replicas:
+    """Joins this worker with the others.
+
+    Args:
+      server: of this task.
+
+    Raises:
+      PeerError: a worker did not come in time.
+      UserError: this process sees several GPUs.
+    """
+
+    def __init__(self, server: Server) -> None:
+        with identity.declared(server.address, server.training):
+            server.wait_for_peers(everybody=True)
+            if not server.is_chief:
+                # Who asks too early takes the chief for lost, or waits for ever (2.4 and later).
+                server.wait_for_chief()
+        resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+            tf1.train.ClusterSpec(server.cluster.as_dict()),
+            task_type=server.task.job,
+            task_id=server.task.index,
+            rpc_layer="grpc",
+        )
+        with quietly():
+            self._strategy = tf.distribute.MultiWorkerMirroredStrategy(cluster_resolver=resolver)
+        # TensorFlow, to be told of preemption, has taken SIGTERM from Python.
+        with contextlib.suppress(ValueError):  # Python's handlers belong to its main thread.
+            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        identity.declare(server.target, server.task, server.training)
+        devices = self._strategy.extended.worker_devices
+        if len(devices) > 1:
+            raise UserError(
+                f"{server.task.name} sees {len(devices)} GPUs; start a worker for each of them, "
+                "with its number in CUDA_VISIBLE_DEVICES"
+            )
+        self._device = devices[0]
+        self._is_chief = server.is_chief
+        self._any = traced(lambda flag: self._reduce(tf.distribute.ReduceOp.SUM, flag))
+
+    def average(self, tensors: Sequence[Any]) -> list[Any]:
+        """Returns the means over all workers; sent as one message. See `compat.average`."""
+        mean = self._reduce(tf.distribute.ReduceOp.MEAN, packed(tensors))
+        return unpacked(mean, [tensor.shape for tensor in tensors])
+
+    def any(self, flag: bool) -> bool:
+        """Returns whether any worker says so; waits until all have said something."""
+        return bool(self._any(tf.constant(np.int32(flag))) > 0)
+
+    def give(self, variables: Sequence[Any]) -> None:
+        """Gives the variables of all workers the chief's values."""
+
+        def chiefs() -> list[Any]:
+            mine = [v.read_value() if self._is_chief else tf.zeros_like(v) for v in variables]
+            return [self._reduce(tf.distribute.ReduceOp.SUM, value) for value in mine]
+
+        for variable, value in zip(variables, traced(chiefs)()):
+            variable.assign(value)
+
+    def _reduce(self, how: Any, tensor: Any) -> Any:
+        with tf.device(self._device):  # The strategy wants to know where it is.
+            tensor = tf.identity(tensor)
+        return self._strategy.run(
+            lambda value: tf.distribute.get_replica_context().all_reduce(how, value), [tensor]
+        )

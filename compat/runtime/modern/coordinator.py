@@ -1,0 +1,100 @@
+"""The coordinator of a cluster: how this process becomes it."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from typing import Any
+
+from compat._tensorflow import (
+    coordinator_module,
+    keep_functions,
+    parameter_server_strategy,
+    quietly,
+    startup,
+    tf,
+    tf1,
+)
+from compat.cluster import ports
+from compat.cluster.roles import Role
+from compat.liveness import identity
+from compat.server import Server
+
+
+def connect(server: Server) -> Any:
+    """Makes this process the coordinator of the cluster; returns its `ClusterCoordinator`.
+
+    Raises:
+      PeerError: a task of the cluster did not come in time.
+    """
+    server.wait_for_peers(everybody=True)
+    jobs = server.cluster.as_dict()
+    reservation = None
+    if server.role is Role.SERVE_AND_COORDINATE:
+        # The cluster of 2016 has no chief. Worker 0 is it, on a port of its own.
+        reservation = ports.reserve()
+        host = server.address.rpartition(":")[0]
+        jobs = dict(jobs, chief=[f"{host}:{reservation.port}"])
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf1.train.ClusterSpec(jobs), task_type="chief", task_id=0, rpc_layer="grpc"
+    )
+    if reservation is not None:
+        reservation.release()
+    keep_functions()
+    _give_back_steps()
+    with quietly(), startup.without_notes():
+        strategy = parameter_server_strategy()(resolver)
+        coordinator = _without_destructor(coordinator_module().ClusterCoordinator)(strategy)
+    if server.role is Role.COORDINATE:
+        identity.declare(server.target, server.task, server.training)
+    _quiet_destructors()
+    # One reference that nobody gives back: what it holds would complain of lost peers at the end.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(coordinator))
+    return coordinator
+
+
+@functools.lru_cache(maxsize=None)  # Once a process, however often it connects.
+def _give_back_steps() -> None:
+    """Has a worker that is lost while its iterators are made give back the step it was to make.
+
+    In TensorFlow 2.4 to 2.10 it keeps the step until it is back itself, and whoever wants its
+    values waits as long. Iterators are made before a worker's first step, and after its return.
+    """
+    module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
+    check = getattr(module, "_maybe_rebuild_remote_values", None)
+    if check is None:
+        return
+
+    def rebuild(worker: Any, value: Any) -> None:
+        if getattr(getattr(value, "_status", None), "name", "") == "ABORTED":
+            value._rebuild_on(worker)  # What it raises gives back the step; `check` would wait.
+
+    def rebuild_and_check(worker: Any, values: Any) -> Any:
+        tf.nest.map_structure(functools.partial(rebuild, worker), values)
+        return check(worker, values)
+
+    module._maybe_rebuild_remote_values = rebuild_and_check
+
+
+def _quiet_destructors() -> None:
+    """Has destructors not tell once more of a lost peer, whose error was raised before."""
+    before = getattr(sys, "unraisablehook", None)  # Since Python 3.8.
+    lost = tf1.errors.OpError
+
+    def hook(failure: Any) -> None:
+        if before is not None and not issubclass(failure.exc_type, lost):
+            before(failure)
+
+    if before is not None:
+        sys.unraisablehook = hook
+
+
+def _without_destructor(kind: Any) -> Any:
+    """Returns the class `kind`, whose instances do nothing when Python drops them.
+
+    At the very end of Python the destructor would wait for ever for a worker that was lost, since
+    its lock is held until the worker is back; and where Ctrl-C came in the constructor, it prints
+    a traceback.
+    """
+    return type(kind.__name__, (kind,), {"__del__": lambda self: None})

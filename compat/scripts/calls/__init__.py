@@ -1,0 +1,1 @@
+"""Calls that took other arguments, or meant something else, in their time."""

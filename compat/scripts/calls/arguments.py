@@ -1,0 +1,209 @@
+"""Functions whose arguments had another order or other names before TensorFlow 1.0.
+
+Where a call was legal in one order only, that is the order it has. Where both were legal in their
+time, types and shapes tell; where they do not, the era does, which a person has to settle.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import numpy as np
+
+from compat._tensorflow import tf1
+from compat.scripts.names import era
+
+
+def _is_index(value: Any) -> bool:
+    """Whether a value can be an axis: a whole number, or a scalar of whole numbers."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return True
+    if isinstance(value, (np.ndarray, tf1.Tensor)):
+        is_whole = tf1.as_dtype(value.dtype).is_integer
+        return bool(is_whole and len(value.shape) == 0)
+    return False
+
+
+def concat(*args: Any, **kwargs: Any) -> Any:
+    """Takes `(concat_dim, values)` and `(values, axis)`."""
+    if "concat_dim" in kwargs:
+        kwargs["axis"] = kwargs.pop("concat_dim")
+        if args:
+            kwargs["values"], *args = args  # type: ignore[assignment]
+    elif args and _is_index(args[0]) and (len(args) == 1 or isinstance(args[1], (list, tuple))):
+        kwargs["axis"] = args[0]
+        if len(args) > 1:
+            kwargs["values"] = args[1]
+        args = args[2:]
+        return tf1.concat(**kwargs, **({"name": args[0]} if args else {}))
+    elif args and _is_index(args[0]) and len(args) > 1:
+        return tf1.concat([args[1]], args[0], *args[2:], **kwargs)  # One tensor, not in a list.
+    return tf1.concat(*args, **kwargs)
+
+
+def split(*args: Any, **kwargs: Any) -> Any:
+    """Takes `(split_dim, num_split, value)` and `(value, num_or_size_splits, axis)`."""
+    for old, new in (("split_dim", "axis"), ("num_split", "num_or_size_splits")):
+        if old in kwargs:
+            kwargs[new] = kwargs.pop(old)
+    is_old = len(args) >= 3 and _is_index(args[0]) and not _is_index(args[2])
+    is_old = is_old or (
+        0 < len(args) < 3 and _is_index(args[0]) and "value" in kwargs and "axis" not in kwargs
+    )
+    if is_old:
+        kwargs.update(zip(("axis", "num_or_size_splits", "value", "name"), args))
+        args = ()
+    return tf1.split(*args, **kwargs)
+
+
+def sparse_split(*args: Any, **kwargs: Any) -> Any:
+    """Takes `(split_dim, num_split, sp_input)`; 1.x took names only."""
+    kwargs.update(zip(("axis", "num_split", "sp_input", "name"), args))
+    if "split_dim" in kwargs:
+        kwargs["axis"] = kwargs.pop("split_dim")
+    return tf1.sparse_split(**kwargs)
+
+
+def select(condition: Any, t: Any, e: Any, name: str | None = None) -> Any:
+    """Takes from `t` where `condition` is true, else from `e`; a vector picks rows."""
+    return tf1.where(condition, t, e, name=name)
+
+
+def batch_matmul(
+    x: Any, y: Any, adj_x: bool | None = None, adj_y: bool | None = None, name: str | None = None
+) -> Any:
+    """Multiplies matrix by matrix."""
+    return tf1.matmul(x, y, adjoint_a=bool(adj_x), adjoint_b=bool(adj_y), name=name)
+
+
+def svd(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    """Takes `(tensor, full_matrices, compute_uv)`; until 0.11 the two were the other way round."""
+    if len(args) < 2 or args[0] == args[1]:
+        return tf1.svd(tensor, *args, **kwargs)
+    if era.settle("tf.svd", "tensor, compute_uv, full_matrices", "tensor, full_matrices, ...") in (
+        "0.x",
+    ):
+        args = (args[1], args[0], *args[2:])
+    return tf1.svd(tensor, *args, **kwargs)
+
+
+def reverse(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    """Takes a flag for each dimension, as in 0.x, and the numbers of dimensions, as in 1.x."""
+    dims = kwargs.pop("dims") if "dims" in kwargs else (args[0] if args else None)
+    flags = getattr(dims, "dtype", None)
+    is_old = dims is not None and (
+        flags in (tf1.bool, np.bool_)
+        or (isinstance(dims, (list, tuple)) and dims and all(isinstance(d, bool) for d in dims))
+    )
+    if is_old:
+        return tf1.raw_ops.Reverse(tensor=tensor, dims=dims)
+    return tf1.reverse(tensor, *([dims] if dims is not None else []), *args[1:], **kwargs)
+
+
+def image_resize_images(images: Any, *args: Any, **kwargs: Any) -> Any:
+    """Takes `(images, new_height, new_width)` and `(images, size)`."""
+    if len(args) >= 2 and _is_index(args[0]) and _is_index(args[1]):
+        # The third of 0.x was the method, as it is after `size`.
+        return tf1.image.resize_images(images, [args[0], args[1]], *args[2:], **kwargs)
+    if "new_height" in kwargs:
+        kwargs["size"] = [kwargs.pop("new_height"), kwargs.pop("new_width")]
+    return tf1.image.resize_images(images, *args, **kwargs)
+
+
+def op_scope(values: Sequence[Any], name: str | None, default_name: str | None = None) -> Any:
+    """Opens a name scope."""
+    return tf1.name_scope(name, default_name, values)
+
+
+def variable_op_scope(
+    values: Sequence[Any],
+    name_or_scope: Any,
+    default_name: str | None = None,
+    *args: Any,
+    **kw: Any,
+) -> Any:
+    """Opens a variable scope."""
+    return tf1.variable_scope(name_or_scope, default_name, values, *args, **kw)
+
+
+def _logits_first(function: str, old: Sequence[str]) -> Callable[..., Any]:
+    """Returns a loss that takes logits first by position; 1.x took these by name only.
+
+    TensorFlow 2 takes labels first and says nothing, so an old call would compute with the two
+    swapped.
+    """
+
+    def loss(*args: Any, **kwargs: Any) -> Any:
+        if args and args[0] is None and len(args) == 1:
+            args = ()  # The sentinel of 1.x.
+        kwargs.update(zip(old, args))
+        if "targets" in kwargs:  # Of 0.x.
+            kwargs["labels"] = kwargs.pop("targets")
+        return getattr(tf1.nn, function)(**kwargs)
+
+    loss.__name__ = function
+    return loss
+
+
+nn_softmax_cross_entropy_with_logits = _logits_first(
+    "softmax_cross_entropy_with_logits", ["logits", "labels", "dim", "name"]
+)
+nn_softmax_cross_entropy_with_logits_v2 = _logits_first(
+    "softmax_cross_entropy_with_logits_v2", ["logits", "labels", "dim", "name"]
+)
+nn_sparse_softmax_cross_entropy_with_logits = _logits_first(
+    "sparse_softmax_cross_entropy_with_logits", ["logits", "labels", "name"]
+)
+nn_sigmoid_cross_entropy_with_logits = _logits_first(
+    "sigmoid_cross_entropy_with_logits", ["logits", "labels", "name"]
+)
+
+
+def nn_weighted_cross_entropy_with_logits(*args: Any, **kwargs: Any) -> Any:
+    """Takes `(logits, targets, pos_weight)` of 0.x and `(targets, logits, pos_weight)` of 1.x."""
+    if len(args) >= 2:
+        time = era.settle(
+            "tf.nn.weighted_cross_entropy_with_logits", "logits, targets", "targets, logits"
+        )
+        order = ("logits", "labels") if time == "0.x" else ("labels", "logits")
+        kwargs.update(zip((*order, "pos_weight", "name"), args))
+        args = ()
+    if "targets" in kwargs:
+        kwargs["labels"] = kwargs.pop("targets")
+    return tf1.nn.weighted_cross_entropy_with_logits(*args, **kwargs)
+
+
+def _sampled(function: str) -> Callable[..., Any]:
+    """Returns a loss that takes `inputs, labels` of 0.x and `labels, inputs` of 1.x."""
+
+    def loss(weights: Any, biases: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(args) >= 2 and _are_labels(args[1], args[0], function):
+            args = (args[1], args[0], *args[2:])
+        elif len(args) == 1 and "labels" in kwargs:
+            kwargs["inputs"], args = args[0], ()
+        return getattr(tf1.nn, function)(weights, biases, *args, **kwargs)
+
+    loss.__name__ = function
+    return loss
+
+
+def _are_labels(second: Any, first: Any, function: str) -> bool:
+    """Whether the second is the labels and the first the inputs, as in 0.x.
+
+    Labels are whole numbers `[batch, num_true]`; inputs are float32 `[batch, units]`.
+    """
+    first, second = tf1.convert_to_tensor(first), tf1.convert_to_tensor(second)
+    if first.dtype.is_integer != second.dtype.is_integer:
+        return bool(second.dtype.is_integer)
+    ranks = first.shape.rank, second.shape.rank
+    if 1 in ranks and ranks[0] != ranks[1]:
+        return ranks[1] == 1
+    widths = [shape[1].value if len(shape) == 2 else None for shape in (first.shape, second.shape)]
+    if None not in widths and 1 in widths and widths[0] != widths[1]:
+        return widths[1] == 1
+    old, new = "weights, biases, inputs, labels", "weights, biases, labels, inputs"
+    return era.settle("tf.nn." + function, old, new) == "0.x"
+
+
+nn_nce_loss = _sampled("nce_loss")
+nn_sampled_softmax_loss = _sampled("sampled_softmax_loss")

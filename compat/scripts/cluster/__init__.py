@@ -1,0 +1,1 @@
+"""Clusters, servers and sessions of scripts."""

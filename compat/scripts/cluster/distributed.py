@@ -1,0 +1,212 @@
+"""Clusters, servers and sessions as scripts make them, at addresses that may be elsewhere."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from dataclasses import dataclass
+from typing import Any, Iterator, Mapping
+
+from compat._tensorflow import tf1
+from compat.cluster import ports, proxies
+from compat.liveness import shutdown
+from compat.scripts.calls.classes import RELEASE, Old, release
+from compat.scripts.calls.classes import Supervisor as _Supervisor
+from compat.scripts.cluster import addresses, environment
+
+_SYNC_GRACE_SECS = 2
+_CHIEFS = ("chief", "master")
+
+
+@dataclass(frozen=True)
+class Task:
+    """The task that this process serves.
+
+    Attributes:
+      job: such as "worker".
+      index: its number in the job.
+      cluster: addresses by job.
+      filters: the devices that its server lets sessions see; all if there are none.
+    """
+
+    job: str
+    index: int
+    cluster: dict[str, list[str]]
+    filters: tuple[str, ...] = ()
+
+    def others(self) -> Iterator[tuple[str, int, str]]:
+        """Yields job, number and address of each other task."""
+        spec = tf1.train.ClusterSpec(self.cluster)
+        for job in spec.jobs:
+            for index in spec.task_indices(job):
+                if (job, index) != (self.job, self.index):
+                    yield job, index, spec.task_address(job, index)
+
+
+_task: Task | None = None
+_own_targets: set[str] = set()  # Of the servers of this process, as TensorFlow names them.
+
+
+def task() -> Task | None:
+    """Returns the task of this process, once it serves one."""
+    return _task
+
+
+def is_own(target: str) -> bool:
+    """Whether a session's target is a server of this process."""
+    return target in _own_targets
+
+
+def say(line: str) -> None:
+    """Tells the user something of ours, between the lines of the script."""
+    print(f"compat: {line}", flush=True)
+
+
+def is_chief() -> bool:
+    """Whether this process is the one that keeps the record: also if it is in no cluster."""
+    if _task is None:
+        return True
+    chief = next((name for name in _CHIEFS if name in _task.cluster), "worker")
+    return (_task.job, _task.index) == (chief, 0)
+
+
+class ClusterSpec(tf1.train.ClusterSpec, metaclass=Old):
+    """Differs in where the tasks are, as `--hosts` and `--local` say."""
+
+    def __init__(self, cluster: Any) -> None:
+        if isinstance(cluster, Mapping):
+            cluster = addresses.mapped_cluster(cluster)
+        super().__init__(cluster)
+
+
+class Server(tf1.train.Server, metaclass=Old):
+    """Differs in that a port in use is said in a line, and that protocols of the time are taken."""
+
+    def __init__(
+        self,
+        server_or_cluster_def: Any,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        protocol: str | None = None,
+        config: Any = None,
+        start: bool = True,
+    ) -> None:
+        if isinstance(server_or_cluster_def, Mapping):
+            server_or_cluster_def = ClusterSpec(server_or_cluster_def)
+        if protocol and protocol != "grpc":
+            addresses.mend(f"protocol {protocol!r}", "'grpc'")
+            protocol = "grpc"
+        if isinstance(server_or_cluster_def, tf1.train.ClusterSpec):
+            prepare(server_or_cluster_def, job_name, task_index)
+        super().__init__(server_or_cluster_def, job_name, task_index, protocol, config, start)
+        _own_targets.add(_text(self.target))
+        definition = self.server_def
+        cluster = tf1.train.ClusterSpec(definition.cluster).as_dict()
+        global _task
+        filters = tuple(definition.default_session_config.device_filters)
+        _task = Task(definition.job_name, definition.task_index, cluster, filters)
+        self._ends = bool(os.environ.get(environment.TRACK)) and "ps" in cluster
+        if self._ends and _task.job != "ps":
+            servers = {f"/job:ps/task:{i}": host for i, host in enumerate(cluster["ps"])}
+            atexit.register(shutdown.announce, servers, _task.index)
+
+    @staticmethod
+    def create_local_server(config: Any = None, start: bool = True) -> Any:
+        """Returns a server that is in no cluster."""
+        server = tf1.train.Server.create_local_server(config, start)
+        _own_targets.add(_text(server.target))
+        return server
+
+    def join(self) -> None:
+        """Blocks for ever, as it always did; until the workers have ended under `--track`."""
+        if not self._ends or _task is None or _task.job != "ps":
+            super().join()
+            return
+        workers = len(_task.cluster.get("worker", [])) or 1
+        shutdown.wait_until_over(_text(self.target), f"/job:ps/task:{_task.index}", workers)
+
+
+def prepare(cluster: Any, job_name: str | None, task_index: int | None) -> None:
+    """Sees that a server can start, and that its peers are not looked for behind a proxy."""
+    tasks = cluster.as_dict()
+    hosts = {
+        address.rpartition(":")[0]
+        for job in tasks.values()
+        for address in (job.values() if isinstance(job, dict) else job)
+    }
+    os.environ.update(proxies.bypass(os.environ, hosts))
+    job = job_name or (next(iter(tasks)) if len(tasks) == 1 else None)
+    try:
+        address = cluster.task_address(job, task_index or 0)
+    except (ValueError, TypeError):
+        return  # TensorFlow says it, with the script's line.
+    if address.rpartition(":")[2].isdigit():
+        ports.check_free(address)
+
+
+class Session(tf1.Session, metaclass=Old):
+    """Differs in where its target is."""
+
+    def __init__(self, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        super().__init__(_target(target), graph, config)
+
+
+class InteractiveSession(tf1.InteractiveSession, metaclass=Old):
+    """Differs in where its target is."""
+
+    def __init__(self, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        super().__init__(_target(target), graph, config)
+
+
+class Supervisor(_Supervisor):
+    """Differs in where a session's master is."""
+
+    def prepare_or_wait_for_session(self, master: Any = "", *args: Any, **kwargs: Any) -> Any:
+        """Returns a session at the mapped address."""
+        if self.is_chief:
+            atexit.register(release, tf1.get_default_graph(), _target(master))
+        return super().prepare_or_wait_for_session(_target(master), *args, **kwargs)
+
+    PrepareSession = prepare_or_wait_for_session
+
+    def stop(self, *args: Any, **kwargs: Any) -> None:
+        """Stops; does not wait for the thread that waits for gradients which nobody sends now."""
+        if tf1.get_collection(RELEASE):
+            self._stop_grace_secs: float = _SYNC_GRACE_SECS
+            kwargs.setdefault("ignore_live_threads", True)
+        super().stop(*args, **kwargs)
+
+
+def train_MonitoredTrainingSession(master: Any = "", *args: Any, **kwargs: Any) -> Any:
+    """Returns a session at the mapped address."""
+    if kwargs.get("is_chief", args[0] if args else True):
+        atexit.register(release, tf1.get_default_graph(), _target(master))
+    if tf1.get_collection(RELEASE):  # Else that thread is waited for, for two minutes.
+        kwargs.setdefault("stop_grace_period_secs", _SYNC_GRACE_SECS)
+    return tf1.train.MonitoredTrainingSession(_target(master), *args, **kwargs)
+
+
+def device(device_name_or_function: Any) -> Any:
+    """Differs in that "job:ps/task:0" is taken for "/job:ps/task:0"."""
+    name = device_name_or_function
+    if isinstance(name, str) and name.strip().startswith("job:"):
+        mended = "/" + name.strip()
+        addresses.mend(f"device {name!r}", repr(mended))
+        name = mended
+    return tf1.device(name)
+
+
+def _target(target: Any) -> Any:
+    """Returns where a session's target is; a server of this process is where it says.
+
+    It says "localhost" on TensorFlow 1.15, and on any if it is local; a script's hosts are called
+    so as well.
+    """
+    target = _text(target)
+    if not isinstance(target, str) or is_own(target):
+        return target
+    return addresses.mapped(target)
+
+
+def _text(target: Any) -> Any:
+    return target.decode() if isinstance(target, bytes) else target

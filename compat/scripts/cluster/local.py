@@ -1,0 +1,204 @@
+"""`--cluster ps=1,worker=3`: all tasks of a script at once, each a process of its own."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import re
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import Any, Iterable, Mapping, Sequence
+
+from compat.errors import UserError
+from compat.processes.group import MOST_TASKS, Command, ProcessGroup
+from compat.scripts.cluster import environment
+from compat.scripts.source import conversion
+
+_JOB = ("job_name", "job-name", "jobname", "job", "job_type", "task_type", "role")
+_INDEX = ("task_index", "task-index", "task_id", "task-id", "taskid", "task", "index", "task_num")
+_HOSTS = {
+    "ps": ("ps_hosts", "ps-hosts", "parameter_servers", "ps", "ps_host", "pss"),
+    "worker": ("worker_hosts", "worker-hosts", "workers", "worker", "worker_host"),
+    "chief": ("chief_hosts", "chief-hosts", "chief", "master_hosts"),
+}
+
+
+def parse(option: str) -> dict[str, int]:
+    """Returns how many tasks each job has, of "ps=1,worker=3".
+
+    Raises:
+      UserError: it is malformed.
+    """
+    counts: dict[str, int] = {}
+    for part in option.split(","):
+        job, _, number = part.strip().partition("=")
+        if not re.fullmatch(r"\w+=[0-9]{1,9}", part.strip()) or int(number) < 1 or job in counts:
+            raise UserError(
+                f"--cluster has {part!r}, expected JOB=NUMBER, each job once; "
+                "write it as in --cluster ps=1,worker=3"
+            )
+        counts[job] = int(number)
+    if sum(counts.values()) > MOST_TASKS:
+        raise UserError(
+            f"--cluster={option} has {sum(counts.values())} tasks, expected at most {MOST_TASKS} "
+            "on one machine; start fewer"
+        )
+    if set(counts) == {"ps"}:
+        raise UserError(f"--cluster={option} has parameter servers only; add worker=1")
+    return counts
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a script is told which task it is.
+
+    Attributes:
+      arguments: with {job} and {index} in them, and {ps}, {worker}, ... for hosts.
+      tf_config: whether by the variable TF_CONFIG instead.
+    """
+
+    arguments: Sequence[str]
+    tf_config: bool = False
+
+    def words(self, job: str, index: int, hosts: Mapping[str, Sequence[str]]) -> list[str]:
+        """Returns the arguments of one task; `hosts` has the addresses of each job.
+
+        Raises:
+          UserError: something else stands in braces.
+        """
+        known = {"ps": "", "worker": "", "chief": ""}
+        known.update({name: ",".join(addresses) for name, addresses in hosts.items()})
+        known.update(job=job, index=str(index))
+        for name in re.findall(r"\{(\w*)\}", " ".join(self.arguments)):
+            if name not in known:
+                raise UserError(
+                    f"--task_args has {{{name}}}, expected one of {', '.join(known)} in braces; "
+                    "write it as in --task_args='--job={job} --id={index}'"
+                )
+        return [re.sub(r"\{(\w+)\}", lambda m: known[m[1]], word) for word in self.arguments]
+
+
+def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: str) -> Spelling:
+    """Finds out how a script is told its task, from its flags.
+
+    Args:
+      parts: the script.
+      given: the arguments that the user gives to all tasks; none of these is added.
+      script: its name, for the message.
+
+    Raises:
+      UserError: it cannot be found out.
+    """
+    flags: list[str] = []
+    text = ""
+    positions: set[int] = set()
+    for part in parts:
+        try:
+            tree = part.tree()
+        except SyntaxError as error:
+            place = f"{part.filename}:{error.lineno or 1}"
+            raise UserError(f"{place}: {error.msg}; correct the script") from None
+        text += part.text
+        flags += _flags(tree)
+        positions |= _positions(tree)
+    job = next((flag for flag in _JOB if flag in flags), None)
+    index = next((flag for flag in _INDEX if flag in flags), None)
+    if job is not None and index is not None:
+        found = [f"--{job}={{job}}", f"--{index}={{index}}"]
+        for kind, names in _HOSTS.items():
+            hosts = next((name for name in names if name in flags), None)
+            if hosts is not None and not any(word.startswith(f"--{hosts}") for word in given):
+                found.append(f"--{hosts}={{{kind}}}")
+        return Spelling(found)
+    if "TF_CONFIG" in text or "RunConfig" in text:
+        return Spelling((), tf_config=True)
+    if {1, 2} <= positions:
+        return Spelling(("{job}", "{index}"))
+    raise UserError(
+        f"{script} does not show how it is told its task: expected flags such as --job_name and "
+        "--task_index, TF_CONFIG, or sys.argv; say it with --task_args='--job={job} --id={index}'"
+    )
+
+
+def _flags(tree: ast.Module) -> list[str]:
+    """Returns the names of the flags that a program defines, by whichever library."""
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if called.startswith("DEFINE_") or called in ("add_argument", "add_option", "option"):
+            words = node.args + [k.value for k in node.keywords if k.arg in ("name", "flag_name")]
+            for word in words:
+                value = getattr(word, "value", getattr(word, "s", None))
+                if isinstance(value, str):
+                    found.append(value.lstrip("-"))
+                    if called.startswith("DEFINE_"):
+                        break
+    return found
+
+
+def _positions(tree: ast.Module) -> set[int]:
+    """Returns which words of `sys.argv` a program looks at."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "argv":
+            index: Any = getattr(node.slice, "value", node.slice)  # Python 3.8 wraps it once more.
+            index = getattr(index, "value", getattr(index, "n", index))
+            if isinstance(index, int):
+                found.add(index)
+    return found
+
+
+def run(
+    counts: dict[str, int],
+    script: str,
+    options: Sequence[str],
+    arguments: Sequence[str],
+    task_args: str | None,
+) -> int:
+    """Runs all tasks until those that train have ended; returns the exit code of the whole.
+
+    Args:
+      counts: tasks of each job.
+      script: the file.
+      options: of `compat run`, for each task.
+      arguments: of the script, for each task.
+      task_args: how the script is told its task; None finds it out.
+
+    Raises:
+      UserError: that cannot be found out, or the script cannot be read.
+    """
+    if task_args is None:
+        how = spelling(conversion.read(script), arguments, script)
+    else:
+        how = Spelling(task_args.split())
+    print(f"compat: each task is told {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
+    hosts = {job: [f"{job}-{i}.local:2222" for i in range(n)] for job, n in counts.items()}
+    commands = []
+    with contextlib.ExitStack() as scope:
+        folder = scope.enter_context(tempfile.TemporaryDirectory(prefix="compat-run-"))
+        for job, count in counts.items():
+            for index in range(count):
+                words = how.words(job, index, hosts)
+                env = {
+                    "PYTHONUNBUFFERED": "1",
+                    environment.PORTS: os.path.join(folder, "ports.json"),
+                    environment.COUNTS: json.dumps(counts),
+                }
+                if how.tf_config:
+                    task = {"type": job, "index": index}
+                    config = {"cluster": hosts, "task": task}
+                    env["TF_CONFIG"] = json.dumps(config)
+                if job == "ps":
+                    env["CUDA_VISIBLE_DEVICES"] = "-1"  # It would take the memory of each GPU.
+                python = (sys.executable, "-m", "compat", "run", *options)
+                commands.append(
+                    Command(f"{job} {index}", (*python, script, *arguments, *words), env)
+                )
+        servers = [command.name for command in commands if command.name.startswith("ps ")]
+        with ProcessGroup(commands, servers=servers) as group:
+            return group.wait()

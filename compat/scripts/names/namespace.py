@@ -1,0 +1,203 @@
+"""What a script sees as `tensorflow`: `tf.compat.v1`, and the table where that has no such name."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import types
+from typing import Any
+
+from compat._tensorflow import startup, tf1
+from compat.scripts.names import moved, table
+
+TOP = "tensorflow"
+_PUBLIC = "tensorflow."
+_OF_THE_EXTRA = ("tensorflow_estimator", "tf_keras", "tf_slim")
+_NOTHING = object()  # `tf.newaxis` is None.
+
+# Modules whose `install` changes TensorFlow in this process, once it is loaded for the script.
+when_loaded: list[str] = []
+
+
+class MissingName(AttributeError):
+    """A name of TensorFlow that is known and cannot be served; an `AttributeError` to the script.
+
+    Attributes:
+      name_: the name as the script spells it, such as "tf.contrib.tensorrt".
+    """
+
+
+class OldModule(types.ModuleType):
+    """A module as it was: names of the table first, then those of the module that it has become.
+
+    Args:
+      name: such as "tensorflow.contrib.layers".
+      real: the module that has the other names, or None if there is none any more.
+    """
+
+    def __init__(self, name: str, real: Any) -> None:
+        super().__init__(name, getattr(real, "__doc__", None))
+        # The place of `import tensorflow.contrib.layers`, which Python does not look up itself.
+        self.__path__: list[str] = list(getattr(real, "__path__", []))
+        self._prefix = name[len(TOP) :].lstrip(".")
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            # `tf.print` came late; scripts that take all names mean Python's.
+            return [known for known in dir(self) if known[0] != "_" and known != "print"]
+        if name.startswith("_") and name != "__version__":
+            return getattr(self._real, name)
+        value = look_up(f"{self._prefix}.{name}" if self._prefix else name, self._real)
+        setattr(self, name, value)  # The next look-up does not come here.
+        return value
+
+    def __dir__(self) -> list[str]:
+        below = self._prefix + "." if self._prefix else ""
+        known = {name[len(below) :].split(".")[0] for name in table.NAMES if name.startswith(below)}
+        return sorted(known.union(dir(self._real) if self._real else ()))
+
+
+def look_up(name: str, real: Any) -> Any:
+    """Returns what a script means by a name.
+
+    Args:
+      name: without "tf.", as "train.SummaryWriter".
+      real: today's module above it, or None.
+
+    Raises:
+      MissingName: it is known, and gone.
+      AttributeError: there never was such a name.
+    """
+    try:
+        return _found(name, real)
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if "Keras cannot be imported" in str(error):
+            package = "tf_keras"
+        if package not in _OF_THE_EXTRA:
+            raise
+        raise MissingName(
+            f"tf.{name} is served by the package {package}, which is not installed; "
+            "pip install 'compat-experiments[scripts]'"
+        ) from None
+
+
+def _found(name: str, real: Any) -> Any:
+    served = table.find(name)
+    last = name.rpartition(".")[2]
+    # TensorFlow 1.15 has its own; drop this with it.
+    is_contrib = getattr(real, "__name__", "").split(".")[1:2] == ["contrib"]
+    value = _NOTHING
+    if is_contrib and not table.adapts(name):
+        value = _attribute(real, last)
+    if value is not _NOTHING:
+        pass
+    elif served is not None and not served.by and not table.under(name):
+        raise MissingName(missing(name, served))
+    elif served is not None and served.by and name in table.NAMES:
+        value = _load(served.by)
+    else:
+        value = _attribute(real, last)
+        if value is _NOTHING:
+            if table.under(name):
+                return OldModule(_PUBLIC + name, None)
+            if real is None or (name.startswith("contrib") and not is_contrib):
+                raise MissingName(missing(name, None))
+            raise AttributeError(f"module '{real.__name__}' has no attribute '{last}'")
+    if isinstance(value, types.ModuleType) and (
+        table.under(name) or name in table.NAMES or _is_inside(value)
+    ):
+        return OldModule(_PUBLIC + name, value)
+    return value
+
+
+def _attribute(real: Any, name: str) -> Any:
+    """Returns what a real module has by a name, loaded if need be, or nothing."""
+    value = getattr(real, name, _NOTHING)
+    return _submodule(real, name) if value is _NOTHING and real is not None else value
+
+
+def _is_inside(module: types.ModuleType) -> bool:
+    """Whether it is a package in TensorFlow's inside, whose modules are loaded when asked for."""
+    return hasattr(module, "__path__") and module.__name__.startswith(_PUBLIC + "python")
+
+
+def missing(name: str, served: table.Served | None) -> str:
+    """Returns what is known of a name that cannot be served, and what to do."""
+    gone = f"gone since TensorFlow {served.gone}" if served and served.gone else "not known here"
+    if served is None and name.startswith("contrib"):
+        gone = "gone since TensorFlow 2.0"
+    why = served.note if served and served.note else "nothing serves it here"
+    return (
+        f"tf.{name} is {gone}: {why}; run the script on the TensorFlow of its time, or take the "
+        "call out (python -m compat check lists all such names)"
+    )
+
+
+def _load(by: str) -> Any:
+    """Returns what a "by" of the table names."""
+    module, colon, attribute = by.partition(":")
+    if not colon:
+        return functools.reduce(getattr, by.split(".")[1:], top())
+    if attribute.endswith("()"):
+        return getattr(importlib.import_module(module), attribute[:-2])()
+    if module.partition(".")[0] in moved.PACKAGES:
+        moved.put_back()
+    loaded = moved.load(module)
+    return functools.reduce(getattr, filter(None, attribute.split(".")), loaded)
+
+
+def _submodule(real: Any, name: str) -> Any:
+    """Returns the submodule `name` of a real package, or nothing: `tf.python.client`, say."""
+    package = getattr(real, "__name__", "")
+    if real is top()._real:
+        package = TOP
+    if name == "python":
+        moved.put_back()
+    if not package.startswith(TOP) or not hasattr(real, "__path__"):
+        return _NOTHING
+    try:
+        return importlib.import_module(f"{package}.{name}")
+    except ImportError:
+        return _NOTHING
+
+
+@functools.lru_cache(maxsize=None)
+def top() -> Any:
+    """Returns the module that scripts get for `import tensorflow`; loads TensorFlow."""
+    # Read when TensorFlow loads. `tf.layers` and its kin are there in Keras 2 only.
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+    with startup.without_notes():
+        deprecation: Any = importlib.import_module("tensorflow.python.util.deprecation")
+        should_use: Any = importlib.import_module("tensorflow.python.util.tf_should_use")
+    deprecation._PRINT_DEPRECATION_WARNINGS = False  # Each call of an old script is deprecated.
+    # Nor did anybody mind an operation that is made and not used.
+    should_use._add_should_use_warning = lambda value, *args, **kwargs: value
+    level = tf1.logging.get_verbosity()
+    tf1.logging.set_verbosity(tf1.logging.ERROR)
+    tf1.disable_v2_behavior()
+    tf1.logging.set_verbosity(level)
+    real = importlib.import_module("tensorflow.compat.v1")
+    for name in when_loaded:
+        importlib.import_module(name).install()
+    return OldModule(TOP, real)
+
+
+def module(name: str) -> Any:
+    """Returns the module that a script gets for `import name`, from "tensorflow" on.
+
+    Raises:
+      ModuleNotFoundError: there is none, and never was.
+      MissingName: it is known, and gone.
+    """
+    value = top()
+    for part in name.split(".")[1:]:
+        try:
+            value = getattr(value, part)
+        except MissingName as error:
+            raise ModuleNotFoundError(str(error), name=name) from None
+        except AttributeError:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name) from None
+    return value

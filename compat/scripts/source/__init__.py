@@ -1,0 +1,1 @@
+"""The text of a script as Python 3 code."""

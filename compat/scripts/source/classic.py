@@ -1,0 +1,99 @@
+"""What a program of the time meant, put into its tree: calls of what still does it.
+
+`compat.scripts.source.python2` has the functions; they have names here that no program uses.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import Any
+
+DIVISION = "__classic_division__"
+DECODE = "__classic_decode__"
+TOSTRING = "__classic_tostring__"
+TRUTH = "__classic_truth__"
+
+
+def division(tree: ast.Module) -> ast.Module:
+    """Returns a program of Python 2 whose divisions give whole numbers where they did."""
+    changed: ast.Module = _ClassicDivision().visit(tree)
+    return changed
+
+
+def strings(tree: ast.Module) -> ast.Module:
+    """Returns a program of Python 2 whose text can be decoded."""
+    changed: ast.Module = _ClassicStrings().visit(tree)
+    return changed
+
+
+def truth(tree: ast.Module) -> ast.Module:
+    """Returns a program in which arrays are true and false, and become strings, as they did."""
+    return ast.fix_missing_locations(_ClassicTruth().visit(tree))
+
+
+class _ClassicDivision(ast.NodeTransformer):
+    """Has `/` do what it did in Python 2: whole numbers give a whole number."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        return ast.copy_location(_divide(node.left, node.right), node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        value = copy.copy(node.target)
+        value.ctx = ast.Load()
+        return ast.copy_location(ast.Assign([node.target], _divide(value, node.value)), node)
+
+
+class _ClassicStrings(ast.NodeTransformer):
+    """Has `text.decode(...)` do what it does for bytes: text was bytes, and is text already."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.func, ast.Attribute) or node.func.attr != "decode":
+            return node
+        decode = ast.Name(DECODE, ast.Load())
+        return ast.copy_location(
+            ast.Call(decode, [node.func.value, *node.args], node.keywords), node
+        )
+
+
+class _ClassicTruth(ast.NodeTransformer):
+    """Has `while array:` take an empty array for false, as it was; NumPy 2.2 raises an error."""
+
+    def visit_If(self, node: Any) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self._test(node.test)
+        return node
+
+    visit_While = visit_IfExp = visit_Assert = visit_If
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not):
+            node.operand = self._test(node.operand)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "tostring":
+            # Of arrays; NumPy 2.3 has `tobytes` only.
+            tostring = ast.Name(TOSTRING, ast.Load())
+            node.func = ast.copy_location(ast.Call(tostring, [node.func.value], []), node.func)
+        return node
+
+    def _test(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.BoolOp):
+            node.values = [self._test(value) for value in node.values]
+        elif isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
+            return ast.copy_location(ast.Call(ast.Name(TRUTH, ast.Load()), [node], []), node)
+        return node
+
+
+def _divide(left: ast.expr, right: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(DIVISION, ast.Load()), [left, right], [])

@@ -1,0 +1,88 @@
+"""What Python 2 had and Python 3 has not, for scripts of that time."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import pickle  # noqa: TID251 - For scripts that import it; nothing here is unpickled for ours.
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+from compat.scripts.source.classic import DECODE, DIVISION
+
+
+def classic_division(left: Any, right: Any) -> Any:
+    """Divides as `/` did: whole numbers, and arrays or tensors of them, give whole numbers."""
+    if _is_whole(left) and _is_whole(right):
+        return left // right
+    return left / right
+
+
+def classic_truth(value: Any) -> Any:
+    """Returns what is true or false; an empty array is false."""
+    return False if isinstance(value, np.ndarray) and value.size == 0 else value
+
+
+def classic_tostring(owner: Any) -> Any:
+    """Returns the method `tostring` of an array, or whatever else has that name."""
+    return owner.tobytes if isinstance(owner, (np.ndarray, np.generic)) else owner.tostring
+
+
+def classic_decode(value: Any, *args: Any, **kwargs: Any) -> Any:
+    """Decodes bytes, or whatever else decodes; text is what it should become."""
+    return value if isinstance(value, str) else value.decode(*args, **kwargs)
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, (int, np.integer)):
+        return True
+    dtype = getattr(value, "dtype", None)
+    if isinstance(value, np.ndarray):
+        return bool(np.issubdtype(value.dtype, np.integer))
+    return bool(getattr(dtype, "is_integer", False))
+
+
+def _execfile(path: str, names: dict[str, Any] | None = None) -> None:
+    from compat.scripts.source import conversion
+
+    for part in conversion.read(path):
+        # Python 2's execfile, of the script's own file.
+        exec(part.code(), sys._getframe(1).f_globals if names is None else names)  # noqa: S102
+
+
+def _cmp(left: Any, right: Any) -> int:
+    return int(left > right) - int(left < right)
+
+
+BUILTINS: dict[str, Any] = {
+    DECODE: classic_decode,
+    DIVISION: classic_division,
+    "basestring": str,
+    "cmp": _cmp,
+    "execfile": _execfile,
+    "file": open,
+    "intern": sys.intern,
+    "long": int,
+    "raw_input": builtins.input,
+    "reduce": functools.reduce,
+    "reload": importlib.reload,
+    "unichr": chr,
+    "unicode": str,
+    "xrange": range,
+}
+
+
+def _pickle() -> types.ModuleType:
+    """Returns `pickle` that reads what Python 2 has written, arrays above all."""
+    module = types.ModuleType("pickle", pickle.__doc__)
+    module.__dict__.update({k: v for k, v in vars(pickle).items() if not k.startswith("__")})
+    module.load = functools.partial(pickle.load, encoding="latin1")  # type: ignore[attr-defined]
+    module.loads = functools.partial(pickle.loads, encoding="latin1")  # type: ignore[attr-defined]
+    return module
+
+
+PICKLE = _pickle()

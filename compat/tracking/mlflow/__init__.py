@@ -1,0 +1,1 @@
+"""MLflow runs, sent by a process of their own."""

@@ -1,0 +1,60 @@
+"""The learning curve of a training, drawn from its spool."""
+
+from __future__ import annotations
+
+import os
+from typing import Dict, List, Tuple
+
+from compat.tracking.mlflow import spool
+
+FILE = "learning_curve.png"
+_PANELS = ("cost", "accuracy")
+
+Series = Dict[str, List[Tuple[int, float]]]
+
+
+def series(logdir: str) -> Series:
+    """Returns the (step, value) points of every metric in the spool, by name, steps increasing.
+
+    What a training that was cut off had recorded after the checkpoint, its resumption replaces.
+    """
+    points: Series = {}
+    for record, _ in spool.read(logdir):
+        if record["kind"] == "metrics":
+            for name, value in record["values"].items():
+                line = points.setdefault(name, [])
+                while line and line[-1][0] >= record["step"]:
+                    line.pop()
+                line.append((record["step"], value))
+    return points
+
+
+def draw(logdir: str) -> str | None:
+    """Draws every cost and accuracy, e.g. `train/cost`, over the steps, into the log folder.
+
+    Returns:
+      The path of the PNG, or None if there is no such metric.
+    """
+    points = series(logdir)
+    panels = {
+        panel: sorted(name for name in points if name.split("/")[-1] == panel) for panel in _PANELS
+    }
+    if not any(panels.values()):
+        return None
+    from matplotlib.figure import Figure  # without pyplot: no display, no state
+
+    figure = Figure(figsize=(10, 4))
+    for i, (panel, names) in enumerate(panels.items()):
+        axes = figure.add_subplot(1, len(panels), i + 1)
+        for name in names:
+            axes.plot(
+                *zip(*points[name]), label=name, marker="o" if len(points[name]) == 1 else None
+            )
+        axes.set(xlabel="step", ylabel=panel)
+        axes.grid(True)
+        if names:
+            axes.legend()
+    figure.tight_layout()
+    path = os.path.join(logdir, FILE)
+    figure.savefig(path)
+    return path

@@ -1,0 +1,209 @@
+"""One MLflow run, which a training goes on with over all its restarts.
+
+MLflow may be asked for the same thing twice, as an answer can get lost: a metric, parameter or
+tag that is already there with the same value stays one, and an artifact is written over. So what
+is sent at least once is kept exactly once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Callable, Mapping, Sequence
+
+from mlflow.entities import Metric, Param, RunTag
+from mlflow.exceptions import MlflowException
+from mlflow.tracking import MlflowClient
+
+from compat.tracking.mlflow import database, run_id, spool
+from compat.tracking.mlflow.artifacts import reason_refused
+from compat.tracking.mlflow.stores import artifact_root
+
+# The least of what MLflow 1.30 to 3 take, since a server may be older than the client.
+METRICS_A_BATCH = 1000
+_NAMES_A_BATCH = 100
+_NAME_LENGTH = 250
+_PARAM_LENGTH = 250
+_TAG_LENGTH = 5000
+_KEY = "training.id"
+
+
+class MlflowRun:
+    """The run that belongs to a log folder, on one store."""
+
+    def __init__(self, logdir: str, uri: str, say: Callable[[str], object]) -> None:
+        """Makes no connection yet.
+
+        Args:
+          logdir: The log folder; holds the id of the run.
+          uri: The store, as `stores.store_uri` gives it.
+          say: Takes a line about what the store refused for good.
+        """
+        self._logdir = logdir
+        self._uri = uri
+        self._say = say
+        self._client: MlflowClient | None = None
+        self._params: dict[str, str] = {}
+        self.run_id = ""
+        self.refused = False
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a run to connect to, if it is another one's; its own can be made."""
+        training = spool.joined(self._logdir)
+        return training is None or run_id.read(training) is not None
+
+    def connect(self) -> bool:
+        """Finds the run or creates it; returns whether it was created, i.e. knows nothing yet.
+
+        Raises:
+          FileNotFoundError: The training whose run is joined has none yet.
+          Exception: Whatever MLflow raises when the store cannot be reached.
+        """
+        if self.run_id:
+            return False
+        training = spool.joined(self._logdir)
+        if training is not None:
+            # First the id: whoever trains makes the store as well, and nobody else may meanwhile.
+            joined = run_id.read(training)
+            if joined is None:
+                raise FileNotFoundError(f"the training in {training} has no run of MLflow yet")
+            self._client = self._client or MlflowClient(tracking_uri=self._uri)
+            self._client.get_run(joined)
+            self.run_id = joined
+            return False
+        database.make(self._uri)
+        client = self._client = self._client or MlflowClient(tracking_uri=self._uri)
+        start = next(record for record, _ in spool.read(self._logdir) if record["kind"] == "start")
+        experiment_id = self._experiment(start["experiment"])
+        found = self._existing(experiment_id, start["id"])
+        is_new = found is None
+        if found is None:
+            # The name as an argument: as a tag, it clashes with the one that MLflow 1 invents.
+            created = client.create_run(
+                experiment_id,
+                start_time=start["time"],  # Not now: a short training may be over already.
+                tags={_KEY: start["id"]},
+                run_name=start["run"],
+            )
+            found = str(created.info.run_id)
+        self._params = dict(client.get_run(found).data.params)
+        run_id.write(self._logdir, found)
+        self.run_id = found
+        return is_new
+
+    def start(self) -> None:
+        """Marks the run as running, also when it had ended before."""
+        self._ready.update_run(self.run_id, status="RUNNING")
+
+    def end(self, status: str, time_ms: int) -> None:
+        """Marks the run as FINISHED, FAILED or KILLED at `time_ms`."""
+        self._ready.set_terminated(self.run_id, status, end_time=time_ms)
+
+    def metrics(self, values: Sequence[tuple[str, float, int, int]]) -> None:
+        """Logs (name, value, time in ms, step) each, any number of them."""
+        self._log(
+            "metrics",
+            [Metric(_name(name), value, time_ms, step) for name, value, time_ms, step in values],
+            METRICS_A_BATCH,
+        )
+
+    def params(self, values: Mapping[str, object]) -> None:
+        """Logs parameters; one that the run has with another value goes as tag `resumed.<name>`."""
+        texts = {_name(name): _cut(str(value), _PARAM_LENGTH) for name, value in values.items()}
+        new = {name: text for name, text in texts.items() if name not in self._params}
+        self._log("params", [Param(name, text) for name, text in new.items()], _NAMES_A_BATCH)
+        self._params.update(new)
+        self.tags(
+            {"resumed." + name: text for name, text in texts.items() if text != self._params[name]}
+        )
+
+    def tags(self, values: Mapping[str, str]) -> None:
+        """Sets tags."""
+        self._log(
+            "tags",
+            [RunTag(_name(name), _cut(str(value), _TAG_LENGTH)) for name, value in values.items()],
+            _NAMES_A_BATCH,
+        )
+
+    def artifact(self, path: str, folder: str) -> None:
+        """Uploads a file or folder of the log folder.
+
+        One that lies outside, cannot be read or is not taken is given up.
+
+        Raises:
+          Exception: Whatever MLflow raises when the store cannot be reached.
+        """
+        reason = reason_refused(self._logdir, path, folder)
+        if reason is not None:
+            self._refuse(f"artifact {path!r}", reason)
+            return
+        upload = self._ready.log_artifacts if os.path.isdir(path) else self._ready.log_artifact
+        try:
+            upload(self.run_id, path, folder or None)
+        except Exception as error:
+            # If the store answers, it was about this artifact, and would be again.
+            self._ready.get_run(self.run_id)
+            self._refuse(f"artifact {path!r}", error)
+
+    @property
+    def _ready(self) -> MlflowClient:
+        assert self._client is not None and self.run_id, "connect() comes first"
+        return self._client
+
+    def _experiment(self, name: str) -> str:
+        assert self._client is not None
+        experiment = self._client.get_experiment_by_name(name)
+        if experiment is not None:
+            return str(experiment.experiment_id)
+        root = artifact_root(self._uri)
+        return str(
+            self._client.create_experiment(
+                name, artifact_location=None if root is None else "file://" + root
+            )
+        )
+
+    def _existing(self, experiment_id: str, key: str) -> str | None:
+        """Returns the id of the run, by the file, or by its key if creating it was cut off."""
+        assert self._client is not None
+        noted = run_id.read(self._logdir)
+        try:
+            if noted and self._client.get_run(noted).info.lifecycle_stage == "active":
+                return noted
+        except MlflowException as error:
+            # Another store than last time; it gets a run of its own, from the beginning.
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
+        found = self._client.search_runs([experiment_id], f"tags.`{_KEY}` = '{key}'")
+        return found[0].info.run_id if found else None
+
+    def _log(self, kind: str, items: list, most: int) -> None:  # type: ignore[type-arg]
+        for i in range(0, len(items), most):
+            self._log_batch(kind, items[i : i + most])
+
+    def _log_batch(self, kind: str, items: list) -> None:  # type: ignore[type-arg]
+        try:
+            self._ready.log_batch(self.run_id, **{kind: items})
+        except MlflowException as error:
+            if error.error_code != "INVALID_PARAMETER_VALUE":
+                raise
+            if len(items) == 1:
+                self._refuse(f"{kind} {items[0].key!r}", error)
+                return
+            # One bad item must not cost its neighbours.
+            self._log_batch(kind, items[: len(items) // 2])
+            self._log_batch(kind, items[len(items) // 2 :])
+
+    def _refuse(self, what: str, error: object) -> None:
+        self.refused = True
+        self._say(f"{what} is given up: {error}")
+
+
+def _name(name: str) -> str:
+    """Returns a name that every MLflow takes: it stands for a relative path there."""
+    parts = (re.sub(r"[^\w.\- ]", "_", part) for part in name.split("/"))
+    return "/".join(part for part in parts if part.strip("."))[:_NAME_LENGTH].rstrip("/") or "_"
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."

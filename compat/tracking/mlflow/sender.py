@@ -1,0 +1,191 @@
+"""Sends the spool of a log folder to MLflow, in a process of its own.
+
+    python -m compat.tracking.mlflow.sender LOGDIR --tracking_uri=http://127.0.0.1:5000
+
+sends what is left of a training that is over. `Tracker` starts it with `--follow`, and it then
+goes on until its standard input ends, which it does when the training has ended in whatever way.
+A training that ended without saying how has FAILED.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from compat._tensorflow.deferral import deferred
+from compat.errors import UserError
+from compat.tracking.lock import lock
+from compat.tracking.mlflow import database, learning_curve, spool
+from compat.tracking.mlflow.stores import artifact_root, store_uri
+from compat.tracking.mlflow.tracker import REFUSED
+from compat.tracking.redaction import RedactedStream
+
+if TYPE_CHECKING:
+    from compat.tracking.mlflow.delivery import Delivery
+
+_POLL_SECS = 1.0
+_LONGEST_WAIT_SECS = 30.0
+_FOLLOWING_TIMEOUT_SECS = 30  # of one HTTP request
+_ALONE_TIMEOUT_SECS = 60
+
+
+class Ending(threading.Thread):
+    """Waits for the end of the training, then draws its learning curve.
+
+    A thread, as the delivery may be waiting for a server at that moment. It also ends the process
+    in time: nobody may be left to do so, and not every call into MLflow has a time limit.
+    """
+
+    def __init__(self, logdir: str, patience_secs: float) -> None:
+        super().__init__(daemon=True)
+        self._logdir = logdir
+        self._patience_secs = patience_secs
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        """Runs in the thread."""
+        sys.stdin.buffer.read()
+        self.over.set()
+        limit = threading.Timer(self._patience_secs, _end_at_once)
+        limit.daemon = True
+        limit.start()
+        draw(self._logdir)
+
+
+def _end_at_once() -> None:
+    try:
+        database.discard()
+    finally:
+        os._exit(1)
+
+
+def follow(delivery: Delivery, ending: Ending) -> int:
+    """Delivers until the training is over, and then what is left; returns the exit status."""
+    wait = _POLL_SECS
+    while not ending.over.is_set():
+        delivered = delivery.attempt(over=False)
+        wait = _POLL_SECS if delivered else min(2 * wait, _LONGEST_WAIT_SECS)
+        ending.over.wait(wait)
+    while not delivery.attempt(over=True):  # until `ending` ends the process
+        time.sleep(_POLL_SECS)
+    ending.join()
+    return _closing(delivery)
+
+
+def send(delivery: Delivery, logdir: str) -> int:
+    """Delivers what is left of a training that is over; returns the exit status."""
+    if not delivery.attempt(over=True):
+        return 1
+    draw(logdir)
+    return _closing(delivery)
+
+
+def draw(logdir: str) -> None:
+    """Draws the training's learning curve; a drawing that fails is not worth a delivery."""
+    try:
+        if spool.joined(logdir) is None:
+            learning_curve.draw(logdir)
+    except Exception as error:
+        _print(f"no learning curve was drawn: {error}")
+
+
+def main() -> int:
+    """Runs the command line; returns 0, 1 if something is left, or `REFUSED`.
+
+    Raises:
+      UserError: If the folder holds no spool, or another sender is at work on it.
+    """
+    args = _arguments()
+    logdir = os.path.abspath(args.logdir)
+    following = args.follow is not None
+    if following:
+        _give_way()
+        # Ctrl-C is for the training, whose end it brings about.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        ending = Ending(logdir, args.follow)
+        ending.start()
+    if not os.path.exists(os.path.join(logdir, spool.SPOOL)):
+        raise UserError(
+            f"log folder {args.logdir!r} holds no {spool.SPOOL}; expected that of a training with"
+            " MLflow; give its folder"
+        )
+    uri = store_uri(args.tracking_uri, logdir)
+    _prepare_mlflow(uri, _FOLLOWING_TIMEOUT_SECS if following else _ALONE_TIMEOUT_SECS)
+    with deferred("pandas"):  # A sixth of the time, for nothing that is used here.
+        from compat.tracking.mlflow.delivery import Delivery  # imports MLflow
+
+    with lock(
+        os.path.join(logdir, "tracking.lock"),
+        f"log folder {logdir!r} is being sent by another process; expected one sender a folder;"
+        " wait until it has ended",
+        patience=math.inf if following else 0.0,
+    ):
+        delivery = Delivery(logdir, uri, _print)
+        return follow(delivery, ending) if following else send(delivery, logdir)
+
+
+def _closing(delivery: Delivery) -> int:
+    delivery.upload(learning_curve.FILE)
+    return REFUSED if delivery.refused else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m compat.tracking.mlflow.sender")
+    parser.add_argument("logdir", help="the log folder of the training")
+    parser.add_argument(
+        "--tracking_uri",
+        default=os.environ.get("MLFLOW_TRACKING_URI"),
+        help="the store; a SQLite database in the log folder by default",
+    )
+    parser.add_argument(
+        "--follow",
+        type=float,
+        metavar="SECONDS",
+        help="go on until standard input ends, and SECONDS for the rest",
+    )
+    return parser.parse_args()
+
+
+def _prepare_mlflow(uri: str, timeout_secs: int) -> None:
+    """Has MLflow fail fast, since this process tries again itself, and tell nobody else."""
+    os.environ.update(
+        MLFLOW_HTTP_REQUEST_TIMEOUT=str(timeout_secs),
+        MLFLOW_HTTP_REQUEST_MAX_RETRIES="0",
+        MLFLOW_DISABLE_TELEMETRY="true",
+        # MLflow 1 sends artifacts to this server, whatever its client was told.
+        MLFLOW_TRACKING_URI=uri,
+    )
+    root = artifact_root(uri)
+    if root:
+        # MLflow 1 makes an empty folder `mlruns` where it works on a SQLite store.
+        os.makedirs(root, exist_ok=True)
+        os.chdir(root)
+
+
+def _give_way() -> None:
+    """Lets the training have the cores first: loading MLflow alone takes seconds of one."""
+    os.nice(19)
+    # Linux weighs the processes of a session among themselves, and sessions by a number of their
+    # own, where the kernel groups by session at all. This process is its own session.
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
+        group.write("19")
+
+
+def _print(line: str) -> None:
+    print(time.strftime("%Y-%m-%d %H:%M:%S ") + line, flush=True)
+
+
+if __name__ == "__main__":
+    # What MLflow and the libraries below it say may quote the URI, with its password.
+    sys.stdout, sys.stderr = RedactedStream(sys.stdout), RedactedStream(sys.stderr)
+    try:
+        sys.exit(main())
+    except UserError as error:
+        sys.exit(f"error: {error}")

@@ -1,0 +1,179 @@
+"""The spool: what a training tells MLflow, in a file, so that no server can hold it up.
+
+`tracking.jsonl` has one record a line, in the order in which they were made, over all restarts:
+
+    {"kind": "start", "id": "6f", "experiment": "mnist", "run": null, "time": 1700000000000}
+    {"kind": "params", "values": {"batch_size": 100}}
+    {"kind": "tags", "values": {"tensorflow": "2.21.0"}}
+    {"kind": "metrics", "step": 100, "time": 1700000001000, "values": {"train/cost": 2.3}}
+    {"kind": "artifact", "path": "/logs/model.ckpt-100.index", "folder": "checkpoint"}
+    {"kind": "end", "status": "FINISHED", "time": 1700000002000}
+
+That of a process beside the training begins otherwise, and only adds metrics to the training's run:
+
+    {"kind": "join", "training": "/logs"}
+
+Times are in milliseconds since 1970. `tracking.offset` has the number of bytes that were delivered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from typing import Any, Dict, Iterator
+
+from compat.errors import UserError
+from compat.tracking.lock import lock
+
+SPOOL = "tracking.jsonl"
+_OFFSET = "tracking.offset"
+# Seconds to wait for the lock: a killed process holds it for a moment after its pipes are closed,
+# and `abandoned` takes it for a moment to see whether it is free.
+_PATIENCE = 2.0
+
+Record = Dict[str, Any]
+_FIELDS: dict[str, dict[str, type]] = {
+    "start": {"id": str, "experiment": str, "time": int},
+    "join": {"training": str},
+    "params": {"values": dict},
+    "tags": {"values": dict},
+    "metrics": {"step": int, "time": int, "values": dict},
+    "artifact": {"path": str, "folder": str},
+    "end": {"status": str, "time": int},
+}
+
+
+def now_ms() -> int:
+    """Returns the time in milliseconds since 1970."""
+    return int(time.time() * 1000)
+
+
+class Spool:
+    """The writing end, of which a log folder has one at a time."""
+
+    def __init__(self, logdir: str) -> None:
+        """Opens the spool, going on behind what an earlier training left.
+
+        Raises:
+          UserError: If another training is writing to the log folder.
+          OSError: If the file cannot be written to.
+        """
+        path = os.path.join(logdir, SPOOL)
+        self._file = lock(
+            path,
+            f"log folder {logdir!r} is being tracked by another training; expected one training"
+            " a folder; end the other one or give another folder",
+            patience=_PATIENCE,
+        )
+        with open(path, "rb") as earlier:
+            size = earlier.seek(0, os.SEEK_END)
+            earlier.seek(max(0, size - 1))
+            if earlier.read(1) not in (b"", b"\n"):
+                # A killed process left half a line; `read` skips what is no record.
+                self._file.write(b"\n")
+
+    def append(self, kind: str, **fields: Any) -> None:
+        """Writes one record through to the operating system.
+
+        Raises:
+          OSError: If it cannot be written.
+        """
+        self._file.write((json.dumps(dict(fields, kind=kind)) + "\n").encode())
+
+    def close(self) -> None:
+        """Closes the file, which frees the log folder for the next training."""
+        self._file.close()
+
+
+def read(logdir: str, offset: int = 0) -> Iterator[tuple[Record, int]]:
+    """Yields each whole record from byte `offset` on, with the offset behind it."""
+    with open(os.path.join(logdir, SPOOL), "rb") as file:
+        file.seek(offset)
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            offset += len(line)
+            try:
+                record = json.loads(line.decode())
+            except (ValueError, RecursionError):
+                continue
+            if _is_record(record):
+                yield record, offset
+
+
+def _is_record(found: Any) -> bool:
+    """Whether something has the fields of its kind, which all readers rely on."""
+    kind = found.get("kind") if isinstance(found, dict) else None
+    fields = _FIELDS.get(kind, {}) if isinstance(kind, str) else {}
+    if not fields or not all(isinstance(found.get(name), fields[name]) for name in fields):
+        return False
+    numbers = [value for value in found.values() if isinstance(value, int)]
+    values = found["values"].values() if "values" in fields else ()
+    if kind == "metrics" and not all(isinstance(value, (int, float)) for value in values):
+        return False
+    return all(abs(number) < 1 << 63 for number in numbers)
+
+
+def delivered(logdir: str) -> int:
+    """Returns how many bytes of the spool were delivered.
+
+    If that is not to be known, none: what is sent twice is kept once.
+    """
+    try:
+        with open(os.path.join(logdir, _OFFSET), errors="replace") as file:
+            text = file.read()
+        written = os.path.getsize(os.path.join(logdir, SPOOL))
+    except FileNotFoundError:
+        return 0
+    offset = int(text) if re.fullmatch("[0-9]{1,18}", text) else 0
+    return offset if offset <= written else 0
+
+
+def set_delivered(logdir: str, offset: int) -> None:
+    """Notes that the spool was delivered up to byte `offset`."""
+    write_whole(os.path.join(logdir, _OFFSET), str(offset))
+
+
+def pending(logdir: str) -> int:
+    """Returns how many records wait for delivery."""
+    return sum(1 for _ in read(logdir, delivered(logdir)))
+
+
+def joined(logdir: str) -> str | None:
+    """Returns the log folder of the training whose run this spool adds to; None if it has its own.
+
+    Raises:
+      FileNotFoundError: There is no spool.
+    """
+    first = next((record for record, _ in read(logdir)), None)
+    return str(first["training"]) if first is not None and first["kind"] == "join" else None
+
+
+def abandoned(logdir: str) -> int | None:
+    """Returns when, in ms since 1970, a training was last heard of that ended without saying so.
+
+    None if it said so, or is still there, or if the run is not its own.
+    """
+    if joined(logdir) is not None:
+        return None
+    last_time = 0
+    kind = ""
+    for record, _ in read(logdir):
+        kind = record["kind"]
+        last_time = record["time"] if "time" in _FIELDS[kind] else last_time
+    if kind == "end":
+        return None
+    try:
+        lock(os.path.join(logdir, SPOOL), "", _PATIENCE).close()
+    except UserError:
+        return None
+    return last_time
+
+
+def write_whole(path: str, text: str) -> None:
+    """Writes a small file such that a reader sees all of the old text or all of the new."""
+    with open(path + ".tmp", "w") as file:
+        file.write(text)
+    os.replace(path + ".tmp", path)

@@ -1,0 +1,1 @@
+"""Event files, written without TensorFlow."""

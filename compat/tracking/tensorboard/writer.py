@@ -1,0 +1,217 @@
+"""TensorBoard's event files, written by the chief's process without a summary op or TensorFlow."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Callable, Iterable, Mapping
+
+from compat.errors import UserError
+from compat.tracking.interface import FINISHED, Param, Writer
+from compat.tracking.lock import lock
+from compat.tracking.redaction import redacted
+from compat.tracking.tensorboard.eventfile import EventFile, event_files, read_events, trim
+from compat.tracking.tensorboard.images import image_summary
+from compat.tracking.tensorboard.settings import (
+    PARAM_TAGS,
+    SESSION_END,
+    end_summary,
+    param_summaries,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+
+class TensorBoard(Writer):
+    """Writes one run folder, as its only writer.
+
+    TensorBoard drops, per name, every earlier point whose step is not below a new one's. So
+    the steps of a name strictly increase, over restarts too: going on from a checkpoint of step S
+    first removes what the training that was cut off had written after S.
+
+    When the disk is full or the folder is removed, one line says so, and nothing more is written.
+    """
+
+    def __init__(
+        self,
+        logdir: str,
+        resume_step: int | None = None,
+        say: Callable[[str], object] = print,
+    ) -> None:
+        """Opens the run folder.
+
+        Args:
+          logdir: The run folder, created if there is none.
+          resume_step: The global step of the checkpoint that the training goes on from; None for a
+            new run, whose folder must not hold events of another.
+          say: Takes one line for the user.
+
+        Raises:
+          UserError: If the folder cannot be written to, another process is writing to it, or a new
+            run is to begin in a folder that holds events.
+        """
+        self._logdir = logdir
+        self._say = say
+        self._last_steps: dict[str, int] = {}
+        self._has_graph = False
+        self._has_params = False
+        self._file: EventFile | None = None
+        try:
+            os.makedirs(logdir, exist_ok=True)
+            self._lock = lock(
+                os.path.join(logdir, "tensorboard.lock"),
+                (
+                    f"log folder {logdir!r} is being written by another process; expected one"
+                    " TensorBoard writer a folder; end that process or give another folder"
+                ),
+            )
+            self._earlier = event_files(logdir)
+            try:
+                if resume_step is not None:
+                    self._trim_earlier(resume_step)
+                self._read_earlier()
+                if resume_step is None and self._last_steps:
+                    raise UserError(
+                        f"log folder {logdir!r} holds events up to step"
+                        f" {max(self._last_steps.values())} of another run; expected an empty one"
+                        " for a new run; give another folder, or go on from a checkpoint"
+                    )
+                self._file = EventFile(logdir)
+            except BaseException:
+                self._lock.close()
+                raise
+        except OSError as error:
+            raise UserError(
+                f"log folder {logdir!r} cannot be written to ({error.strerror}); expected a folder"
+                " with room; give another one"
+            ) from error
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        """See `Writer.scalars`.
+
+        Raises:
+          ValueError: If `step` is not above the last step of one of the names.
+        """
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        self._advance(step, values)
+        self._summary(
+            step,
+            Summary(
+                value=[
+                    Summary.Value(tag=tag, simple_value=float(value))
+                    for tag, value in values.items()
+                ]
+            ),
+        )
+
+    def histograms(self, step: int, values: Mapping[str, np.ndarray]) -> None:
+        """See `Writer.histograms`; values that are not finite are left out.
+
+        Raises:
+          ValueError: If `step` is not above the last step of one of the names.
+        """
+        import numpy as np
+        from tensorboard.plugins.histogram.summary_v2 import histogram_pb
+
+        self._advance(step, values)
+        for tag, value in values.items():
+            self._summary(step, histogram_pb(tag, value[np.isfinite(value)]))
+
+    def images(self, step: int, values: Mapping[str, np.ndarray]) -> None:
+        """See `Writer.images`.
+
+        Raises:
+          ValueError: If `step` is not above the last step of one of the names, or a value is not
+            uint8 `[k, h, w, c]`.
+        """
+        self._advance(step, values)
+        for tag, value in values.items():
+            self._summary(step, image_summary(tag, value))
+
+    def graph(self, graph_def: bytes) -> None:
+        """Records the graph, unless the folder has one: TensorBoard complains about a second."""
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        if not self._has_graph:
+            self._has_graph = True
+            self._write(Event(wall_time=time.time(), graph_def=graph_def))
+
+    def params(self, values: Mapping[str, Param]) -> None:
+        """Records `values` for the HPARAMS tab, and as a table for the TEXT tab, without secrets.
+
+        After a resume they take the place of the earlier ones: TensorBoard reads only the first
+        settings of a run.
+        """
+        try:
+            for path in self._earlier if self._file else ():
+                trim(path, lambda event: not _tagged(event, PARAM_TAGS))
+        except OSError as error:
+            self._give_up(error)
+        for summary in param_summaries(redacted(values)):
+            self._summary(0, summary)
+        self._has_params = True
+
+    def close(self, status: str = FINISHED) -> None:
+        """Ends the run; a second call does nothing."""
+        if self._has_params:
+            self._summary(0, end_summary(status == FINISHED))
+            self._has_params = False
+        if self._file:
+            self._file.close()
+            self._file = None
+        self._lock.close()
+
+    def _trim_earlier(self, resume_step: int) -> None:
+        """Removes what a training wrote after the checkpoint, and that it had ended."""
+        for path in self._earlier:
+            trim(
+                path, lambda event: event.step <= resume_step and not _tagged(event, (SESSION_END,))
+            )
+
+    def _read_earlier(self) -> None:
+        for path in self._earlier:
+            for _, event in read_events(path):
+                self._has_graph = self._has_graph or event.HasField("graph_def")
+                self._has_params = self._has_params or _tagged(event, PARAM_TAGS)
+                for value in event.summary.value:
+                    if value.tag not in PARAM_TAGS and value.tag != SESSION_END:
+                        self._last_steps[value.tag] = event.step
+
+    def _advance(self, step: int, tags: Iterable[str]) -> None:
+        for tag in tags:
+            last = self._last_steps.get(tag)
+            if last is not None and step <= last:
+                raise ValueError(
+                    f"step {step} of {tag!r} comes after its step {last}; the steps of a name must"
+                    " strictly increase"
+                )
+            self._last_steps[tag] = step
+
+    def _summary(self, step: int, summary: Summary) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        self._write(Event(step=step, wall_time=time.time(), summary=summary))
+
+    def _write(self, event: Event) -> None:
+        if self._file:
+            try:
+                self._file.write(event)
+            except OSError as error:
+                self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        if self._file:
+            self._file.close()
+            self._file = None
+        self._say(
+            f"TensorBoard: no more events are written to {self._logdir!r} ({error.strerror});"
+            " the training goes on"
+        )
+
+
+def _tagged(event: Event, tags: Iterable[str]) -> bool:
+    return any(value.tag in tags for value in event.summary.value)

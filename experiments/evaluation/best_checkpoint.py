@@ -1,0 +1,88 @@
+"""The best checkpoint of a training, in a folder of its own, where it stays.
+
+The chief keeps the last few checkpoints only. Whenever a process is killed, the folder has a whole
+one, the earlier or the new, and `tf.compat.v1.train.latest_checkpoint` finds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Iterator
+
+from compat.tracking.mlflow.spool import write_whole
+
+FOLDER = "best"
+# Also what a process that was killed had begun.
+_OF_A_CHECKPOINT = re.compile(r"\.(index|data-\d{5}-of-\d{5})(\.tmp)?$")
+_STATE = "checkpoint"  # Names the checkpoint, as TensorFlow writes and reads it.
+_HELD = "being_evaluated"
+
+
+@contextlib.contextmanager
+def held(prefix: str, logdir: str) -> Iterator[str]:
+    """Holds the files of a checkpoint that the chief may remove, under another prefix.
+
+    Args:
+      prefix: of the checkpoint's files.
+      logdir: the log folder, in which they are linked to, or copied where there are no links. What
+        a process that was killed has left there is removed.
+
+    Raises:
+      OSError: a file has gone, or cannot be written.
+    """
+    folder = Path(logdir) / _HELD
+    try:
+        shutil.rmtree(str(folder), ignore_errors=True)
+        folder.mkdir()
+        for file in _files(prefix):
+            link = str(folder / file.name)
+            try:
+                os.link(str(file), link)
+            except OSError:
+                shutil.copyfile(str(file), link)
+        yield str(folder / Path(prefix).name)
+    finally:
+        shutil.rmtree(str(folder), ignore_errors=True)
+
+
+def keep(prefix: str, folder: str) -> str:
+    """Copies a checkpoint, which then takes the place of the one in the folder.
+
+    Args:
+      prefix: of the checkpoint's files.
+      folder: made if there is none.
+
+    Returns:
+      The prefix of the copy.
+
+    Raises:
+      OSError: a file has gone, or cannot be written; the earlier checkpoint stays.
+    """
+    name, files = Path(prefix).name, _files(prefix)
+    os.makedirs(folder, exist_ok=True)
+    for file in files:
+        target = os.path.join(folder, file.name)
+        shutil.copyfile(str(file), target + ".tmp")
+        os.replace(target + ".tmp", target)
+    # By its name alone: the folder may be moved.
+    state = f'model_checkpoint_path: "{name}"\nall_model_checkpoint_paths: "{name}"\n'
+    write_whole(os.path.join(folder, _STATE), state)
+    kept = {file.name for file in files}
+    for old in Path(folder).iterdir():
+        if _OF_A_CHECKPOINT.search(old.name) and old.name not in kept:
+            with contextlib.suppress(OSError):
+                old.unlink()
+    return os.path.join(folder, name)
+
+
+def _files(prefix: str) -> list[Path]:
+    """Returns the files of a checkpoint, the index last, as TensorFlow writes them."""
+    parts = Path(prefix).parent.glob(f"{Path(prefix).name}.data-*")
+    files = sorted({*parts, Path(f"{prefix}.index")})
+    if len(files) < 2:
+        raise FileNotFoundError(2, "its files have gone", prefix)
+    return files

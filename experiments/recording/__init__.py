@@ -1,0 +1,1 @@
+"""The record of a run: curves, checkpoints, its completion marker."""

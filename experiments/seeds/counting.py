@@ -1,0 +1,255 @@
+"""Workers that count together: a variable and a queue on a parameter server.
+
+Each increment is one operation under the variable's lock that also returns what it counted, so that
+no two workers get the same number. `assign_add` is not: it adds, and a second operation reads, when
+another worker may have added as well.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import time
+from concurrent import futures
+from typing import Any, Callable, ContextManager
+
+import numpy as np
+
+import compat
+from compat import tf, tf1
+from compat.cluster.spec import ClusterSpec, Task
+from compat.errors import PeerError, UserError
+from compat.liveness import monitor, watchdog
+from compat.runtime.modern import coordinator
+
+_DEVICE = "/job:ps/task:0"
+_LOST = "what it held or did is gone; end all tasks and start them again"
+_POLL_SECS = 0.1
+_SAY_SECS = 5.0
+
+
+class Counting:
+    """What one task does; it says who enqueued which number.
+
+    Args:
+      cluster: with at least one parameter server and one worker.
+      task: this process.
+      increments: of each worker.
+      runtime: see `compat.select_runtime`.
+      timeout: seconds to wait for other tasks, and for their progress.
+      run_token: see `compat.Server`.
+      allow_network: see `compat.Server`.
+      say: told each number, and about waiting.
+
+    Raises:
+      UserError: the cluster or the task is not valid or not allowed, or its port is in use.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterSpec,
+        task: Task,
+        increments: int,
+        runtime: str,
+        timeout: float,
+        run_token: str = "",
+        allow_network: bool = False,
+        say: Callable[[str], None] = print,
+    ) -> None:
+        self._server = compat.Server(
+            cluster,
+            task.job,
+            task.index,
+            runtime=runtime,
+            rendezvous_timeout=timeout,
+            run_token=run_token,
+            allow_network=allow_network,
+            say=say,
+        )
+        self._cluster, self._task, self._increments = cluster, task, increments
+        self._total = self._server.num_workers * increments
+        self._timeout, self._say = timeout, say
+
+    def run(self) -> None:
+        """Serves or counts; returns when this task has nothing more to do.
+
+        Raises:
+          PeerError: a task did not come or was lost, so that numbers are missing.
+        """
+        legacy = self._server.runtime == "legacy"
+        try:
+            if legacy and self._task == Task("ps", 0):
+                self._hold()
+            elif self._server.serves:
+                self._server.join()
+            elif legacy:
+                self._count()
+            else:
+                self._coordinate()
+        except tf1.errors.InvalidArgumentError as error:
+            if "capacity" not in str(error):
+                raise
+            raise UserError(
+                f"--increments={self._increments} is not what other tasks were given; "
+                "start all with the same number"
+            ) from error
+        except Exception as error:
+            lost = monitor.peer_error(error, self._cluster, _LOST)
+            if lost is None:
+                raise
+            raise lost from error
+
+    def _hold(self) -> None:
+        """Makes variable and queue, keeps them until all have counted, and shows the queue."""
+        with tf1.Graph().as_default() as graph:
+            variable, queue = _shared(self._total)
+            with self._session(graph) as session:
+                session.run(queue.size())  # Now it is made, and before anybody sees the variable.
+                session.run(variable.initializer)
+                self._server.join()
+                size = session.run(queue.size())
+                self._show(zip(*session.run(queue.dequeue_many(size))) if size else [])
+
+    def _count(self) -> None:
+        """Increments and enqueues; the chief leaves last, for with it the training is over."""
+        with tf1.Graph().as_default() as graph:
+            variable, queue = _shared(self._total)
+            ready = tf1.is_variable_initialized(variable)
+            with tf.device(_DEVICE):
+                number = _increment(variable.handle, self._total)
+                enqueue = queue.enqueue([number, self._task.index])
+                size = queue.size()
+            self._server.wait_for_peers(everybody=False)
+            with self._session(graph) as session:
+                self._wait(lambda: self._call(session, ready), bool, "the variable to be set")
+                for _ in range(self._increments):
+                    self._tell(self._call(session, [number, enqueue])[0], self._task.index)
+                if self._server.is_chief:
+                    what = f"the queue to hold {self._total} numbers"
+                    self._wait(lambda: self._call(session, size), self._is_total, what)
+        self._server.announce_end()
+
+    def _coordinate(self) -> None:
+        """Has each worker increment and enqueue, all at the same time, and shows the queue."""
+        connected = coordinator.connect(self._server)
+        with connected.strategy.scope():
+            variable = tf.Variable(np.int64(0), name="var")
+        with tf.device(_DEVICE):
+            queue = _queue(self._total)
+
+        def count(worker: Any) -> Any:
+            with tf.device(_DEVICE):
+                number = _increment(variable.handle, self._total)
+                with tf.control_dependencies([queue.enqueue([number, worker])]):
+                    return tf.identity(number)
+
+        count_once = tf.function(count, autograph=False)
+
+        def work(worker: int) -> None:
+            for _ in range(self._increments):
+                with tf.device(Task("worker", worker).name):
+                    number = count_once(tf.constant(worker, tf.int64))
+                numbers.append((number.numpy(), worker))
+
+        numbers: list[tuple[int, int]] = []
+        told: list[tuple[int, int]] = []
+        workers = self._cluster.task_indices("worker")
+        at_work = [watchdog.begun(functools.partial(work, worker)) for worker in workers]
+
+        def progress() -> int:
+            for ended in filter(futures.Future.done, at_work):
+                ended.result()  # Raises what the thread raised.
+            for pair in numbers[len(told) :]:
+                self._tell(*pair)
+                told.append(pair)
+            return len(told)
+
+        self._wait(progress, self._is_total, f"{self._total} numbers of the workers")
+        pairs = watchdog.watched(lambda: queue.dequeue_many(self._total), self._patience())
+        self._show(zip(*(tensor.numpy() for tensor in pairs)))
+        self._server.announce_end()
+
+    def _session(self, graph: Any) -> ContextManager[Any]:
+        # It waits for no worker that has not come yet, or has gone.
+        config = tf1.ConfigProto(device_filters=["/job:ps", self._task.name])
+        return watchdog.connected(self._server.target, graph, config)
+
+    def _call(self, session: Any, fetches: Any) -> Any:
+        return watchdog.watched(lambda: session.run(fetches), self._patience())
+
+    def _patience(self) -> Callable[[], None]:
+        """Returns what raises once a parameter server is lost, or takes too long from now on."""
+        deadline = time.monotonic() + self._timeout
+
+        def check() -> None:
+            lost = monitor.lost_parameter_server(self._cluster, _LOST)
+            if lost is None and time.monotonic() > deadline:
+                lost = PeerError(f"no answer of {_DEVICE} within {self._timeout:g} s; {_LOST}")
+            if lost is not None:
+                raise lost
+
+        return check
+
+    def _is_total(self, number: int) -> bool:
+        return bool(number == self._total)
+
+    def _wait(self, ask: Callable[[], Any], enough: Callable[[Any], bool], what: str) -> None:
+        """Asks until the answer is enough; the patience begins anew with each new answer."""
+        answer = ask()
+        since = said = time.monotonic()
+        while not enough(answer):
+            time.sleep(_POLL_SECS)
+            before, answer = answer, ask()
+            now = time.monotonic()
+            if answer != before:
+                since = said = now
+            elif now - since > self._timeout:
+                raise PeerError(
+                    f"waited {self._timeout:g} s for {what}, it is at {answer}; see what the "
+                    "other tasks say, and start all of them again"
+                )
+            elif now - said > _SAY_SECS:
+                said = now
+                waited = f"{now - since:.0f} of {self._timeout:.0f} s"
+                self._say(f"waiting for {what}: it is at {answer} ({waited})")
+
+    def _tell(self, number: int, worker: int) -> None:
+        self._say(f"worker {worker} enqueued {number}")
+
+    def _show(self, pairs: Any) -> None:
+        """Says what was in the queue, by worker.
+
+        Raises:
+          PeerError: numbers are missing.
+        """
+        numbers = collections.defaultdict(list)
+        for number, worker in pairs:
+            numbers[int(worker)].append(int(number))
+        for worker in sorted(numbers):
+            listed = " ".join(map(str, numbers[worker]))
+            self._say(f"queue, from worker {worker}: {listed}")
+        found = sorted(sum(numbers.values(), []))
+        if found != list(range(1, self._total + 1)):
+            raise PeerError(
+                f"the queue held {len(found)} numbers, expected 1 to {self._total}; a worker "
+                "ended before its time: see what it says, and start all tasks again"
+            )
+        self._say(f"queue: {self._total} numbers, 1 to {self._total}, each once")
+
+
+def _shared(total: int) -> tuple[Any, Any]:
+    """Returns the variable and the queue, which all sessions of the cluster share by name."""
+    with tf.device(_DEVICE):
+        return tf1.Variable(np.int64(0), name="var", use_resource=True), _queue(total)
+
+
+def _queue(total: int) -> Any:
+    """Returns the queue of (number, worker), with room for all numbers: nobody waits for it."""
+    return tf.queue.FIFOQueue(
+        total, [tf.int64, tf.int64], shapes=[(), ()], shared_name="shared_queue"
+    )
+
+
+def _increment(handle: Any, total: int) -> Any:
+    """Returns what was counted, 1 to `total`, by one operation; counts no further."""
+    return tf.raw_ops.ResourceCountUpTo(resource=handle, limit=total, T=tf.int64) + 1

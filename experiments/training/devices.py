@@ -1,0 +1,58 @@
+"""The threads and the GPUs of a task: what TensorFlow is given before it has any device.
+
+Options that are given to a session of a cluster are ignored: the devices are the server's.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, MutableMapping
+
+from compat import UserError, tf, tf1
+from compat.cluster.roles import Role
+from compat.cluster.spec import Task
+from experiments.settings.config import Config
+
+
+def hide_gpus(task: Task, role: Role, environment: MutableMapping[str, str] = os.environ) -> None:
+    """Hides all GPUs from a task that computes nothing, unless the user has chosen some for it.
+
+    By default a task takes the whole memory of each GPU that it can see. CUDA reads the variable
+    when TensorFlow first asks for a device, not when it is loaded.
+    """
+    if task.job == "ps" or role in (Role.COORDINATE, Role.EVALUATE):
+        environment.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+
+def session_config(config: Config) -> Any:
+    """Returns the `ConfigProto` for a `compat.Server` or, where there is none, for a session."""
+    proto = tf1.ConfigProto(
+        inter_op_parallelism_threads=config.inter_op_threads,
+        intra_op_parallelism_threads=config.intra_op_threads,
+    )
+    # A fraction is taken at once; growth beside it would make it a limit that nobody notices.
+    proto.gpu_options.allow_growth = config.gpu_memory_fraction is None
+    proto.gpu_options.per_process_gpu_memory_fraction = config.gpu_memory_fraction or 0.0
+    return proto
+
+
+def configure_eager(config: Config, *, alone: bool) -> None:
+    """Gives the same to what this process computes eagerly; modern runtime only.
+
+    Args:
+      config: the settings.
+      alone: whether this process has no server, whose GPU options would hold for all in it.
+
+    Raises:
+      UserError: a share of the GPU's memory is asked for, which only a server can be given.
+    """
+    if alone and config.gpu_memory_fraction is not None:
+        raise UserError(
+            f"--gpu_memory_fraction={config.gpu_memory_fraction} needs a server on the modern "
+            "runtime; add --strategy=ps or --runtime=legacy, or leave it out"
+        )
+    tf.config.threading.set_inter_op_parallelism_threads(config.inter_op_threads)
+    tf.config.threading.set_intra_op_parallelism_threads(config.intra_op_threads)
+    if config.gpu_memory_fraction is None:
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, True)

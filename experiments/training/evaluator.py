@@ -1,0 +1,222 @@
+"""The evaluator: a process beside a training, which measures its checkpoints as they come.
+
+It is in no cluster and starts no server. All that it knows of the training it reads in its log
+folder; what it writes there, nobody else does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from dataclasses import replace
+from typing import Any, Callable
+
+import numpy as np
+
+import compat
+from compat import datasets, tf1
+from compat.checkpoint import files
+from compat.cluster import access, proxies
+from compat.cluster.roles import Role, chief_task
+from compat.cluster.spec import ClusterSpec, Task
+from compat.liveness import identity, rendezvous
+from compat.runtime.interface import current_runtime
+from compat.tracking import FINISHED, KILLED, TensorBoard, Tracker, store_uri
+from experiments.evaluation import best_checkpoint
+from experiments.evaluation.evaluate import evaluate
+from experiments.evaluation.history import Evaluation
+from experiments.evaluation.selection import Selection
+from experiments.launching.signals import Stop
+from experiments.recording import completion, log_folder
+from experiments.recording.log_folder import Silence, Wait
+from experiments.recording.record import check_logdir
+from experiments.settings.config import Config
+from experiments.training import devices, program
+
+FOLDER = "eval"
+_POLL_SECS = 1.0
+# For what MLflow has not been given in the end; beside a launcher the process that sends goes on
+# when the evaluator is ended.
+_DELIVERY_SECS = 60.0
+
+
+def run(
+    config: Config, cluster: ClusterSpec, task: Task, stop: Stop, earlier_end: dict[str, Any] | None
+) -> None:
+    """Evaluates the newest checkpoint, time and again, until the training is over.
+
+    Args:
+      config: of the training; its model and data have to be the same.
+      cluster: the training's, to see whether its chief is there; may be empty.
+      task: this one.
+      stop: whether the user wants to end it.
+      earlier_end: what `end_mark.read` said when this process began.
+
+    Raises:
+      UserError: a setting, the data or the log folder does not do, or the checkpoint is of another
+        model.
+      PeerError: the chief did not come, or has gone and not come back, in time.
+      Stopped: the user ended it.
+    """
+    tf1.logging.set_verbosity(tf1.logging.ERROR)
+    devices.hide_gpus(task, Role.EVALUATE)
+    config = replace(config, gpu_memory_fraction=None)  # It has no GPU.
+    if compat.select_runtime(config.runtime).name == "modern":
+        devices.configure_eager(config, alone=True)
+    check_logdir(config.logdir)
+    validation = datasets.load(config.dataset, config.data_dir).validation
+    step = program.build_evaluation(config)
+    supervisor = compat.Supervisor(summary_op=None, saver=None)
+    with supervisor.managed_session("", devices.session_config(config)) as session:
+        print(f"{task.name} evaluates the checkpoints of {config.logdir} as they come")
+        variables = supervisor.runtime.variables()
+
+        def measure(prefix: str, values: dict[str, np.ndarray]) -> Evaluation:
+            session.assign(variables, files.fitted(prefix, values, variables, others=True))
+            found = evaluate(session, step, validation)
+            return Evaluation(int(found["global_step"]), found["cost"], found["accuracy"])
+
+        with Evaluator(config, measure) as evaluator:
+            _follow(config, evaluator, _lookout(config, cluster), stop, earlier_end)
+
+
+def _follow(
+    config: Config,
+    evaluator: Evaluator,
+    look: Callable[[], None],
+    stop: Stop,
+    earlier_end: dict[str, Any] | None,
+) -> None:
+    started = time.monotonic()
+    wait = Wait()
+    if earlier_end is not None:
+        print(
+            f"the training is over; evaluating its last checkpoint, and waiting "
+            f"{config.rendezvous_timeout:g} s for a chief that goes on with it"
+        )
+    while True:
+        # First whether it is over: then the last checkpoint is there.
+        end = completion.read(config.logdir)
+        earlier_end = None if end is None else earlier_end  # It has gone on since.
+        with stop.deferred():
+            is_new = evaluator.look()
+        if is_new:
+            wait.begin()
+            continue
+        # A chief that goes on with a training that was over is given time to say so.
+        if end is not None and (
+            end != earlier_end or time.monotonic() - started > config.rendezvous_timeout
+        ):
+            print(f"the training in {config.logdir} is over")
+            return
+        wait.go_on(f"a checkpoint after step {max(0, evaluator.step)} in {config.logdir}")
+        look()
+        time.sleep(_POLL_SECS)
+
+
+def _lookout(config: Config, cluster: ClusterSpec) -> Callable[[], None]:
+    """Returns what looks for the chief, and raises `PeerError` once it is away for too long."""
+    if not cluster:
+        return Silence(config.logdir).look
+    proxies.go_past(access.cluster_hosts(cluster))
+    chief = chief_task(cluster)
+    training = identity.training(cluster, config.run_token)
+    return rendezvous.Lookout(
+        chief.name,
+        cluster.task_address(chief.job, chief.index),
+        config.rendezvous_timeout,
+        look=identity.Recognition(cluster, current_runtime().name, training),
+    ).look
+
+
+class Evaluator:
+    """Measures checkpoints, and records what they give; a context manager.
+
+    Args:
+      config: of the training.
+      measure: returns what a checkpoint gives, of its prefix and its values by name.
+
+    Attributes:
+      step: of the last checkpoint that was evaluated; -1 if none was.
+    """
+
+    def __init__(
+        self, config: Config, measure: Callable[[str, dict[str, np.ndarray]], Evaluation]
+    ) -> None:
+        self._config = config
+        self._measure = measure
+        # Without any checkpoint, all that was evaluated is of an earlier training.
+        self._is_new = log_folder.newest_checkpoint(config.logdir) is None
+        self._done: str | None = None
+        self._unreadable: str | None = None
+        self._selection: Selection | None = None
+        self._opened = contextlib.ExitStack()
+        self._status = FINISHED
+        self.step = -1
+
+    def look(self) -> bool:
+        """Evaluates the newest checkpoint if it is a new one; returns whether it was.
+
+        Raises:
+          UserError: it is of another model, or another process evaluates this training.
+        """
+        prefix = log_folder.newest_checkpoint(self._config.logdir)
+        if prefix is None or prefix == self._done:
+            return False
+        with contextlib.ExitStack() as holding:
+            try:
+                # The chief may remove its files while they are measured.
+                held = holding.enter_context(best_checkpoint.held(prefix, self._config.logdir))
+                values = files.read(prefix)
+            except (compat.UserError, OSError) as error:
+                # It is being written or removed at this moment; if not, there will be a next one.
+                if prefix != self._unreadable:
+                    print(f"passing over a checkpoint: {error}")
+                self._unreadable = prefix
+                return False
+            self._done = prefix
+            self._take(held, self._measure(prefix, values))
+        return True
+
+    def _take(self, prefix: str, evaluation: Evaluation) -> None:
+        if self._selection is None:
+            self._open(-1 if self._is_new else evaluation.step)
+        assert self._selection is not None
+        self.step = max(evaluation.step, self._selection.last_step)
+        if evaluation.step > self._selection.last_step:
+            self._record(evaluation)
+            self._selection.take(prefix, evaluation)
+
+    def _open(self, resume_step: int) -> None:
+        config = self._config
+        folder = os.path.join(config.logdir, FOLDER)
+        self._selection = self._opened.enter_context(
+            Selection(config.logdir, config.early_stopping_patience, resume_step)
+        )
+        # What was written, but not noted, is evaluated again.
+        self._board = TensorBoard(folder, resume_step=self._selection.last_step)
+        self._opened.callback(self._board.close)
+        self._tracker = Tracker(
+            folder,
+            tracking_uri=store_uri(config.tracking_uri, config.logdir),
+            experiment_name=config.experiment_name,
+            run_name=None,
+            patience=_DELIVERY_SECS,
+            training=config.logdir,
+        )
+        self._opened.callback(lambda: self._tracker.close(self._status))
+
+    def _record(self, evaluation: Evaluation) -> None:
+        values = {"cost": evaluation.cost, "accuracy": evaluation.accuracy}
+        self._board.scalars(evaluation.step, {f"validation/{k}": v for k, v in values.items()})
+        # In the training's own run, where the chief has these names.
+        self._tracker.scalars(evaluation.step, {f"eval/{k}": v for k, v in values.items()})
+
+    def __enter__(self) -> Evaluator:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: Any) -> None:
+        """Ends the record; the run it was added to stays as it is."""
+        self._status = FINISHED if kind is None else KILLED
+        self._opened.close()

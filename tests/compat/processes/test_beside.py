@@ -1,0 +1,45 @@
+"""A command beside the others: what becomes of it, or of them, is its own affair."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.compat.processes.conftest import python
+from tests.compat.processes.conftest import run as run_group
+
+pytestmark = [pytest.mark.once, pytest.mark.timeout(60)]
+
+
+def run(chief: str, evaluator: str, **options: float) -> tuple[int, list[str], float]:
+    """Returns the exit code of the group, what was said, and how long it took, in seconds."""
+    started = time.monotonic()
+    commands = [
+        python(name, f"import sys, time; {code}")
+        for name, code in (("chief", chief), ("evaluator", evaluator))
+    ]
+    code, _, said = run_group(commands, chief="chief", beside=["evaluator"], **options)
+    return code, said, time.monotonic() - started
+
+
+def test_its_failure_stops_nobody() -> None:
+    code, said, seconds = run("time.sleep(1)", "sys.exit(3)")
+    assert (code, said) == (0, ["evaluator failed with exit code 3; the others go on"])
+    assert seconds >= 1
+
+
+def test_failure_of_another_stops_it() -> None:
+    code, said, seconds = run("sys.exit(4)", "time.sleep(50)")
+    assert (code, said) == (4, ["chief failed with exit code 4; stopping evaluator"])
+    assert seconds < 30
+
+
+def test_it_is_given_time_behind_the_chief() -> None:
+    code, said, _ = run("", "time.sleep(1)")
+    assert (code, said) == (0, [])
+
+
+def test_being_late_is_no_failure() -> None:
+    code, said, _ = run("", "time.sleep(50)", patience=0.5)
+    assert (code, said) == (0, ["chief ended 0.5 s ago, the rest did not; stopping evaluator"])

@@ -1,0 +1,297 @@
+"""The tracker and its sender on real SQLite stores, which are read back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+from mlflow.tracking import MlflowClient
+
+from compat.errors import UserError
+from compat.tracking import Tracker
+from compat.tracking.mlflow import spool
+from compat.tracking.mlflow.learning_curve import FILE as CURVE
+
+pytestmark = pytest.mark.once
+
+
+def tracker(logdir, said, **options):
+    settings = {
+        "tracking_uri": None,
+        "experiment_name": "mnist",
+        "run_name": "first",
+        "say": said.append,
+    }
+    return Tracker(logdir, **dict(settings, **options))
+
+
+def run_id(logdir):
+    return pathlib.Path(logdir, "mlflow_run_id").read_text()
+
+
+def client(logdir):
+    return MlflowClient(tracking_uri=f"sqlite:///{logdir}/mlflow.db")
+
+
+def run(logdir):
+    return client(logdir).get_run(run_id(logdir))
+
+
+def history(logdir, name):
+    found = client(logdir).get_metric_history(run_id(logdir), name)
+    return sorted((m.step, m.value) for m in found)
+
+
+def rows(logdir, query):
+    connection = sqlite3.connect(f"{logdir}/mlflow.db")
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def besides_waiting(said):
+    """Returns what was said, without that it takes long, as on a machine with much else to do."""
+    return [line for line in said if "is being sent" not in line]
+
+
+def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
+    work = pathlib.Path(logdir, "work")
+    work.mkdir(parents=True)
+    monkeypatch.chdir(work)
+    checkpoint = work / "model.ckpt-3.index"
+    checkpoint.write_text("weights")
+    (work / "export").mkdir()
+    (work / "export" / "model.bin").write_text("bytes")
+    began = int(time.time() * 1000)
+    writer = tracker(logdir, said)
+    writer.params({"batch_size": 100, "sync": True, "password": "hush", "long": "x" * 9000})
+    writer.tags({"data": "http://me:hush@host/mnist"})
+    for step in range(1, 2501):
+        writer.scalars(step, {"train/cost": 1 / step, "train/accuracy": 0.5})
+    writer.scalars(2501, {"bad": float("nan"), "up": float("inf"), "down": -float("inf")})
+    writer.scalars(2502, {"odd:name(µ)//x/../y": 1.0, "validation/accuracy": 0.75})
+    writer.artifact("model.ckpt-3.index", folder="checkpoint")
+    writer.artifact(str(work / "export"), folder="model")
+    writer.artifact("gone")
+    with pytest.raises(UserError, match="is being tracked by another training"):
+        tracker(logdir, said)
+    writer.close()
+    ended = int(time.time() * 1000)
+    writer.close()
+    (line,) = besides_waiting(said)
+    assert "part of the run was refused" in line and "tracking.log says" in line
+    assert f"artifact '{work}/gone' is given up" in pathlib.Path(logdir, "tracking.log").read_text()
+    assert sorted(os.listdir(work)) == ["export", "model.ckpt-3.index"]
+
+    found = run(logdir)
+    assert found.info.status == "FINISHED"
+    assert began <= found.info.end_time <= ended
+    assert found.data.tags["mlflow.runName"] == "first"
+    assert found.data.tags["data"] == "http://***@host/mnist"
+    long = found.data.params.pop("long")
+    assert long == "x" * 247 + "..."
+    assert found.data.params == {"batch_size": "100", "sync": "True", "password": "***"}
+    assert history(logdir, "train/cost") == [(s, pytest.approx(1 / s)) for s in range(1, 2501)]
+    assert history(logdir, "odd_name_µ_/x/y") == [(2502, 1.0)]
+    counts = rows(logdir, "select key, count(*), min(timestamp), max(timestamp) from metrics"
+                          " group by key")  # fmt: skip
+    assert {key: count for key, count, _, _ in counts} == {
+        "train/cost": 2500, "train/accuracy": 2500, "bad": 1, "up": 1, "down": 1,
+        "odd_name_µ_/x/y": 1, "validation/accuracy": 1}  # fmt: skip
+    assert all(began <= low <= high <= ended for _, _, low, high in counts)
+    assert dict(rows(logdir, "select key, is_nan from metrics where key = 'bad'"))["bad"] == 1
+    assert rows(logdir, "select count(*) from runs") == [(1,)]
+    assert rows(logdir, "select name from experiments where experiment_id != 0") == [("mnist",)]
+
+    artifacts = pathlib.Path(logdir, "mlflow-artifacts", run_id(logdir), "artifacts")
+    assert (artifacts / "checkpoint" / "model.ckpt-3.index").read_text() == "weights"
+    assert (artifacts / "model" / "model.bin").read_text() == "bytes"
+    assert (artifacts / CURVE).read_bytes() == pathlib.Path(logdir, CURVE).read_bytes()
+    for name in ("tracking.jsonl", "tracking.log", "mlflow.db"):
+        assert b"hush" not in pathlib.Path(logdir, name).read_bytes()
+
+
+@pytest.mark.parametrize("status", ["KILLED", "FAILED"])
+def test_an_unfinished_training_leaves_what_takes_long_to_the_sender(
+    stored, said, wait_for, status
+):
+    writer = tracker(stored, said)
+    wait_for(lambda: os.path.exists(os.path.join(stored, "mlflow_run_id")), "run")
+    database = os.path.join(stored, "mlflow.db")
+    with contextlib.closing(sqlite3.connect(database, timeout=60)) as connection:
+        connection.execute("begin exclusive")
+        began = time.monotonic()
+        writer.close(status)
+        assert 8 <= time.monotonic() - began < 15
+        connection.rollback()
+    (line,) = said
+    assert re.fullmatch(
+        r"MLflow: process \d+ sends the rest and then ends, after 180 s at the latest", line
+    )
+    wait_for(lambda: run(stored).info.status == status, "end of the run")
+    wait_for(lambda: spool.pending(stored) == 0, "end of the delivery")
+
+
+def test_a_resumed_training_goes_on_with_its_run_as_long_as_there_is_one(stored, said):
+    writer = tracker(stored, said)
+    writer.params({"steps": 10, "rate": 0.1})
+    writer.scalars(1, {"cost": 1.0})
+    writer.close()
+    first = run(stored)
+    assert first.info.status == "FINISHED"
+    # As if killed before it was written, and then written to by another hand.
+    pathlib.Path(stored, "mlflow_run_id").write_bytes(b"\xff../\n")
+
+    writer = tracker(stored, said, run_name="second")
+    writer.params({"steps": 20, "rate": 0.1, "new": "yes"})
+    deadline = time.monotonic() + 60
+    while client(stored).get_run(first.info.run_id).info.status != "RUNNING":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    writer.scalars(2, {"cost": 0.5})
+    writer.close()
+
+    second = run(stored)
+    assert second.info.run_id == first.info.run_id
+    assert second.info.status == "FINISHED"
+    assert second.data.params == {"steps": "10", "rate": "0.1", "new": "yes"}
+    assert {k: v for k, v in second.data.tags.items() if k.startswith("resumed.")} == {
+        "resumed.steps": "20"}  # fmt: skip
+    assert history(stored, "cost") == [(1, 1.0), (2, 0.5)]
+    assert rows(stored, "select count(*) from runs") == [(1,)]
+
+    client(stored).delete_run(first.info.run_id)
+    writer = tracker(stored, said)
+    writer.scalars(3, {"cost": 0.25})
+    writer.close()
+    assert run_id(stored) != first.info.run_id
+    assert history(stored, "cost") == [(1, 1.0), (2, 0.5), (3, 0.25)]
+    assert besides_waiting(said) == []
+
+
+def test_a_killed_trainer_has_failed(stored, python, wait_for):
+    source = (
+        "import sys, time\n"
+        "from compat.tracking import Tracker\n"
+        "writer = Tracker(sys.argv[1], tracking_uri=None, experiment_name='e', run_name=None)\n"
+        "writer.scalars(1, {'cost': 1.0})\n"
+        "print('written', writer._sender.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    trainer = python(source, stored)
+    sender = int(trainer.stdout.readline().split()[1])
+    wait_for(lambda: os.path.exists(os.path.join(stored, "mlflow_run_id")), "run")
+    wait_for(lambda: run(stored).data.metrics == {"cost": 1.0}, "metric")
+    assert run(stored).info.status == "RUNNING"
+    os.kill(sender, signal.SIGINT)  # as Ctrl-C would
+    trainer.kill()
+    trainer.wait(10)
+    wait_for(lambda: run(stored).info.status == "FAILED", "honest status")
+    wait_for(lambda: not os.path.exists(f"/proc/{sender}/cmdline") or ended(sender), "end", 40)
+    assert os.path.exists(os.path.join(stored, CURVE))
+
+
+def ended(pid: int) -> bool:
+    """Whether a process has ended, be it that nobody has asked for its exit status yet."""
+    return not pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+@pytest.mark.parametrize("uri", ["file:/tmp/x", "mlruns"])
+def test_stores_of_files_are_refused_before_anything_is_made(logdir, said, uri):
+    with pytest.raises(UserError, match="is no store that MLflow can write"):
+        tracker(logdir, said, tracking_uri=uri)
+    assert not os.path.exists(logdir)
+
+
+def test_the_sender_says_what_it_expects(tmp_path):
+    root = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-m", "compat.tracking.mlflow.sender", str(tmp_path)],
+        env=dict(os.environ, PYTHONPATH=root), stderr=subprocess.PIPE, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    (line,) = done.stderr.decode().splitlines()
+    assert "holds no tracking.jsonl; expected that of a training with MLflow" in line
+
+
+def test_the_sender_loads_no_pandas(stored):
+    """MLflow would, in a sixth of the time that it takes to load, on cores that trainings need."""
+    with contextlib.closing(spool.Spool(stored)) as kept:
+        kept.append("start", id="1", experiment="mnist", run=None, time=spool.now_ms())
+    root = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "compat.tracking.mlflow.sender", stored],
+        env=dict(os.environ, PYTHONPATH=root), stderr=subprocess.PIPE, timeout=60, check=True,
+    )  # fmt: skip
+    loaded = [line.split("|")[-1].strip() for line in done.stderr.decode().splitlines()]
+    assert "mlflow" in loaded
+    assert "pandas.core.api" not in loaded
+    assert run(stored).info.status == "FAILED"
+
+
+def test_a_removed_folder_is_told_once(logdir, said):
+    import shutil
+
+    writer = tracker(logdir, said, patience=1.0)
+    shutil.rmtree(logdir)
+    writer.scalars(1, {"cost": 1.0})
+    writer.close()
+    (line,) = said
+    assert "was removed, and with it what was not sent yet" in line
+
+
+def test_a_full_disk_is_told_once(stored, python):
+    source = (
+        "import resource, sys\n"
+        "from compat.tracking import Tracker\n"
+        "writer = Tracker(sys.argv[1], tracking_uri=None, experiment_name='e', run_name=None)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
+        "for step in range(1, 300): writer.scalars(step, {'cost': 1.0})\n"
+        "writer.close()\n"
+    )
+    out, _ = python(source, stored).communicate(timeout=60)
+    assert out.decode().count("no more is recorded in") == 1, out
+    written = [s for s, _ in history(stored, "cost")]
+    assert written == list(range(1, len(written) + 1)) and len(written) > 10
+    # Its end could not be recorded, but it is known that it is over.
+    assert run(stored).info.status == "FAILED"
+    assert spool.pending(stored) == 0
+
+
+def test_a_store_that_could_not_be_made_whole_is_made_later(logdir, python, wait_for):
+    source = (
+        "import resource, sys\n"
+        "from compat.tracking import Tracker\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "writer = Tracker(sys.argv[1], tracking_uri=None, experiment_name='e', run_name=None,\n"
+        "                 patience=1.0)\n"
+        "writer.scalars(1, {'cost': 1.0})\n"
+        "print('written', flush=True)\n"
+        "sys.stdin.readline()\n"
+        "writer.close()\n"
+    )
+    trainer = python(source, logdir)
+    assert trainer.stdout.readline() == b"written\n"
+    log = pathlib.Path(logdir, "tracking.log")
+    wait_for(lambda: log.exists() and "not delivered" in log.read_text(), "full disk")
+    out, _ = trainer.communicate(b"\n", timeout=60)
+    assert b"records were not delivered" in out
+    # The sender goes on by itself, and may be at another attempt.
+    wait_for(
+        lambda: not [name for name in os.listdir(logdir) if name.startswith("mlflow.db")],
+        "nothing that is half a store",
+    )
+    root = os.pathsep.join(filter(None, sys.path))
+    send = [sys.executable, "-m", "compat.tracking.mlflow.sender", logdir]
+    subprocess.run(send, env=dict(os.environ, PYTHONPATH=root), timeout=120, check=True)
+    assert history(logdir, "cost") == [(1, 1.0)]
+    assert run(logdir).info.status == "FINISHED"

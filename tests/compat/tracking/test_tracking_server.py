@@ -1,0 +1,171 @@
+"""The tracker against servers that answer, that are dead, that hang and that come back."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+import pytest
+from mlflow.tracking import MlflowClient
+
+from compat.tracking import Tracker
+from compat.tracking.mlflow import spool
+from compat.tracking.mlflow.learning_curve import FILE as CURVE
+from tests.compat.tracking.conftest import Relay
+
+pytestmark = pytest.mark.once
+
+
+def tracker(logdir, said, uri, **options):
+    settings = {"experiment_name": "mnist", "run_name": "r", "say": said.append}
+    return Tracker(logdir, tracking_uri=uri, **dict(settings, **options))
+
+
+def run_id(logdir):
+    return pathlib.Path(logdir, "mlflow_run_id").read_text()
+
+
+def history(client, logdir, name):
+    found = client.get_metric_history(run_id(logdir), name)
+    return sorted((m.step, m.value, m.timestamp) for m in found)
+
+
+def recorded(logdir):
+    """Returns (step, value, time) of every cost in the spool."""
+    records = [r for r, _ in spool.read(logdir) if r["kind"] == "metrics"]
+    return [(r["step"], r["values"]["cost"], r["time"]) for r in records if "cost" in r["values"]]
+
+
+def test_a_server_gets_the_whole_run(logdir, said, mlflow_server, monkeypatch):
+    os.makedirs(logdir)
+    checkpoint = os.path.join(logdir, "model.ckpt-3.index")
+    with open(checkpoint, "w") as file:
+        file.write("weights")
+    # Room for a machine that is busy: this is about what arrives.
+    writer = tracker(logdir, said, mlflow_server, patience=90.0)
+    writer.params({"batch_size": 100})
+    for step in range(1, 1202):
+        writer.scalars(step, {"cost": 1.0 / step})
+    writer.scalars(2000, {"bad": float("nan"), "up": float("inf")})
+    writer.artifact(checkpoint, folder="checkpoint")
+    writer.close()
+    assert said == []
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", mlflow_server)  # what MLflow 1 lists artifacts from
+    client = MlflowClient(tracking_uri=mlflow_server)
+    run = client.get_run(run_id(logdir))
+    assert (run.info.status, run.data.params) == ("FINISHED", {"batch_size": "100"})
+    assert len(history(client, logdir, "cost")) == 1201
+    assert history(client, logdir, "cost") == recorded(logdir)
+    assert len(history(client, logdir, "bad")) == len(history(client, logdir, "up")) == 1
+    names = {f.path for f in client.list_artifacts(run_id(logdir))}
+    assert names == {"checkpoint", CURVE}
+    (file,) = client.list_artifacts(run_id(logdir), "checkpoint")
+    assert file.path == "checkpoint/model.ckpt-3.index"
+    assert not os.path.exists(os.path.join(logdir, "mlflow-artifacts"))
+
+
+def test_a_dead_server_costs_no_step_and_the_command_sends_the_rest(
+    logdir, said, closed_port, mlflow_server, wait_for
+):
+    writer = tracker(logdir, said, f"http://127.0.0.1:{closed_port}", patience=6.0)
+    began = time.monotonic()
+    for step in range(1, 10001):
+        writer.scalars(step, {"cost": 1.0 / step})
+    assert time.monotonic() - began < 5.0
+    log = pathlib.Path(logdir, "tracking.log")
+    wait_for(lambda: "not delivered, will try again" in log.read_text(), "failed attempt")
+    began = time.monotonic()
+    writer.close("KILLED")
+    assert time.monotonic() - began < 20.0
+    (line,) = said
+    assert line.startswith(f"MLflow: 10002 records were not delivered and wait in {logdir}/")
+    assert os.path.exists(os.path.join(logdir, CURVE))
+
+    command = re.search(r"python (-m .*)$", line).group(1)
+    assert command.endswith(f"--tracking_uri=http://127.0.0.1:{closed_port}")
+    relay = Relay(closed_port, mlflow_server)
+    done = subprocess.run(
+        [sys.executable, *shlex.split(command)], timeout=60, stdout=subprocess.PIPE,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))),
+    )  # fmt: skip
+    relay.close()
+    assert done.returncode == 0, done.stdout
+    client = MlflowClient(tracking_uri=mlflow_server)
+    assert client.get_run(run_id(logdir)).info.status == "KILLED"
+    assert spool.pending(logdir) == 0
+    assert recorded(logdir)[:1000] == history(client, logdir, "cost")[:1000]
+    assert client.get_metric_history(run_id(logdir), "cost")[-1].step == 10000
+
+
+def test_a_server_that_hangs_is_waited_for_no_longer_than_the_patience(logdir, said, hanging_port):
+    writer = tracker(logdir, said, f"http://me:hush@127.0.0.1:{hanging_port}", patience=3.0)
+    writer.scalars(1, {"cost": 1.0})
+    began = time.monotonic()
+    writer.close()
+    assert time.monotonic() - began < 12.0
+    (line,) = said
+    assert f"--tracking_uri='http://***@127.0.0.1:{hanging_port}'" in line
+    for name in os.listdir(logdir):
+        assert b"hush" not in pathlib.Path(logdir, name).read_bytes(), name
+
+
+def test_the_sender_ends_by_itself_when_the_trainer_is_killed_and_the_server_hangs(
+    logdir, hanging_port, python, wait_for
+):
+    source = (
+        "import sys, time\n"
+        "from compat.tracking import Tracker\n"
+        "writer = Tracker(sys.argv[1], tracking_uri=sys.argv[2], experiment_name='e',\n"
+        "                 run_name=None, patience=4)\n"
+        "print(writer._sender.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    trainer = python(source, logdir, f"http://127.0.0.1:{hanging_port}")
+    sender = int(trainer.stdout.readline())
+    trainer.kill()
+    trainer.wait(10)
+    cmdline = pathlib.Path(f"/proc/{sender}/cmdline")
+    wait_for(lambda: not cmdline.exists() or not cmdline.read_bytes(), "end of the sender", 40)
+
+
+def test_a_server_that_comes_back_gets_everything_at_its_time(
+    logdir, said, closed_port, mlflow_server, wait_for
+):
+    writer = tracker(logdir, said, f"http://127.0.0.1:{closed_port}", patience=90.0)
+    writer.params({"batch_size": 100})
+    writer.scalars(1, {"cost": 3.0})
+    log = pathlib.Path(logdir, "tracking.log")
+    wait_for(lambda: "not delivered, will try again" in log.read_text(), "failed attempt")
+    relay = Relay(closed_port, mlflow_server)
+    came_back = int(time.time() * 1000)
+    wait_for(lambda: os.path.exists(os.path.join(logdir, "mlflow_run_id")), "run", 90)
+    writer.scalars(2, {"cost": 2.0})
+    writer.close()
+    relay.close()
+    assert said == []
+    client = MlflowClient(tracking_uri=mlflow_server)
+    found = history(client, logdir, "cost")
+    assert found == recorded(logdir)
+    assert found[0][2] <= came_back <= found[1][2]
+    assert client.get_run(run_id(logdir)).info.status == "FINISHED"
+
+
+def test_another_store_gets_a_run_of_its_own_from_the_beginning(logdir, said, mlflow_server):
+    os.makedirs(logdir)
+    earlier = spool.Spool(logdir)
+    earlier.append("start", id="6f", experiment="mnist", run=None, time=5)
+    earlier.append("metrics", step=1, time=6, values={"cost": 1.0})
+    earlier.close()
+    spool.set_delivered(logdir, os.path.getsize(os.path.join(logdir, spool.SPOOL)))
+    pathlib.Path(logdir, "mlflow_run_id").write_text("0" * 32)
+    writer = tracker(logdir, said, mlflow_server, patience=90.0)
+    writer.scalars(2, {"cost": 0.5})
+    writer.close()
+    assert said == []
+    client = MlflowClient(tracking_uri=mlflow_server)
+    assert history(client, logdir, "cost") == recorded(logdir)

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from compat import tracking
+from compat.errors import UserError
+from compat.tracking import MultiWriter, Writer, redacted, redacted_text
+from compat.tracking.mlflow.stores import store_uri, tracking_command
+
+
+class Noting(Writer):
+    def __init__(self, fails: bool = False):
+        self.calls: list = []
+        self._fails = fails
+
+    def scalars(self, step, values):
+        self.calls.append((step, dict(values)))
+
+    def close(self, status="FINISHED"):
+        self.calls.append(status)
+        if self._fails:
+            raise OSError("disk full")
+
+
+def test_the_base_writer_takes_everything_and_does_nothing():
+    writer = Writer()
+    writer.scalars(1, {"a": 1.0})
+    writer.histograms(1, {})
+    writer.images(1, {})
+    writer.graph(b"")
+    writer.params({"a": True})
+    writer.tags({"a": "b"})
+    writer.artifact("/nowhere", folder="x")
+    writer.close("KILLED")
+
+
+def test_multi_writer_forwards_to_all():
+    writers = [Noting(), Noting()]
+    both = MultiWriter(*writers)
+    both.scalars(3, {"a": 1.0})
+    both.close("FAILED")
+    assert [w.calls for w in writers] == [[(3, {"a": 1.0}), "FAILED"]] * 2
+
+
+def test_multi_writer_closes_all_when_one_raises():
+    first, second = Noting(fails=True), Noting()
+    with pytest.raises(OSError, match="disk full"):
+        MultiWriter(first, second).close()
+    assert second.calls == ["FINISHED"]
+
+
+def test_every_method_of_a_writer_is_forwarded():
+    methods = {name for name in vars(Writer) if not name.startswith("_")}
+    assert methods <= set(vars(MultiWriter))
+
+
+def test_public_names_are_sorted_and_there():
+    assert tracking.__all__ == sorted(tracking.__all__)
+    assert all(hasattr(tracking, name) for name in tracking.__all__)
+
+
+def test_importing_the_writers_is_cheap():
+    source = (
+        "import compat, sys, time; t = time.perf_counter(); import compat.tracking.mlflow.tracker;"
+        "print(time.perf_counter() - t);"
+        "print([m for m in ('tensorflow', 'tensorboard', 'mlflow', 'matplotlib', 'tqdm', 'PIL')"
+        " if m in sys.modules])"
+    )
+    began = time.monotonic()
+    out = subprocess.check_output([sys.executable, "-c", source], timeout=60, text=True)
+    seconds, loaded = out.splitlines()
+    assert loaded == "[]"
+    assert float(seconds) < 0.5, time.monotonic() - began
+
+
+@pytest.mark.parametrize(
+    "name", ["api_token", "PASSWORD", "client_secret_2", "mytokens", "db_passwd", "APIKey"]
+)
+def test_secrets_are_hidden_by_name(name):
+    assert redacted({name: "hush", "steps": 5, "sync": True}) == {
+        name: "***", "steps": 5, "sync": True}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "uri, shown",
+    [
+        ("http://me:p@ss@host:5000/a@b", "http://***@host:5000/a@b"),
+        ("mysql+pymysql://u:p@db/x", "mysql+pymysql://***@db/x"),
+        ("http://host/a", "http://host/a"),
+        ("sqlite:////tmp/a@b.db", "sqlite:////tmp/a@b.db"),
+        ("a@b.org", "a@b.org"),
+        ("mysql://me:p/w@db:3306/runs", "mysql://***@db:3306/runs"),
+        ("see http://host:5000/a@b", "see http://host:5000/a@b"),
+        ("https://h/x?page=2&access_token=abc&y=1#z", "https://h/x?page=2&access_token=***&y=1#z"),
+        ("https://h/x?sig=abc%3D", "https://h/x?sig=***"),
+        ("(psycopg2) host=db password=hush user=me", "(psycopg2) host=db password=*** user=me"),
+        ("could not reach 'http://u:p@h:1': refused", "could not reach 'http://***@h:1': refused"),
+    ],
+)
+def test_user_parts_of_uris_are_hidden(uri, shown):
+    assert redacted_text(uri) == shown
+    assert redacted({"data": uri}) == {"data": shown}
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["http://h:1", "https://h", "mysql://h/d", "mysql+pymysql://h/d", "postgresql://h/d",
+     "mssql+pyodbc://h/d", "databricks", "databricks://profile", "databricks-uc"],
+)  # fmt: skip
+def test_stores_that_mlflow_serves_are_taken_as_they_are(uri, logdir):
+    assert store_uri(uri, logdir) == uri
+
+
+def test_sqlite_paths_become_absolute(logdir, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert store_uri(None, "run") == f"sqlite:///{logdir}/mlflow.db"
+    assert store_uri("sqlite:///a.db?timeout=9", logdir) == f"sqlite:///{tmp_path}/a.db?timeout=9"
+    assert store_uri("sqlite:////x/a.db", logdir) == "sqlite:////x/a.db"
+
+
+@pytest.mark.parametrize(
+    "uri", ["file:/tmp/x", "file:///tmp/x", "/tmp/mlruns", "mlruns", "ftp://h", "sqlite://",
+            "sqlite:///:memory:", ""],
+)  # fmt: skip
+def test_other_stores_are_refused_with_sqlite_as_the_remedy(uri, logdir):
+    with pytest.raises(UserError, match=r"no store that MLflow can write.*give sqlite:////"):
+        store_uri(uri, logdir)
+
+
+def test_the_refusal_hides_a_password(logdir):
+    with pytest.raises(UserError, match=r"'ftp://\*\*\*@h'"):
+        store_uri("ftp://me:pw@h", logdir)
+
+
+def test_the_command_shows_the_run(logdir):
+    assert tracking_command(logdir, None) == (
+        f"mlflow ui --host 127.0.0.1 --backend-store-uri sqlite:///{logdir}/mlflow.db"
+    )
+    assert tracking_command(logdir, "http://me:pw@h:5") == "http://***@h:5"
