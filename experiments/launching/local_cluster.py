@@ -1,24 +1,56 @@
-"""A whole cluster on this machine, of one command.
+"""Launches a whole cluster on this machine.
 
 Example:
   >>> launch_local("experiments.mnist", ["--max_steps=200"], num_ps=1, num_workers=2)
+  0
+  >>> launch_local(Path("cancer.py"), ["--hidden=32"], num_ps=1, num_workers=2)
   0
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import os
+import shutil
+import subprocess
 import sys
 import uuid
-from typing import Callable, Sequence, TextIO
+from pathlib import Path
+from typing import Callable, Mapping, Sequence, TextIO, Union
 
 from compat.cluster.ports import Reservation, reserve
 from compat.errors import UserError
 from compat.processes.group import MOST_TASKS, Command, ProcessGroup
 
+Program = Union[str, Path]  # The name of a module, or the path of a script.
+_GPU_VARIABLE = "CUDA_VISIBLE_DEVICES"
+_GPU_FOLDER = Path("/proc/driver/nvidia/gpus")
+_GPU_TIMEOUT_SECS = 20.0  # The driver may have to be loaded first.
+
+
+def running_program() -> Program:
+    """Returns the program of this process, for launching it again as the tasks of a cluster.
+
+    Raises:
+      UserError: Python runs no file, as in a notebook or an interactive session.
+    """
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:  # `python -m`, which gives a package its `__main__` module.
+        name: str = spec.name
+        return name[: -len(".__main__")] if name.endswith(".__main__") else name
+    path = getattr(main, "__file__", None)
+    if path is None:
+        raise UserError(
+            "a local cluster runs a program once per task, and this Python runs none; save the "
+            "experiment as a file and run that, or train in one process with strategy='local'"
+        )
+    return Path(path).absolute()
+
 
 def launch_local(
-    module: str,
+    program: Program,
     argv: Sequence[str],
     num_ps: int,
     num_workers: int,
@@ -30,26 +62,30 @@ def launch_local(
     say: Callable[[str], None] = print,
     out: TextIO | None = None,
 ) -> int:
-    """Runs `python -m module` once per task of a cluster on loopback ports of its own.
+    """Runs a program once per task of a cluster, on reserved ports of the loopback interface.
+
+    Workers are given the visible GPUs in turn, one each; the other tasks are given none.
 
     Args:
-      module: the program, which understands --strategy, --job_name, --task_index, --ps_hosts,
-        --worker_hosts and --run_token, and whose server sets SO_REUSEADDR, as TensorFlow's does.
+      program: a module's name, or a script's path. It takes --strategy, --job_name, --task_index,
+        --ps_hosts, --worker_hosts and --run_token, and its server sets SO_REUSEADDR, as
+        TensorFlow's does.
       argv: its other arguments, the same for all tasks.
       num_ps: number of parameter servers.
       num_workers: number of workers.
       strategy: "ps", or "multi_worker", which has no parameter servers.
-      chief: the task after whose end the others have to end, too, as "worker 0".
-      max_restarts: how often each task is started again after a failure that may pass.
-      evaluator: whether there is one beside the cluster; its failure stops nobody.
-      say: told who failed, and who is stopped.
-      out: takes the output of the tasks; None for standard output.
+      chief: the task, such as "worker 0", whose exit ends the others.
+      max_restarts: how many times each task is restarted after a retryable failure.
+      evaluator: whether to run an evaluator as well; its failure does not stop the cluster.
+      say: receives a line for each failure and for the tasks that are stopped.
+      out: receives the output of the tasks; None for standard output.
 
     Returns:
-      The exit code of the whole, see `ProcessGroup.wait`.
+      The exit code of the cluster, see `ProcessGroup.wait`.
 
     Raises:
-      UserError: a number is below 1, there are too many, or `chief` is not a task.
+      UserError: a number is below its minimum, there are too many tasks, the script does not
+        exist, or `chief` is not a task.
       ValueError: this is not the main thread.
     """
     least_ps = 0 if strategy == "multi_worker" else 1
@@ -65,62 +101,104 @@ def launch_local(
             f"--num_ps={num_ps} and --num_workers={num_workers} are more than the {MOST_TASKS} "
             "tasks that one machine can have; use fewer"
         )
+    if isinstance(program, Path) and not program.is_file():
+        raise UserError(f"program {str(program)!r} is not a file; name a Python script")
     with contextlib.ExitStack() as reserved:
         ps = [reserved.enter_context(reserve()) for _ in range(num_ps)]
         workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]
         shared = all(port.share() for port in (*ps, *workers))
-        commands = describe(module, argv, ps, workers, strategy, evaluator)
-        beside = ["evaluator 0"] if evaluator else []
-        servers = [f"ps {index}" for index in range(num_ps)]
+        gpus = visible_gpus(os.environ)
+        commands = describe(program, argv, ps, workers, strategy, evaluator, gpus)
         with ProcessGroup(
             commands,
             chief=chief,
-            last=servers,
-            beside=beside,
+            last=[f"ps {index}" for index in range(num_ps)],
+            beside=["evaluator 0"] if evaluator else [],
             say=say,
             out=out,
             max_restarts=max_restarts,
         ) as group:
             if not shared:
-                reserved.close()  # From here on it is the tasks themselves that keep their ports.
+                reserved.close()  # From here on the tasks themselves keep their ports.
             return group.wait()
 
 
 def describe(
-    module: str,
+    program: Program,
     argv: Sequence[str],
     ps: Sequence[Reservation],
     workers: Sequence[Reservation],
     strategy: str = "ps",
     evaluator: bool = False,
+    gpus: Sequence[str] = (),
 ) -> list[Command]:
     """Returns the commands of a cluster, one per task; starts nothing.
 
     Args:
-      module: as for `launch_local`.
+      program: as for `launch_local`.
       argv: as for `launch_local`.
       ps: a port per parameter server.
       workers: a port per worker.
       strategy: as for `launch_local`.
       evaluator: as for `launch_local`.
+      gpus: names of the GPUs for the workers, see `visible_gpus`.
     """
+    python = [sys.executable, *([str(program)] if isinstance(program, Path) else ["-m", program])]
     jobs = [(job, ports) for job, ports in (("ps", ps), ("worker", workers)) if ports]
     hosts = [f"--{job}_hosts=" + ",".join(port.address for port in ports) for job, ports in jobs]
-    hosts.append(f"--run_token={uuid.uuid4().hex}")  # Ports may be another cluster's tomorrow.
+    hosts.append(f"--run_token={uuid.uuid4().hex}")  # Another cluster may get these ports later.
     tasks: list[tuple[str, int, Reservation | None]] = [("evaluator", 0, None)] if evaluator else []
     tasks += [(job, index, port) for job, ports in jobs for index, port in enumerate(ports)]
     commands = []
     for job, index, reservation in tasks:
-        # It would take the whole memory of each GPU that it can see.
-        no_gpu = {} if job == "worker" else {"CUDA_VISIBLE_DEVICES": "-1"}
-        task = [f"--strategy={strategy}", f"--job_name={job}", f"--task_index={index}"]
+        env = {"PYTHONUNBUFFERED": "1"}
+        # A task allocates the memory of each GPU that it sees.
+        if job != "worker":
+            env[_GPU_VARIABLE] = "-1"
+        elif gpus:
+            env[_GPU_VARIABLE] = gpus[index % len(gpus)]
         port, pass_fds = ({}, ()) if reservation is None else reservation.pass_to_child()
+        task = [f"--strategy={strategy}", f"--job_name={job}", f"--task_index={index}"]
         commands.append(
             Command(
                 name=f"{job} {index}",
-                argv=(sys.executable, "-m", module, *argv, *task, *hosts),
-                env={"PYTHONUNBUFFERED": "1", **no_gpu, **port},
+                argv=(*python, *argv, *task, *hosts),
+                env={**env, **port},
                 pass_fds=pass_fds,
             )
         )
     return commands
+
+
+def visible_gpus(environment: Mapping[str, str]) -> list[str]:
+    """Returns the GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` names them.
+
+    Asks neither CUDA nor TensorFlow, which would allocate memory on each of them.
+
+    Args:
+      environment: whose `CUDA_VISIBLE_DEVICES` limits them, if it is set.
+    """
+    limit = environment.get(_GPU_VARIABLE)
+    if limit is not None:
+        # As CUDA does: the first entry that names no device ends the list.
+        names = (name.strip() for name in limit.split(","))
+        return list(itertools.takewhile(lambda name: name not in ("", "-1"), names))
+    return [str(index) for index in range(_count_gpus(environment))]
+
+
+def _count_gpus(environment: Mapping[str, str]) -> int:
+    nvidia_smi = shutil.which("nvidia-smi", path=environment.get("PATH"))
+    if nvidia_smi is not None:
+        try:
+            listed = subprocess.run(
+                [nvidia_smi, "-L"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=_GPU_TIMEOUT_SECS,
+                check=True,
+            ).stdout
+            return sum(line.startswith(b"GPU ") for line in listed.splitlines())
+        except (OSError, subprocess.SubprocessError):
+            pass  # Installed without a driver, or a driver that does not answer.
+    return len(list(_GPU_FOLDER.iterdir())) if _GPU_FOLDER.is_dir() else 0

@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM: at once while nothing is at stake, after the current updates in training.
+"""Handles SIGINT and SIGTERM: stops at once or, where work would be lost, after the current steps.
 
-Current updates may never come to an end, if they need a task that has gone silent. They are given
-up early enough to end within the 20 s that are promised.
+The current steps may never finish, where they need a task that does not answer any more. They are
+abandoned early enough for the process to exit within the promised 20 s.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import time
 import types
 from typing import Callable, Iterator
 
-_LINGER_SECS = 8.0  # Within the ten that Docker, and our launcher, give a task before they kill it.
-_PATIENCE_SECS = 6.0  # The check that finds it, what is recorded, and Python's end take the rest.
+_LINGER_SECS = 8.0  # Less than the ten seconds that Docker and our launcher allow before SIGKILL.
+_PATIENCE_SECS = 6.0  # The rest is for finding it, for recording the end, and for Python's exit.
 
 
 class Stopped(BaseException):
     """The user or the cluster manager asked this process to stop.
 
-    Not an `Exception`, like `KeyboardInterrupt`: nobody should take it for a failure.
+    Like `KeyboardInterrupt` not an `Exception`: it is not a failure to be handled as one.
 
     Attributes:
-      exit_code: 128 and the signal's number, as shells count.
-      loses: whether it was at the cost of a last checkpoint; then the message says so.
+      exit_code: 128 plus the signal's number, as shells report it.
+      loses: whether the last checkpoint could not be written; the message then says so.
     """
 
     def __init__(self, signum: int, loss: str = "") -> None:
@@ -33,120 +33,116 @@ class Stopped(BaseException):
 
 
 class Stop:
-    """Whether a stop was asked for; made by `signals`.
-
-    Attributes:
-      raised: what was raised at once, or None.
-    """
+    """Whether this process was asked to stop; made by `signals`."""
 
     def __init__(self) -> None:
         self._signum: int | None = None
-        self._noted = 0.0
-        self._lingers = False
-        self.raised: Stopped | None = None
+        self._requested_at = 0.0
         self._deferred = False
+        self._lingers = False
+        self._raised: Stopped | None = None
 
     @property
     def requested(self) -> bool:
-        """Whether a signal came while `deferred`."""
+        """Whether a stop was requested while `deferred`."""
         return self._signum is not None
 
     def follow(self) -> None:
-        """Takes note that another task was asked to stop, with which this one has to."""
+        """Requests a stop because another task was asked to stop."""
         if self._signum is None:
-            self._note(signal.SIGTERM)
-
-    def handle(self, signum: int, frame: types.FrameType | None) -> None:
-        """Handles the signal: raises, or takes note if it is the first while `deferred`."""
-        del frame
-        if self._deferred and not self.requested:
-            self._note(signum)
-        else:
-            self.raised = Stopped(signum)
-            raise self.raised
-
-    def _note(self, signum: int) -> None:
-        self._signum, self._noted = signum, time.monotonic()
+            self._request(signal.SIGTERM)
 
     def give_up(self, waited: float) -> None:
-        """Ends a wait for other tasks that goes on for long although a stop was asked for.
+        """Abandons a long wait for other tasks once a stop was requested.
 
         Args:
-          waited: for how many seconds it has gone on, in the end without an answer of theirs.
+          waited: seconds without an answer of these tasks.
 
         Raises:
-          Stopped: it is time to, as it is then for this wait and all that would follow.
+          Stopped: both the wait and the request are old enough, so that any later wait is
+            abandoned as well.
         """
         if self._signum is None:
             return
-        if min(waited, time.monotonic() - self._noted) >= _PATIENCE_SECS:
+        if min(waited, time.monotonic() - self._requested_at) >= _PATIENCE_SECS:
             raise Stopped(
                 self._signum,
-                f"the current updates did not end in {_PATIENCE_SECS:g} s, so no last checkpoint "
-                "was written; training goes on from the one before",
+                f"the current steps did not finish within {_PATIENCE_SECS:g} s, so no last "
+                "checkpoint was written; training resumes from the one before",
             )
 
     def linger(self, needed: Callable[[], bool], say: Callable[[str], None] = print) -> None:
-        """Ends a task that others need to end well, if a stop was asked for: not before them.
+        """Delays the requested stop of a task that serves others until these have finished.
 
-        Whoever ends a whole cluster asks all of its tasks at a time.
+        Cluster managers ask all tasks to stop at the same time.
 
         Args:
-          needed: whether it is needed yet.
-          say: told, once, that it lingers.
+          needed: returns whether others still need this task.
+          say: receives, once, the line that it waits for them.
 
         Raises:
-          Stopped: it is not needed any more, or was for as long as it can wait.
+          Stopped: it is not needed, or has waited as long as it can.
         """
         if self._signum is None:
             return
-        if time.monotonic() - self._noted >= _LINGER_SECS or not needed():
+        if time.monotonic() - self._requested_at >= _LINGER_SECS or not needed():
             raise Stopped(self._signum)
         if not self._lingers:
             self._lingers = True
-            say(f"asked to end; serves the chief to its end, for {_LINGER_SECS:g} s at most")
+            say(f"asked to stop; serves the chief until it exits, for {_LINGER_SECS:g} s at most")
 
     @contextlib.contextmanager
     def deferred(
         self, lost: Callable[[BaseException], Exception | None] = lambda error: None
     ) -> Iterator[None]:
-        """While inside, the first signal is only noted; the body looks at `requested`.
+        """Defers the first signal: the body checks `requested`, and leaving it raises.
 
         Args:
-          lost: returns the lost peer behind an error, or None. Whoever ends a cluster asks all of
-            its tasks to, and some may be gone before this one has come to its end.
+          lost: returns the lost peer that caused an error, or None. Where all tasks are asked to
+            stop, some may exit before this one has finished.
 
         Raises:
-          Stopped: when a body that was asked to stop is left.
+          Stopped: a stop was requested inside.
         """
         self._deferred = True
         try:
             yield
         except Exception as error:
-            if self._signum is not None:
-                gone = lost(error)
-                if gone is not None:
-                    raise Stopped(self._signum, str(gone)) from error
-            raise
+            peer = lost(error) if self._signum is not None else None
+            if self._signum is None or peer is None:
+                raise
+            raise Stopped(self._signum, str(peer)) from error
         finally:
             self._deferred = False
         if self._signum is not None:
             raise Stopped(self._signum)
 
+    def _handle(self, signum: int, frame: types.FrameType | None) -> None:
+        """Handles a signal: raises, unless it is the first one while `deferred`."""
+        del frame
+        if self._deferred and self._signum is None:
+            self._request(signum)
+        else:
+            self._raised = Stopped(signum)
+            raise self._raised
+
+    def _request(self, signum: int) -> None:
+        self._signum, self._requested_at = signum, time.monotonic()
+
 
 @contextlib.contextmanager
 def signals() -> Iterator[Stop]:
-    """Handles SIGINT and SIGTERM while inside."""
+    """Handles SIGINT and SIGTERM inside the context."""
     stop = Stop()
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, stop.handle) for number in numbers]
+    before = [signal.signal(number, stop._handle) for number in numbers]
     try:
         yield stop
     except Exception:
-        if stop.raised is None:
+        if stop._raised is None:
             raise
-        # C code that calls Python, amid TensorFlow say, makes another error of it.
-        raise stop.raised from None
+        # C code that was calling Python, TensorFlow's say, turns `Stopped` into another error.
+        raise stop._raised from None
     finally:
         for number, handler in zip(numbers, before):
             signal.signal(number, handler)

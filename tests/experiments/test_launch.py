@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Iterator
@@ -11,7 +12,7 @@ import pytest
 
 from compat.cluster import ports
 from compat.errors import UserError
-from experiments.launching.local_cluster import describe, launch_local
+from experiments.launching.local_cluster import describe, launch_local, visible_gpus
 
 pytestmark = pytest.mark.once
 DEADLINE_SECS = 30
@@ -93,6 +94,81 @@ def test_a_failing_task(capsys: pytest.CaptureFixture[str]) -> None:
     assert stopped in capsys.readouterr().out.splitlines()
 
 
+def test_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "my folder" / "task-2.py"  # No module could have such a name.
+    script.parent.mkdir()
+    script.write_text(TASK)
+    assert launch_local(script, ["--then=end"], num_ps=1, num_workers=1) == 0
+    assert "[worker 0] ps gpu 7 met 1" in capsys.readouterr().out.splitlines()
+
+
+def test_a_script_that_is_not_there() -> None:
+    with pytest.raises(UserError, match=r"^program 'none\.py' is not a file; name a "):
+        launch_local(Path("none.py"), [], num_ps=1, num_workers=1)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["package/program.py"], "PosixPath('{folder}/package/program.py')"),
+        (["-m", "package.program"], "'package.program'"),
+        (["-m", "package"], "'package'"),
+        (["-c", "import package.program"], "UserError: a local cluster runs a program once per "),
+    ],
+)
+def test_the_program_that_runs(tmp_path: Path, command: list[str], expected: str) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    code = "from experiments.launching import local_cluster\n"
+    for name in ("program.py", "__main__.py"):
+        (package / name).write_text(code + "print(repr(local_cluster.running_program()))\n")
+    done = subprocess.run(
+        [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert expected.format(folder=tmp_path) in done.stdout.splitlines()[-1]
+
+
+def test_workers_take_the_gpus_in_turn(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4, GPU-ab")
+    assert launch_local("task", ["--then=end"], 1, 3) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if " gpu " in line]
+    assert sorted(line.split(" met")[0] for line in lines) == [
+        "[ps 0] ps gpu -1",
+        "[worker 0] ps gpu 4",
+        "[worker 1] ps gpu GPU-ab",
+        "[worker 2] ps gpu 4",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "gpus"), [("1,0", ["1", "0"]), ("2,-1,3", ["2"]), ("-1", []), ("", []), (None, None)]
+)
+def test_visible_gpus(tmp_path: Path, limit: str | None, gpus: list[str] | None) -> None:
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho 'GPU 0: T4 (UUID: a)'\necho '  MIG'\necho 'GPU 1: T4'\n")
+    smi.chmod(0o755)
+    environment = {"PATH": str(tmp_path)}
+    if limit is not None:
+        environment["CUDA_VISIBLE_DEVICES"] = limit
+    assert visible_gpus(environment) == (["0", "1"] if gpus is None else gpus)
+
+
+def test_no_gpus_where_the_driver_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho 'GPU 0: lost'\nexit 9\n")
+    smi.chmod(0o755)
+    monkeypatch.setattr("experiments.launching.local_cluster._GPU_FOLDER", tmp_path / "none")
+    assert visible_gpus({"PATH": str(tmp_path)}) == []
+    for bus in ("0000:3b:00.0", "0000:af:00.0"):
+        (tmp_path / "none" / bus).mkdir(parents=True)
+    assert visible_gpus({"PATH": "/none"}) == ["0", "1"]
+
+
 def test_a_module_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert launch_local("no_such_module", [], num_ps=1, num_workers=1) == 1
     assert "No module named no_such_module" in capsys.readouterr().out
@@ -115,7 +191,7 @@ def test_no_such_cluster(num_ps: int, num_workers: int, chief: str, sentence: st
 def test_an_evaluator_is_beside_the_cluster() -> None:
     with ports.reserve() as p0, ports.reserve() as w0:
         alone = describe("a.b", ["--x=1"], [p0], [w0])
-        evaluator, *cluster = describe("a.b", ["--x=1"], [p0], [w0], evaluator=True)
+        evaluator, *cluster = describe("a.b", ["--x=1"], [p0], [w0], evaluator=True, gpus=["0"])
         assert [command.name for command in cluster] == [command.name for command in alone]
         hosts = [f"--ps_hosts={p0.address}", f"--worker_hosts={w0.address}"]
     assert evaluator.name == "evaluator 0"

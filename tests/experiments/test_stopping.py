@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, at each moment of a training; the signals are real."""
+"""SIGINT and SIGTERM at each moment of a run; the signals are real."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def send(signum: int) -> None:
 
 
 @BOTH
-def test_stops_at_once_while_nothing_is_at_stake(signum: int) -> None:
+def test_stops_at_once_outside_deferred(signum: int) -> None:
     with signals(), pytest.raises(Stopped) as caught:
         send(signum)
     assert caught.value.exit_code == 128 + signum
 
 
 @BOTH
-def test_takes_note_while_deferred_and_stops_behind(signum: int) -> None:
+def test_stops_after_the_deferred_body(signum: int) -> None:
     done: list[str] = []
     with signals() as stop, pytest.raises(Stopped) as caught:
         assert not stop.requested
@@ -49,13 +49,13 @@ def test_second_signal_does_not_wait(signum: int) -> None:
     assert caught.value.exit_code == 128 + signum
 
 
-def test_an_error_in_the_body_is_the_one_that_is_told() -> None:
+def test_an_error_in_the_body_is_raised() -> None:
     with signals() as stop, pytest.raises(ValueError), stop.deferred():
         send(signal.SIGTERM)
         raise ValueError
 
 
-def test_a_peer_that_is_lost_by_then_has_been_asked_to_stop_as_well() -> None:
+def test_a_peer_that_is_lost_then_was_asked_to_stop_as_well() -> None:
     def lost(error: BaseException) -> Exception | None:
         return PeerError("lost /job:worker/task:1") if isinstance(error, KeyError) else None
 
@@ -71,8 +71,8 @@ def test_a_peer_that_is_lost_by_then_has_been_asked_to_stop_as_well() -> None:
         raise KeyError
 
 
-def test_an_error_that_was_made_of_the_stop_is_the_stop() -> None:
-    """As C code makes a SystemError of it that calls Python and is interrupted there."""
+def test_an_error_caused_by_the_stop_is_the_stop() -> None:
+    """C code that calls Python, and is interrupted there, raises a SystemError."""
     with pytest.raises(Stopped) as caught, signals():
         try:
             send(signal.SIGTERM)
@@ -81,28 +81,28 @@ def test_an_error_that_was_made_of_the_stop_is_the_stop() -> None:
     assert caught.value.exit_code == 143
 
 
-def test_gives_up_a_wait_that_goes_on_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_abandons_a_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE_SECS", 0.2)
     lost = pytest.raises(Stopped, match="no last checkpoint")
     with signals() as stop, lost as caught, stop.deferred():
-        stop.give_up(waited=100)  # Nobody has asked for a stop.
+        stop.give_up(waited=100)  # No stop was requested.
         send(signal.SIGTERM)
-        stop.give_up(waited=100)  # It may still come to an end.
+        stop.give_up(waited=100)  # It may still finish.
         time.sleep(0.2)
-        stop.give_up(waited=0.1)  # Others have: it goes on.
+        stop.give_up(waited=0.1)  # Other tasks have answered.
         stop.give_up(waited=0.2)
     assert (caught.value.exit_code, caught.value.loses) == (143, True)
 
 
-def test_who_is_needed_lingers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_others_need_lingers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LINGER_SECS", 0.2)
     said: list[str] = []
     with signals() as stop, pytest.raises(Stopped) as caught, stop.deferred():
-        stop.linger(lambda: False, said.append)  # Nobody has asked for a stop.
+        stop.linger(lambda: False, said.append)  # No stop was requested.
         send(signal.SIGTERM)
         for _ in range(2):
             stop.linger(lambda: True, said.append)
-        assert said == ["asked to end; serves the chief to its end, for 0.2 s at most"]
+        assert said == ["asked to stop; serves the chief until it exits, for 0.2 s at most"]
         time.sleep(0.2)
         stop.linger(lambda: True, said.append)
     assert (caught.value.exit_code, caught.value.loses) == (143, False)
@@ -112,7 +112,7 @@ def test_who_is_needed_lingers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(said) == 1
 
 
-def test_stops_at_once_again_behind_a_body_that_nobody_interrupted() -> None:
+def test_stops_at_once_after_a_deferred_body() -> None:
     with signals() as stop:
         with stop.deferred():
             pass
@@ -120,12 +120,12 @@ def test_stops_at_once_again_behind_a_body_that_nobody_interrupted() -> None:
             send(signal.SIGINT)
 
 
-def test_is_no_exception_that_somebody_could_take_for_a_failure() -> None:
+def test_is_not_an_exception() -> None:
     assert not issubclass(Stopped, Exception)
     assert str(Stopped(signal.SIGTERM)) == "SIGTERM"
 
 
-def test_earlier_handlers_are_back_in_the_end() -> None:
+def test_restores_the_earlier_handlers() -> None:
     before = [signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)]
     with signals():
         assert signal.getsignal(signal.SIGINT) != before[0]

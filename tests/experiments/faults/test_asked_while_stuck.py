@@ -59,8 +59,8 @@ def assert_it_ends_when_it_is_asked_to(tasks: Any, record: Any, *flags: str) -> 
         ps.send(signal.SIGCONT).end()
     assert "Traceback" not in chief.err
     assert chief.err.splitlines()[-1] == (
-        "error: the current updates did not end in 6 s, so no last checkpoint was written; "
-        "training goes on from the one before"
+        "error: the current steps did not finish within 6 s, so no last checkpoint was written; "
+        "training resumes from the one before"
     )
     assert record(chief.logdir).run[1] == "KILLED"
 
