@@ -1,8 +1,8 @@
-"""Which variable lives on which parameter server: the v1 device functions, for both runtimes."""
+"""Places variables on parameter servers: the device functions of TensorFlow 1.x."""
 
 from __future__ import annotations
 
-import random
+import hashlib
 from typing import Any, Callable, Sequence
 
 from compat._tensorflow import tf1
@@ -22,10 +22,10 @@ def replica_device_setter(
 
     Differences: `cluster` may be a `compat.ClusterSpec`; on the modern runtime the same function
     chooses the parameter server of each variable, with `ps_strategy` and `ps_ops` as given.
-    The argument `worker_device` has no effect there, since the coordinator picks the worker.
+    `worker_device` has no effect there: the coordinator picks the worker.
     """
     if cluster is not None:
-        # The setter would count an evaluator's job or an empty one; ours are checked.
+        # Without an evaluator's job or an empty one, which the setter would count.
         cluster = tf1.train.ClusterSpec(ClusterSpec(cluster).as_dict())
     return tf1.train.replica_device_setter(
         ps_tasks=ps_tasks,
@@ -39,12 +39,12 @@ def replica_device_setter(
 
 
 def byte_size_load_fn(op: Any) -> float:
-    """Returns the size in bytes of the variable that `op` makes.
+    """Returns the size in bytes of the variable that `op` creates.
 
     Source: `tf.contrib.training.byte_size_load_fn` of TensorFlow 1.x, which is gone since 2.0.
 
     Raises:
-      ValueError: `op` makes no variable, or one whose shape is not known in full.
+      ValueError: `op` creates no variable, or one whose shape is not fully defined.
     """
     if op.type not in ("Variable", "VariableV2", "VarHandleOp"):
         raise ValueError(f"operation {op.name} of type {op.type} makes no variable; pass one")
@@ -76,15 +76,15 @@ class GreedyLoadBalancingStrategy:
 
 
 class RandomStrategy:
-    """Places each variable on a random parameter server, the same ones for the same seed.
+    """Places each variable by a hash of its name, so on every task alike, in any order of creation.
 
-    Source: `tf.contrib.training.RandomStrategy` of TensorFlow 1.x.
+    Source: `tf.contrib.training.RandomStrategy` of TensorFlow 1.x, whose hash this is.
     """
 
     def __init__(self, num_tasks: int, seed: int = 0) -> None:
         self._num_tasks = num_tasks
-        self._random = random.Random(seed)
+        self._seed = seed
 
     def __call__(self, op: Any) -> int:
-        del op
-        return self._random.randrange(self._num_tasks)
+        key = f"{op.name}_{self._seed}".encode()
+        return int(hashlib.md5(key).hexdigest(), 16) % self._num_tasks  # noqa: S324 - Contrib's.

@@ -21,7 +21,7 @@ _OTHER_CHECKPOINT = "remove its files to do without it, or choose another log fo
 
 
 class NotFiniteError(ValueError):
-    """A value to be saved is not a finite number; the checkpoints that exist are kept."""
+    """A trainable variable to be saved is NaN or infinite; the checkpoints that exist are kept."""
 
 
 class NotWrittenError(UserError):
@@ -31,14 +31,7 @@ class NotWrittenError(UserError):
 
 
 def write(prefix: str, values: Mapping[str, np.ndarray]) -> None:
-    """Writes a checkpoint of two files; the index, written last, makes it whole.
-
-    Raises:
-      NotFiniteError: a value has a NaN or infinity in it; nothing is written.
-    """
-    for name, value in values.items():
-        if np.issubdtype(value.dtype, np.floating) and not np.isfinite(value).all():
-            raise NotFiniteError(f"variable {name} has a value that is not finite; not saved")
+    """Writes a checkpoint of two files; the index, written last, makes it whole."""
     names = sorted(values)
     # A graph and a session of its own: the same on both runtimes, and on this machine.
     with tf1.Graph().as_default(), tf1.device("/cpu:0"):
@@ -191,6 +184,8 @@ class Saver:
         self._max_to_keep = max_to_keep
         self._kept: list[str] = []
 
+    saver_def = None  # For TensorFlow's meta graphs: none of our operations are in them.
+
     def variables(self) -> dict[str, Any]:
         """Returns the variables that are saved, by name."""
         if self._var_list is None:
@@ -225,7 +220,7 @@ class Saver:
         """Writes a checkpoint and names it in the folder's `checkpoint` file.
 
         Args:
-          sess: a session of ours.
+          sess: a session of ours, or of TensorFlow's on the legacy runtime.
           save_path: prefix of the files; the step is added to it.
           global_step: an int or the variable; None adds nothing.
 
@@ -233,16 +228,23 @@ class Saver:
           The prefix written, such as "logs/model.ckpt-100".
 
         Raises:
-          NotFiniteError: a value has a NaN or infinity in it; nothing is written.
+          NotFiniteError: a trainable variable has NaN or infinity in it; nothing is written.
           NotWrittenError: the folder takes no files, or no more.
         """
-        values = sess.read(self.variables())
+        variables = self.variables()
+        values = {name: np.asarray(value) for name, value in sess.run(variables).items()}
+        for name, value in values.items():
+            # Other variables may well hold it, such as the best loss so far.
+            trained = getattr(variables[name], "trainable", True)
+            floating = np.issubdtype(value.dtype, np.floating)
+            if trained and floating and not np.isfinite(value).all():
+                raise NotFiniteError(f"variable {name} has a value that is not finite; not saved")
         prefix = save_path
         if global_step is not None:
             number = global_step
             if not isinstance(global_step, (int, np.integer)):
                 name = global_step.name.rpartition(":")[0]
-                number = values[name] if name in values else sess.read({name: global_step})[name]
+                number = values[name] if name in values else np.asarray(sess.run(global_step))
             prefix = f"{save_path}-{int(number)}"
         try:
             self._write(prefix, values)
@@ -275,4 +277,9 @@ class Saver:
           UserError: there is no such checkpoint, or it is of another model.
         """
         variables = self.variables()
-        sess.assign(variables, read_for(save_path, variables))
+        values = read_for(save_path, variables)
+        if hasattr(sess, "assign"):
+            sess.assign(variables, values)
+            return
+        for name, variable in variables.items():  # A session of TensorFlow's.
+            variable.load(values[name], sess)

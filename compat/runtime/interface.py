@@ -34,6 +34,10 @@ class Runtime(abc.ABC):
         """Opens a scope in which `setter`, a device function or name, places what is created."""
 
     @abc.abstractmethod
+    def global_step(self) -> Any | None:
+        """Returns the variable that counts the updates, or None where the program has none."""
+
+    @abc.abstractmethod
     def create_global_step(self) -> Any:
         """Returns the variable that counts the updates, int64 scalar; made at the first call."""
 
@@ -58,6 +62,11 @@ class Runtime(abc.ABC):
     def finish_building(self, supervisor: Supervisor) -> None:
         """Called once, when the supervisor is made: the model definition is complete."""
         del supervisor
+
+    def ended_by(self, error: BaseException) -> None:
+        """Called at once with the error that ends this task; see `Server.ends_by`."""
+        if self.server is not None:
+            self.server.ends_by(error)
 
 
 _current: Runtime | None = None

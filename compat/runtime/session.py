@@ -118,6 +118,12 @@ class Session(abc.ABC):
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         """Gives the variables the values of the same names."""
 
+    def restart(self, step: Step) -> None:  # noqa: B027 - A step may have no dataset.
+        """Begins the dataset of a step anew."""
+
+    def summarize(self) -> None:  # noqa: B027 - Only graphs collect summaries.
+        """Writes the graph's summary, if it needs no input of a training call."""
+
     def agree(self, flag: bool) -> bool:
         """Returns whether any of the workers that make each update together says so.
 

@@ -137,7 +137,8 @@ def _train(
     supervisor = compat.Supervisor(
         is_chief=chief,
         logdir=config.logdir,
-        summary_op=None,  # The recording writes the summaries; one writer a folder.
+        summary_op=None,
+        summary_writer=None,  # The recording has one; no more than one writes to a folder.
         save_summaries_secs=0,
         save_model_secs=0,
         sync_optimizer=program.sync_optimizer,

@@ -10,6 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.conftest import RunProgram
 
+FIRST = ["model.ckpt-0"]  # Written when the session opens, as by TensorFlow.
 COSTS = [[1, "cost", 1], [2, "cost", 1 / 4], [3, "cost", 1 / 16]]
 
 
@@ -29,7 +30,9 @@ class TestSummaries:
     def test_the_first_call_writes_and_the_next_is_due_later(self, supervised: Any) -> None:
         assert supervised["the_first_summary_only"] == COSTS[:1]
 
-    def test_without_summaries_there_is_no_event_file(self, supervised: Any) -> None:
+    def test_without_summaries_none_are_written_and_without_a_writer_no_file(
+        self, supervised: Any
+    ) -> None:
         assert supervised["no_summaries"] == []
         assert supervised["never_summaries"] == []
 
@@ -43,7 +46,7 @@ class TestSummaries:
 
     def test_without_a_log_folder_nothing_can_be_written(self, supervised: Any) -> None:
         summary, checkpoint, writer, path = supervised["nowhere_to_write"]
-        assert summary == "summary_computed() needs a log folder; pass logdir= to the chief"
+        assert summary == "summary_computed() requires a summary writer; pass logdir= to the chief"
         assert checkpoint == (
             "save() needs a log folder and a saver; pass logdir= to the supervisor, and not "
             "saver=None"
@@ -58,8 +61,8 @@ class TestCheckpoints:
     @pytest.mark.parametrize(
         ("case", "names"),
         [
-            ("saves_at_each_call", ["net-1", "net-2", "net-3"]),
-            ("saves_at_the_end", ["model.ckpt-3"]),
+            ("saves_at_each_call", ["net-0", "net-1", "net-2", "net-3"]),
+            ("saves_at_the_end", ["model.ckpt-0", "model.ckpt-3"]),
             ("never_saves", []),
         ],
     )
@@ -83,7 +86,7 @@ class TestCheckpoints:
         said, stopped, checkpoints = supervised["not_finite_at_the_end"]
         assert said == "variable weight has a value that is not finite; not saved"
         assert stopped
-        assert checkpoints == []
+        assert checkpoints == FIRST
 
 
 class TestEnd:
@@ -103,8 +106,10 @@ class TestEnd:
     ) -> None:
         assert supervised[case] == "disk is full"
 
-    def test_an_error_in_the_body_is_raised_and_nothing_is_saved(self, supervised: Any) -> None:
-        assert supervised["error_in_the_body"] == ["'mine'", True, []]
+    def test_an_error_in_the_body_is_raised_and_nothing_more_is_saved(
+        self, supervised: Any
+    ) -> None:
+        assert supervised["error_in_the_body"] == ["'mine'", True, FIRST]
 
     def test_a_program_of_2016_ends_by_stop(self, supervised: Any) -> None:
         assert supervised["of_2016"] == [3, True]
@@ -163,3 +168,87 @@ class TestGraphs:
             "by name": 0,
             "raw": True,
         }
+
+
+class TestOwners:
+    """Programs as TensorFlow 1.x took them, on the legacy runtime."""
+
+    def test_variables_that_share_an_initial_tensor_are_restored_each(self, graphs: Any) -> None:
+        values = [[1, 1], [5, 5]]
+        found = graphs["variables_that_share_an_initial_tensor"]
+        assert found == [[0, 0], [0, 0], *values, *values, *values]
+
+    def test_init_op_is_not_run_after_a_restore(self, graphs: Any) -> None:
+        """Weights before and after a step to 8, and the first step; the last starts anew."""
+        assert graphs["initialised_by_the_program"] == [[0, 4, 0], [4, 6, 1], [6, 7, 2], [0, 4, 0]]
+
+    def test_the_end_of_the_data_is_a_clean_end(self, graphs: Any) -> None:
+        assert graphs["end_of_the_data"] == [[1, 2, 3], ["model.ckpt-0", "model.ckpt-3"]]
+
+    def test_an_error_of_a_thread_is_raised_and_nothing_more_is_saved(self, graphs: Any) -> None:
+        assert graphs["error_of_a_thread"] == ["disk is full", FIRST]
+        assert graphs["error_of_exc_info"] == "disk is full"
+
+    def test_the_saver_of_tensorflow_saves_and_restores(self, graphs: Any) -> None:
+        names = ["model.ckpt-1", "model.ckpt-2"]
+        assert graphs["saver_of_tensorflow"] == [[[0, 0], [4, 1]], names]
+
+    def test_our_saver_takes_a_session_of_tensorflow(self, graphs: Any) -> None:
+        assert graphs["saver_of_ours_in_a_session_of_tensorflow"] == ["m-1", 4]
+
+    def test_a_program_without_a_global_step_gets_none(self, graphs: Any) -> None:
+        weight, step, planned, written, saved, variables = graphs["without_a_global_step"]
+        assert (weight, step, planned) == (1, None, 0)
+        assert [tag for _, tag, _ in written] == ["weight_1", "weight_1"]
+        assert (saved, variables) == (["model.ckpt"], ["weight"])
+
+    def test_a_summary_waits_for_a_call_that_trains_and_feeds(self, graphs: Any) -> None:
+        begun, written = graphs["summary_that_a_call_cannot_feed"]
+        assert begun == [1, 4]
+        assert written == [[2, "cost", 4]]
+
+    def test_a_second_session_resumes(self, graphs: Any) -> None:
+        assert graphs["two_sessions"] == [[3, 0, 3], [3, 3, 6]]
+
+    def test_a_session_is_the_default_one(self, graphs: Any) -> None:
+        assert graphs["default_session"] == [4, True]
+
+    def test_infinity_may_be_saved_where_nothing_is_trained(self, graphs: Any) -> None:
+        assert graphs["infinity"] == [[True, True], ["model.ckpt-0"]]
+
+    def test_services_that_are_not_wanted_are_not_started(self, graphs: Any) -> None:
+        assert graphs["services_that_are_not_wanted"] == [[], []]
+
+    def test_waiting_ends_in_time(self, graphs: Any) -> None:
+        assert graphs["waits"] == [
+            "FOLDER has no checkpoint after 0.3 s, for which wait_for_checkpoint=True waits; "
+            "start what writes it, or raise max_wait_secs",
+            True,
+        ]
+
+    def test_threads_may_share_a_session(self, graphs: Any) -> None:
+        steps, summaries, kept = graphs["threads"]
+        assert steps == 40
+        assert summaries >= 1
+        assert kept
+
+    def test_the_files_are_those_of_tensorflow(self, graphs: Any) -> None:
+        seen, events, has_graph, saved = graphs["files_of_tensorflow"]
+        assert seen == [False, True, 287, "NoOp"]
+        assert events == [
+            "file_version",
+            "graph_def",
+            "meta_graph_def",
+            "session_log START",
+            "summary  global_step/sec",
+            "session_log CHECKPOINT",
+            "session_log CHECKPOINT",
+            "session_log STOP",
+        ]
+        assert has_graph
+        assert saved == ["model.ckpt-287"]
+
+    def test_device_filters_are_set_in_a_copy(self, graphs: Any) -> None:
+        named = ["/job:ps", "/job:worker/task:0", "/job:worker/task:1"]
+        chosen = ["/job:ps", "/job:worker"]
+        assert graphs["device_filters"] == [[named, chosen, named], [], True]

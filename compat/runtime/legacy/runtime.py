@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any, Callable, ContextManager, Iterator, Mapping, Sequence
+import re
+from typing import Any, Callable, ContextManager, Mapping, Sequence
 
 import numpy as np
 
-from compat._tensorflow import quietly, tf, tf1
+from compat._tensorflow import quietly, tf1
 from compat.liveness.monitor import Watch
-from compat.liveness.watchdog import CLOSE_SECS, closed, delivered, delivering, is_stuck, watched
+from compat.liveness.watchdog import delivering, watched
 from compat.runtime.interface import Runtime
+from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
-from compat.runtime.legacy.variables import assigns, initial_value
-from compat.runtime.session import Session, Step, Values
+from compat.runtime.legacy.variables import assignments, global_step, initial_value
+from compat.runtime.services import variable_name
+from compat.runtime.session import Session, Step
 from compat.supervisor import Supervisor
 
 _LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
@@ -28,114 +30,36 @@ def create() -> Runtime:
     return LegacyRuntime()
 
 
-class LegacySession(Session):
-    """A `tf.compat.v1.Session` that also runs steps.
+class _GraphSupervisor(tf1.train.Supervisor):
+    """TensorFlow's own: its operations, session manager and graph files, but not its threads."""
 
-    Attributes:
-      raw: TensorFlow's own session.
-      last_tokens: run by the chief of replicas when it ends, if it is one.
-    """
+    def write_graph(self) -> None:
+        """Writes the graph for TensorBoard and `freeze_graph`, and the meta graph."""
+        self._write_graph()
 
-    def __init__(
-        self,
-        raw: Any,
-        supervisor: Supervisor,
-        steps: Sequence[LegacyStep],
-        summary: Any,
-        first_step: Sequence[Any],
-    ) -> None:
-        self.raw = raw
-        self._supervisor = supervisor
-        self._summary = summary
-        self.last_tokens: Any = None
-        self._trains: dict[tuple[int, ...], bool] = {}
-        for step in steps:
-            for variable, first, array in step.resident:
-                self._call(variable.initializer, {first: array})
-        if first_step:
-            self.planned_step = int(self._call(*first_step))
+    def graph_is_written(self, written: bool) -> None:
+        """Tells whether the event file that is open has the graph."""
+        self._graph_added_to_summary = written
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.raw, name)
 
-    def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(fetches, LegacyStep):
-            return self._run_step(fetches, fetches.feed(args))
-        if not self._is_training_call(fetches):
-            return self._call(fetches, *args, **kwargs)
-        # The summary joins the training call: it sees the same feed and takes no queue element.
-        if self._summary is not None and self._supervisor.summary_due():
-            result, summary = self._call([fetches, self._summary], *args, **kwargs)
-            self._supervisor.summary_computed(self, summary)
-        else:
-            result = self._call(fetches, *args, **kwargs)
-        self._supervisor.after_training_call(self, None)
-        return result
+class _Restorer:
+    """Restores a checkpoint for TensorFlow's session manager, which wants a saver."""
 
-    def run_many(self, step: Any, *stacked: Any) -> Values:
-        values: Values = {}
-        for arrays in zip(*stacked) if stacked else [()]:
-            values = self._run_step(step, step.feed(arrays))
-        return values
+    def __init__(self, supervisor: Supervisor, restored: Any) -> None:
+        self._supervisor, self._restored = supervisor, restored
 
-    def _run_step(self, step: LegacyStep, feed: dict[Any, Any]) -> Values:
-        values = step.unpack(self._call(step.vector, feed))
-        if "global_step" in values:
-            self.planned_step = int(values["global_step"])
-        if self._is_training_call(step.vector):
-            self._supervisor.after_training_call(self, values)
-        return values
-
-    def _is_training_call(self, fetches: Any) -> bool:
-        """Whether running `fetches` counts an update, by the graph: it assigns the global step."""
-        if not (self._supervisor.save_summaries_secs or self._supervisor.save_model_secs):
-            return False  # Nothing would be due.
-        tensors = [
-            self.raw.graph.as_graph_element(fetch) if isinstance(fetch, str) else fetch
-            for fetch in tf.nest.flatten(fetches)
-        ]
-        tensors = [t for t in tensors if isinstance(t, (tf.Tensor, tf.Operation))]
-        key = tuple(id(tensor) for tensor in tensors)
-        if key not in self._trains:
-            self._trains[key] = assigns(tensors, self._supervisor.global_step)
-        return self._trains[key]
-
-    def drain(self) -> Iterator[Values]:
-        return iter(())  # Every call has been waited for.
-
-    def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        return {k: np.asarray(v) for k, v in self._call(dict(variables)).items()}
-
-    def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
-        names = sorted(variables)
-        self._call(
-            [variables[name].initializer for name in names],
-            {initial_value(variables[name]): values[name] for name in names},
-        )
-
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
-        """Does what `tf.compat.v1.Session.run` does, or raises if a parameter server is lost."""
-
-        def call() -> Any:
-            return delivered(lambda: self.raw.run(*args, **kwargs))
-
-        server = self._supervisor.runtime.server
-        return call() if server is None else watched(call, Watch(server, workers=False))
-
-    def close(self) -> None:
-        # A call that was left behind waits for a lost parameter server: so would this one.
-        closed(self._close, patience=0.0 if is_stuck() else CLOSE_SECS)
-
-    def leave(self) -> None:
-        # Replicas wait for an update of their chief, which makes no more: with these they go on.
-        tokens, self.last_tokens = self.last_tokens, None
-        if tokens is not None:
-            self.raw.run(tokens)
-
-    def _close(self) -> None:
-        for step in (self.leave, self.raw.close):
-            with contextlib.suppress(tf1.errors.OpError):  # What was lost was said by a call.
-                step()
+    def restore(self, session: Any, prefix: str) -> None:
+        saver = self._supervisor.saver
+        if self._restored is None:  # TensorFlow's saver reads by itself.
+            saver.restore(session, prefix)
+            return
+        variables = saver.variables()
+        for operations, feed in assignments(variables, self._restored):
+            session.run(operations, feed)
+        saved = {variable.op for variable in variables.values()}
+        others = [v.initializer for v in tf1.global_variables() if v.op not in saved]
+        if others:  # The saver has only some of the variables.
+            session.run(others)
 
 
 def _first_tokens(sync: Any) -> Any:
@@ -150,31 +74,6 @@ def _first_tokens(sync: Any) -> Any:
         return sync.get_init_tokens_op()
 
 
-def _first_step(supervisor: Supervisor, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Returns the arguments of the call that gives the step from which this task goes on, if any.
-
-    A chief gives the variables their values, and others may have made updates of them by the time
-    it could read one; so it reads what it gave.
-
-    Args:
-      supervisor: ours, of this task.
-      arguments: those of TensorFlow's own.
-    """
-    if supervisor.global_step is None:
-        return ()
-    if supervisor.is_chief and "init_op" not in arguments:
-        return (initial_value(supervisor.global_step), arguments.get("init_feed_dict"))
-    return (supervisor.global_step,)
-
-
-def _merged_summary(supervisor: Supervisor) -> Any | None:
-    """Returns the summary tensor that training calls fetch when one is due."""
-    summary = supervisor.summary_op
-    if isinstance(summary, Step):
-        return None  # Its values are written as they come.
-    return tf1.summary.merge_all() if summary is Supervisor.USE_DEFAULT else summary
-
-
 class LegacyRuntime(Runtime):
     """Maps the old API onto `tf.compat.v1`, which is where it comes from."""
 
@@ -183,15 +82,16 @@ class LegacyRuntime(Runtime):
     def __init__(self) -> None:
         super().__init__()
         self._steps: list[LegacyStep] = []
-        self._own: Any = None
-        self._summary: Any = None
-        self._first_step: tuple[Any, ...] = ()
+        self._tokens: list[Any] = []
 
     def device(self, setter: Any) -> ContextManager[None]:
         return tf1.device(setter if self.server is not None else None)
 
+    def global_step(self) -> Any | None:
+        return global_step()
+
     def create_global_step(self) -> Any:
-        existing = tf1.train.get_global_step()
+        existing = global_step()
         if existing is not None:
             return existing
         collections = [tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.GLOBAL_STEP]
@@ -226,33 +126,44 @@ class LegacyRuntime(Runtime):
             )
             if supervisor.is_chief:
                 self._tokens = [_first_tokens(sync), sync.get_init_tokens_op(_LAST_TOKENS)]
-        values = supervisor.restored_values()
-        if values is not None:
-            # Restoring *is* initialising with other values: so nobody can see the variables
-            # ready before they have them.
-            feed = dict(arguments.get("init_feed_dict") or {})
-            for name, variable in supervisor.saver.variables().items():
-                feed[initial_value(variable)] = values[name]
-            arguments["init_feed_dict"] = feed
-        self._first_step = _first_step(supervisor, arguments)
-        self._summary = _merged_summary(supervisor)  # Now: the next lines finalize the graph.
-        # TensorFlow's own saver and summaries are off: they would run on threads of their own.
+        if isinstance(supervisor.summary_op, Step):
+            arguments["summary_op"] = None  # Its values are written as they come.
+        elif supervisor.summary_op is not Supervisor.USE_DEFAULT:
+            arguments["summary_op"] = supervisor.summary_op
+        supervisor.recovery.check()  # What is wrong with a checkpoint is reported here already.
         with quietly():
-            self._own = tf1.train.Supervisor(
+            supervisor.own = _GraphSupervisor(
+                graph=supervisor.graph,
                 is_chief=supervisor.is_chief,
-                logdir=None,
-                saver=None,
-                summary_op=None,
+                logdir=supervisor.logdir,
+                saver=supervisor.saver,
                 global_step=supervisor.global_step,
+                recovery_wait_secs=supervisor.recovery_wait_secs,
                 **arguments,
             )
 
-    def _opened(self, opening: Callable[[], Any]) -> Any:
+    def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
+        sync = supervisor.sync_optimizer
+        if self.server is not None:
+            self.server.wait_for_peers(everybody=sync is not None)
+            target = target or self.server.target
+            config = _filtered(config, self.server.task.name, supervisor.graph)
+        with quietly():
+            session = self._opened(lambda: _prepared(self._steps, supervisor, target, config))
+            if supervisor.is_chief:
+                supervisor.own.write_graph()
+        if sync is not None and supervisor.is_chief:
+            supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])
+            first, session.last_tokens = self._tokens
+            session.raw.run(first)
+        return session
+
+    def _opened(self, opening: Callable[[], LegacySession]) -> LegacySession:
         """Returns what `opening` does; raises where it would wait for a lost peer for ever."""
         server = self.server
         if server is None:
             return opening()
-        # It is the chief who gives the variables their values.
+        # It is the chief that gives the variables their values.
         lookout = None if server.is_chief else server.chief_lookout()
         parameter_servers = Watch(server, workers=False)
 
@@ -261,29 +172,82 @@ class LegacyRuntime(Runtime):
             if lookout is not None:
                 lookout.look()
 
-        return watched(opening, check)
+        opened: LegacySession = watched(opening, check)
+        return opened
 
-    def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
-        sync = supervisor.sync_optimizer
-        if self.server is not None:
-            self.server.wait_for_peers(everybody=sync is not None)
-            target = target or self.server.target
-            config = config or tf1.ConfigProto()
-            if not config.device_filters:
-                # Workers need only the ps, replicas too, whose queues are there; without this a
-                # session hangs whose chief has ended before, or that has lost another worker.
-                config.device_filters.extend(["/job:ps", self.server.task.name])
-        with quietly():
-            raw = self._opened(
-                lambda: self._own.prepare_or_wait_for_session(
-                    target, config=config, start_standard_services=False
-                )
+
+def _filtered(config: Any, own: str, graph: Any) -> Any:
+    """Returns a copy of a session's options that lets it see only the tasks that it needs.
+
+    Without filters a session hangs whose chief has ended before, or that has lost another worker.
+    A worker needs the parameter servers, replicas too, whose queues are there; and what the graph
+    itself names, as in-graph replication does.
+    """
+    filtered = tf1.ConfigProto()
+    if config is not None:
+        filtered.CopyFrom(config)
+    if not filtered.device_filters:
+        named = {
+            f"/job:{found.group(1)}/task:{found.group(2)}"
+            for device in {op.device for op in graph.get_operations()}
+            for found in [re.search(r"/job:(\w+)(?:/replica:\d+)?/task:(\d+)", device)]
+            if found and found.group(1) != "ps"
+        }
+        filtered.device_filters.extend(["/job:ps", *sorted(named | {own})])
+    return filtered
+
+
+def _prepared(
+    steps: Sequence[LegacyStep], supervisor: Supervisor, target: str, config: Any
+) -> LegacySession:
+    """Returns a session whose variables have values, as TensorFlow's session manager gives them."""
+    own, graph = supervisor.own, supervisor.graph
+    steps = [step for step in steps if step.graph is graph]
+    started: list[int] = []
+
+    def opened(raw: Any, steps: Sequence[LegacyStep] = ()) -> LegacySession:
+        return LegacySession(raw, supervisor, steps, own.summary_op)
+
+    def init_fn(raw: Any) -> None:
+        assert supervisor.init_fn is not None
+        supervisor.init_fn(opened(raw))
+        read_step(raw)
+
+    def read_step(raw: Any, tensor: Any = None, feed: Any = None) -> None:
+        if supervisor.global_step is not None:
+            fetched = supervisor.global_step if tensor is None else tensor
+            started.append(int(raw.run(fetched, feed)))
+
+    # Other threads have other default graphs.
+    with graph.as_default():
+        if not supervisor.is_chief:
+            raw = own.session_manager.wait_for_session(
+                target, config=config, max_wait_secs=supervisor.max_wait_secs
             )
+        else:
+            restored = supervisor.recovery.take()
+            prefixes = supervisor.recovery.prefixes
+            raw = own.session_manager.prepare_session(
+                target,
+                init_op=own.init_op,
+                saver=_Restorer(supervisor, restored) if prefixes else None,
+                checkpoint_filename_with_path=prefixes[-1] if prefixes else None,
+                config=config,
+                init_feed_dict=own.init_feed_dict,
+                init_fn=init_fn if supervisor.init_fn is not None else None,
+            )
+            # A chief gives the variables their values, and others may have updated them by the
+            # time it could read one; so it begins at the step that it gave.
+            name = variable_name(supervisor.global_step)
+            if restored is not None and name in restored:
+                started.append(int(restored[name]))
+            elif not (prefixes or started or "init_op" in supervisor.graph_arguments) and hasattr(
+                supervisor.global_step, "initializer"
+            ):
+                read_step(raw, initial_value(supervisor.global_step), own.init_feed_dict)
+        if not started:
+            read_step(raw)
         raw.make_callable = delivering(raw.make_callable)
-        session = LegacySession(raw, supervisor, self._steps, self._summary, self._first_step)
-        supervisor.start_queue_runners(session)
-        if sync is not None and supervisor.is_chief:
-            supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])
-            first, session.last_tokens = self._tokens
-            raw.run(first)
-        return session
+        session = opened(raw, steps)
+    session.planned_step = started[0] if started else 0
+    return session

@@ -9,13 +9,21 @@ import numpy as np
 from compat._tensorflow import tf1
 from compat.errors import UserError
 from compat.runtime.device_placement import Placed, operations
-from compat.runtime.session import Step, pack
+from compat.runtime.legacy.variables import global_step
+from compat.runtime.session import Step, Values, pack
 
 _VARIABLES = ("VarHandleOp", "VariableV2")
 
 
 class LegacyStep(Step):
-    """A step whose operations are in the default graph."""
+    """A step whose operations are in the default graph.
+
+    Attributes:
+      graph: that graph.
+      vector: its scalars.
+      fetches: what a call fetches.
+      iterator: the elements of its dataset, or None.
+    """
 
     def __init__(
         self,
@@ -24,24 +32,31 @@ class LegacyStep(Step):
         resident: Sequence[np.ndarray],
         device: str,
     ) -> None:
+        self.graph = tf1.get_default_graph()
+        self.iterator: Any = None
         self.placeholders = [tf1.placeholder(spec.dtype, spec.shape) for spec in signature]
         self.resident = []
         for array in resident:
             with tf1.device(device):
                 first = tf1.placeholder(array.dtype, array.shape)
-                # In no collection, so nobody saves it or waits for it; it is filled by the session.
+                # In no collection, so nothing saves it or waits for it; the session fills it.
                 variable = tf1.Variable(
                     first, trainable=False, collections=[], use_resource=True, name="resident"
                 )
             self.resident.append((variable, first, array))
         outputs = function(*[variable for variable, _, _ in self.resident], *self.placeholders)
-        self.names, self.vector = pack(outputs, tf1.train.get_global_step())
+        self.names, self.vector = pack(outputs, global_step())
+        self.fetches = self.vector
+
+    def values(self, fetched: Any) -> Values:
+        """Returns the values of a call by name."""
+        return self.unpack(fetched)
 
     def graph_def(self) -> bytes:
-        return bytes(self.vector.graph.as_graph_def().SerializeToString())
+        return bytes(self.graph.as_graph_def().SerializeToString())
 
     def operations(self) -> list[Placed]:
-        graph_def = self.vector.graph.as_graph_def()
+        graph_def = self.graph.as_graph_def()
         handles = {n.name: n.device for n in graph_def.node if n.op in _VARIABLES}
         return operations(graph_def, self.vector.name, handles)
 

@@ -1,10 +1,14 @@
-"""What the graph says of a variable: what initialises it, and what writes to it."""
+"""Reads from a graph what initializes a variable, what updates it, and what a tensor depends on."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Tuple
 
-from compat._tensorflow import tf
+from compat._tensorflow import tf, tf1
+
+_UPDATES = ("Assign", "Apply", "Scatter")
+_INPUTS = ("Dequeue", "GetNext", "ReaderRead", "RecordInput", "Unstage")
+_Call = Tuple[List[Any], Dict[Any, Any]]
 
 
 def initial_value(variable: Any) -> Any:
@@ -12,17 +16,85 @@ def initial_value(variable: Any) -> Any:
     return variable.initializer.inputs[1]
 
 
-def assigns(tensors: Sequence[Any], variable: Any) -> bool:
-    """Whether what the tensors depend on writes to a resource variable."""
-    if variable is None:
-        return False
-    todo = [tensor if isinstance(tensor, tf.Operation) else tensor.op for tensor in tensors]
+def assignments(variables: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[_Call]:
+    """Yields the operations and the feed of calls that give variables the values of their names.
+
+    A graph that is final takes no operations that assign. So the initializers are run, with a feed
+    in place of their initial tensors. Variables that share such a tensor are in different calls.
+    """
+    left = sorted(variables)
+    while left:
+        feed: dict[str, tuple[Any, str]] = {}
+        later = []
+        for name in left:
+            tensor = initial_value(variables[name])
+            if feed.setdefault(tensor.name, (tensor, name))[1] != name:
+                later.append(name)
+        yield (
+            [variables[name].initializer for _, name in feed.values()],
+            {tensor: values[name] for tensor, name in feed.values()},
+        )
+        left = later
+
+
+def global_step() -> Any | None:
+    """Returns the default graph's global step, also one that is only called so, or None."""
+    collected = tf1.get_collection(tf1.GraphKeys.GLOBAL_STEP)
+    if collected:
+        return collected[0]
+    for variable in tf1.global_variables():
+        if variable.op.name == "global_step" and variable.dtype.base_dtype.is_integer:
+            return variable
+    return None
+
+
+def dependencies(fetches: Sequence[Any], fed: Collection[str] = ()) -> Iterator[Any]:
+    """Yields the operations that tensors and operations depend on, themselves included.
+
+    Args:
+      fetches: the tensors and operations.
+      fed: names of tensors that a feed replaces, behind which nothing is run.
+    """
+    todo = [f if isinstance(f, tf.Operation) else f.op for f in fetches]
     seen = set(todo)
     while todo:
         op = todo.pop()
-        if op.type.startswith("Assign") and op.inputs and op.inputs[0] is variable.handle:
-            return True
-        before = [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+        yield op
+        before = [tensor.op for tensor in op.inputs if tensor.name not in fed]
+        before += list(op.control_inputs)
         todo += [other for other in before if other not in seen]
         seen.update(before)
+
+
+def trains(fetches: Sequence[Any], variables: Sequence[Any]) -> bool:
+    """Whether running `fetches` updates one of the variables; to initialize or restore is none."""
+    by_op = {variable.op: variable for variable in variables}
+    for op in dependencies(fetches):
+        if not (op.inputs and any(kind in op.type for kind in _UPDATES)):
+            continue
+        variable = by_op.get(op.inputs[0].op)
+        if (
+            variable is not None
+            and op is not getattr(variable, "initializer", None)
+            and not _restores(op)
+        ):
+            return True
     return False
+
+
+def _restores(op: Any) -> bool:
+    """Whether an operation assigns a value of a checkpoint."""
+    source = op.inputs[1].op
+    while source.type == "Identity":
+        source = source.inputs[0].op
+    return bool(source.type.startswith("Restore"))
+
+
+def needs_feed(tensor: Any, fed: Collection[str]) -> bool:
+    """Whether a tensor depends on a placeholder that is not fed."""
+    return any(op.type == "Placeholder" for op in dependencies([tensor], fed))
+
+
+def takes_input(tensor: Any) -> bool:
+    """Whether computing a tensor takes an element from a queue, a reader or an iterator."""
+    return any(kind in op.type for op in dependencies([tensor]) for kind in _INPUTS)

@@ -173,11 +173,15 @@ class ModernRuntime(Runtime):
     def average(self, tensors: Sequence[Any]) -> list[Any]:
         return list(tensors) if self.replicas is None else self.replicas.average(tensors)
 
+    def global_step(self) -> Any | None:
+        if self._global_step is None:
+            return self.placement.variables.get("global_step")
+        return self._global_step
+
     def create_global_step(self) -> Any:
         if self._global_step is None:
-            known = self.placement.variables.get("global_step")
-            self._global_step = known
-            if known is None:
+            self._global_step = self.global_step()
+            if self._global_step is None:
                 with self.placement.scope():
                     self._global_step = tf.Variable(
                         np.int64(0), name="global_step", trainable=False

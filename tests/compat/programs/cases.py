@@ -52,12 +52,15 @@ def refusal(function: Callable[[], Any], kind: Any = compat.UserError) -> str:
 
 
 def scalars(folder: Path) -> list[Any]:
-    """Returns step, tag and value of each scalar in the folder's event files, in their order."""
+    """Returns step, tag and value of each scalar in the folder's event files, in their order.
+
+    Without the steps per second.
+    """
     found = []
     for path in sorted(folder.glob("events.out.tfevents.*")):
         for event in tf1.train.summary_iterator(str(path)):
             found += [[event.step, v.tag, v.simple_value] for v in event.summary.value]
-    return found
+    return [entry for entry in found if not entry[1].endswith("/sec")]
 
 
 def checkpoints(folder: Path) -> list[str]:

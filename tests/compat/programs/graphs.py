@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,9 @@ import compat
 from compat import tf, tf1
 
 if TYPE_CHECKING:
-    from tests.compat.programs.cases import case, fresh, run, scalars
+    from tests.compat.programs.cases import case, checkpoints, fresh, refusal, run, scalars
 else:
-    from cases import case, fresh, run, scalars
+    from cases import case, checkpoints, fresh, refusal, run, scalars
 
 ALWAYS = 1e-9  # Seconds between two summaries: at each training call.
 
@@ -138,5 +139,90 @@ def the_session_of_tensorflow(logdir: Path) -> Any:
         }
 
 
+@case
+def services_that_are_not_wanted(logdir: Path) -> Any:
+    graph = Graph(inputs=tf1.constant(1.0))
+    tf1.summary.scalar("cost", graph.cost)
+    supervisor = compat.Supervisor(logdir=str(logdir), save_summaries_secs=ALWAYS)
+    with supervisor.managed_session(start_standard_services=False) as session:
+        session.run(graph.train)
+    return [scalars(logdir), checkpoints(logdir)]
+
+
+@case
+def waits(logdir: Path) -> Any:
+    """For a checkpoint that does not come, and for a chief."""
+    Graph()
+    supervisor = compat.Supervisor(logdir=str(logdir), recovery_wait_secs=0.1)
+    missing = refusal(
+        lambda: supervisor.prepare_or_wait_for_session(wait_for_checkpoint=True, max_wait_secs=0.3)
+    )
+    worker = compat.Supervisor(is_chief=False, recovery_wait_secs=0.1)
+    late = refusal(
+        lambda: worker.prepare_or_wait_for_session(max_wait_secs=0.3), tf1.errors.OpError
+    )
+    return [missing.replace(str(logdir), "FOLDER"), "not ready after waiting" in late]
+
+
+@case
+def threads(logdir: Path) -> Any:
+    """Asynchronous actors train in one session, each call of which would record."""
+    graph = Graph()
+    tf1.summary.scalar("cost", graph.cost)
+    supervisor = compat.Supervisor(
+        logdir=str(logdir), save_summaries_secs=ALWAYS, save_model_secs=ALWAYS
+    )
+    with supervisor.managed_session() as session:
+
+        def act() -> None:
+            with supervisor.stop_on_exception():
+                for _ in range(10):
+                    session.run(graph.train, {graph.inputs: 1.0})
+
+        actors = [threading.Thread(target=act) for _ in range(4)]
+        for actor in actors:
+            actor.start()
+        supervisor.coord.join(actors)
+        steps = int(session.run(graph.global_step))
+    kept = supervisor.saver.last_checkpoints
+    return [steps, len(scalars(logdir)), sorted(Path(p).name for p in kept) == checkpoints(logdir)]
+
+
+@case
+def files_of_tensorflow(logdir: Path) -> Any:
+    """The graph and what the session logs, as TensorBoard and `freeze_graph` read them."""
+    tf1.Variable(287, name="global_step", trainable=False)
+    supervisor = compat.Supervisor(logdir=str(logdir))
+    with supervisor.managed_session() as session:
+        seen = [supervisor.ShouldStop(), supervisor.session_manager is not None]
+        seen += [int(session.run(supervisor.global_step)), supervisor.init_op.type]
+    (path,) = logdir.glob("events*")
+    events = []
+    for event in tf1.train.summary_iterator(str(path)):
+        kind = event.WhichOneof("what")
+        status = event.session_log.status
+        tags = [value.tag for value in event.summary.value]
+        name = tf1.SessionLog.SessionStatus.Name(status) if kind == "session_log" else ""
+        events.append(" ".join([kind, name, *tags]).strip())
+    graph_def = (logdir / "graph.pbtxt").read_text()
+    return [seen, events, "global_step" in graph_def, checkpoints(logdir)]
+
+
+@case
+def device_filters(logdir: Path) -> Any:
+    """Are set in a copy; a choice is kept, and so are the tasks that the graph names."""
+    from compat.runtime.legacy.runtime import _filtered
+
+    with tf1.device("/job:worker/task:1"):
+        tf1.constant(1.0)
+    own, chosen = tf1.ConfigProto(log_device_placement=True), tf1.ConfigProto()
+    chosen.device_filters.extend(["/job:ps", "/job:worker"])
+    graph, me = tf1.get_default_graph(), "/job:worker/task:0"
+    seen = [list(_filtered(config, me, graph).device_filters) for config in (own, chosen, None)]
+    return [seen, list(own.device_filters), _filtered(own, me, graph).log_device_placement]
+
+
 if __name__ == "__main__":
+    import owners  # noqa: F401  # More cases: loading TensorFlow again would take longer.
+
     run()

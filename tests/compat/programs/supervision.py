@@ -39,8 +39,12 @@ def the_first_summary_only(logdir: Path) -> Any:
 
 @case
 def no_summaries(logdir: Path) -> Any:
-    Program().supervised(3, logdir=str(logdir), save_summaries_secs=ALWAYS, summary_op=None)
-    return [path.name for path in logdir.glob("events*")]
+    arguments = {"logdir": str(logdir), "save_summaries_secs": ALWAYS}
+    Program().supervised(3, summary_op=None, **arguments)
+    written = scalars(logdir)
+    fresh()
+    Program().supervised(3, summary_writer=None, **{**arguments, "logdir": str(logdir / "none")})
+    return written + [path.name for path in (logdir / "none").glob("events*")]
 
 
 @case

@@ -1,0 +1,95 @@
+"""Finds the checkpoint from which a supervisor resumes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from compat._tensorflow import tf1
+from compat.checkpoint import files
+from compat.errors import UserError
+from compat.runtime.interface import current_runtime
+
+
+def default_saver() -> Any:
+    """Returns the saver of a program that gives none; None where it has no variables."""
+    runtime = current_runtime()
+    if runtime.name == "legacy":
+        collected = tf1.get_collection(tf1.GraphKeys.SAVERS)
+        if collected:
+            return collected[0]
+    return files.Saver() if runtime.variables() else None
+
+
+def checked_saver(saver: Any) -> Any:
+    """Returns `saver`.
+
+    Raises:
+      UserError: it is TensorFlow's, which the modern runtime does not support.
+    """
+    if not (saver is None or isinstance(saver, files.Saver) or current_runtime().name == "legacy"):
+        raise UserError(
+            f"saver={saver!r} needs a graph, which the modern runtime does not have; pass a "
+            "compat.Saver, or use --runtime=legacy"
+        )
+    return saver
+
+
+class Recovery:
+    """The newest whole checkpoint in a log folder.
+
+    Args:
+      logdir: the folder, or None.
+      saver: ours or TensorFlow's, or None.
+
+    Attributes:
+      prefixes: of the checkpoints that were found last, oldest first.
+    """
+
+    def __init__(self, logdir: str | None, saver: Any) -> None:
+        self._logdir = logdir if saver else None
+        self._saver = saver
+        self.prefixes: list[str] = []
+        self._kept: tuple[list[str], Any] | None = None
+
+    def read(self) -> Any:
+        """Returns its values by name.
+
+        None if there is no checkpoint, or if the saver is TensorFlow's, which reads by itself.
+
+        Raises:
+          UserError: it is of another model, or none can be read.
+        """
+        self.prefixes = files.history(self._logdir) if self._logdir else []
+        if isinstance(self._saver, files.Saver):
+            return self._saver.recover(self.prefixes) if self.prefixes else None
+        if self._saver is not None:
+            self._saver.recover_last_checkpoints(self.prefixes)
+        return None
+
+    def check(self) -> None:
+        """Reads it, and keeps the values for the first `take`."""
+        values = self.read()
+        self._kept = (self.prefixes, values)
+
+    def take(self) -> Any:
+        """Returns what `read` returns; a checkpoint is read anew for each session."""
+        kept, self._kept = self._kept, None
+        if kept is None or kept[0] != (files.history(self._logdir) if self._logdir else []):
+            return self.read()
+        return kept[1]
+
+    def wait(self, max_secs: float, every: float) -> None:
+        """Blocks until there is a checkpoint.
+
+        Raises:
+          UserError: there was none in time.
+        """
+        deadline = time.monotonic() + max_secs
+        while self._logdir and not files.history(self._logdir):
+            if time.monotonic() >= deadline:
+                raise UserError(
+                    f"{self._logdir} has no checkpoint after {max_secs:g} s, for which "
+                    "wait_for_checkpoint=True waits; start what writes it, or raise max_wait_secs"
+                )
+            time.sleep(every)

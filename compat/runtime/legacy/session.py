@@ -1,0 +1,177 @@
+"""A session of the legacy runtime: TensorFlow's own, which also runs steps."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from compat._tensorflow import tf, tf1
+from compat.liveness.monitor import Watch
+from compat.liveness.watchdog import CLOSE_SECS, closed, delivered, is_stuck, watched
+from compat.runtime.legacy.step import LegacyStep
+from compat.runtime.legacy.variables import assignments, needs_feed, takes_input, trains
+from compat.runtime.session import Session, Values
+
+if TYPE_CHECKING:
+    from compat.supervisor import Supervisor
+
+# The class for which TensorFlow's `Saver` and others ask; it has no public name.
+_SessionInterface: Any = tf1.Session.__mro__[-2]
+
+
+class LegacySession(Session, _SessionInterface):
+    """A `tf.compat.v1.Session` that also runs steps.
+
+    Attributes:
+      raw: TensorFlow's own session.
+      last_tokens: run by the chief of replicas when it ends, if it is one.
+    """
+
+    def __init__(
+        self, raw: Any, supervisor: Supervisor, steps: Sequence[LegacyStep], summary: Any
+    ) -> None:
+        self.raw = raw
+        self._supervisor = supervisor
+        self._summary = summary
+        self.last_tokens: Any = None
+        self._trains: dict[tuple[int, ...], bool] = {}
+        self._scopes = contextlib.ExitStack()
+        for step in steps:
+            for variable, first, array in step.resident:
+                self._call(variable.initializer, {first: array})
+            self.restart(step)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+    @property
+    def graph(self) -> Any:
+        return self.raw.graph
+
+    @property
+    def sess_str(self) -> Any:
+        return self.raw.sess_str
+
+    def partial_run_setup(self, *args: Any, **kwargs: Any) -> Any:
+        return self.raw.partial_run_setup(*args, **kwargs)
+
+    def partial_run(self, *args: Any, **kwargs: Any) -> Any:
+        return self.raw.partial_run(*args, **kwargs)
+
+    def as_default(self) -> ContextManager[Any]:
+        """Makes this the session of `Tensor.eval` and `Operation.run`."""
+        scope: ContextManager[Any] = tf1.Session.as_default(self)
+        return scope
+
+    def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(fetches, LegacyStep):
+            return self._run_step(fetches, fetches.feed(args))
+        if not self._is_training_call(fetches):
+            return self._call(fetches, *args, **kwargs)
+        if self._is_summary_due(*args, **kwargs):
+            # The summary joins the training call: same feed, and no queue element of its own.
+            result, summary = self._call([fetches, self._summary], *args, **kwargs)
+            self._supervisor.summary_computed(self, summary)
+        else:
+            result = self._call(fetches, *args, **kwargs)
+        self._supervisor.after_training_call(self, None)
+        return result
+
+    def run_many(self, step: Any, *stacked: Any) -> Values:
+        values: Values = {}
+        for arrays in zip(*stacked) if stacked else [()]:
+            values = self._run_step(step, step.feed(arrays))
+        return values
+
+    def _run_step(self, step: LegacyStep, feed: dict[Any, Any]) -> Values:
+        values = step.values(self._call(step.fetches, feed))
+        if "global_step" in values:
+            self.planned_step = int(values["global_step"])
+        if self._is_training_call(step.fetches):
+            self._supervisor.after_training_call(self, values)
+        return values
+
+    def restart(self, step: Any) -> None:
+        if step.iterator is not None:
+            self._call(step.iterator.initializer)
+
+    def summarize(self) -> None:
+        """Writes a summary now, unless only a training call can compute it."""
+        if self._summary is not None and not (
+            needs_feed(self._summary, ()) or takes_input(self._summary)
+        ):
+            self._supervisor.summary_computed(self, self._call(self._summary))
+
+    def _is_summary_due(self, feed_dict: Any = None, *_: Any, **__: Any) -> bool:
+        if self._summary is None or not self._supervisor.services.summary_due():
+            return False
+        fed = [self.raw.graph.as_graph_element(key) for key in feed_dict or () if _is_element(key)]
+        return not needs_feed(self._summary, {tensor.name for tensor in fed})
+
+    def _is_training_call(self, fetches: Any) -> bool:
+        """Whether running `fetches` makes an update of the global step, or else of the model."""
+        if not self._supervisor.services.running:
+            return False  # Nothing would be due.
+        tensors = [
+            self.raw.graph.as_graph_element(fetch) if isinstance(fetch, str) else fetch
+            for fetch in tf.nest.flatten(fetches)
+        ]
+        tensors = [t for t in tensors if isinstance(t, (tf.Tensor, tf.Operation))]
+        key = tuple(id(tensor) for tensor in tensors)
+        if key not in self._trains:
+            step = self._supervisor.global_step
+            with self.raw.graph.as_default():
+                counted = tf1.trainable_variables() if step is None else [step]
+            self._trains[key] = trains(tensors, counted)
+        return self._trains[key]
+
+    def drain(self) -> Iterator[Values]:
+        return iter(())  # Every call has been waited for.
+
+    def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        return {k: np.asarray(v) for k, v in self._call(dict(variables)).items()}
+
+    def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
+        for operations, feed in assignments(variables, values):
+            self._call(operations, feed)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        """Does what `tf.compat.v1.Session.run` does, or raises if a parameter server is lost."""
+
+        def call() -> Any:
+            return delivered(lambda: self.raw.run(*args, **kwargs))
+
+        server = self._supervisor.runtime.server
+        return call() if server is None else watched(call, Watch(server, workers=False))
+
+    def __enter__(self) -> LegacySession:
+        self._scopes.enter_context(self.raw.graph.as_default())
+        self._scopes.enter_context(self.as_default())
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._scopes.close()
+        self.close()
+
+    def close(self) -> None:
+        # A call that was left behind waits for a lost parameter server: so would this one.
+        closed(self._close, patience=0.0 if is_stuck() else CLOSE_SECS)
+
+    def leave(self) -> None:
+        # Replicas wait for an update of their chief, which makes no more: with these they continue.
+        tokens, self.last_tokens = self.last_tokens, None
+        if tokens is not None:
+            self.raw.run(tokens)
+
+    def _close(self) -> None:
+        steps: Sequence[Callable[[], Any]] = (self.leave, self.raw.close)
+        for step in steps:
+            with contextlib.suppress(tf1.errors.OpError):  # The failed call has reported the loss.
+                step()
+
+
+def _is_element(key: Any) -> bool:
+    """Whether the key of a feed is a tensor or its name; the others are composite tensors."""
+    return isinstance(key, (str, tf.Tensor))
