@@ -30,9 +30,10 @@ class _LineError(Exception):
         return one_line(super().__str__())
 
 
-class UserError(_LineError):
+class UserError(_LineError, ValueError, RuntimeError):
     """A wrong input: the message names the value, what was expected and the remedy, in one line.
 
+    A `ValueError` and a `RuntimeError` too, which TensorFlow raises where `compat` raises this.
     Programs print it as it is, without a traceback, and exit with code 2, which cluster managers
     read as permanent: the same command would fail again.
     """

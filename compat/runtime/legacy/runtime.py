@@ -216,7 +216,7 @@ def _prepared(
     def read_step(raw: Any, tensor: Any = None, feed: Any = None) -> None:
         if supervisor.global_step is not None:
             fetched = supervisor.global_step if tensor is None else tensor
-            started.append(int(raw.run(fetched, feed)))
+            started.append(int(np.asarray(raw.run(fetched, feed)).item()))  # It may be `[1]`.
 
     # Other threads have other default graphs.
     with graph.as_default():

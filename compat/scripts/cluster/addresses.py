@@ -102,6 +102,8 @@ def mapped_tf_config(text: str) -> str:
     try:
         config = json.loads(text)
         config["cluster"] = mapped_cluster(config["cluster"])
+    except UserError:  # Of what maps it.
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return text
     return json.dumps(config)
