@@ -1,4 +1,4 @@
-"""The best checkpoint of a training, in a folder of its own, where it stays.
+"""The best checkpoint of a run, in a folder of its own, where it stays.
 
 The chief keeps the last few checkpoints only. Whenever a process is killed, the folder has a whole
 one, the earlier or the new, and `tf.compat.v1.train.latest_checkpoint` finds it.
@@ -20,6 +20,15 @@ FOLDER = "best"
 _OF_A_CHECKPOINT = re.compile(r"\.(index|data-\d{5}-of-\d{5})(\.tmp)?$")
 _STATE = "checkpoint"  # Names the checkpoint, as TensorFlow writes and reads it.
 _HELD = "being_evaluated"
+
+
+def step_of(prefix: str) -> int:
+    """Returns the global step of a checkpoint, with which its prefix ends.
+
+    >>> step_of("logs/model.ckpt-100")
+    100
+    """
+    return int(prefix.rpartition("-")[2])
 
 
 @contextlib.contextmanager

@@ -1,63 +1,79 @@
-"""What the evaluations of a training have shown, kept in its log folder over all restarts.
+"""The evaluations of a run, kept in its log folder over all restarts.
 
 `evaluations.jsonl` has one of them a line, steps increasing:
 
-    {"step": 500, "cost": 0.31, "accuracy": 0.91}
+    {"step": 500, "validation/loss": 0.31, "validation/recall": 0.91}
 
-Which checkpoint is the best, and for how long none was better, follows from them alone.
+The best checkpoint, and the number of evaluations since, are functions of these lines alone. NaN
+and infinity are written as the strings "nan", "inf" and "-inf", so that each line is valid JSON.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
-from dataclasses import asdict, dataclass
-from typing import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Iterator, Mapping, Sequence
 
 from compat.errors import UserError
 from compat.tracking.lock import lock
 
 FILE = "evaluations.jsonl"
+MODES = ("max", "min")
 # Seconds to wait for the lock: a process that was killed holds it for a moment.
 _PATIENCE = 2.0
+# Lines of releases before the monitor had a name.
+_OLD_NAMES = {"cost": "validation/loss", "accuracy": "validation/accuracy"}
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What the validation split gave.
+    """The values of one checkpoint.
 
     Attributes:
-      step: the global step of the weights.
-      cost: in nats per example.
-      accuracy: in [0, 1].
+      step: the global step of the checkpoint, which may be less than that at the end of its
+        evaluation: asynchronous workers do not wait for it.
+      values: by the names of their curves, as "validation/loss"; may be NaN or infinite.
     """
 
     step: int
-    cost: float
-    accuracy: float
+    values: Mapping[str, float]
 
 
-def best(evaluations: Sequence[Evaluation]) -> Evaluation | None:
-    """Returns the first of those with the highest accuracy; None of none.
+def best(evaluations: Sequence[Evaluation], monitor: str, mode: str) -> Evaluation | None:
+    """Returns the earliest of those with the best value of the monitor; None if there is none.
 
-    >>> best([Evaluation(1, 2.0, 0.5), Evaluation(2, 1.0, 0.9), Evaluation(3, 0.5, 0.9)]).step
-    2
-    """
-    return max(evaluations, key=lambda evaluation: evaluation.accuracy, default=None)
+    A value that is NaN, infinite or missing is never the best.
 
+    Args:
+      evaluations: oldest first.
+      monitor: the name of the value, as "validation/loss".
+      mode: whether a better value is greater ("max") or smaller ("min").
 
-def without_improvement(evaluations: Sequence[Evaluation]) -> int:
-    """Returns how many have come after the best one.
-
-    >>> without_improvement([Evaluation(1, 1.0, 0.9), Evaluation(2, 2.0, 0.5)])
+    >>> evaluations = [Evaluation(1, {"loss": 2.0}), Evaluation(2, {"loss": float("nan")})]
+    >>> best(evaluations, "loss", "min").step
     1
     """
-    found = best(evaluations)
-    return 0 if found is None else len(evaluations) - 1 - list(evaluations).index(found)
+    sign = {"max": 1, "min": -1}[mode]
+    finite = [e for e in evaluations if math.isfinite(e.values.get(monitor, math.nan))]
+    return max(finite, key=lambda evaluation: sign * evaluation.values[monitor], default=None)
+
+
+def without_improvement(evaluations: Sequence[Evaluation], monitor: str, mode: str) -> int:
+    """Returns how many have come after the best one; all of them where there is no best.
+
+    >>> without_improvement([Evaluation(1, {"a": 0.9}), Evaluation(2, {"a": 0.5})], "a", "max")
+    1
+    """
+    found = best(evaluations, monitor, mode)
+    if found is None:
+        return len(evaluations)
+    return sum(evaluation.step > found.step for evaluation in evaluations)
 
 
 class History:
-    """The evaluations of one training, to which one process adds.
+    """The evaluations of one run, to which one process adds.
 
     Attributes:
       evaluations: all of them, oldest first.
@@ -68,19 +84,19 @@ class History:
 
         Args:
           logdir: the log folder, made if there is none.
-          resume_step: the step of the checkpoint that is there; later evaluations are of a training
-            that was cut off and are removed. -1 keeps none.
+          resume_step: the step of the checkpoint from which the run resumes; evaluations of later
+            ones are removed, as the run does not have them any more. -1 keeps none.
 
         Raises:
-          UserError: another process evaluates this training, or the folder cannot be written to.
+          UserError: another process evaluates this run, or the folder cannot be written to.
         """
         path = os.path.join(logdir, FILE)
         try:
             os.makedirs(logdir, exist_ok=True)
             self._file = lock(
                 path,
-                f"the training in {logdir} is evaluated by another process; expected one evaluator "
-                "a training, or --eval_in_chief; end that process or give another --logdir",
+                f"the run in {logdir} is evaluated by another process; expected one evaluator "
+                "a run, or --eval_in_chief; end that process or give another --logdir",
                 patience=_PATIENCE,
             )
             self.evaluations = []
@@ -110,7 +126,8 @@ class History:
           OSError: it cannot be written; it is among `evaluations` nevertheless.
         """
         self.evaluations.append(evaluation)
-        self._file.write((json.dumps(asdict(evaluation)) + "\n").encode())
+        values = {k: v if math.isfinite(v) else str(v) for k, v in evaluation.values.items()}
+        self._file.write((json.dumps({"step": evaluation.step, **values}) + "\n").encode())
 
     def close(self) -> None:
         """Frees the log folder for another process that evaluates."""
@@ -118,19 +135,19 @@ class History:
 
 
 def _read(path: str) -> Iterator[tuple[Evaluation, int]]:
-    """Yields each evaluation with the offset behind it, up to what is none or of no later step."""
+    """Yields evaluations and the offsets behind them, up to a line that is torn or out of order."""
     end, last = 0, -1
     with open(path, "rb") as file:
         for line in file:
             try:
                 fields = json.loads(line.decode())
-                evaluation = Evaluation(
-                    int(fields["step"]), float(fields["cost"]), float(fields["accuracy"])
-                )
-            except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+                step = int(fields.pop("step"))
+                values = {_OLD_NAMES.get(k, k): float(v) for k, v in fields.items()}
+            except (ValueError, TypeError, LookupError, AttributeError):
                 return
-            is_one = evaluation.step > last and 0 <= evaluation.accuracy <= 1
-            if not is_one or not line.endswith(b"\n"):
+            except (OverflowError, RecursionError):  # Of 1e999, and of ten thousand brackets.
                 return
-            end, last = end + len(line), evaluation.step
-            yield evaluation, end
+            if step <= last or not values or not line.endswith(b"\n"):
+                return
+            end, last = end + len(line), step
+            yield Evaluation(step, values), end

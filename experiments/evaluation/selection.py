@@ -1,6 +1,6 @@
-"""Model selection: of the checkpoints of a training the best one, and an end when none gets better.
+"""Model selection: keeps the best checkpoint of a run, and stops a run that no longer improves.
 
-The same, whether the chief evaluates at its own checkpoints or another process reads them.
+The same, whether the chief evaluates its own checkpoints or another process reads them.
 """
 
 from __future__ import annotations
@@ -8,29 +8,46 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
-from experiments.evaluation import best_checkpoint, history, stop_request
-from experiments.evaluation.history import Evaluation, History
-from experiments.evaluation.stop_request import StopRequest
+from compat.errors import UserError
+from experiments.evaluation import best_checkpoint, early_stopping, history
+from experiments.evaluation.early_stopping import StopRequest
+from experiments.evaluation.history import MODES, Evaluation, History
 
 
 class Selection:
-    """Judges the evaluations of a training by their accuracy; a context manager.
+    """Compares the evaluations of a run by a monitored value; a context manager.
 
     Args:
       logdir: the log folder.
-      patience: evaluations in a row without an improvement after which the chief is asked to end
-        the training; 0: never.
+      monitor: the name of the value, as "validation/loss".
+      mode: whether a better value is greater ("max") or smaller ("min").
+      patience: evaluations in a row without an improvement after which the chief is requested to
+        stop the run; 0: never.
       resume_step: as for `experiments.evaluation.history.History`.
       say: takes a line for the user.
 
     Raises:
-      UserError: another process evaluates this training, or the folder cannot be written to.
+      UserError: the mode is unknown, another process evaluates this run, or the folder cannot be
+        written to.
     """
 
     def __init__(
-        self, logdir: str, patience: int, resume_step: int, say: Callable[[str], object] = print
+        self,
+        logdir: str,
+        monitor: str,
+        mode: str,
+        patience: int,
+        resume_step: int,
+        say: Callable[[str], object] = print,
     ) -> None:
+        if mode not in MODES:
+            raise UserError(
+                f"mode {mode!r} does not say whether a greater or a smaller {monitor} is better; "
+                "set mode to 'max' or 'min'"
+            )
         self._logdir = logdir
+        self._monitor = monitor
+        self._mode = mode
         self._patience = patience
         self._say = say
         self._history = History(logdir, resume_step)
@@ -43,37 +60,45 @@ class Selection:
     def take(self, prefix: str, evaluation: Evaluation) -> None:
         """Takes the evaluation of a checkpoint, of a later step than the last.
 
-        It is noted last: of a process that is killed before, the next one evaluates again.
+        The history is written last: if the process is killed before, the next one evaluates again.
+
+        Raises:
+          UserError: the monitored value is not among those of the evaluation.
         """
-        all_of_them = [*self._history.evaluations, evaluation]
-        is_best = history.best(all_of_them) is evaluation
-        self._say(
-            f"Step: {evaluation.step},  Validation-Cost: {evaluation.cost:.4f},"
-            f"  Validation-Accuracy: {evaluation.accuracy:.4f}{',  best' if is_best else ''}"
-        )
+        if self._monitor not in evaluation.values:
+            raise UserError(
+                f"monitor {self._monitor!r} is not a value of an evaluation; set monitor to one of "
+                f"{', '.join(sorted(evaluation.values))}"
+            )
+        evaluations = [*self._history.evaluations, evaluation]
+        is_best = history.best(evaluations, self._monitor, self._mode) is evaluation
+        values = "".join(f",  {_title(k)}: {_number(v)}" for k, v in evaluation.values.items())
+        self._say(f"Step: {evaluation.step}{values}{',  best' if is_best else ''}")
         try:
             if is_best:
                 best_checkpoint.keep(prefix, os.path.join(self._logdir, best_checkpoint.FOLDER))
-            self._ask_to_stop(all_of_them)
+            self._stop_early(evaluations)
             self._history.append(evaluation)
         except OSError as error:
             reason = error.strerror or error
-            self._say(f"the evaluation of {prefix} is not kept ({reason}); the training goes on")
+            self._say(f"the evaluation of {prefix} is not kept ({reason}); the run continues")
 
-    def _ask_to_stop(self, all_of_them: list[Evaluation]) -> None:
-        in_vain = history.without_improvement(all_of_them)
-        best = history.best(all_of_them)
-        if best is None or not 0 < self._patience <= in_vain:
+    def _stop_early(self, evaluations: list[Evaluation]) -> None:
+        since = history.without_improvement(evaluations, self._monitor, self._mode)
+        if not 0 < self._patience <= since or early_stopping.read(self._logdir) is not None:
             return
-        if stop_request.read(self._logdir) is not None:
-            return  # The chief is on its way.
-        reason = (
-            f"validation accuracy {best.accuracy:.4f} of step {best.step} was not exceeded in "
-            f"{in_vain} evaluations"
-        )
-        self._say(f"{reason}; asking the chief to end the training")
-        request = StopRequest(all_of_them[-1].step, self._patience, reason)
-        stop_request.write(self._logdir, request)
+        best = history.best(evaluations, self._monitor, self._mode)
+        if best is None:
+            reason = f"{self._monitor} was not finite in {since} evaluations"
+        else:
+            value = _number(best.values[self._monitor])
+            reason = (
+                f"{self._monitor} did not improve on {value}, of step {best.step}, in {since} "
+                "evaluations"
+            )
+        self._say(f"{reason}; requesting the chief to stop the run")
+        request = StopRequest(evaluations[-1].step, self._patience, reason)
+        early_stopping.request(self._logdir, request)
 
     def __enter__(self) -> Selection:
         return self
@@ -81,3 +106,12 @@ class Selection:
     def __exit__(self, *exception: Any) -> None:
         """Frees the log folder for another process that evaluates."""
         self._history.close()
+
+
+def _title(name: str) -> str:
+    """Returns the name of a value in a line: "validation/loss" is "Validation-Loss"."""
+    return "-".join(word[:1].upper() + word[1:] for word in name.replace("/", " ").split())
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if value == 0 or abs(value) >= 0.001 else f"{value:.3e}"

@@ -1,7 +1,7 @@
-"""The mark that a complete training leaves in its log folder.
+"""The completion marker: a file in the log folder of a complete run.
 
-A task that comes late, or is started again when all the others have gone, would wait for them in
-vain. It finds the mark.
+A task that starts late, or is started again when all others have exited, would wait for them in
+vain. It finds the marker.
 """
 
 from __future__ import annotations
@@ -10,61 +10,73 @@ import json
 from pathlib import Path
 from typing import Any
 
+from compat.tracking import redacted
 from compat.tracking.mlflow.spool import write_whole
-from experiments.settings.config import Config
+from experiments.evaluation.best_checkpoint import step_of
 
 FILE = "complete.json"
-_BEYOND = 1 << 63  # No step is there, nor has the name of a file room for any number.
+_BEYOND = 1 << 63  # No step is there, nor may a file name be as long as any number.
 
 
-def write(config: Config, step: int) -> None:
-    """Notes that the training is complete at a global step; all at once, or not at all."""
-    mark = {"step": step, "settings": _settings(config)}
-    write_whole(str(Path(config.logdir) / FILE), json.dumps(mark) + "\n")
+def write(config: Any, checkpoint: str) -> None:
+    """Writes the marker, whole or not at all.
+
+    Args:
+      config: the settings of the run; the marker has them without secrets.
+      checkpoint: the prefix of the last checkpoint, whose step the marker names: the global step
+        may be greater, where asynchronous workers have made updates since.
+    """
+    marker = {"step": step_of(checkpoint), "settings": _settings(config.params())}
+    write_whole(str(Path(config.logdir) / FILE), json.dumps(marker) + "\n")
 
 
 def clear(logdir: str) -> None:
-    """Takes the mark away, for the training goes on."""
+    """Removes the marker, as the run resumes."""
     path = Path(logdir) / FILE
     if path.exists():
         path.unlink()
 
 
-def step(config: Config) -> int | None:
-    """Returns the global step at which the very training was completed, or None if it was not.
+def step(config: Any) -> int | None:
+    """Returns the step at which a run with these settings was completed, None if it was not.
 
-    One with other settings, such as more updates, is another one; and one whose checkpoint was
-    deleted is to begin anew.
+    One with other settings, such as more updates, is another run; and one whose checkpoint was
+    deleted starts anew.
     """
-    mark = read(config.logdir)
-    if mark is None or mark["settings"] != _settings(config):
+    marker = read(config.logdir)
+    if marker is None or _settings(marker["settings"]) != _settings(config.params()):
         return None
-    found = int(mark["step"])
+    found = int(marker["step"])
     return found if (Path(config.logdir) / f"model.ckpt-{found}.index").exists() else None
 
 
 def read(logdir: str) -> dict[str, Any] | None:
-    """Returns the mark of whatever training is complete in a log folder, None if none is.
+    """Returns the marker of a log folder, None if there is none or it is not valid.
 
-    Two ends that follow each other have different ones.
+    Those of two runs that follow each other differ.
     """
     try:
-        mark: dict[str, Any] = json.loads((Path(logdir) / FILE).read_text("utf-8"))
-        found = {"step": int(mark["step"]), "settings": mark["settings"]}
+        marker = json.loads((Path(logdir) / FILE).read_text("utf-8"))
+        found: dict[str, Any] = {
+            "step": int(marker["step"]),
+            "settings": dict(marker["settings"]),
+        }
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return None  # There is none, or it is broken and will be made again.
+        return None  # A broken one is written again.
     return found if 0 <= found["step"] < _BEYOND else None
 
 
 def message(logdir: str, step: int) -> str:
-    """Returns what the user is told who starts a complete training again."""
+    """Returns the line for a user who starts a complete run again."""
     return (
-        f"the training in {logdir} is complete, at step {step}; give more --max_steps, --epochs or "
-        "--early_stopping_patience to go on, or another --logdir to begin anew"
+        f"the run in {logdir} is complete, at step {step}; give more --max_steps or --epochs, or "
+        "after early stopping --early_stopping_patience=0, to resume it, or another --logdir to "
+        "start anew"
     )
 
 
-def _settings(config: Config) -> dict[str, Any]:
-    settings: dict[str, Any] = config.params()
-    del settings["logdir"]  # Another machine may have the folder elsewhere.
+def _settings(params: dict[str, Any]) -> dict[str, Any]:
+    """Returns what identifies a run; also of a marker of an earlier release, with its secrets."""
+    settings = redacted(params)
+    settings.pop("logdir", None)  # Another machine may have the folder elsewhere.
     return settings

@@ -18,9 +18,11 @@ from compat import Server, UserError, _tensorflow
 from compat.datasets import Dataset
 from compat.runtime.interface import current_runtime
 from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, tracking_command
-from experiments.evaluation.stop_request import StopRequest
+from experiments.evaluation import early_stopping
+from experiments.evaluation.early_stopping import StopRequest
 from experiments.launching.signals import Stopped
 from experiments.recording import completion
+from experiments.recording.log_folder import newest_checkpoint
 from experiments.settings.config import Config
 
 
@@ -63,6 +65,7 @@ class Recording:
         self._config = config
         self._console = console
         self._step = step
+        self._checkpoint = newest_checkpoint(config.logdir)
         self._status = "FAILED"
         # Nothing stays of a training that was cut off before its first checkpoint.
         board = TensorBoard(config.logdir, resume_step=step or -1, say=console.say)
@@ -98,17 +101,16 @@ class Recording:
             self.writer.graph(graph_def)
             self.writer.images(0, {"input": images[..., np.newaxis]})
         elif request is not None:
-            self._console.say(
-                f"the training in {self._config.logdir} ended early, at step {self._step}; give "
-                "more --early_stopping_patience to go on, or another --logdir to begin anew"
-            )
+            logdir = self._config.logdir
+            self._console.say(early_stopping.message(logdir, self._step, request))
         elif self._step < total_steps:
             self._console.say(f"going on from step {self._step} in {self._config.logdir}")
         else:
             self._console.say(completion.message(self._config.logdir, self._step))
 
     def artifact(self, checkpoint: str) -> None:
-        """Keeps a copy of the files of a checkpoint."""
+        """Keeps a copy of the files of a checkpoint, which is the last one so far."""
+        self._checkpoint = checkpoint
         for file in sorted(Path(checkpoint).parent.glob(Path(checkpoint).name + ".*")):
             self.writer.artifact(str(file), folder="checkpoint")
 
@@ -131,7 +133,8 @@ class Recording:
             self.writer.scalars(step, {f"test/{name}": test[name] for name in names})
         self._status = "FINISHED"
         # Before the other tasks are told: who is started again finds them, or the mark.
-        completion.write(self._config, step)
+        if self._checkpoint is not None:
+            completion.write(self._config, self._checkpoint)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: Any

@@ -10,9 +10,10 @@ import numpy as np
 
 from compat import UserError
 from compat.tracking import Console, Writer, step_line
-from experiments.evaluation import stop_request
+from experiments.evaluation import early_stopping
+from experiments.evaluation.best_checkpoint import step_of
+from experiments.evaluation.early_stopping import StopRequest
 from experiments.evaluation.history import Evaluation
-from experiments.evaluation.stop_request import StopRequest
 from experiments.settings.config import Config
 from experiments.settings.schedule import Schedule, due
 
@@ -120,7 +121,7 @@ class Reporter:
             self.measure(prefix)
         if saving or measuring or summing_up or position is not None:
             # A file of the log folder, which may be another machine's: not at each update.
-            self.request = stop_request.read(self._config.logdir)
+            self.request = early_stopping.read(self._config.logdir)
 
     def _say_line(self, epoch: int, batch: int, cost: float) -> None:
         now = self._clock()
@@ -157,12 +158,14 @@ class Reporter:
         if step <= self._evaluated:
             return
         self._evaluated = step
-        self._writer.scalars(step, {f"validation/{name}": v for name, v in values.items()})
+        curves = {f"validation/{name}": v for name, v in values.items()}
+        self._writer.scalars(step, curves)
         weights, first_layer = self._read_weights()
         self._writer.histograms(step, {f"weights/{name}": array for name, array in weights.items()})
         self._writer.images(step, {"first_layer": as_images(first_layer)})
         if self._select is not None and prefix is not None:
-            self._select(prefix, Evaluation(step, values["cost"], values["accuracy"]))
+            # Other workers may have made updates since; the checkpoint has the step of its name.
+            self._select(prefix, Evaluation(step_of(prefix), curves))
 
 
 def as_images(weights: np.ndarray, most: int = 16) -> np.ndarray:

@@ -41,8 +41,8 @@ class Config:
       checkpoint_every: updates between two checkpoints.
       eval_in_chief: have the chief make a checkpoint of each look at the validation set, and look
         at each checkpoint; the best one is kept.
-      early_stopping_patience: evaluations in a row without an improvement after which the training
-        ends; 0: it goes on.
+      early_stopping_patience: evaluations in a row without an improvement after which the run
+        ends; 0: none do, nor does an earlier request; None: not given, an evaluator may have it.
       logdir: folder for checkpoints, summaries and tracking.
       tracking_uri: of MLflow; None: a SQLite file in `logdir`.
       experiment_name: MLflow's experiment.
@@ -77,7 +77,7 @@ class Config:
     eval_every: int = 0
     checkpoint_every: int = 1000
     eval_in_chief: bool = False
-    early_stopping_patience: int = 0
+    early_stopping_patience: int | None = None
     logdir: str = "runs/mnist"
     tracking_uri: str | None = None
     experiment_name: str = "mnist"

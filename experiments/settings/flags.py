@@ -104,7 +104,8 @@ def define_training() -> None:
     f.DEFINE_integer(
         "early_stopping_patience",
         _DEFAULT.early_stopping_patience,
-        "Evaluations in a row without an improvement that end the training; 0: none do.",
+        "Evaluations in a row without an improvement that end the run; 0: none do, and a run that "
+        "was stopped early resumes.",
     )
     f.DEFINE_string("logdir", None, "Folder of the training; default runs/mnist-DATE-TIME.")
     f.DEFINE_string("tracking_uri", None, "Of MLflow; default SQLite in the log folder.")

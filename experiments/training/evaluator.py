@@ -33,6 +33,7 @@ from experiments.recording.log_folder import Silence, Wait
 from experiments.recording.record import check_logdir
 from experiments.settings.config import Config
 from experiments.training import devices, program
+from experiments.training.loop import MONITOR
 
 FOLDER = "eval"
 _POLL_SECS = 1.0
@@ -75,7 +76,8 @@ def run(
         def measure(prefix: str, values: dict[str, np.ndarray]) -> Evaluation:
             session.assign(variables, files.fitted(prefix, values, variables, others=True))
             found = evaluate(session, step, validation)
-            return Evaluation(int(found["global_step"]), found["cost"], found["accuracy"])
+            step_ = int(found.pop("global_step"))
+            return Evaluation(step_, {f"validation/{k}": v for k, v in found.items()})
 
         with Evaluator(config, measure) as evaluator:
             _follow(config, evaluator, _lookout(config, cluster), stop, earlier_end)
@@ -192,7 +194,7 @@ class Evaluator:
         config = self._config
         folder = os.path.join(config.logdir, FOLDER)
         self._selection = self._opened.enter_context(
-            Selection(config.logdir, config.early_stopping_patience, resume_step)
+            Selection(config.logdir, *MONITOR, config.early_stopping_patience or 0, resume_step)
         )
         # What was written, but not noted, is evaluated again.
         self._board = TensorBoard(folder, resume_step=self._selection.last_step)
@@ -208,10 +210,10 @@ class Evaluator:
         self._opened.callback(lambda: self._tracker.close(self._status))
 
     def _record(self, evaluation: Evaluation) -> None:
-        values = {"cost": evaluation.cost, "accuracy": evaluation.accuracy}
-        self._board.scalars(evaluation.step, {f"validation/{k}": v for k, v in values.items()})
+        self._board.scalars(evaluation.step, evaluation.values)
         # In the training's own run, where the chief has these names.
-        self._tracker.scalars(evaluation.step, {f"eval/{k}": v for k, v in values.items()})
+        renamed = {k.replace("validation/", "eval/"): v for k, v in evaluation.values.items()}
+        self._tracker.scalars(evaluation.step, renamed)
 
     def __enter__(self) -> Evaluator:
         return self

@@ -14,7 +14,7 @@ from compat.cluster.spec import ClusterSpec, Task
 from compat.liveness import shared_folder, watchdog
 from compat.runtime.interface import current_runtime
 from compat.tracking import Console, Writer, closing_lines
-from experiments.evaluation import stop_request
+from experiments.evaluation import early_stopping
 from experiments.evaluation.evaluate import evaluate
 from experiments.evaluation.history import Evaluation
 from experiments.evaluation.selection import Selection
@@ -25,8 +25,10 @@ from experiments.recording.record import Recording, check_logdir
 from experiments.recording.report import DivergedError, Reporter, check_finite
 from experiments.settings.config import Config
 from experiments.settings.schedule import Schedule
-from experiments.training import devices, early_end, placement
+from experiments.training import devices, placement
 from experiments.training.program import Program, build
+
+MONITOR = ("validation/accuracy", "max")
 
 
 def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> None:
@@ -151,8 +153,8 @@ def _train(
         first = session.planned_step
         batches.skip(first // (1 if current_runtime().name == "modern" else num_workers))
         if not chief:
-            lookout = early_end.Lookout(server)
-            while _goes_on(session, schedule, stop, lambda: lookout.look(session.planned_step)):
+            end = early_stopping.Announcement(server)
+            while _goes_on(session, schedule, stop, lambda: end.poll(session.planned_step)):
                 size = schedule.loop_size(session.planned_step)
                 values = session.run_many(program.train, batches.next(size))
                 check_finite(values, config.learning_rate)
@@ -162,14 +164,16 @@ def _train(
         # Closed last, when the other tasks have been told that the training is over.
         recording = record.enter_context(Recording(config, data, server, first, console))
         patience = config.early_stopping_patience
+        if patience is None and config.eval_in_chief:
+            patience = 0  # No other process evaluates, so none has the patience.
         select = None
         if config.eval_in_chief:
-            selection = Selection(config.logdir, patience, first or -1, console.say)
+            selection = Selection(config.logdir, *MONITOR, patience or 0, first or -1, console.say)
             select = record.enter_context(selection).take
         reporter = _reporter(
             config, schedule, supervisor, session, program, data, recording.writer, console, select
         )
-        reporter.request = stop_request.standing(config.logdir, first, patience)
+        reporter.request = early_stopping.standing(config.logdir, first, patience)
         recording.start(
             schedule.total_steps,
             program.train.graph_def(),
@@ -182,7 +186,7 @@ def _train(
         request = None
         if session.planned_step < schedule.total_steps and not stop.requested:
             request = reporter.request
-            early_end.tell(server)
+            early_stopping.announce(server)
         for values in session.drain():
             reporter.report(values)
         if request is not None:

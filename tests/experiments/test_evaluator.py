@@ -59,7 +59,7 @@ def test_chief_says_why_and_where_it_ends(launched: Any, record: Any) -> None:
     said = re.search(r"^\[worker 0\] early stopping at step (\d+): (.*)", launched.out, re.M)
     assert said, launched.out
     assert re.fullmatch(
-        r"validation accuracy 0\.\d{4} of step \d+ was not exceeded in 2 evaluations",
+        r"validation/accuracy did not improve on 0\.\d{4}, of step \d+, in 2 evaluations",
         said.group(2),
     )
     recorded = record(launched.logdir)
@@ -94,50 +94,58 @@ def test_record_is_a_folder_of_its_own_in_the_same_run(launched: Any, record: An
 
 @pytest.mark.cluster
 def test_best_checkpoint_stays(launched: Any) -> None:
-    best = max(evaluations(launched.logdir), key=lambda evaluation: evaluation["accuracy"])
+    best = max(
+        evaluations(launched.logdir), key=lambda evaluation: evaluation["validation/accuracy"]
+    )
     assert kept(launched.logdir) == [best["step"]]
 
 
 @pytest.fixture(scope="module")
 def legs(train: Any, runtime: str) -> list[Any]:
-    """The same training with little patience, the same again, and with more."""
+    """The same run with little patience, the same again, with more, and without any."""
     found: list[Any] = []
-    for patience in (2, 2, 4):
+    for patience in (2, 2, 4, 0):
         logdir = found[-1].logdir if found else None
         flags = [
             "--eval_in_chief",
             *STALLED,
             f"--early_stopping_patience={patience}",
             f"--runtime={runtime}",
+            *(["--max_steps=72"] if patience == 0 else []),
         ]
         found.append(train(*flags, logdir=logdir).wait())
     return found
 
 
 def test_ends_when_none_gets_better(legs: list[Any], record: Any) -> None:
-    assert [leg.code for leg in legs] == [0, 0, 0], [leg.err for leg in legs]
-    assert [leg.err for leg in legs] == ["", "", ""]
+    assert [leg.code for leg in legs] == [0, 0, 0, 0], [leg.err for leg in legs]
+    assert [leg.err for leg in legs] == ["", "", "", ""]
     ends = [re.findall("^early stopping at step ([0-9]+): ", leg.out, re.M) for leg in legs]
-    assert ends == [["36"], ["36"], ["60"]]
+    assert ends == [["36"], ["36"], ["60"], []]
     assert record(legs[0].logdir).run[1] == "FINISHED"
 
 
 def test_does_not_go_on_without_more_patience(legs: list[Any]) -> None:
-    first, again, more = legs
+    first, again, more, without = legs
     assert again.out.splitlines()[0] == (
-        f"the training in {first.logdir} ended early, at step 36; give more "
-        "--early_stopping_patience to go on, or another --logdir to begin anew"
+        f"the run in {first.logdir} was stopped early, at step 36; give "
+        "--early_stopping_patience=0 to resume it without early stopping, or one of more than 2, "
+        "or another --logdir to start anew"
     )
     assert not re.search("^Step:", again.out, re.M)
     assert more.out.splitlines()[0] == f"going on from step 36 in {first.logdir}"
+    assert without.out.splitlines()[0] == f"going on from step 60 in {first.logdir}"
+    assert "\ndone\n" in without.out
 
 
 def test_each_evaluation_has_its_checkpoint(legs: list[Any], record: Any) -> None:
     recorded = record(legs[0].logdir)
-    assert steps(legs[0].logdir) == [12, 24, 36, 48, 60] == recorded.checkpoints
+    found = steps(legs[0].logdir)
+    assert found == [12, 24, 36, 48, 60, 72]
+    assert recorded.checkpoints == found[-5:]
     assert kept(legs[0].logdir) == [12]
     for tag in TAGS:
-        assert [step for step, _ in recorded.points[tag]] == [12, 24, 36, 48, 60]
+        assert [step for step, _ in recorded.points[tag]] == [12, 24, 36, 48, 60, 72]
 
 
 @pytest.mark.cluster
@@ -194,7 +202,7 @@ def test_the_last_checkpoint_is_evaluated(
     for name in ("cost", "accuracy"):
         step, value = points[f"validation/{name}"][-1]
         assert step == 48
-        assert found[name] == pytest.approx(value.simple_value, abs=1e-5)
+        assert found[f"validation/{name}"] == pytest.approx(value.simple_value, abs=1e-5)
     assert kept(evaluator.logdir) == [48]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from compat.errors import UserError
 from compat.tracking.mlflow import run_id
-from experiments.evaluation import history, stop_request
+from experiments.evaluation import early_stopping, history
 from experiments.evaluation.history import Evaluation
 from experiments.recording import completion
 from experiments.settings.config import Config
@@ -20,8 +21,9 @@ from tests.fuzz.conftest import attempt, mutated, times
 
 pytestmark = pytest.mark.once
 
+MONITOR = "validation/accuracy"
 LINES = b"".join(
-    json.dumps({"step": step, "cost": 0.31, "accuracy": accuracy}).encode() + b"\n"
+    json.dumps({"step": step, "validation/loss": 0.31, MONITOR: accuracy}).encode() + b"\n"
     for step, accuracy in ((100, 0.5), (200, 0.91), (300, 0.9))
 )
 REQUEST = b'{"step": 300, "patience": 2, "reason": "none of 2 evaluations was better"}\n'
@@ -70,15 +72,17 @@ def test_evaluations(logdir: Path, raw: bytes, resume_step: int) -> None:
     steps = [-1, *(evaluation.step for evaluation in found)]
     assert steps == sorted(set(steps))
     assert opened.last_step == steps[-1] <= max(resume_step, -1)
-    assert all(0 <= evaluation.accuracy <= 1 for evaluation in found)
     assert raw.startswith(path.read_bytes())
-    assert 0 <= history.without_improvement(found) <= len(found)
-    found.append(Evaluation(1001, 0.3, 0.9))
+    for mode in history.MODES:
+        best = history.best(found, MONITOR, mode)
+        assert best is None or math.isfinite(best.values[MONITOR])
+        assert 0 <= history.without_improvement(found, MONITOR, mode) <= len(found)
+    found.append(Evaluation(1001, {"validation/loss": math.nan, MONITOR: 0.9}))
     opened.append(found[-1])
     opened.close()
     # What comes behind is read, whatever stood before.
     again = attempt(history.History, str(logdir), 1001)
-    assert again.evaluations == found or "nan" in str(found)  # A cost may be none.
+    assert repr(again.evaluations) == repr(found)  # NaN is not equal to itself.
     again.close()
 
 
@@ -86,14 +90,14 @@ def test_evaluations(logdir: Path, raw: bytes, resume_step: int) -> None:
 @given(
     st.one_of(mutated(REQUEST, tokens=TOKENS), mistaken(REQUEST), st.binary(max_size=40)),
     st.sampled_from([0, 300, 1 << 62]),
-    st.integers(0, 3),
+    st.one_of(st.none(), st.integers(0, 3)),
 )
 @example(b'{"step": 0, "patience": 9, "reason": "\\ud800"}', 0, 2)
-def test_stop_requests(logdir: Path, raw: bytes, step: int, patience: int) -> None:
-    path = logdir / stop_request.FILE
+def test_stop_requests(logdir: Path, raw: bytes, step: int, patience: int | None) -> None:
+    path = logdir / early_stopping.FILE
     path.write_bytes(raw)
-    asked = attempt(stop_request.read, str(logdir))
-    standing = attempt(stop_request.standing, str(logdir), step, patience)
+    asked = attempt(early_stopping.read, str(logdir))
+    standing = attempt(early_stopping.standing, str(logdir), step, patience)
     if asked is None:
         assert standing is None
         return
@@ -101,12 +105,12 @@ def test_stop_requests(logdir: Path, raw: bytes, step: int, patience: int) -> No
     if standing is not None:
         assert standing == asked
         assert standing.step <= step
-        assert standing.patience >= patience
+        assert patience is None or 0 < patience <= standing.patience
     assert path.exists() == (standing is not None)
 
 
 def whole_mark(logdir: Path) -> bytes:
-    completion.write(Config(logdir=str(logdir)), 20)
+    completion.write(Config(logdir=str(logdir)), "model.ckpt-20")
     return (logdir / completion.FILE).read_bytes()
 
 

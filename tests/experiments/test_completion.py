@@ -1,8 +1,9 @@
-"""A task that comes when the training is complete ends at once, and well."""
+"""A task that starts when the run is complete exits at once, with 0."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ def complete(tmp_path: Path) -> Config:
     """The settings of a training that is complete at step 48."""
     config = Config(logdir=str(tmp_path), epochs=4, run_token="first")
     (tmp_path / "model.ckpt-48.index").touch()
-    completion.write(config, 48)
+    completion.write(config, str(tmp_path / "model.ckpt-48"))
     return config
 
 
@@ -28,7 +29,7 @@ def test_the_mark_is_found(complete: Config) -> None:
     assert completion.step(complete) == 48
     assert completion.step(dataclasses.replace(complete, run_token="second")) == 48
     first = completion.read(complete.logdir)
-    completion.write(complete, 60)
+    completion.write(complete, "model.ckpt-60")
     assert completion.read(complete.logdir) != first
     assert sorted(path.name for path in Path(complete.logdir).iterdir()) == [
         "complete.json",
@@ -52,6 +53,20 @@ def test_without_its_checkpoint_it_begins_anew(complete: Config) -> None:
     assert completion.step(complete) is None
 
 
+def test_the_marker_holds_no_secret(tmp_path: Path) -> None:
+    config = Config(logdir=str(tmp_path), tracking_uri="http://me:hush@mlflow:5000")
+    (tmp_path / "model.ckpt-48.index").touch()
+    completion.write(config, str(tmp_path / "model.ckpt-48"))
+    marker = tmp_path / completion.FILE
+    assert "hush" not in marker.read_text()
+    assert completion.step(config) == 48
+    elsewhere = dataclasses.replace(config, tracking_uri="http://me:hush@elsewhere:5000")
+    assert completion.step(elsewhere) is None
+    # That of an earlier release, which had it.
+    marker.write_text(json.dumps({"step": 48, "settings": config.params()}))
+    assert completion.step(config) == 48
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"step": null}', "[" * 100000, '{"step": 48}'])
 def test_a_broken_mark_is_none(complete: Config, text: str) -> None:
     (Path(complete.logdir) / "complete.json").write_text(text)
@@ -69,7 +84,8 @@ def test_late_tasks_end_at_once(tasks: Any, train: Any, tmp_path: Path) -> None:
     for task in late:
         assert (task.wait().code, task.err) == (0, "")
         assert task.out == (
-            f"the training in {logdir} is complete, at step 12; give more --max_steps, --epochs or "
-            "--early_stopping_patience to go on, or another --logdir to begin anew\n"
+            f"the run in {logdir} is complete, at step 12; give more --max_steps or --epochs, or "
+            "after early stopping --early_stopping_patience=0, to resume it, or another --logdir "
+            "to start anew\n"
         )
         assert task.left_running() == []
