@@ -257,7 +257,7 @@ class Supervisor(Coordinated):
         """
         if self.own is None:
             raise UserError("queue runners need graphs; use --runtime=legacy, or tf.data")
-        threads: list[Any] = self.own.start_queue_runners(getattr(sess, "raw", sess), queue_runners)
+        threads: list[Any] = self.own.start_queue_runners(sess, queue_runners)
         return threads
 
     def stop(

@@ -166,7 +166,8 @@ class TestGraphs:
             "graph": True,
             "callable": 9,
             "by name": 0,
-            "raw": True,
+            "variable by name": {"weight": [0]},
+            "session": True,
         }
 
 

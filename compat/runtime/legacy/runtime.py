@@ -9,7 +9,7 @@ import numpy as np
 
 from compat._tensorflow import quietly, tf1
 from compat.liveness.monitor import Watch
-from compat.liveness.watchdog import delivering, watched
+from compat.liveness.watchdog import watched
 from compat.runtime.interface import Runtime
 from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
@@ -155,7 +155,7 @@ class LegacyRuntime(Runtime):
         if sync is not None and supervisor.is_chief:
             supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])
             first, session.last_tokens = self._tokens
-            session.raw.run(first)
+            session.run(first)
         return session
 
     def _opened(self, opening: Callable[[], LegacySession]) -> LegacySession:
@@ -206,7 +206,7 @@ def _prepared(
     started: list[int] = []
 
     def opened(raw: Any, steps: Sequence[LegacyStep] = ()) -> LegacySession:
-        return LegacySession(raw, supervisor, steps, own.summary_op)
+        return LegacySession.of(raw, supervisor, steps, own.summary_op)
 
     def init_fn(raw: Any) -> None:
         assert supervisor.init_fn is not None
@@ -247,7 +247,6 @@ def _prepared(
                 read_step(raw, initial_value(supervisor.global_step), own.init_feed_dict)
         if not started:
             read_step(raw)
-        raw.make_callable = delivering(raw.make_callable)
         session = opened(raw, steps)
     session.planned_step = started[0] if started else 0
     return session

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.liveness.monitor import Watch
-from compat.liveness.watchdog import CLOSE_SECS, closed, delivered, is_stuck, watched
+from compat.liveness.watchdog import CLOSE_SECS, closed, delivered, delivering, is_stuck, watched
 from compat.runtime.legacy.step import LegacyStep
 from compat.runtime.legacy.variables import assignments, needs_feed, takes_input, trains
 from compat.runtime.session import Session, Values
@@ -17,57 +17,51 @@ from compat.runtime.session import Session, Values
 if TYPE_CHECKING:
     from compat.supervisor import Supervisor
 
-# The class for which TensorFlow's `Saver` and others ask; it has no public name.
-_SessionInterface: Any = tf1.Session.__mro__[-2]
 
-
-class LegacySession(Session, _SessionInterface):
-    """A `tf.compat.v1.Session` that also runs steps.
+class LegacySession(tf1.Session, Session):
+    """A `tf.compat.v1.Session` that also runs steps; made by `of`.
 
     Attributes:
-      raw: TensorFlow's own session.
       last_tokens: run by the chief of replicas when it ends, if it is one.
     """
 
-    def __init__(
-        self, raw: Any, supervisor: Supervisor, steps: Sequence[LegacyStep], summary: Any
-    ) -> None:
-        self.raw = raw
+    _is_dropped = False
+
+    @classmethod
+    def of(
+        cls, raw: Any, supervisor: Supervisor, steps: Sequence[LegacyStep], summary: Any
+    ) -> LegacySession:
+        """Returns the session `raw`, which TensorFlow's session manager has made, as one of ours.
+
+        Args:
+          raw: the session.
+          supervisor: ours, of this task.
+          steps: of its graph.
+          summary: the merged summary, or None.
+        """
+        if not isinstance(raw, cls):
+            raw.__class__ = cls  # The manager takes no class of ours.
+            raw.make_callable = delivering(raw.make_callable)
+        session: LegacySession = raw
+        session._begin(supervisor, steps, summary)
+        return session
+
+    def _begin(self, supervisor: Supervisor, steps: Sequence[LegacyStep], summary: Any) -> None:
         self._supervisor = supervisor
         self._summary = summary
         self.last_tokens: Any = None
+        self.planned_step = 0
         self._trains: dict[tuple[int, ...], bool] = {}
-        self._scopes = contextlib.ExitStack()
+        self._variables = {v.op: v for v in [*tf1.global_variables(), *tf1.local_variables()]}
         for step in steps:
             for variable, first, array in step.resident:
                 self._call(variable.initializer, {first: array})
             self.restart(step)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.raw, name)
-
-    @property
-    def graph(self) -> Any:
-        return self.raw.graph
-
-    @property
-    def sess_str(self) -> Any:
-        return self.raw.sess_str
-
-    def partial_run_setup(self, *args: Any, **kwargs: Any) -> Any:
-        return self.raw.partial_run_setup(*args, **kwargs)
-
-    def partial_run(self, *args: Any, **kwargs: Any) -> Any:
-        return self.raw.partial_run(*args, **kwargs)
-
-    def as_default(self) -> ContextManager[Any]:
-        """Makes this the session of `Tensor.eval` and `Operation.run`."""
-        scope: ContextManager[Any] = tf1.Session.as_default(self)
-        return scope
-
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(fetches, LegacyStep):
             return self._run_step(fetches, fetches.feed(args))
+        fetches = self._of_names(fetches)
         if not self._is_training_call(fetches):
             return self._call(fetches, *args, **kwargs)
         if self._is_summary_due(*args, **kwargs):
@@ -104,25 +98,37 @@ class LegacySession(Session, _SessionInterface):
         ):
             self._supervisor.summary_computed(self, self._call(self._summary))
 
+    def _of_names(self, fetches: Any) -> Any:
+        """Returns fetches in which "weight:0" is that variable, and not its handle."""
+        flat = tf.nest.flatten(fetches)
+        if not any(isinstance(fetch, str) for fetch in flat):
+            return fetches
+
+        def of_name(fetch: Any) -> Any:
+            if not isinstance(fetch, str):
+                return fetch
+            element = self.graph.as_graph_element(fetch)
+            is_handle = isinstance(element, tf.Tensor) and element.dtype == tf.resource
+            return self._variables.get(element.op, element) if is_handle else element
+
+        return tf.nest.map_structure(of_name, fetches)
+
     def _is_summary_due(self, feed_dict: Any = None, *_: Any, **__: Any) -> bool:
         if self._summary is None or not self._supervisor.services.summary_due():
             return False
-        fed = [self.raw.graph.as_graph_element(key) for key in feed_dict or () if _is_element(key)]
+        fed = [self.graph.as_graph_element(key) for key in feed_dict or () if _is_element(key)]
         return not needs_feed(self._summary, {tensor.name for tensor in fed})
 
     def _is_training_call(self, fetches: Any) -> bool:
         """Whether running `fetches` makes an update of the global step, or else of the model."""
         if not self._supervisor.services.running:
             return False  # Nothing would be due.
-        tensors = [
-            self.raw.graph.as_graph_element(fetch) if isinstance(fetch, str) else fetch
-            for fetch in tf.nest.flatten(fetches)
-        ]
-        tensors = [t for t in tensors if isinstance(t, (tf.Tensor, tf.Operation))]
+        flat = tf.nest.flatten(fetches)
+        tensors = [fetch for fetch in flat if isinstance(fetch, (tf.Tensor, tf.Operation))]
         key = tuple(id(tensor) for tensor in tensors)
         if key not in self._trains:
             step = self._supervisor.global_step
-            with self.raw.graph.as_default():
+            with self.graph.as_default():
                 counted = tf1.trainable_variables() if step is None else [step]
             self._trains[key] = trains(tensors, counted)
         return self._trains[key]
@@ -141,21 +147,19 @@ class LegacySession(Session, _SessionInterface):
         """Does what `tf.compat.v1.Session.run` does, or raises if a parameter server is lost."""
 
         def call() -> Any:
-            return delivered(lambda: self.raw.run(*args, **kwargs))
+            return delivered(lambda: tf1.Session.run(self, *args, **kwargs))
 
         server = self._supervisor.runtime.server
         return call() if server is None else watched(call, Watch(server, workers=False))
 
-    def __enter__(self) -> LegacySession:
-        self._scopes.enter_context(self.raw.graph.as_default())
-        self._scopes.enter_context(self.as_default())
-        return self
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._scopes.close()
-        self.close()
+    def __del__(self) -> None:
+        self._is_dropped = True
+        super().__del__()
 
     def close(self) -> None:
+        if self._is_dropped:  # As Python ends, perhaps, when it starts no thread.
+            tf1.Session.close(self)
+            return
         # A call that was left behind waits for a lost parameter server: so would this one.
         closed(self._close, patience=0.0 if is_stuck() else CLOSE_SECS)
 
@@ -163,10 +167,10 @@ class LegacySession(Session, _SessionInterface):
         # Replicas wait for an update of their chief, which makes no more: with these they continue.
         tokens, self.last_tokens = self.last_tokens, None
         if tokens is not None:
-            self.raw.run(tokens)
+            tf1.Session.run(self, tokens)
 
     def _close(self) -> None:
-        steps: Sequence[Callable[[], Any]] = (self.leave, self.raw.close)
+        steps: Sequence[Callable[[], Any]] = (self.leave, lambda: tf1.Session.close(self))
         for step in steps:
             with contextlib.suppress(tf1.errors.OpError):  # The failed call has reported the loss.
                 step()

@@ -135,7 +135,8 @@ def the_session_of_tensorflow(logdir: Path) -> Any:
             "graph": session.graph is tf1.get_default_graph(),
             "callable": float(partial(3.0)),
             "by name": float(session.run("weight/Read/ReadVariableOp:0")),
-            "raw": isinstance(session.raw, tf1.Session),
+            "variable by name": tf.nest.map_structure(float, session.run({"weight": ["weight:0"]})),
+            "session": isinstance(session, tf1.Session),
         }
 
 
