@@ -18,7 +18,15 @@ from absl import flags
 
 from compat.errors import UserError
 from compat.processes.group import MOST_TASKS
-from compat.tracking import FAILED, FINISHED, KILLED, Tracker, store_uri, tracking_command
+from compat.tracking import (
+    FAILED,
+    FINISHED,
+    KILLED,
+    Tracker,
+    experiment,
+    store_uri,
+    tracking_command,
+)
 from compat.tracking.mlflow import run_id
 from experiments.launching import command_line, local_cluster
 from experiments.seeds import scaling_report
@@ -44,10 +52,12 @@ def main(values: flags.FlagValues) -> int:
     logdir = values.logdir or time.strftime("runs/scaling-%Y%m%d-%H%M%S")
     logdir = os.path.abspath(os.path.expanduser(logdir))
     uri = store_uri(values.tracking_uri, logdir)
+    given = values.experiment_name if values["experiment_name"].present else None
+    name = experiment(given, values.experiment_name)
     tracker = Tracker(
         logdir,
         tracking_uri=values.tracking_uri,
-        experiment_name=values.experiment_name,
+        experiment_name=name,
         run_name=values.run_name or "scaling",
     )
     status, code = FAILED, 0
@@ -55,7 +65,7 @@ def main(values: flags.FlagValues) -> int:
         lists = ("workers", "modes", "runtimes")
         tracker.params({name: ",".join(values[name].value) for name in lists})
         parent = _run_id(logdir)
-        own += [f"--tracking_uri={uri}", f"--experiment_name={values.experiment_name}"]
+        own += [f"--tracking_uri={uri}", f"--experiment_name={name}"]
         own += [f"--parent_run={parent}"] if parent else []
         results: list[Result] = []
         for number, cell in enumerate(cells, start=1):

@@ -12,6 +12,7 @@ from typing import IO, Mapping, cast
 
 from compat.errors import UserError
 from compat.processes.orphans import Watchdog
+from compat.processes.output import shown, split_lines
 
 _READ_BYTES = 1 << 20  # More than a pipe holds, so that one read takes all that is there.
 
@@ -33,6 +34,7 @@ class Child:
       name: the command's.
       pid: its process id, and the id of its process group.
       output: the pipe with its standard output and error, non-blocking.
+      unfinished: what `read_lines` has read of the next line.
       at_end: whether `output` will bring nothing more.
       returncode: None while the command runs, then its exit code, 128 + n if signal n killed it.
       killed_by: the number of the signal that did, if one has.
@@ -75,7 +77,7 @@ class Child:
         self.over = False
         self.again_at: float | None = None
         self._command = command
-        self._unfinished = b""
+        self.unfinished = b""
         self._watchdog = watchdog
         self._kill_at: float | None = None
 
@@ -88,11 +90,13 @@ class Child:
         chunk = self.output.read(_READ_BYTES)  # None if nothing is there now, b"" at the end.
         # When all is over, a process that left the group may still hold the pipe open.
         self.at_end = chunk == b"" or self.over
-        *lines, self._unfinished = (self._unfinished + (chunk or b"")).split(b"\n")
-        if self.at_end and self._unfinished:
-            lines.append(self._unfinished)
-            self._unfinished = b""
-        return [line.decode("utf-8", "backslashreplace") for line in lines]
+        lines, self.unfinished = split_lines(self.unfinished + (chunk or b""))
+        if self.at_end and self.unfinished:
+            last = shown(self.unfinished)
+            # A progress bar is erased by blanks.
+            lines += [last] if b"\r" not in self.unfinished or last.strip() else []
+            self.unfinished = b""
+        return lines
 
     def stop(self, kill_at: float) -> None:
         """Asks the process group to end, by SIGTERM, and sets the time when `poll` kills it."""

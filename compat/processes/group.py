@@ -15,11 +15,13 @@ import select
 import signal
 import sys
 import time
+from dataclasses import replace
 from typing import Any, Callable, Iterator, Sequence, TextIO
 
 from compat.errors import PeerError, UserError
 from compat.processes.child import Child, Command
 from compat.processes.orphans import Watchdog
+from compat.processes.output import Output
 from compat.processes.restarts import Restarts
 
 __all__ = ["MOST_TASKS", "Command", "ProcessGroup"]
@@ -85,6 +87,7 @@ class ProcessGroup:
         self._missed: set[str] = set()  # Those of them that have failed.
         self._say = say
         self._out = out or sys.stdout
+        self._output = Output(self._out, names)
         self._grace = grace
         self._patience = patience
         self._restarts = Restarts(max_restarts, self._beside)
@@ -107,7 +110,8 @@ class ProcessGroup:
             for signum in (signal.SIGINT, signal.SIGTERM):
                 self._handlers[signum] = signal.signal(signum, self._on_signal)
             for command in self._commands:
-                self._children.append(Child(command, self._watchdog))
+                env = {**self._output.environment(), **command.env}
+                self._children.append(Child(replace(command, env=env), self._watchdog))
         except BaseException:
             self.__exit__()
             raise
@@ -213,6 +217,8 @@ class ProcessGroup:
 
     def _announce(self, line: str) -> None:
         with self._writing():  # So that it is said before the grace period, not after it.
+            self._output.clear()
+            self._out.flush()
             self._say(line)
 
     def _unfinished(self) -> list[str]:
@@ -233,14 +239,9 @@ class ProcessGroup:
 
     def _copy_output(self, child: Child) -> None:
         """Copies the lines that `child` has finished."""
-        prefix = f"[{child.name}] "
-        if self._out.isatty():
-            prefix = f"\033[{31 + self._children.index(child) % 6}m{prefix}\033[0m"
-        text = "".join(f"{prefix}{line}\n" for line in child.read_lines())
-        # A child may write what our own output cannot.
-        encoding = self._out.encoding or "utf-8"
+        lines = child.read_lines()
         with self._writing():
-            self._out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            self._output.write(child.name, lines, child.unfinished)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from compat.scripts.calls import flags as script_flags
 from compat.scripts.cluster import distributed
-from compat.tracking import FAILED, Tracker, tracking_command
+from compat.tracking import FAILED, Tracker, experiment, tracking_command
 
 
 class Record:
@@ -57,10 +57,11 @@ class Record:
         if self._tracker is not None:
             return
         self._logdir = logdir
+        script = os.path.splitext(os.path.basename(sys.argv[0]))[0] or "script"
         self._tracker = Tracker(
             logdir,
-            tracking_uri=os.environ.get("MLFLOW_TRACKING_URI"),
-            experiment_name=os.path.splitext(os.path.basename(sys.argv[0]))[0] or "script",
+            tracking_uri=None,
+            experiment_name=experiment(None, script),
             run_name=None,
         )
         values = {name: _plain(value) for name, value in script_flags.FLAGS.values().items()}

@@ -19,12 +19,11 @@ imports neither TensorFlow nor TensorBoard nor MLflow.
 from __future__ import annotations
 
 from compat.tracking.console import Console, closing_lines, step_line
-from compat.tracking.interface import FAILED, FINISHED, KILLED, STATUSES, Param, Writer
-from compat.tracking.mlflow.stores import store_uri, tracking_command
+from compat.tracking.mlflow.stores import experiment, store_uri, tracking_command
 from compat.tracking.mlflow.tracker import Tracker
-from compat.tracking.multi import MultiWriter
 from compat.tracking.redaction import redacted, redacted_text
 from compat.tracking.tensorboard.writer import TensorBoard
+from compat.tracking.writer import FAILED, FINISHED, KILLED, MultiWriter, Param, Writer
 
 __all__ = [
     "Console",
@@ -33,11 +32,11 @@ __all__ = [
     "KILLED",
     "MultiWriter",
     "Param",
-    "STATUSES",
     "TensorBoard",
     "Tracker",
     "Writer",
     "closing_lines",
+    "experiment",
     "redacted",
     "redacted_text",
     "step_line",

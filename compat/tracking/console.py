@@ -1,4 +1,4 @@
-"""What a training says on the terminal, line by line as in the example of 2016."""
+"""The lines of a run on the console, as the example of 2016 prints them, and a progress bar."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
+from compat.processes.output import terminal_columns
 from compat.tracking.redaction import redacted_text
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def step_line(step: int, epoch: int, batch: int, batches: int, cost: float, avg_
 
 
 def closing_lines(accuracy: float, seconds: float, cost: float | None) -> list[str]:
-    """Returns the lines at the end of a training; `cost` is None if it was complete before.
+    """Returns the lines at the end of a run; `cost` is None if it was complete before.
 
     >>> closing_lines(0.41, 221.72, 2.5358)
     ['Test-Accuracy: 0.41', 'Total Time: 221.72s', 'Final Cost: 2.5358', 'done']
@@ -41,7 +42,10 @@ def closing_lines(accuracy: float, seconds: float, cost: float | None) -> list[s
 
 
 class Console:
-    """Prints lines, keeps them in the log folder, and shows a progress bar on a terminal."""
+    """Prints lines, appends them to a file of the log folder, and shows progress on a terminal.
+
+    Output that cannot be written, as to `head` after it has exited, does not end the run.
+    """
 
     def __init__(
         self,
@@ -49,33 +53,32 @@ class Console:
         total_steps: int | None = None,
         stream: TextIO | None = None,
     ) -> None:
-        """Starts with no progress made.
+        """Opens nothing yet.
 
         Args:
-          logdir: The folder of `console.log`, which is appended to; None, as for all but the
-            chief, keeps nothing.
-          total_steps: The global step at which the training ends; None shows no bar.
-          stream: Where to print; standard output by default.
+          logdir: the folder of `console.log`; None, as in tasks other than the chief, for none.
+          total_steps: the global step at which the run ends; None shows no progress bar.
+          stream: where to print; standard output by default.
         """
         self._stream = sys.stdout if stream is None else stream
         self._path = None if logdir is None else os.path.join(logdir, LOG)
+        self._columns = terminal_columns(self._stream) if total_steps is not None else None
+        self._total_steps = total_steps
         self._bar: tqdm[None] | None = None
-        if total_steps is not None and self._stream.isatty():
-            from tqdm import tqdm
-
-            self._bar = tqdm(total=total_steps, file=self._stream, unit="step", leave=False)
+        self._is_open = True
 
     def say(self, text: str) -> None:
-        """Prints `text`, above the bar if there is one, and appends it to `console.log`.
-
-        Secrets are hidden in both.
-        """
+        """Prints `text` without secrets, above the bar, and appends it to `console.log`."""
         text = redacted_text(text)
-        if self._bar is not None:
-            self._bar.write(text, file=self._stream)
-            self._stream.flush()
-        else:
-            print(text, file=self._stream, flush=True)
+        if self._is_open:
+            try:
+                if self._bar is not None:
+                    self._bar.write(text, file=self._stream)
+                else:
+                    print(text, file=self._stream)
+                self._stream.flush()
+            except OSError:
+                self._abandon_stream()
         if self._path is not None:
             try:
                 os.makedirs(os.path.dirname(self._path), exist_ok=True)
@@ -83,15 +86,49 @@ class Console:
                     file.write(text + "\n")
             except OSError as error:
                 path, self._path = self._path, None
-                self.say(f"{path!r} cannot be written to ({error.strerror}); the training goes on")
+                self.say(f"{path!r} cannot be written to ({error.strerror}); the run continues")
 
     def progress(self, step: int) -> None:
-        """Moves the bar to global step `step`."""
-        if self._bar is not None:
-            self._bar.update(step - self._bar.n)
+        """Moves the bar to global step `step`.
+
+        The first step, at which a resumed run starts, is where speed and time left are counted
+        from.
+        """
+        if self._columns is None or not self._is_open:
+            return
+        try:
+            if self._bar is None:
+                from tqdm import tqdm
+
+                self._bar = tqdm(
+                    total=self._total_steps,
+                    initial=step,
+                    file=self._stream,
+                    unit="step",
+                    leave=False,
+                    ncols=self._columns or None,
+                )
+            else:
+                self._bar.update(step - self._bar.n)
+        except OSError:
+            self._abandon_stream()
 
     def close(self) -> None:
         """Removes the bar; `say` can still be called."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None
+        self._columns = None
+
+    def _abandon_stream(self) -> None:
+        """Discards all later output, also what other code prints and what is still buffered."""
+        self._is_open = False
+        if self._bar is not None:
+            self._bar.disable = True  # Or its destructor would write.
+            self._bar = None
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
+        except (OSError, ValueError):  # A stream without a descriptor, as in a notebook.
+            pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping, TextIO
 
-from compat.tracking.interface import Param
+from compat.tracking.writer import Param
 
 HIDDEN = "***"
 _NAMES = (

@@ -13,7 +13,7 @@ import shutil
 from pathlib import Path
 from typing import Iterator
 
-from compat.tracking.mlflow.spool import write_whole
+from compat.tracking.files import write_atomically
 
 FOLDER = "best"
 # Also what a process that was killed had begun.
@@ -79,7 +79,7 @@ def keep(prefix: str, folder: str) -> str:
         os.replace(target + ".tmp", target)
     # By its name alone: the folder may be moved.
     state = f'model_checkpoint_path: "{name}"\nall_model_checkpoint_paths: "{name}"\n'
-    write_whole(os.path.join(folder, _STATE), state)
+    write_atomically(os.path.join(folder, _STATE), state)
     kept = {file.name for file in files}
     for old in Path(folder).iterdir():
         if _OF_A_CHECKPOINT.search(old.name) and old.name not in kept:

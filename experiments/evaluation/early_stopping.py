@@ -20,7 +20,7 @@ from compat import tf1
 from compat.cluster.spec import Task
 from compat.errors import one_line
 from compat.liveness import key_value
-from compat.tracking.mlflow.spool import write_whole
+from compat.tracking.files import write_atomically
 
 FILE = "stop_request.json"
 _ENTRY = "training_ends_early"
@@ -48,7 +48,7 @@ def request(logdir: str, found: StopRequest) -> None:
     Raises:
       OSError: it cannot be written.
     """
-    write_whole(os.path.join(logdir, FILE), json.dumps(asdict(found)) + "\n")
+    write_atomically(os.path.join(logdir, FILE), json.dumps(asdict(found)) + "\n")
 
 
 def read(logdir: str) -> StopRequest | None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Iterator, Mapping, Sequence
 
 from compat.errors import UserError
-from compat.tracking.lock import lock
+from compat.tracking.files import lock
 
 FILE = "evaluations.jsonl"
 MODES = ("max", "min")

@@ -29,7 +29,7 @@ _GPU_FOLDER = Path("/proc/driver/nvidia/gpus")
 _GPU_TIMEOUT_SECS = 20.0  # The driver may have to be loaded first.
 
 
-def running_program() -> Program:
+def this_program() -> Program:
     """Returns the program of this process, for launching it again as the tasks of a cluster.
 
     Raises:

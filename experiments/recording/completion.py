@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from compat.tracking import redacted
-from compat.tracking.mlflow.spool import write_whole
+from compat.tracking.files import write_atomically
 from experiments.evaluation.best_checkpoint import step_of
 
 FILE = "complete.json"
@@ -27,7 +27,7 @@ def write(config: Any, checkpoint: str) -> None:
         may be greater, where asynchronous workers have made updates since.
     """
     marker = {"step": step_of(checkpoint), "settings": _settings(config.params())}
-    write_whole(str(Path(config.logdir) / FILE), json.dumps(marker) + "\n")
+    write_atomically(str(Path(config.logdir) / FILE), json.dumps(marker) + "\n")
 
 
 def clear(logdir: str) -> None:

@@ -76,6 +76,7 @@ class Recording:
                 experiment_name=config.experiment_name,
                 run_name=config.run_name,
                 say=console.say,
+                resume_step=step or -1,
             )
         except BaseException:
             board.close("FAILED")

@@ -10,7 +10,7 @@ from absl import flags
 from compat.cluster.environment import cluster_from_hosts, cluster_from_tf_config
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
-from compat.tracking import store_uri
+from compat.tracking import experiment, store_uri
 from experiments.settings import config
 from experiments.settings.config import Config
 
@@ -108,8 +108,16 @@ def define_training() -> None:
         "was stopped early resumes.",
     )
     f.DEFINE_string("logdir", None, "Folder of the training; default runs/mnist-DATE-TIME.")
-    f.DEFINE_string("tracking_uri", None, "Of MLflow; default SQLite in the log folder.")
-    f.DEFINE_string("experiment_name", _DEFAULT.experiment_name, "MLflow's experiment.")
+    f.DEFINE_string(
+        "tracking_uri",
+        None,
+        "Of MLflow; default $MLFLOW_TRACKING_URI, or SQLite in the log folder.",
+    )
+    f.DEFINE_string(
+        "experiment_name",
+        _DEFAULT.experiment_name,
+        "MLflow's experiment; default $MLFLOW_EXPERIMENT_NAME, or as here.",
+    )
     f.DEFINE_string("run_name", None, "MLflow's name of the run; no path.")
     f.DEFINE_string("parent_run", None, "MLflow's id of the run that this one is part of.")
     f.DEFINE_integer("inter_op_threads", 0, "Threads for separate operations; 0: one a core.")
@@ -165,6 +173,8 @@ def config_from_flags(values: flags.FlagValues) -> Config:
     if settings["logdir"] is None:
         settings["logdir"] = time.strftime("runs/mnist-%Y%m%d-%H%M%S")
     settings["logdir"] = os.path.abspath(os.path.expanduser(settings["logdir"]))
+    if not values["experiment_name"].present:
+        settings["experiment_name"] = experiment(None, values.experiment_name)
     store_uri(settings["tracking_uri"], settings["logdir"])  # Said before anything is started.
     return Config(**settings)
 

@@ -122,7 +122,7 @@ def test_the_program_that_runs(tmp_path: Path, command: list[str], expected: str
     (package / "__init__.py").touch()
     code = "from experiments.launching import local_cluster\n"
     for name in ("program.py", "__main__.py"):
-        (package / name).write_text(code + "print(repr(local_cluster.running_program()))\n")
+        (package / name).write_text(code + "print(repr(local_cluster.this_program()))\n")
     done = subprocess.run(
         [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

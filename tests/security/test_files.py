@@ -17,7 +17,7 @@ from compat.errors import UserError
 from compat.scripts.cluster import addresses, environment
 from compat.scripts.contrib.learn_preprocessing import VocabularyProcessor
 from compat.tracking.console import Console
-from compat.tracking.mlflow.artifacts import reason_refused
+from compat.tracking.mlflow.spool import reason_refused
 
 DEADLINE_SECS = 240
 ROOT = str(Path(experiments.__file__).resolve().parents[1])

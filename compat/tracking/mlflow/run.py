@@ -15,9 +15,8 @@ from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from compat.tracking.mlflow import database, run_id, spool
-from compat.tracking.mlflow.artifacts import reason_refused
-from compat.tracking.mlflow.stores import artifact_root
+from compat.tracking.mlflow import run_id, spool
+from compat.tracking.mlflow.stores import artifact_root, make_database
 
 # The least of what MLflow 1.30 to 3 take, since a server may be older than the client.
 METRICS_A_BATCH = 1000
@@ -72,7 +71,7 @@ class MlflowRun:
             self._client.get_run(joined)
             self.run_id = joined
             return False
-        database.make(self._uri)
+        make_database(self._uri)
         client = self._client = self._client or MlflowClient(tracking_uri=self._uri)
         start = next(record for record, _ in spool.read(self._logdir) if record["kind"] == "start")
         experiment_id = self._experiment(start["experiment"])
@@ -83,7 +82,8 @@ class MlflowRun:
             created = client.create_run(
                 experiment_id,
                 start_time=start["time"],  # Not now: a short training may be over already.
-                tags={_KEY: start["id"]},
+                # `mlflow.user` is the user of the run only if it is given here.
+                tags={**_texts(start.get("tags", {}), _TAG_LENGTH), _KEY: start["id"]},
                 run_name=start["run"],
             )
             found = str(created.info.run_id)
@@ -110,7 +110,7 @@ class MlflowRun:
 
     def params(self, values: Mapping[str, object]) -> None:
         """Logs parameters; one that the run has with another value goes as tag `resumed.<name>`."""
-        texts = {_name(name): _cut(str(value), _PARAM_LENGTH) for name, value in values.items()}
+        texts = _texts(values, _PARAM_LENGTH)
         new = {name: text for name, text in texts.items() if name not in self._params}
         self._log("params", [Param(name, text) for name, text in new.items()], _NAMES_A_BATCH)
         self._params.update(new)
@@ -122,7 +122,7 @@ class MlflowRun:
         """Sets tags."""
         self._log(
             "tags",
-            [RunTag(_name(name), _cut(str(value), _TAG_LENGTH)) for name, value in values.items()],
+            [RunTag(name, text) for name, text in _texts(values, _TAG_LENGTH).items()],
             _NAMES_A_BATCH,
         )
 
@@ -134,7 +134,7 @@ class MlflowRun:
         Raises:
           Exception: Whatever MLflow raises when the store cannot be reached.
         """
-        reason = reason_refused(self._logdir, path, folder)
+        reason = spool.reason_refused(self._logdir, path, folder)
         if reason is not None:
             self._refuse(f"artifact {path!r}", reason)
             return
@@ -205,5 +205,10 @@ def _name(name: str) -> str:
     return "/".join(part for part in parts if part.strip("."))[:_NAME_LENGTH].rstrip("/") or "_"
 
 
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 3] + "..."
+def _texts(values: Mapping[str, object], length: int) -> dict[str, str]:
+    """Returns names that every MLflow takes, with texts of at most `length` characters."""
+    texts = {_name(name): str(value) for name, value in values.items()}
+    return {
+        name: text if len(text) <= length else text[: length - 3] + "..."
+        for name, text in texts.items()
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from compat.tracking.mlflow.spool import write_whole
+from compat.tracking.files import write_atomically
 
 FILE = "mlflow_run_id"
 # As MLflow has it; of any other it says that it is wrong, not that there is no such run.
@@ -19,7 +19,7 @@ def write(logdir: str, run_id: str) -> None:
     Raises:
       OSError: it cannot be written.
     """
-    write_whole(os.path.join(logdir, FILE), run_id)
+    write_atomically(os.path.join(logdir, FILE), run_id)
 
 
 def read(logdir: str) -> str | None:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 from compat._tensorflow.deferral import deferred
 from compat.errors import UserError
-from compat.tracking.lock import lock
-from compat.tracking.mlflow import database, learning_curve, spool
-from compat.tracking.mlflow.stores import artifact_root, store_uri
+from compat.tracking.files import lock
+from compat.tracking.mlflow import learning_curve, spool
+from compat.tracking.mlflow.stores import artifact_root, discard_databases, store_uri
 from compat.tracking.mlflow.tracker import REFUSED
 from compat.tracking.redaction import RedactedStream
 
@@ -61,7 +61,7 @@ class Ending(threading.Thread):
 
 def _end_at_once() -> None:
     try:
-        database.discard()
+        discard_databases()
     finally:
         os._exit(1)
 
@@ -141,8 +141,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("logdir", help="the log folder of the training")
     parser.add_argument(
         "--tracking_uri",
-        default=os.environ.get("MLFLOW_TRACKING_URI"),
-        help="the store; a SQLite database in the log folder by default",
+        help="the store; MLFLOW_TRACKING_URI or a SQLite database in the log folder by default",
     )
     parser.add_argument(
         "--follow",

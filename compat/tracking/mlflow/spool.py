@@ -1,15 +1,16 @@
-"""The spool: what a training tells MLflow, in a file, so that no server can hold it up.
+"""The spool: a file with what MLflow is to be sent, so that no server can hold up a run.
 
-`tracking.jsonl` has one record a line, in the order in which they were made, over all restarts:
+`tracking.jsonl` has a record per line, in the order of time, over all restarts:
 
-    {"kind": "start", "id": "6f", "experiment": "mnist", "run": null, "time": 1700000000000}
+    {"kind": "start", "id": "6f", "experiment": "mnist", "run": null, "time": 1700000000000,
+     "tags": {"mlflow.user": "me"}}
     {"kind": "params", "values": {"batch_size": 100}}
     {"kind": "tags", "values": {"tensorflow": "2.21.0"}}
     {"kind": "metrics", "step": 100, "time": 1700000001000, "values": {"train/cost": 2.3}}
     {"kind": "artifact", "path": "/logs/model.ckpt-100.index", "folder": "checkpoint"}
     {"kind": "end", "status": "FINISHED", "time": 1700000002000}
 
-That of a process beside the training begins otherwise, and only adds metrics to the training's run:
+That of an evaluator starts with the log folder of the run that its metrics are added to:
 
     {"kind": "join", "training": "/logs"}
 
@@ -25,7 +26,7 @@ import time
 from typing import Any, Dict, Iterator
 
 from compat.errors import UserError
-from compat.tracking.lock import lock
+from compat.tracking import files
 
 SPOOL = "tracking.jsonl"
 _OFFSET = "tracking.offset"
@@ -54,14 +55,14 @@ class Spool:
     """The writing end, of which a log folder has one at a time."""
 
     def __init__(self, logdir: str) -> None:
-        """Opens the spool, going on behind what an earlier training left.
+        """Opens the spool for appending.
 
         Raises:
-          UserError: If another training is writing to the log folder.
-          OSError: If the file cannot be written to.
+          UserError: another run is writing to the log folder.
+          OSError: the file cannot be written to.
         """
         path = os.path.join(logdir, SPOOL)
-        self._file = lock(
+        self._file = files.lock(
             path,
             f"log folder {logdir!r} is being tracked by another training; expected one training"
             " a folder; end the other one or give another folder",
@@ -71,24 +72,24 @@ class Spool:
             size = earlier.seek(0, os.SEEK_END)
             earlier.seek(max(0, size - 1))
             if earlier.read(1) not in (b"", b"\n"):
-                # A killed process left half a line; `read` skips what is no record.
+                # A killed process left half a line; `read` skips what is not a record.
                 self._file.write(b"\n")
 
     def append(self, kind: str, **fields: Any) -> None:
         """Writes one record through to the operating system.
 
         Raises:
-          OSError: If it cannot be written.
+          OSError: it cannot be written.
         """
         self._file.write((json.dumps(dict(fields, kind=kind)) + "\n").encode())
 
     def close(self) -> None:
-        """Closes the file, which frees the log folder for the next training."""
+        """Closes the file, which unlocks the log folder."""
         self._file.close()
 
 
 def read(logdir: str, offset: int = 0) -> Iterator[tuple[Record, int]]:
-    """Yields each whole record from byte `offset` on, with the offset behind it."""
+    """Yields each whole record from byte `offset` on, with the offset after it."""
     with open(os.path.join(logdir, SPOOL), "rb") as file:
         file.seek(offset)
         for line in file:
@@ -104,7 +105,7 @@ def read(logdir: str, offset: int = 0) -> Iterator[tuple[Record, int]]:
 
 
 def _is_record(found: Any) -> bool:
-    """Whether something has the fields of its kind, which all readers rely on."""
+    """Returns whether a value has the fields of its kind, which all readers rely on."""
     kind = found.get("kind") if isinstance(found, dict) else None
     fields = _FIELDS.get(kind, {}) if isinstance(kind, str) else {}
     if not fields or not all(isinstance(found.get(name), fields[name]) for name in fields):
@@ -113,13 +114,14 @@ def _is_record(found: Any) -> bool:
     values = found["values"].values() if "values" in fields else ()
     if kind == "metrics" and not all(isinstance(value, (int, float)) for value in values):
         return False
-    return all(abs(number) < 1 << 63 for number in numbers)
+    tags = found.get("tags", {})
+    return isinstance(tags, dict) and all(abs(number) < 1 << 63 for number in numbers)
 
 
 def delivered(logdir: str) -> int:
     """Returns how many bytes of the spool were delivered.
 
-    If that is not to be known, none: what is sent twice is kept once.
+    None if that is not known, for MLflow keeps once what it is sent twice.
     """
     try:
         with open(os.path.join(logdir, _OFFSET), errors="replace") as file:
@@ -132,29 +134,35 @@ def delivered(logdir: str) -> int:
 
 
 def set_delivered(logdir: str, offset: int) -> None:
-    """Notes that the spool was delivered up to byte `offset`."""
-    write_whole(os.path.join(logdir, _OFFSET), str(offset))
+    """Records that the spool was delivered up to byte `offset`."""
+    files.write_atomically(os.path.join(logdir, _OFFSET), str(offset))
 
 
 def pending(logdir: str) -> int:
-    """Returns how many records wait for delivery."""
+    """Returns how many records are not delivered yet."""
     return sum(1 for _ in read(logdir, delivered(logdir)))
 
 
+def last_step(logdir: str) -> int:
+    """Returns the highest step of a metric; -1 if there is none."""
+    steps = [record["step"] for record, _ in read(logdir) if record["kind"] == "metrics"]
+    return max(steps, default=-1)
+
+
 def joined(logdir: str) -> str | None:
-    """Returns the log folder of the training whose run this spool adds to; None if it has its own.
+    """Returns the log folder whose run this spool adds to; None if it has a run of its own.
 
     Raises:
-      FileNotFoundError: There is no spool.
+      FileNotFoundError: there is no spool.
     """
     first = next((record for record, _ in read(logdir)), None)
     return str(first["training"]) if first is not None and first["kind"] == "join" else None
 
 
 def abandoned(logdir: str) -> int | None:
-    """Returns when, in ms since 1970, a training was last heard of that ended without saying so.
+    """Returns the last known time, in ms since 1970, of a run that ended without a record of it.
 
-    None if it said so, or is still there, or if the run is not its own.
+    None if its end is recorded, it is still being written, or it has no run of its own.
     """
     if joined(logdir) is not None:
         return None
@@ -166,14 +174,37 @@ def abandoned(logdir: str) -> int | None:
     if kind == "end":
         return None
     try:
-        lock(os.path.join(logdir, SPOOL), "", _PATIENCE).close()
+        files.lock(os.path.join(logdir, SPOOL), "", _PATIENCE).close()
     except UserError:
         return None
     return last_time
 
 
-def write_whole(path: str, text: str) -> None:
-    """Writes a small file such that a reader sees all of the old text or all of the new."""
-    with open(path + ".tmp", "w") as file:
-        file.write(text)
-    os.replace(path + ".tmp", path)
+def reason_refused(logdir: str, path: str, folder: str) -> str | None:
+    """Returns why a file or folder may not be uploaded, or None.
+
+    Processes that can write to the log folder can write any path to the spool. Only files of the
+    log folder are uploaded.
+
+    Args:
+      logdir: the log folder.
+      path: what is to be uploaded; links are followed, also those in a folder.
+      folder: where it goes among the run's artifacts, with slashes.
+    """
+    root = os.path.realpath(logdir)
+    for found in _walk(path):
+        real = os.path.realpath(found)
+        if os.path.commonpath([root, real]) != root:
+            return f"{found!r} lies outside the log folder {logdir!r}"
+    # A backslash separates folders on a server that runs Windows.
+    parts = re.split(r"[/\\]", folder)
+    if folder and (".." in parts or parts[0] == "" or ":" in parts[0] or "\0" in folder):
+        return f"folder {folder!r} is not below the run's artifacts"
+    return None
+
+
+def _walk(path: str) -> Iterator[str]:
+    yield path
+    for folder, folders, names in os.walk(path):
+        for name in (*folders, *names):
+            yield os.path.join(folder, name)

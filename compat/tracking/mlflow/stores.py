@@ -1,76 +1,134 @@
-"""Where MLflow keeps the runs: which tracking URIs it can serve, and how to look at them."""
+"""Where MLflow keeps runs: which tracking URIs it can serve, and a SQLite store by default."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
+import shutil
 
 from compat.errors import UserError
 from compat.tracking.redaction import redacted_text
 
-ARTIFACTS = "mlflow-artifacts"
+_URI_VARIABLE = "MLFLOW_TRACKING_URI"
+_EXPERIMENT_VARIABLE = "MLFLOW_EXPERIMENT_NAME"
+_ARTIFACTS = "mlflow-artifacts"
 _DATABASE = re.compile(r"(sqlite|mysql|postgresql|mssql)(\+\w+)?://.")
 _SERVER = re.compile(r"https?://.|databricks")
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?):///([^?]+)(.*)")
+
+_unfinished: list[str] = []  # Folders in which this process is making databases.
 
 
 def store_uri(tracking_uri: str | None, logdir: str) -> str:
     """Returns the URI of the store, with an absolute path where it is a file.
 
     Args:
-      tracking_uri: A server (http, https, databricks) or a database (sqlite, mysql, postgresql,
-        mssql, each with or without a driver as in mysql+pymysql); None for a SQLite database in
-        the log folder.
-      logdir: The log folder.
+      tracking_uri: a server (http, https, databricks) or a database (sqlite, mysql, postgresql,
+        mssql, each with or without a driver as in mysql+pymysql); None for `MLFLOW_TRACKING_URI`
+        or, if that is not set, a SQLite database in the log folder.
+      logdir: the log folder.
 
     Raises:
-      UserError: For any other URI: MLflow 3 writes no plain folders of files any more.
+      UserError: any other URI: MLflow 3 does not support plain folders of files any more.
     """
     default = "sqlite:///" + os.path.join(os.path.abspath(logdir), "mlflow.db")
+    name = "tracking URI"
     if tracking_uri is None:
-        return default
+        name = _URI_VARIABLE
+        tracking_uri = os.environ.get(_URI_VARIABLE) or default
     sqlite = _SQLITE.match(tracking_uri)
     if sqlite and sqlite.group(2) != ":memory:":
         return f"{sqlite.group(1)}:///{os.path.abspath(sqlite.group(2))}{sqlite.group(3)}"
-    kept_nowhere = tracking_uri.startswith("sqlite")
-    if kept_nowhere or not (_DATABASE.match(tracking_uri) or _SERVER.match(tracking_uri)):
-        # A secret may have any kind of space in it, which would end the URI in a text.
+    in_memory = tracking_uri.startswith("sqlite")
+    if in_memory or not (_DATABASE.match(tracking_uri) or _SERVER.match(tracking_uri)):
+        # A secret may contain any kind of space, at which a URI in a text ends.
         shown = redacted_text(re.sub(r"\s", "%20", tracking_uri))
         raise UserError(
-            f"tracking URI {shown!r} is no store that MLflow can write;"
+            f"{name} {shown!r} is no store that MLflow can write;"
             " expected http(s)://, databricks, or a database (sqlite, mysql, postgresql, mssql);"
             f" for files on this machine give {default}"
         )
     return tracking_uri
 
 
+def experiment(name: str | None, default: str) -> str:
+    """Returns the name of the MLflow experiment: `name`, `MLFLOW_EXPERIMENT_NAME` or a default."""
+    return name or os.environ.get(_EXPERIMENT_VARIABLE) or default
+
+
 def artifact_root(uri: str) -> str | None:
     """Returns the folder for the artifacts of a SQLite store, beside it; None for other stores.
 
-    A folder of its own, as MLflow's clean-up deletes whole folders.
+    It holds nothing else, since MLflow's clean-up deletes whole folders.
     """
-    path = sqlite_file(uri)
-    return None if path is None else os.path.join(os.path.dirname(path), ARTIFACTS)
-
-
-def sqlite_file(uri: str) -> str | None:
-    """Returns the file of a SQLite store; None for other stores."""
-    sqlite = _SQLITE.match(uri)
-    return sqlite.group(2) if sqlite else None
+    path = _sqlite_file(uri)
+    return None if path is None else os.path.join(os.path.dirname(path), _ARTIFACTS)
 
 
 def tracking_command(logdir: str, tracking_uri: str | None) -> str:
     """Returns what shows the run: a command, or the address of the server.
 
     Args:
-      logdir: The log folder.
-      tracking_uri: As for `store_uri`.
+      logdir: the log folder.
+      tracking_uri: as for `store_uri`.
 
     Raises:
-      UserError: As `store_uri` does.
+      UserError: as `store_uri` does.
     """
     uri = store_uri(tracking_uri, logdir)
     if _SERVER.match(uri):
         return redacted_text(uri)
     return "mlflow ui --host 127.0.0.1 --backend-store-uri " + shlex.quote(redacted_text(uri))
+
+
+def make_database(uri: str) -> None:
+    """Makes the database of a SQLite store as a whole, unless it exists or the store is another.
+
+    MLflow makes it in dozens of steps, and can neither use nor complete what is left after some
+    of them, when the disk is full or the process is killed. So it is made in a folder beside it.
+
+    Args:
+      uri: the store, as `store_uri` returns it.
+
+    Raises:
+      Exception: as MLflow raises it.
+    """
+    path = _sqlite_file(uri)
+    if path is None or os.path.exists(path):
+        return
+    from mlflow.tracking import MlflowClient  # Takes a second, in which nothing is unfinished.
+
+    folder = f"{path}.new-{os.getpid()}"
+    new = os.path.join(folder, os.path.basename(path))
+    os.makedirs(folder, exist_ok=True)
+    _unfinished.append(folder)
+    try:
+        MlflowClient(tracking_uri=uri.replace(path, new)).get_experiment("0")
+        try:
+            os.link(new, path)  # That of another run, which was faster, stays.
+        except FileExistsError:
+            pass
+        except OSError:  # There are no links on this file system.
+            os.rename(new, path)
+    finally:
+        discard_databases()
+
+
+def discard_databases() -> None:
+    """Removes what `make_database` has not finished, also from another thread before an exit.
+
+    The other thread may create its file anew at any moment; without the folder it cannot.
+    """
+    while _unfinished:
+        folder = _unfinished.pop()
+        gone = f"{folder}-gone"
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(folder, gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def _sqlite_file(uri: str) -> str | None:
+    sqlite = _SQLITE.match(uri)
+    return sqlite.group(2) if sqlite else None

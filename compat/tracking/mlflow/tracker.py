@@ -1,12 +1,13 @@
-"""MLflow as the training sees it: a file to append to, and a process that sends it.
+"""The training process's side of MLflow: a file to append to, and a process that sends it.
 
 Only that process, `compat.tracking.mlflow.sender`, imports MLflow, so a server that is slow or dead
-costs the training no step; and as it outlives the training, the run gets an honest end.
+does not slow down training; and as it outlives the run, the run's status is always set.
 """
 
 from __future__ import annotations
 
 import contextlib
+import getpass
 import importlib.util
 import os
 import shlex
@@ -17,54 +18,58 @@ from pathlib import Path
 from typing import Any, Callable, Mapping
 
 from compat.errors import UserError
-from compat.tracking.interface import FINISHED, Param, Writer
 from compat.tracking.mlflow import spool
-from compat.tracking.mlflow.stores import store_uri
+from compat.tracking.mlflow.stores import experiment, store_uri
 from compat.tracking.redaction import redacted, redacted_text
+from compat.tracking.writer import FINISHED, Param, Writer
 
 LOG = "tracking.log"
-REFUSED = 3  # the sender's exit status when all was sent, but part of it refused for good
-# How long `close` waits: a server that hangs must not keep the machine, while a local database
-# always answers, if late on a busy machine, and would be ruined if its making were cut off.
+REFUSED = 3  # The sender's exit status when all was sent, and some of it refused permanently.
+# Seconds that `close` waits: a server that hangs must not keep the machine, while a local database
+# always answers, though late on a busy machine.
 _SERVER_PATIENCE = 6.0
 _DATABASE_PATIENCE = 180.0
-# Nor does a training take longer that has failed, or was asked to end by SIGTERM: that has 20 s for
-# all it does.
+# A run that has failed, or has 20 s to stop after SIGTERM, does not wait that long.
 _STOPPED_PATIENCE = 8.0
 _SILENT_SECS = 60.0
+_EXIT_SECS = 3.0  # For the sender to remove what it has not finished, after its patience.
 
 
 class Tracker(Writer):
-    """Has one MLflow run follow the training, over all its restarts in a log folder."""
+    """Writes one MLflow run, over all restarts in a log folder."""
 
     def __init__(
         self,
         logdir: str,
         *,
         tracking_uri: str | None,
-        experiment_name: str,
+        experiment_name: str | None,
         run_name: str | None,
         say: Callable[[str], object] = print,
         patience: float | None = None,
         training: str | None = None,
+        resume_step: int | None = None,
     ) -> None:
         """Opens the spool in the log folder and starts the process that sends it.
 
         Args:
-          logdir: The log folder, created if there is none.
-          tracking_uri: As for `stores.store_uri`; None for a SQLite database in the log folder.
-          experiment_name: The MLflow experiment, made if there is none.
-          run_name: The name of the run, if it is made now; None lets MLflow invent one.
-          say: Takes one line for the user.
-          patience: How many seconds `close` waits for the delivery of what is left; None for 6
-            with a server and 180 with SQLite. If the training was not finished, it waits 8 at most,
-            and leaves the rest of the time to the process that sends.
-          training: The log folder of a training whose run is joined, as by an evaluator: it is
-            given metrics, and neither begun nor ended; None for a run of its own.
+          logdir: the log folder, created if it does not exist.
+          tracking_uri: as for `stores.store_uri`.
+          experiment_name: the MLflow experiment, created if it does not exist; None for
+            `MLFLOW_EXPERIMENT_NAME` or MLflow's default experiment.
+          run_name: the name of a new run; None lets MLflow choose one.
+          say: receives lines for the user.
+          patience: seconds that `close` waits for the delivery; None for 6 with a server and 180
+            with SQLite. Unless the run has finished, it waits at most 8 and lets the sender
+            continue.
+          training: the log folder whose run is joined, as by an evaluator: metrics are added to
+            it, and its status is not set; None for a run of its own.
+          resume_step: the global step of the checkpoint from which a run resumes. MLflow cannot
+            delete points, so those of later steps stay, and the tag `superseded` says which.
 
         Raises:
-          UserError: If MLflow is not installed or cannot serve `tracking_uri`, another training
-            is writing to the log folder, or the folder cannot be written to.
+          UserError: MLflow is not installed or cannot serve `tracking_uri`, another process is
+            writing to the log folder, or the folder cannot be written to.
         """
         self._logdir = os.path.abspath(logdir)
         self._uri = store_uri(tracking_uri, logdir)
@@ -84,13 +89,17 @@ class Tracker(Writer):
             if training is not None:
                 self._append("join", training=os.path.abspath(training))
             else:
+                last = spool.last_step(self._logdir)
                 self._append(
                     "start",
                     id=uuid.uuid4().hex,
-                    experiment=experiment_name,
+                    experiment=experiment(experiment_name, "Default"),
                     run=run_name,
                     time=spool.now_ms(),
+                    tags=_source(),
                 )
+                if resume_step is not None and resume_step < last:
+                    self._supersede(max(resume_step, 0), last)
             self._sender = self._start_sender()
         except OSError as error:
             raise UserError(
@@ -110,8 +119,8 @@ class Tracker(Writer):
     def params(self, values: Mapping[str, Param]) -> None:
         """Records `values` without secrets.
 
-        MLflow refuses to change a setting; after a resume a changed one becomes the tag
-        `resumed.<name>`.
+        MLflow does not allow changes of a parameter; one that a resumed run changes becomes the
+        tag `resumed.<name>`.
         """
         self._append("params", values=redacted(values))
 
@@ -120,13 +129,12 @@ class Tracker(Writer):
         self._append("tags", values=redacted(values))
 
     def artifact(self, path: str, folder: str = "") -> None:
-        """See `Writer.artifact`."""
         self._append("artifact", path=os.path.abspath(path), folder=folder)
 
     def close(self, status: str = FINISHED) -> None:
-        """Ends the run, and waits a little for the delivery; a second call does nothing.
+        """Ends the run, and waits for the delivery; a second call does nothing.
 
-        What could not be delivered stays in the spool; one line says how to send it.
+        What could not be delivered stays in the spool; a line names the command that sends it.
         """
         if self._sender.stdin is None or self._sender.stdin.closed:
             return
@@ -141,7 +149,7 @@ class Tracker(Writer):
         if status != FINISHED and self._patience > _STOPPED_PATIENCE:
             if not self._is_sent_within(_STOPPED_PATIENCE):
                 self._say(
-                    f"MLflow: process {self._sender.pid} sends the rest and then ends, after "
+                    f"MLflow: process {self._sender.pid} sends the rest and then exits, after "
                     f"{self._patience:g} s at the latest"
                 )
                 return
@@ -149,7 +157,7 @@ class Tracker(Writer):
             rest = self._patience - _SILENT_SECS
             if rest > 0:
                 self._say(f"MLflow: the rest is being sent, for {rest:g} s more at the most")
-            if rest <= 0 or not self._is_sent_within(rest):
+            if not self._is_sent_within(max(rest, 0) + _EXIT_SECS):
                 self._sender.kill()
                 self._sender.wait()
         try:
@@ -168,6 +176,15 @@ class Tracker(Writer):
                 f" {os.path.join(self._logdir, LOG)} says what and why"
             )
 
+    def _supersede(self, step: int, last: int) -> None:
+        """Tells the user, and MLflow's, which points are logged again."""
+        steps = f"{step + 1} to {last}"
+        self._append("tags", values={"superseded": f"steps {steps}, by a resume from step {step}"})
+        self._say(
+            f"MLflow: the points of steps {steps} stay in the run beside those that are logged now;"
+            " TensorBoard shows the latter only"
+        )
+
     def _is_sent_within(self, secs: float) -> bool:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._sender.wait(secs)
@@ -180,7 +197,7 @@ class Tracker(Writer):
     def _start_sender(self) -> subprocess.Popen[bytes]:
         root = str(Path(__file__).resolve().parents[3])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-        # The URI may hold a password, which a command line would show to everybody.
+        # The URI may hold a password, and everybody can read a command line.
         env = dict(os.environ, PYTHONPATH=path, MLFLOW_TRACKING_URI=self._uri)
         with open(os.path.join(self._logdir, LOG), "ab") as log:
             return subprocess.Popen(
@@ -208,5 +225,26 @@ class Tracker(Writer):
                 self._spool = None
                 self._say(
                     f"MLflow: no more is recorded in {self._logdir!r} ({error.strerror});"
-                    " the training goes on"
+                    " the run continues"
                 )
+
+
+def _source() -> dict[str, str]:
+    """Returns the tags by which MLflow's own `start_run` describes where a run comes from."""
+    program = os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or sys.argv[0])
+    tags = {"mlflow.source.name": redacted_text(program), "mlflow.source.type": "LOCAL"}
+    # Neither a user without a name, as in some containers, nor a missing git is an error.
+    with contextlib.suppress(KeyError, ImportError, OSError):
+        tags["mlflow.user"] = getpass.getuser()
+    command = ["git", "rev-parse", "HEAD"]  # As `PATH` has it.
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(
+            command,
+            cwd=os.path.dirname(program),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            check=True,
+            timeout=5,
+        )
+        tags["mlflow.source.git.commit"] = done.stdout.decode().strip()
+    return tags

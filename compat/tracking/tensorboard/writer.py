@@ -1,23 +1,25 @@
-"""TensorBoard's event files, written by the chief's process without a summary op or TensorFlow."""
+"""Writes TensorBoard's event files, without a summary operation or TensorFlow."""
 
 from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping
 
 from compat.errors import UserError
-from compat.tracking.interface import FINISHED, Param, Writer
-from compat.tracking.lock import lock
+from compat.tracking.files import lock
 from compat.tracking.redaction import redacted
 from compat.tracking.tensorboard.eventfile import EventFile, event_files, read_events, trim
-from compat.tracking.tensorboard.images import image_summary
-from compat.tracking.tensorboard.settings import (
+from compat.tracking.tensorboard.summaries import (
     PARAM_TAGS,
     SESSION_END,
     end_summary,
+    figure_image,
+    image_summary,
     param_summaries,
+    text_summary,
 )
+from compat.tracking.writer import FINISHED, Param, Writer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
 class TensorBoard(Writer):
     """Writes one run folder, as its only writer.
 
-    TensorBoard drops, per name, every earlier point whose step is not below a new one's. So
-    the steps of a name strictly increase, over restarts too: going on from a checkpoint of step S
-    first removes what the training that was cut off had written after S.
+    TensorBoard drops, per name, every earlier point whose step is not below a new one's. So the
+    steps of a name strictly increase, also over restarts: resuming from a checkpoint of step S
+    first removes what was written after S.
 
-    When the disk is full or the folder is removed, one line says so, and nothing more is written.
+    When the disk is full or the folder is removed, a line is logged, and writing stops.
     """
 
     def __init__(
@@ -44,14 +46,14 @@ class TensorBoard(Writer):
         """Opens the run folder.
 
         Args:
-          logdir: The run folder, created if there is none.
-          resume_step: The global step of the checkpoint that the training goes on from; None for a
-            new run, whose folder must not hold events of another.
-          say: Takes one line for the user.
+          logdir: the run folder, created if it does not exist.
+          resume_step: the global step of the checkpoint from which the run resumes; None for a new
+            run, whose folder must not contain events of another.
+          say: receives lines for the user.
 
         Raises:
-          UserError: If the folder cannot be written to, another process is writing to it, or a new
-            run is to begin in a folder that holds events.
+          UserError: the folder cannot be written to, another process is writing to it, or it
+            contains events and the run is new.
         """
         self._logdir = logdir
         self._say = say
@@ -77,7 +79,7 @@ class TensorBoard(Writer):
                     raise UserError(
                         f"log folder {logdir!r} holds events up to step"
                         f" {max(self._last_steps.values())} of another run; expected an empty one"
-                        " for a new run; give another folder, or go on from a checkpoint"
+                        " for a new run; give another folder, or resume from a checkpoint"
                     )
                 self._file = EventFile(logdir)
             except BaseException:
@@ -90,10 +92,10 @@ class TensorBoard(Writer):
             ) from error
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """See `Writer.scalars`.
+        """See `Writer.scalars`; as all that takes a step, it has to increase.
 
         Raises:
-          ValueError: If `step` is not above the last step of one of the names.
+          ValueError: `step` is not above the last step of one of the names.
         """
         from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -109,11 +111,7 @@ class TensorBoard(Writer):
         )
 
     def histograms(self, step: int, values: Mapping[str, np.ndarray]) -> None:
-        """See `Writer.histograms`; values that are not finite are left out.
-
-        Raises:
-          ValueError: If `step` is not above the last step of one of the names.
-        """
+        """See `Writer.histograms`; values that are not finite are left out."""
         import numpy as np
         from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 
@@ -125,12 +123,26 @@ class TensorBoard(Writer):
         """See `Writer.images`.
 
         Raises:
-          ValueError: If `step` is not above the last step of one of the names, or a value is not
-            uint8 `[k, h, w, c]`.
+          ValueError: a value is not uint8 `[k, h, w, c]`, or `step` is not above the last one.
         """
         self._advance(step, values)
         for tag, value in values.items():
             self._summary(step, image_summary(tag, value))
+
+    def texts(self, step: int, values: Mapping[str, str]) -> None:
+        self._advance(step, values)
+        for tag, value in values.items():
+            self._summary(step, text_summary(tag, value))
+
+    def figures(self, step: int, values: Mapping[str, Any]) -> None:
+        self.images(step, {tag: figure_image(figure) for tag, figure in values.items()})
+
+    def summary(self, step: int, serialized: bytes) -> None:
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        summary = Summary.FromString(serialized)
+        self._advance(step, [value.tag for value in summary.value])
+        self._summary(step, summary)
 
     def graph(self, graph_def: bytes) -> None:
         """Records the graph, unless the folder has one: TensorBoard complains about a second."""
@@ -143,8 +155,8 @@ class TensorBoard(Writer):
     def params(self, values: Mapping[str, Param]) -> None:
         """Records `values` for the HPARAMS tab, and as a table for the TEXT tab, without secrets.
 
-        After a resume they take the place of the earlier ones: TensorBoard reads only the first
-        settings of a run.
+        After a resume they replace the earlier ones: TensorBoard reads only the first settings of
+        a run.
         """
         try:
             for path in self._earlier if self._file else ():
@@ -166,7 +178,7 @@ class TensorBoard(Writer):
         self._lock.close()
 
     def _trim_earlier(self, resume_step: int) -> None:
-        """Removes what a training wrote after the checkpoint, and that it had ended."""
+        """Removes what was written after the checkpoint, and the end of the run."""
         for path in self._earlier:
             trim(
                 path, lambda event: event.step <= resume_step and not _tagged(event, (SESSION_END,))
@@ -209,7 +221,7 @@ class TensorBoard(Writer):
             self._file = None
         self._say(
             f"TensorBoard: no more events are written to {self._logdir!r} ({error.strerror});"
-            " the training goes on"
+            " the run continues"
         )
 
 

@@ -18,8 +18,10 @@ import urllib.request
 from typing import Callable, Iterator
 
 import pytest
+from mlflow.tracking import MlflowClient
 
 import experiments
+from compat.tracking import Tracker
 
 ROOT = str(pathlib.Path(experiments.__file__).resolve().parents[1])
 START_SECS = 120.0
@@ -241,3 +243,30 @@ def tensorboard(folder: pathlib.Path, loader: str) -> Iterator[str]:
         deadline.cancel()
         process.terminate()
         process.wait(20)
+
+
+def tracker(logdir, said, **options):
+    settings = {
+        "tracking_uri": None,
+        "experiment_name": "mnist",
+        "run_name": "first",
+        "say": said.append,
+    }
+    return Tracker(logdir, **dict(settings, **options))
+
+
+def run_id(logdir):
+    return pathlib.Path(logdir, "mlflow_run_id").read_text()
+
+
+def client(logdir):
+    return MlflowClient(tracking_uri=f"sqlite:///{logdir}/mlflow.db")
+
+
+def run(logdir):
+    return client(logdir).get_run(run_id(logdir))
+
+
+def history(logdir, name):
+    found = client(logdir).get_metric_history(run_id(logdir), name)
+    return sorted((m.step, m.value) for m in found)

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import io
 import os
 import pathlib
 import pty
+import re
 import struct
 import subprocess
 import sys
 import termios
+import threading
+
+import pytest
 
 from compat.tracking.console import Console, closing_lines, step_line
 
@@ -51,28 +56,118 @@ def test_a_log_that_cannot_be_written_is_told_once(tmp_path):
     console.say("two")
     one, told, two = stream.getvalue().splitlines()
     assert (one, two) == ("one", "two")
-    assert "cannot be written to" in told and "the training goes on" in told
+    assert "cannot be written to" in told and "the run continues" in told
+
+
+# A run of 1,000 steps that resumes from step 500 and makes 200 steps a second.
+RUN = """
+import time
+from compat.tracking.console import Console
+console = Console(None, total_steps=1000)
+console.say("Variables initialized ...")
+console.progress(500)
+for step in range(520, 620, 20):
+    time.sleep(0.1)
+    console.progress(step)
+console.say("Step: 600")
+console.close()
+console.say("done")
+"""
+LAUNCHED = """
+import sys
+from compat.processes.group import Command, ProcessGroup
+commands = [Command("worker 0", (sys.executable, "-c", sys.argv[1])),
+            Command("ps 0", (sys.executable, "-c", sys.argv[2]))]
+with ProcessGroup(commands) as group:
+    sys.exit(group.wait())
+"""
+WRITES_OVER = r"print('a\rb\r\nc\r', flush=True)"
+ENV = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
+
+
+def on_a_terminal(*argv: str, columns: int = 80) -> str:
+    """Returns what a program writes to a terminal."""
+    terminal, inside = pty.openpty()
+    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    command = [sys.executable, "-c", *argv]
+    process = subprocess.Popen(command, stdout=inside, stderr=inside, env=ENV)
+    os.close(inside)
+    shown = b""
+    deadline = threading.Timer(30, process.kill)
+    deadline.start()
+    with contextlib.suppress(OSError):  # Linux' answer when nobody has the other end any more.
+        while True:
+            shown += os.read(terminal, 65536)
+    os.close(terminal)
+    assert process.wait(10) == 0, shown
+    deadline.cancel()
+    return shown.decode()
 
 
 def test_a_terminal_has_a_bar_and_the_lines_above_it():
-    terminal, inside = pty.openpty()
-    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    source = (
-        "from compat.tracking.console import Console\n"
-        "console = Console(None, total_steps=1000)\n"
-        "console.say('Variables initialized ...')\n"
-        "console.progress(600)\n"
-        "console.say('Step: 600')\n"
-        "console.close()\n"
-    )
-    env = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
-    done = subprocess.run(
-        [sys.executable, "-c", source], stdout=inside, stderr=inside, env=env, timeout=30
-    )
-    os.close(inside)
-    shown = os.read(terminal, 65536).decode()
-    os.close(terminal)
-    assert done.returncode == 0, shown
-    assert "| 600/1000 [" in shown
-    assert "\rVariables initialized ...\r\n" in shown
+    shown = on_a_terminal(RUN)
+    assert "Variables initialized ...\r\n" in shown
     assert "\rStep: 600\r\n" in shown
+    assert shown.endswith("done\r\n")
+    (speed,) = set(re.findall(r"\| 600/1000 \[.* ([0-9.]+)step/s\]", shown))
+    assert 100 < float(speed) <= 200  # The first 500 steps are another run's.
+
+
+def test_a_launcher_on_a_terminal_has_the_bar_as_its_last_line():
+    shown = on_a_terminal(LAUNCHED, RUN, WRITES_OVER, columns=60)
+    prefix = "\033[31m[worker 0] \033[0m"
+    assert f"{prefix}Variables initialized ...\r\n" in shown
+    bars = re.findall(re.escape(prefix) + r"([^\r\n\033]*\| \d+/1000 \[[^\r\n\033]*)", shown)
+    assert len(bars) > 2, shown
+    assert all(len("[worker 0] " + bar) < 60 and bar.endswith("]") for bar in bars), bars
+    assert f"\r\033[K{prefix}Step: 600\r\n" in shown
+    assert shown.endswith(f"{prefix}done\r\n")
+    assert "\033[32m[ps 0] \033[0mb\r\n" in shown and "\033[32m[ps 0] \033[0mc\r\n" in shown
+
+
+def test_a_launcher_without_a_terminal_has_no_bar():
+    done = subprocess.run(
+        [sys.executable, "-c", LAUNCHED, RUN, WRITES_OVER],
+        stdout=subprocess.PIPE,
+        env=ENV,
+        timeout=30,
+    )
+    assert sorted(done.stdout.decode().splitlines()) == [
+        "[ps 0] b", "[ps 0] c", "[worker 0] Step: 600", "[worker 0] Variables initialized ...",
+        "[worker 0] done"]  # fmt: skip
+
+
+@pytest.mark.parametrize("later", ["console.say('more')", "print('more', flush=True)", ""])
+def test_a_run_whose_output_is_not_read_any_more_continues(tmp_path, later):
+    """As that of `program | head`."""
+    source = (
+        "import sys, time\n"
+        "from compat.tracking.console import Console\n"
+        "console = Console(sys.argv[1])\n"
+        "console.say('one')\n"
+        "sys.stdin.readline()\n"
+        f"console.say('two')\n{later}\n"
+        "print('buffered')\n"
+        "sys.exit(3)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", source, str(tmp_path)], env=ENV,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout.readline() == b"one\n"
+    process.stdout.close()
+    process.stdin.write(b"\n")
+    process.stdin.close()
+    assert process.stderr.read() == b""
+    assert process.wait(30) == 3
+    process.stderr.close()
+    more = "more\n" if "say" in later else ""
+    assert (tmp_path / "console.log").read_text() == "one\ntwo\n" + more
+
+
+def test_a_full_disk_under_the_output_does_not_end_the_run(tmp_path):
+    with open("/dev/full", "w") as full:
+        console = Console(str(tmp_path), stream=full)
+        console.say("one")
+        console.say("two")
+    assert (tmp_path / "console.log").read_text() == "one\ntwo\n"

@@ -9,8 +9,10 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.hparams import plugin_data_pb2
 from tensorboard.util import tensor_util
 
@@ -96,6 +98,30 @@ def test_other_images_are_refused(logdir, images):
     with pytest.raises(ValueError, match=r"images 'x' are .*; expected uint8 \[k, h, w, c\]"):
         writer.images(1, {"x": images})
     writer.close()
+
+
+def test_texts_figures_and_summaries_of_ones_own(logdir):
+    figure = Figure(figsize=(2, 1), dpi=50)
+    figure.add_subplot(1, 1, 1).plot([1, 2])
+    writer = TensorBoard(logdir)
+    for step in (1, 2):
+        writer.texts(step, {"sample": f"**{step}**"})
+        writer.figures(step, {"curve": figure})
+        own = Summary(value=[Summary.Value(tag="own", simple_value=step)])
+        writer.summary(step, own.SerializeToString())
+    with pytest.raises(ValueError, match="the steps of a name must strictly increase"):
+        writer.texts(2, {"sample": ""})
+    with pytest.raises(ValueError, match="the steps of a name must strictly increase"):
+        writer.summary(2, own.SerializeToString())
+    writer.close()
+    accumulator = loaded(logdir)
+    texts = [tensor_util.make_ndarray(e.tensor_proto).item() for e in accumulator.Tensors("sample")]
+    assert texts == [b"**1**", b"**2**"]
+    width, height, png = tensor_util.make_ndarray(accumulator.Tensors("curve")[1].tensor_proto)
+    assert (width, height) == (b"100", b"50")
+    shades = np.array(Image.open(io.BytesIO(png)).convert("L"))
+    assert shades.shape == (50, 100) and shades.min() < 100 < shades.max()
+    assert [(e.step, e.value) for e in accumulator.Scalars("own")] == [(1, 1.0), (2, 2.0)]
 
 
 def test_the_graph_is_written_once_a_folder(logdir):
@@ -226,7 +252,7 @@ def test_a_removed_folder_is_told_once_and_the_training_goes_on(logdir, said):
     writer.graph(b"")
     writer.close()
     assert len(said) == 1
-    assert "no more events are written" in said[0] and "the training goes on" in said[0]
+    assert "no more events are written" in said[0] and "the run continues" in said[0]
     assert not os.path.exists(logdir)
 
 

@@ -3,51 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
 import os
 import pathlib
 import re
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 
 import pytest
-from mlflow.tracking import MlflowClient
 
 from compat.errors import UserError
-from compat.tracking import Tracker
 from compat.tracking.mlflow import spool
 from compat.tracking.mlflow.learning_curve import FILE as CURVE
+from tests.compat.tracking.conftest import client, history, run, run_id, tracker
 
 pytestmark = pytest.mark.once
-
-
-def tracker(logdir, said, **options):
-    settings = {
-        "tracking_uri": None,
-        "experiment_name": "mnist",
-        "run_name": "first",
-        "say": said.append,
-    }
-    return Tracker(logdir, **dict(settings, **options))
-
-
-def run_id(logdir):
-    return pathlib.Path(logdir, "mlflow_run_id").read_text()
-
-
-def client(logdir):
-    return MlflowClient(tracking_uri=f"sqlite:///{logdir}/mlflow.db")
-
-
-def run(logdir):
-    return client(logdir).get_run(run_id(logdir))
-
-
-def history(logdir, name):
-    found = client(logdir).get_metric_history(run_id(logdir), name)
-    return sorted((m.step, m.value) for m in found)
 
 
 def rows(logdir, query):
@@ -96,6 +68,11 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
     assert found.info.status == "FINISHED"
     assert began <= found.info.end_time <= ended
     assert found.data.tags["mlflow.runName"] == "first"
+    # What `mlflow.start_run` would have said about the origin of the run.
+    assert found.info.user_id == found.data.tags["mlflow.user"] == getpass.getuser()
+    program = os.path.abspath(sys.modules["__main__"].__file__)
+    assert found.data.tags["mlflow.source.name"] == program
+    assert found.data.tags["mlflow.source.type"] == "LOCAL"
     assert found.data.tags["data"] == "http://***@host/mnist"
     long = found.data.params.pop("long")
     assert long == "x" * 247 + "..."
@@ -135,7 +112,7 @@ def test_an_unfinished_training_leaves_what_takes_long_to_the_sender(
         connection.rollback()
     (line,) = said
     assert re.fullmatch(
-        r"MLflow: process \d+ sends the rest and then ends, after 180 s at the latest", line
+        r"MLflow: process \d+ sends the rest and then exits, after 180 s at the latest", line
     )
     wait_for(lambda: run(stored).info.status == status, "end of the run")
     wait_for(lambda: spool.pending(stored) == 0, "end of the delivery")
@@ -170,12 +147,29 @@ def test_a_resumed_training_goes_on_with_its_run_as_long_as_there_is_one(stored,
     assert rows(stored, "select count(*) from runs") == [(1,)]
 
     client(stored).delete_run(first.info.run_id)
-    writer = tracker(stored, said)
+    writer = tracker(stored, said, resume_step=2)
     writer.scalars(3, {"cost": 0.25})
     writer.close()
     assert run_id(stored) != first.info.run_id
     assert history(stored, "cost") == [(1, 1.0), (2, 0.5), (3, 0.25)]
+    assert "superseded" not in run(stored).data.tags
     assert besides_waiting(said) == []
+
+
+@pytest.mark.parametrize(("checkpoint", "steps"), [(2, "3 to 4"), (-1, "1 to 4")])
+def test_points_that_a_resumed_run_logs_again_are_named(stored, said, checkpoint, steps):
+    writer = tracker(stored, said)
+    for step in range(1, 5):
+        writer.scalars(step, {"cost": 1.0})
+    writer.close("FAILED")
+    writer = tracker(stored, said, resume_step=checkpoint)
+    writer.scalars(4, {"cost": 0.5})
+    writer.close()
+    (line,) = [line for line in said if "the points of steps" in line]
+    assert line.startswith(f"MLflow: the points of steps {steps} stay in the run beside those")
+    resumed = f"steps {steps}, by a resume from step {max(checkpoint, 0)}"
+    assert run(stored).data.tags["superseded"] == resumed
+    assert history(stored, "cost") == [(1, 1.0), (2, 1.0), (3, 1.0), (4, 0.5), (4, 1.0)]
 
 
 def test_a_killed_trainer_has_failed(stored, python, wait_for):
@@ -212,32 +206,6 @@ def test_stores_of_files_are_refused_before_anything_is_made(logdir, said, uri):
     assert not os.path.exists(logdir)
 
 
-def test_the_sender_says_what_it_expects(tmp_path):
-    root = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.run(
-        [sys.executable, "-m", "compat.tracking.mlflow.sender", str(tmp_path)],
-        env=dict(os.environ, PYTHONPATH=root), stderr=subprocess.PIPE, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 1
-    (line,) = done.stderr.decode().splitlines()
-    assert "holds no tracking.jsonl; expected that of a training with MLflow" in line
-
-
-def test_the_sender_loads_no_pandas(stored):
-    """MLflow would, in a sixth of the time that it takes to load, on cores that trainings need."""
-    with contextlib.closing(spool.Spool(stored)) as kept:
-        kept.append("start", id="1", experiment="mnist", run=None, time=spool.now_ms())
-    root = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "compat.tracking.mlflow.sender", stored],
-        env=dict(os.environ, PYTHONPATH=root), stderr=subprocess.PIPE, timeout=60, check=True,
-    )  # fmt: skip
-    loaded = [line.split("|")[-1].strip() for line in done.stderr.decode().splitlines()]
-    assert "mlflow" in loaded
-    assert "pandas.core.api" not in loaded
-    assert run(stored).info.status == "FAILED"
-
-
 def test_a_removed_folder_is_told_once(logdir, said):
     import shutil
 
@@ -265,33 +233,3 @@ def test_a_full_disk_is_told_once(stored, python):
     # Its end could not be recorded, but it is known that it is over.
     assert run(stored).info.status == "FAILED"
     assert spool.pending(stored) == 0
-
-
-def test_a_store_that_could_not_be_made_whole_is_made_later(logdir, python, wait_for):
-    source = (
-        "import resource, sys\n"
-        "from compat.tracking import Tracker\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
-        "writer = Tracker(sys.argv[1], tracking_uri=None, experiment_name='e', run_name=None,\n"
-        "                 patience=1.0)\n"
-        "writer.scalars(1, {'cost': 1.0})\n"
-        "print('written', flush=True)\n"
-        "sys.stdin.readline()\n"
-        "writer.close()\n"
-    )
-    trainer = python(source, logdir)
-    assert trainer.stdout.readline() == b"written\n"
-    log = pathlib.Path(logdir, "tracking.log")
-    wait_for(lambda: log.exists() and "not delivered" in log.read_text(), "full disk")
-    out, _ = trainer.communicate(b"\n", timeout=60)
-    assert b"records were not delivered" in out
-    # The sender goes on by itself, and may be at another attempt.
-    wait_for(
-        lambda: not [name for name in os.listdir(logdir) if name.startswith("mlflow.db")],
-        "nothing that is half a store",
-    )
-    root = os.pathsep.join(filter(None, sys.path))
-    send = [sys.executable, "-m", "compat.tracking.mlflow.sender", logdir]
-    subprocess.run(send, env=dict(os.environ, PYTHONPATH=root), timeout=120, check=True)
-    assert history(logdir, "cost") == [(1, 1.0)]
-    assert run(logdir).info.status == "FINISHED"

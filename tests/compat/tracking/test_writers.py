@@ -8,7 +8,7 @@ import pytest
 
 from compat import tracking
 from compat.errors import UserError
-from compat.tracking import MultiWriter, Writer, redacted, redacted_text
+from compat.tracking import MultiWriter, Writer, experiment, redacted, redacted_text
 from compat.tracking.mlflow.stores import store_uri, tracking_command
 
 
@@ -129,6 +129,20 @@ def test_sqlite_paths_become_absolute(logdir, tmp_path, monkeypatch):
 def test_other_stores_are_refused_with_sqlite_as_the_remedy(uri, logdir):
     with pytest.raises(UserError, match=r"no store that MLflow can write.*give sqlite:////"):
         store_uri(uri, logdir)
+
+
+def test_the_environment_names_the_store_and_the_experiment(logdir, monkeypatch):
+    assert experiment("mine", "mnist") == "mine"
+    assert experiment(None, "mnist") == "mnist"
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "ours")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://h:5")
+    assert experiment("mine", "mnist") == "mine"
+    assert experiment(None, "mnist") == "ours"
+    assert store_uri("sqlite:////x/a.db", logdir) == "sqlite:////x/a.db"
+    assert store_uri(None, logdir) == tracking_command(logdir, None) == "http://h:5"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "mlruns")
+    with pytest.raises(UserError, match="^MLFLOW_TRACKING_URI 'mlruns' is no store that MLflow"):
+        store_uri(None, logdir)
 
 
 def test_the_refusal_hides_a_password(logdir):

@@ -1,0 +1,115 @@
+"""Summaries as TensorBoard's plugins read them in all its releases, made without TensorFlow."""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import TYPE_CHECKING, Any, Mapping
+
+from compat.tracking.writer import Param
+
+if TYPE_CHECKING:
+    import numpy as np
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+# `tensorboard.plugins.hparams.api` has them too, but imports TensorFlow.
+SESSION_START = "_hparams_/session_start_info"
+SESSION_END = "_hparams_/session_end_info"
+_TABLE = "params"
+PARAM_TAGS = (SESSION_START, _TABLE)
+
+
+def image_summary(tag: str, images: np.ndarray) -> Summary:
+    """Returns the summary of several images under one name.
+
+    Args:
+      tag: the name.
+      images: uint8 `[k, h, w, c]`, c = 1 (grey), 3 (RGB) or 4 (RGBA).
+
+    Raises:
+      ValueError: `images` is anything else.
+    """
+    from tensorboard.plugins.image.metadata import create_summary_metadata
+
+    if str(images.dtype) != "uint8" or images.ndim != 4 or images.shape[3] not in (1, 3, 4):
+        raise ValueError(
+            f"images {tag!r} are {images.dtype} {list(images.shape)};"
+            " expected uint8 [k, h, w, c] with c = 1, 3 or 4"
+        )
+    _, height, width, _ = images.shape
+    # The plugin's tensor: width and height as text, then one PNG per image.
+    texts = [str(width).encode(), str(height).encode()] + [_png(image) for image in images]
+    metadata = create_summary_metadata(display_name=None, description=None)
+    return _tensor_summary(tag, metadata, texts)
+
+
+def figure_image(figure: Any) -> np.ndarray:
+    """Returns a `matplotlib.figure.Figure` as uint8 `[1, h, w, 4]`."""
+    import numpy as np
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = FigureCanvasAgg(figure)  # Needs no display.
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[np.newaxis]
+
+
+def text_summary(tag: str, text: str) -> Summary:
+    """Returns the summary of a text in Markdown."""
+    from tensorboard.plugins.text.summary_v2 import text_pb
+
+    return text_pb(tag, text)
+
+
+def param_summaries(values: Mapping[str, Param]) -> list[Summary]:
+    """Returns the settings for the HPARAMS tab, and as a Markdown table for the TEXT tab.
+
+    Without a description of the experiment, TensorBoard finds out the settings and metrics of all
+    the runs that it shows.
+    """
+    from tensorboard.plugins.hparams.summary_v2 import hparams_pb
+
+    return [hparams_pb(dict(values)), text_summary(_TABLE, table(values))]
+
+
+def end_summary(success: bool) -> Summary:
+    """Returns the end of the run, now, for the HPARAMS tab."""
+    from tensorboard.plugins.hparams import api_pb2, plugin_data_pb2
+    from tensorboard.plugins.hparams.metadata import create_summary_metadata
+
+    end = plugin_data_pb2.SessionEndInfo(
+        status=api_pb2.STATUS_SUCCESS if success else api_pb2.STATUS_FAILURE,
+        end_time_secs=time.time(),
+    )
+    metadata = create_summary_metadata(plugin_data_pb2.HParamsPluginData(session_end_info=end))
+    return _tensor_summary(SESSION_END, metadata, 0.0)
+
+
+def table(values: Mapping[str, Param]) -> str:
+    r"""Returns `values` as a Markdown table.
+
+    >>> table({"steps": 5})
+    '| name | value |\n|---|---|\n| steps | 5 |'
+    """
+    cells = {
+        name: str(value).replace("|", r"\|").replace("\n", " ") for name, value in values.items()
+    }
+    rows = [f"| {name} | {cells[name]} |" for name in sorted(cells)]
+    return "\n".join(["| name | value |", "|---|---|", *rows])
+
+
+def _tensor_summary(tag: str, metadata: Any, values: Any) -> Summary:
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.util.tensor_util import make_tensor_proto
+
+    return Summary(
+        value=[Summary.Value(tag=tag, metadata=metadata, tensor=make_tensor_proto(values))]
+    )
+
+
+def _png(image: np.ndarray) -> bytes:
+    from PIL import Image
+
+    # Pillow takes grey images as [h, w].
+    encoded = io.BytesIO()
+    Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image).save(encoded, "PNG")
+    return encoded.getvalue()

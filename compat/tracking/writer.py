@@ -1,0 +1,117 @@
+"""The interface of everything that records a run, and several writers as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Mapping, Union
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Param = Union[bool, int, float, str]
+
+FINISHED = "FINISHED"
+FAILED = "FAILED"
+KILLED = "KILLED"
+
+
+class Writer:
+    """Records a run; this base class records nothing and is what tasks other than the chief use.
+
+    Per name, the steps of scalars, histograms, images, texts and figures strictly increase.
+    """
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        """Records `values` at global step `step`."""
+
+    def histograms(self, step: int, values: Mapping[str, np.ndarray]) -> None:
+        """Records the distribution of each array, of any shape, at global step `step`."""
+
+    def images(self, step: int, values: Mapping[str, np.ndarray]) -> None:
+        """Records images: each value is uint8 `[k, h, w, c]` with c = 1, 3 or 4."""
+
+    def texts(self, step: int, values: Mapping[str, str]) -> None:
+        """Records texts in Markdown."""
+
+    def figures(self, step: int, values: Mapping[str, Any]) -> None:
+        """Records each `matplotlib.figure.Figure` as an image."""
+
+    def summary(self, step: int, serialized: bytes) -> None:
+        """Records a serialized `Summary`, as TensorFlow's summary operations return it."""
+
+    def graph(self, graph_def: bytes) -> None:
+        """Records a serialized `GraphDef`."""
+
+    def params(self, values: Mapping[str, Param]) -> None:
+        """Records the settings of the run; called once per process, before the first scalar."""
+
+    def tags(self, values: Mapping[str, str]) -> None:
+        """Records facts about the run that are not settings, e.g. a release or a host."""
+
+    def artifact(self, path: str, folder: str = "") -> None:
+        """Copies the file or folder `path`, which is in the log folder, to the run's artifacts.
+
+        The copy is made in the background: `path` must not change until `close` returns.
+
+        Args:
+          path: the file or folder; outside the log folder it is refused.
+          folder: where it goes among the artifacts.
+        """
+
+    def close(self, status: str = FINISHED) -> None:
+        """Ends the run as FINISHED, FAILED or KILLED; the writer cannot be used afterwards."""
+
+
+class MultiWriter(Writer):
+    """Forwards every call to each of its writers, in their order."""
+
+    def __init__(self, *writers: Writer) -> None:
+        self._writers = writers
+
+    def scalars(self, step: int, values: Mapping[str, float]) -> None:
+        self._forward("scalars", step, values)
+
+    def histograms(self, step: int, values: Mapping[str, np.ndarray]) -> None:
+        self._forward("histograms", step, values)
+
+    def images(self, step: int, values: Mapping[str, np.ndarray]) -> None:
+        self._forward("images", step, values)
+
+    def texts(self, step: int, values: Mapping[str, str]) -> None:
+        self._forward("texts", step, values)
+
+    def figures(self, step: int, values: Mapping[str, Any]) -> None:
+        self._forward("figures", step, values)
+
+    def summary(self, step: int, serialized: bytes) -> None:
+        self._forward("summary", step, serialized)
+
+    def graph(self, graph_def: bytes) -> None:
+        self._forward("graph", graph_def)
+
+    def params(self, values: Mapping[str, Param]) -> None:
+        self._forward("params", values)
+
+    def tags(self, values: Mapping[str, str]) -> None:
+        self._forward("tags", values)
+
+    def artifact(self, path: str, folder: str = "") -> None:
+        self._forward("artifact", path, folder)
+
+    def close(self, status: str = FINISHED) -> None:
+        """Closes every writer, also when one raises.
+
+        Raises:
+          Exception: the first one that a writer raised, after all were closed.
+        """
+        failures = []
+        for writer in self._writers:
+            try:
+                writer.close(status)
+            except Exception as failure:
+                failures.append(failure)
+        if failures:
+            raise failures[0]
+
+    def _forward(self, method: str, *args: Any) -> None:
+        for writer in self._writers:
+            getattr(writer, method)(*args)

@@ -1,0 +1,80 @@
+"""The process that sends to MLflow, by itself and while it makes a SQLite store."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from compat.tracking.mlflow import spool
+from tests.compat.tracking.conftest import history, run, tracker
+
+pytestmark = pytest.mark.once
+
+
+def test_the_sender_says_what_it_expects(tmp_path):
+    root = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-m", "compat.tracking.mlflow.sender", str(tmp_path)],
+        env=dict(os.environ, PYTHONPATH=root), stderr=subprocess.PIPE, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 1
+    (line,) = done.stderr.decode().splitlines()
+    assert "holds no tracking.jsonl; expected that of a training with MLflow" in line
+
+
+def test_the_sender_loads_no_pandas(stored):
+    """MLflow would, in a sixth of the time that it takes to load, on cores that trainings need."""
+    with contextlib.closing(spool.Spool(stored)) as kept:
+        kept.append("start", id="1", experiment="mnist", run=None, time=spool.now_ms())
+    root = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "compat.tracking.mlflow.sender", stored],
+        env=dict(os.environ, PYTHONPATH=root), stderr=subprocess.PIPE, timeout=60, check=True,
+    )  # fmt: skip
+    loaded = [line.split("|")[-1].strip() for line in done.stderr.decode().splitlines()]
+    assert "mlflow" in loaded
+    assert "pandas.core.api" not in loaded
+    assert run(stored).info.status == "FAILED"
+
+
+def test_a_store_that_is_being_made_when_the_patience_ends_leaves_nothing(logdir, said, wait_for):
+    writer = tracker(logdir, said, patience=0.01)
+    wait_for(lambda: [name for name in os.listdir(logdir) if ".new-" in name], "half a store")
+    writer.close()
+    assert not [name for name in os.listdir(logdir) if name.startswith("mlflow.db")]
+    assert "records were not delivered" in said[-1]
+
+
+def test_a_store_that_could_not_be_made_whole_is_made_later(logdir, python, wait_for):
+    source = (
+        "import resource, sys\n"
+        "from compat.tracking import Tracker\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "writer = Tracker(sys.argv[1], tracking_uri=None, experiment_name='e', run_name=None,\n"
+        "                 patience=1.0)\n"
+        "writer.scalars(1, {'cost': 1.0})\n"
+        "print('written', flush=True)\n"
+        "sys.stdin.readline()\n"
+        "writer.close()\n"
+    )
+    trainer = python(source, logdir)
+    assert trainer.stdout.readline() == b"written\n"
+    log = pathlib.Path(logdir, "tracking.log")
+    wait_for(lambda: log.exists() and "not delivered" in log.read_text(), "full disk", 180)
+    out, _ = trainer.communicate(b"\n", timeout=60)
+    assert b"records were not delivered" in out
+    # The sender goes on by itself, and may be at another attempt.
+    wait_for(
+        lambda: not [name for name in os.listdir(logdir) if name.startswith("mlflow.db")],
+        "nothing that is half a store",
+    )
+    root = os.pathsep.join(filter(None, sys.path))
+    send = [sys.executable, "-m", "compat.tracking.mlflow.sender", logdir]
+    subprocess.run(send, env=dict(os.environ, PYTHONPATH=root), timeout=120, check=True)
+    assert history(logdir, "cost") == [(1, 1.0)]
+    assert run(logdir).info.status == "FINISHED"
