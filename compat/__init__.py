@@ -32,6 +32,7 @@ from compat.runtime.interface import (
     get_or_create_global_step,
     select_runtime,
     step,
+    worker_variable,
 )
 from compat.runtime.session import Session, Step
 from compat.server import Server
@@ -58,4 +59,5 @@ __all__ = [
     "step",
     "tf",
     "tf1",
+    "worker_variable",
 ]

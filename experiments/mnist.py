@@ -9,90 +9,100 @@ One task of a cluster on several machines, the same command on each but for job 
     python -m experiments.mnist --strategy=ps --job_name=worker --task_index=0 \
         --ps_hosts=pc-01:2222 --worker_hosts=pc-02:2222,pc-03:2222 --allow_network
 
-A process beside a training, which evaluates its checkpoints:
+A process beside a run, which evaluates its checkpoints:
 
     python -m experiments.mnist --job_name=evaluator --logdir=runs/1
 """
 
 from __future__ import annotations
 
-import os
-import sys
+from dataclasses import dataclass
+from typing import Any
 
-from absl import flags
+import numpy as np
 
-from compat import datasets
-from compat._tensorflow import startup
-from compat.cluster import access
-from compat.cluster.manager import check_agreement
-from compat.cluster.roles import role
-from compat.cluster.spec import ClusterSpec, Task
-from experiments.launching import command_line, local_cluster, signals
-from experiments.recording import completion
-from experiments.settings.config import Config
-from experiments.settings.flags import (
-    EVALUATOR,
-    check_evaluation,
-    config_from_flags,
-    define_cluster,
-    define_training,
-    place_from_flags,
-)
-
-define_cluster()
-define_training()
+from compat import datasets, tf
+from experiments import Data, Experiment, Settings, run, setting
+from experiments.recording.images import as_images
 
 
-def main(values: flags.FlagValues) -> int:
-    """Runs what the flags say; returns the exit code."""
-    config = config_from_flags(values)
-    cluster, task = place_from_flags(values, os.environ.get("TF_CONFIG"))
-    check_evaluation(values, task)
-    if values.strategy != "local" and cluster is None:
-        # What each task would find out for itself, all have to agree on; the last flag counts.
-        own = [*sys.argv[1:], f"--logdir={config.logdir}"]
-        if config.dataset == "auto":
-            own.append(f"--dataset={datasets.load('auto', config.data_dir).name}")
-        num_ps = values.num_ps if values.strategy == "ps" else 0
-        return local_cluster.launch_local(
-            "experiments.mnist",
-            own,
-            num_ps,
-            values.num_workers,
-            strategy=values.strategy,
-            max_restarts=values.max_restarts,
-            evaluator=values.evaluator,
+class MNIST(Experiment):
+    """Handwritten digits, or pieces of clothing, in 28 x 28 grey pixels."""
+
+    monitor, mode = "validation/accuracy", "max"
+    loss_name = "cost"  # As the example of 2016 calls it.
+    presets = {
+        "2016": {"optimizer": "sgd", "learning_rate": 0.001, "epochs": 20, "initial": "normal"}
+    }
+
+    @dataclass(frozen=True)
+    class Settings(Settings):
+        """What can be chosen for this experiment beside the settings of every one."""
+
+        dataset: str = setting(
+            "auto",
+            "Data set; auto is MNIST if it can be had, else scikit-learn's digits.",
+            choices=("mnist", "fashion_mnist", "digits", "auto"),
+            group="data",
         )
-    if cluster is not None and task is not None:
-        check_agreement(cluster, task, os.environ)
-        # A wrong task is said before TensorFlow loads, and is wrong on either runtime.
-        role(task, cluster, "legacy" if config.runtime == "auto" else config.runtime)
-        if task.job == EVALUATOR:
-            return _evaluate(config, cluster, task)
-        access.check_allowed(access.cluster_hosts(cluster), config.allow_network)
-    return _train(config, cluster, task or Task("worker", 0))
+        data_dir: str | None = setting(
+            None, "Folder of the data; default $MNIST_DATA_DIR, else a cache.", group="data"
+        )
+        model: str = setting("mlp", "Network.", choices=("mlp", "cnn"))
+        initial: str = setting(
+            "scaled", "Initial weights of mlp: N(0, 1), or scaled.", choices=("scaled", "normal")
+        )
+        learning_rate: float = setting(0.003, "Learning rate.", above=0, group="training")
+        epochs: int = setting(
+            5, "Passes of each worker over the training set.", at_least=1, group="training"
+        )
 
+    @classmethod
+    def shared_flags(cls, settings: Any) -> list[str]:
+        """Lets one process find out what `auto` is, so that all tasks train on the same data."""
+        if settings.dataset != "auto":
+            return []
+        return [f"--dataset={datasets.load('auto', settings.data_dir).name}"]
 
-def _train(config: Config, cluster: ClusterSpec | None, task: Task) -> int:
-    command_line.quiet_tensorflow()
-    with signals.signals() as stop:
-        with startup.without_notes():
-            from experiments.training import loop
-        loop.run(config, cluster, task, stop)
-    return 0
+    def data(self) -> Any:
+        found = datasets.load(self.settings.dataset, self.settings.data_dir)
+        splits = {"train": found.train, "validation": found.validation, "test": found.test}
+        self.first_images = found.train.images[:16, ..., np.newaxis]
+        return Data(
+            **{
+                name: {"images": split.images, "labels": split.labels}
+                for name, split in splits.items()
+            },
+            name=found.name,
+            source=found.source,
+            checksum=found.checksum,
+        )
 
+    def build(self) -> None:
+        import models  # Not at the top: its classes need TensorFlow, and --help does not.
 
-def _evaluate(config: Config, cluster: ClusterSpec, task: Task) -> int:
-    # First of all: TensorFlow takes seconds, in which a short training may come to its end. One
-    # that is complete already, with these settings, does not come to another.
-    earlier_end = None if completion.step(config) else completion.read(config.logdir)
-    command_line.quiet_tensorflow()
-    with signals.signals() as stop:
-        with startup.without_notes():
-            from experiments.training import evaluator
-        evaluator.run(config, cluster, task, stop, earlier_end)
-    return 0
+        settings = self.settings
+        if settings.model == "cnn":
+            self.model = models.CNN(settings.seed)
+        else:
+            self.model = models.MLP(settings.seed, settings.initial)
+
+    def loss(self, batch: Any, training: bool) -> Any:
+        import models
+
+        pixels = tf.cast(tf.reshape(batch["images"], [-1, 28 * 28]), tf.float32) / 255.0
+        logits = self.model(pixels, training=training)
+        outputs = {"accuracy": models.accuracy(logits, batch["labels"])}
+        return models.cross_entropy(logits, batch["labels"]), outputs
+
+    def on_start(self, run: Any) -> None:
+        if run.step == 0:
+            run.writer.images(0, {"input": self.first_images})
+
+    def on_evaluation(self, run: Any, values: Any) -> None:
+        weights = run.session.read({"first_layer": self.model.first_layer})
+        run.writer.images(run.step, {"first_layer": as_images(weights["first_layer"])})
 
 
 if __name__ == "__main__":
-    command_line.run(main)
+    run(MNIST)

@@ -7,6 +7,7 @@ Each cell of the grid is a cluster on this machine, and a training like one of e
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import re
@@ -29,16 +30,17 @@ from compat.tracking import (
 )
 from compat.tracking.mlflow import run_id
 from experiments.launching import command_line, local_cluster
+from experiments.mnist import MNIST
 from experiments.seeds import scaling_report
 from experiments.seeds.scaling_report import Cell, Result
-from experiments.settings.config import Config
-from experiments.settings.flags import check_end, define_training
+from experiments.settings.flags import check_end, define_flags
+from experiments.settings.setting import GROUPS
 
 MODES = ("async", "sync")
 RUNTIMES = ("legacy", "modern")
 _PARENT_SECS = 60.0
 
-define_training()
+define_flags(MNIST.Settings, groups=[group for group in GROUPS if group != "cluster"])
 flags.DEFINE_list("workers", ["1", "2", "3"], "Numbers of workers.")
 flags.DEFINE_list("modes", list(MODES), "async: each updates when it is done; sync: all together.")
 flags.DEFINE_list("runtimes", list(RUNTIMES), "See experiments.mnist.")
@@ -136,10 +138,11 @@ def _same_for_all(values: flags.FlagValues) -> list[str]:
       UserError: one of them is wrong for each cell.
     """
     own = {"logdir", "tracking_uri", "experiment_name", "run_name", "parent_run"}
-    names = [name for name in Config.__dataclass_fields__ if name in values and name not in own]
+    fields = [field.name for field in dataclasses.fields(MNIST.Settings)]
+    names = [name for name in fields if name in values and name not in own]
     check_end(values)
     named = [*names, "experiment_name", "run_name"]  # The latter two are of the whole study.
-    Config(**{name: values[name].value for name in named})
+    MNIST.Settings(**{name: values[name].value for name in named})
     return [values[name].serialize() for name in names if values[name].present]
 
 

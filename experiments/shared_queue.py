@@ -23,7 +23,8 @@ from compat.cluster.roles import role
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
 from experiments.launching import command_line, local_cluster, signals
-from experiments.settings.flags import define_allow_network, place_from_flags
+from experiments.settings.flags import define_allow_network
+from experiments.settings.place import place_from_flags
 
 _MOST = 100000
 

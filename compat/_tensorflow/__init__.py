@@ -7,9 +7,12 @@ TensorFlow is imported when an attribute is first asked for.
 
 from compat._tensorflow.release import (
     coordinator_module,
+    deferred_captures,
     gpus,
+    iterator_spec,
     keep_functions,
     parameter_server_strategy,
+    per_worker_values,
     quietly,
     tf,
     tf1,
@@ -19,9 +22,12 @@ from compat._tensorflow.release import (
 
 __all__ = [
     "coordinator_module",
+    "deferred_captures",
     "gpus",
+    "iterator_spec",
     "keep_functions",
     "parameter_server_strategy",
+    "per_worker_values",
     "quietly",
     "tf",
     "tf1",

@@ -105,6 +105,41 @@ def traced(function: Any) -> Any:
     return tf.function(function, autograph=False, **{name: True})
 
 
+def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = None) -> Any:
+    """Returns what `make` returns on each worker, for arguments of a scheduled function.
+
+    `make` is called in this process once for each worker, with the worker's device around it, and
+    again for one that was replaced. `create_per_worker_dataset`, the public way, calls its function
+    once for all workers, so that none can be given its own shard (2.4 to 2.21).
+
+    Args:
+      coordinator: a `ClusterCoordinator`.
+      make: returns a tensor or an iterator.
+      spec: type of what it returns; of a scalar int64 tensor it may be left out.
+    """
+    values = coordinator._create_per_worker_resources(make)
+    spec = tf.TensorSpec([], tf.int64) if spec is None else spec
+    for value in values._values:
+        if hasattr(value, "_set_type_spec"):  # Until 2.5 or so.
+            value._set_type_spec(spec)
+        else:
+            value._type_spec = spec
+    return values
+
+
+def iterator_spec(dataset: Any) -> Any:
+    """Returns the type of an iterator over a dataset."""
+    return iter(dataset)._type_spec
+
+
+def deferred_captures(graph: Any) -> list[Any]:
+    """Returns the functions whose values a function graph is given at each call, if it has any.
+
+    `deferred_external_captures` until 2.12 or so, then a part of the graph's captures.
+    """
+    return list(getattr(graph, "deferred_external_captures", []))
+
+
 def keep_functions() -> None:
     """Has TensorFlow not clear up on servers the functions that Python drops.
 

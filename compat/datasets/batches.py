@@ -21,13 +21,15 @@ class Batches:
       batches_per_epoch: full batches in an epoch, `num_examples // batch_size`.
     """
 
-    def __init__(self, num_examples: int, batch_size: int, seed: int) -> None:
+    def __init__(self, num_examples: int, batch_size: int, seed: int, trainer: int = 0) -> None:
         """Starts the stream.
 
         Args:
           num_examples: how many examples there are, at least `batch_size`.
           batch_size: how many a batch takes, at least 1.
           seed: of the shuffling, 0 to 2**32 - 1; the stream is the same on all numpy releases.
+          trainer: index of the process that draws. Each has a stream of its own, which is no other
+            seed's stream either.
 
         Raises:
           UserError: a batch is empty or larger than the data set, or the seed is out of range.
@@ -42,7 +44,7 @@ class Batches:
         self.num_examples = num_examples
         self.batch_size = batch_size
         self.batches_per_epoch = num_examples // batch_size
-        self._random = np.random.RandomState(seed)
+        self._random = np.random.RandomState([seed, trainer] if trainer else seed)
         self._order = np.arange(num_examples, dtype=np.int32)
         self._position = (
             num_examples  # as if an epoch had just ended: the first one is shuffled too

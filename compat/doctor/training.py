@@ -41,7 +41,9 @@ def main(runtime: str, job: str, ps: str, worker: str) -> None:
 
         number = [tf.TensorSpec([], tf.float32)]
         train_op = compat.step(train, number)
-        cost_op = compat.step(lambda x: {"cost": tf.square(weight - x)}, number, here=True)
+        cost_op = compat.step(
+            lambda x: {"cost": tf.square(weight - x)}, number, on_coordinator=True
+        )
     supervisor = compat.Supervisor(logdir="logs")
     with supervisor.managed_session(server.target) as session:
         while session.planned_step < _STEPS:

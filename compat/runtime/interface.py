@@ -43,9 +43,18 @@ class Runtime(abc.ABC):
 
     @abc.abstractmethod
     def step(
-        self, function: Callable[..., Mapping[str, Any]], signature: Any, resident: Any, here: bool
+        self,
+        function: Callable[..., Mapping[str, Any]],
+        signature: Any,
+        per_worker_data: Any,
+        on_coordinator: bool,
+        dataset: Callable[[int, int], Any] | None,
     ) -> Step:
         """See `compat.step`."""
+
+    @abc.abstractmethod
+    def worker_variable(self, initial: Any, name: str) -> Any:
+        """See `compat.worker_variable`."""
 
     @abc.abstractmethod
     def variables(self) -> dict[str, Any]:
@@ -139,33 +148,54 @@ def average(tensors: Sequence[Any]) -> list[Any]:
     return current_runtime().average(tensors)
 
 
+def worker_variable(initial: Any, name: str) -> Any:
+    """Makes a variable of its own on each worker, for what a step carries to the next.
+
+    It is local: in no checkpoint, not trained, and has its initial value again in a worker that was
+    restarted. Called inside a step's function.
+
+    Args:
+      initial: an array, its first value.
+      name: of the variable.
+
+    Returns:
+      An object with `read_value()` and `assign(tensor)`, both tensors or operations of the step.
+    """
+    return current_runtime().worker_variable(initial, name)
+
+
 def step(
     function: Callable[..., Mapping[str, Any]],
     signature: Sequence[Any],
-    resident: Sequence[Any] = (),
-    here: bool = False,
+    per_worker_data: Sequence[Any] = (),
+    on_coordinator: bool = False,
+    dataset: Callable[[int, int], Any] | None = None,
 ) -> Step:
     """Makes `function` runnable by a session of either runtime: `session.run(step, *arrays)`.
 
     The function is called once, to build a graph, as TensorFlow 1.x programs do: it may use
     variables that exist already (of a `tf.Module`, say) or make them itself (`get_variable`,
     `Optimizer.minimize`). On the legacy runtime its operations join the default graph; on the
-    modern one it is lifted by `wrap_function`, and workers run it when the coordinator says so.
+    modern one it is lifted by `wrap_function`, and workers run it when the coordinator schedules
+    it. On both an operation runs if a returned value depends on it, and only then.
 
     Args:
-      function: takes the tensors of `resident`, then those of `signature`; returns a dict of
-        scalar tensors, in which operations may stand too: they are run and return nothing.
-        What else has to run, must be what a returned value depends on.
+      function: takes the element of `dataset`, if there is one, then the tensors of
+        `per_worker_data` and those of `signature`. It returns a dict of tensors, in which
+        operations may stand too: they are run and return nothing.
       signature: a `tf.TensorSpec` for each array that a call passes.
-      resident: arrays that lie on every worker once and are not passed by each call, such as
-        the training set.
-      here: on the modern runtime, run in the coordinator's process, not on a worker; for
+      per_worker_data: arrays that are stored on every worker once and not passed by each call, such
+        as the training set.
+      on_coordinator: on the modern runtime, run in the coordinator's process, not on a worker; for
         evaluation.
+      dataset: returns the `tf.data.Dataset` of a worker, given its index and the number of workers.
+        Each update takes an element, of any structure. At its end see `Session.run`;
+        `Session.restart` begins it anew.
 
     Returns:
       A step for `Session.run`. "global_step" is among its values where the program has one.
 
     Raises:
-      UserError: the function does not return a dict of scalars.
+      UserError: the function does not return a dict of tensors.
     """
-    return current_runtime().step(function, signature, resident, here)
+    return current_runtime().step(function, signature, per_worker_data, on_coordinator, dataset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import types
-from typing import Any, Dict, Iterator, Mapping
+from typing import Any, Dict, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -12,17 +12,19 @@ from compat._tensorflow import tf
 from compat.errors import UserError
 from compat.runtime.device_placement import Placed
 
-Values = Dict[str, float]
+Values = Dict[str, Any]  # Floats; arrays of what is not a scalar.
 
 
 class Step(abc.ABC):
     """A function that a session runs; made by `compat.step`.
 
     Attributes:
-      names: the names of its values, in the order in which they are packed.
+      names: the names of its scalars, in the order in which they are packed.
+      others: the names of its other values.
     """
 
     names: list[str]
+    others: list[str]
 
     @abc.abstractmethod
     def graph_def(self) -> bytes:
@@ -32,83 +34,115 @@ class Step(abc.ABC):
     def operations(self) -> list[Placed]:
         """Returns the operations of the step, and where they run."""
 
-    def unpack(self, vector: Any) -> Values:
-        """Turns the packed values, float64 `[len(names)]`, into floats by name."""
-        return dict(zip(self.names, np.asarray(vector).tolist()))
+    def unpack(self, vector: Any, others: Sequence[Any] = ()) -> Values:
+        """Returns the values of a call by name.
+
+        Args:
+          vector: the packed scalars, float64 `[len(names)]`; they become floats.
+          others: the other values, which become arrays.
+        """
+        values: Values = dict(zip(self.names, np.asarray(vector).tolist()))
+        values.update(zip(self.others, map(np.asarray, others)))
+        return values
 
 
-def pack(outputs: Mapping[str, Any], global_step: Any | None) -> tuple[list[str], Any]:
-    """Packs a step's outputs into one tensor, so that a call fetches once from the worker.
+class Packed(NamedTuple):
+    """What a step computes, as few tensors.
+
+    Attributes:
+      names: of the scalars.
+      vector: float64 `[len(names)]`, exact for integers up to 2**53.
+      others: the other tensors by name.
+    """
+
+    names: list[str]
+    vector: Any
+    others: dict[str, Any]
+
+
+def pack(outputs: Mapping[str, Any], global_step: Any | None) -> Packed:
+    """Packs the scalars of a step's outputs into one tensor, so that a call fetches once.
 
     Args:
-      outputs: scalar tensors by name; operations among them are run first.
+      outputs: tensors by name; operations among them are run first.
       global_step: the variable that counts updates; "global_step" is added where it is missing.
 
-    Returns:
-      The names, and a float64 tensor `[len(names)]`, exact for integers up to 2**53.
-
     Raises:
-      UserError: `outputs` is not a dict of scalars.
+      UserError: `outputs` is not a dict of tensors.
     """
     if not isinstance(outputs, Mapping):
         raise UserError(
-            f"a step returned {type(outputs).__name__}; return a dict of scalar tensors by name"
+            f"a step returned {type(outputs).__name__}; return a dict of tensors by name"
         )
     operations = [value for value in outputs.values() if isinstance(value, tf.Operation)]
-    scalars = {
-        name: value
+    tensors = {
+        name: tf.convert_to_tensor(value)
         for name, value in outputs.items()
         if value is not None and not isinstance(value, tf.Operation)
     }
-    for name, value in scalars.items():
-        if value.shape.rank != 0:
-            raise UserError(
-                f"value {name!r} of a step has shape {value.shape}; reduce it to a scalar"
-            )
+    scalars = {n: t for n, t in tensors.items() if t.shape.rank == 0 and t.dtype != tf.string}
     last = operations
-    if global_step is not None and "global_step" not in scalars:
+    if global_step is not None and "global_step" not in tensors:
         # After the operations alone: to wait for the scalars as well would cost a message to the
         # parameter server and back. Only where there are none, a scalar may hide the update.
-        with tf.control_dependencies(operations or list(scalars.values())):
+        with tf.control_dependencies(operations or list(tensors.values())):
             scalars["global_step"] = global_step.read_value()
         last = []  # It has waited for them.
-    if not scalars:
-        raise UserError("a step returned no value; return at least one scalar tensor by name")
+    if not scalars and not tensors:
+        raise UserError("a step returned no value; return at least one tensor by name")
     names = sorted(scalars)
     with tf.control_dependencies(last):
-        return names, tf.stack([tf.cast(scalars[name], tf.float64) for name in names])
+        vector = (
+            tf.stack([tf.cast(scalars[name], tf.float64) for name in names])
+            if names
+            else tf.zeros([0], tf.float64)
+        )
+        others = {n: tf.identity(tensors[n]) for n in sorted(set(tensors) - set(scalars))}
+    return Packed(names, vector, others)
 
 
 class Session(abc.ABC):
     """Runs steps; opened by `Supervisor.managed_session` or `prepare_or_wait_for_session`.
 
     Attributes:
-      planned_step: the global step that is reached when everything that was handed out is done,
-        as far as this process knows. On the legacy runtime that is the last one seen, on the
-        modern runtime the coordinator knows what it gave to the workers.
+      planned_step: the global step that is reached when everything that was scheduled is done, as
+        far as this process knows: on the legacy runtime the last one seen, on the modern runtime
+        what the coordinator has scheduled.
     """
 
     planned_step: int = 0
 
     @abc.abstractmethod
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        """Runs one step on the arrays `args`, and returns its values as floats by name.
+        """Runs one step on the arrays `args`, and returns its values by name.
 
-        On the modern runtime workers are kept busy, so the values may be those of a call that
-        was handed out a little earlier. A variable, or a list or dict of variables, gives their
-        values. On the legacy runtime everything else that a `tf.compat.v1.Session` runs, too.
+        On the modern runtime workers are kept busy, so the values may be those of a call of this
+        step that was scheduled a little earlier. A variable, or a list or dict of variables, gives
+        their values. On the legacy runtime everything else that a `tf.compat.v1.Session` runs, too.
+
+        Raises:
+          tf.errors.OutOfRangeError: the step's dataset has ended: this worker's on the legacy
+            runtime, that of all workers on the modern one.
         """
 
     @abc.abstractmethod
-    def run_many(self, step: Step, *stacked: Any) -> Values:
-        """Runs one update for each leading index of the arrays; returns values of the last.
+    def run_many(self, step: Step, *stacked: Any, count: int | None = None) -> Values:
+        """Runs several updates; returns the values of the last. On no updates, {}.
 
         On the modern runtime these updates are one closure, which one worker runs.
+
+        Args:
+          step: as for `run`.
+          *stacked: arrays, of which each update is given one leading index.
+          count: updates of a step without arrays; by default 1.
+
+        Raises:
+          tf.errors.OutOfRangeError: as `run`; no update was left to make.
         """
 
     @abc.abstractmethod
     def drain(self) -> Iterator[Values]:
-        """Waits for all that was handed out, and yields the values that were not seen yet."""
+        """Waits for all that was scheduled, and yields the values that were not seen yet."""
 
     @abc.abstractmethod
     def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -124,10 +158,10 @@ class Session(abc.ABC):
     def summarize(self) -> None:  # noqa: B027 - Only graphs collect summaries.
         """Writes the graph's summary, if it needs no input of a training call."""
 
-    def agree(self, flag: bool) -> bool:
-        """Returns whether any of the workers that make each update together says so.
+    def any_worker(self, flag: bool) -> bool:
+        """Returns whether the flag is set in any of the workers that make each update together.
 
-        They all have to ask at the same steps. Elsewhere it is what this process says.
+        They all have to ask at the same steps. Elsewhere it is this process's flag.
         """
         return flag
 

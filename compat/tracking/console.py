@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Mapping, TextIO
 
 from compat.processes.output import terminal_columns
 from compat.tracking.redaction import redacted_text
@@ -15,28 +15,48 @@ if TYPE_CHECKING:
 LOG = "console.log"
 
 
-def step_line(step: int, epoch: int, batch: int, batches: int, cost: float, avg_ms: float) -> str:
-    """Returns the line of one global step.
+def step_line(
+    step: int,
+    epoch: int,
+    batch: int,
+    batches: int | None,
+    loss: float,
+    avg_ms: float,
+    loss_name: str = "loss",
+) -> str:
+    """Returns the line of one global step; without `batches`, of a stream of unknown length.
 
-    >>> step_line(18700, 18, 550, 550, 2.8933, 7.9)
+    >>> step_line(18700, 18, 550, 550, 2.8933, 7.9, "cost")
     'Step: 18700,  Epoch: 18,  Batch: 550 of 550,  Cost: 2.8933,  AvgTime: 7.90ms'
     """
-    return (
-        f"Step: {step},  Epoch: {epoch:2d},  Batch: {batch:3d} of {batches:3d},"
-        f"  Cost: {cost:.4f},  AvgTime: {avg_ms:3.2f}ms"
-    )
+    place = f"Epoch: {epoch:2d},  Batch: {batch:3d} of {batches:3d},  " if batches else ""
+    return f"Step: {step},  {place}{loss_name.title()}: {loss:.4f},  AvgTime: {avg_ms:3.2f}ms"
 
 
-def closing_lines(accuracy: float, seconds: float, cost: float | None) -> list[str]:
-    """Returns the lines at the end of a run; `cost` is None if it was complete before.
+def closing_lines(
+    test: Mapping[str, float], seconds: float, loss: float | None, loss_name: str = "loss"
+) -> list[str]:
+    """Returns the lines at the end of a run.
 
-    >>> closing_lines(0.41, 221.72, 2.5358)
+    Args:
+      test: the values of the test split by name; the loss among others is not shown.
+      seconds: that the run took.
+      loss: of the last update, None if the run was complete before.
+      loss_name: what the loss is called.
+
+    >>> closing_lines({"accuracy": 0.41}, 221.72, 2.5358, "cost")
     ['Test-Accuracy: 0.41', 'Total Time: 221.72s', 'Final Cost: 2.5358', 'done']
     """
+    shown = [(name, value) for name, value in test.items() if name != "loss"] or list(test.items())
     return [
-        f"Test-Accuracy: {accuracy:2.2f}",
+        *(
+            f"Test-{name.title()}: {value:.2f}"
+            if abs(value) >= 0.01
+            else f"Test-{name.title()}: {value:.4g}"
+            for name, value in shown
+        ),
         f"Total Time: {seconds:3.2f}s",
-        *([] if cost is None else [f"Final Cost: {cost:.4f}"]),
+        *([] if loss is None else [f"Final {loss_name.title()}: {loss:.4f}"]),
         "done",
     ]
 

@@ -17,6 +17,9 @@ from absl import app, flags, logging
 
 from compat.errors import PeerError, UserError, one_line
 from experiments.launching import signals
+from experiments.settings.flags import help_text
+
+_HELP = ("--help", "-help", "--helpshort", "-helpshort", "-h", "-?")
 
 
 def run(main: Callable[[flags.FlagValues], int]) -> None:
@@ -72,6 +75,11 @@ def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
     Raises:
       SystemExit: a flag is unknown or malformed, or help was asked for and given.
     """
+    if any(word in _HELP for word in argv[1:]):
+        text = help_text(values)
+        if text:
+            _print_help(text)
+            sys.exit(0)
     try:
         rest: list[str] = values(argv)
         for name in values:
@@ -81,9 +89,26 @@ def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
         reason = one_line(" ".join(str(error).split()))
         print(f"error: {reason}; --help lists the flags", file=sys.stderr, flush=True)
         sys.exit(UserError.exit_code)
-    except SystemExit:
+    except (SystemExit, BrokenPipeError):
+        _close_broken_output()
         sys.exit(0)
     return rest
+
+
+def _print_help(text: str) -> None:
+    document = (sys.modules["__main__"].__doc__ or "").strip()
+    try:
+        print(f"{document}\n\nflags:\n\n{text}", flush=True)
+    except BrokenPipeError:  # As of `--help | head`.
+        _close_broken_output()
+
+
+def _close_broken_output() -> None:
+    """Lets Python end without a traceback where its reader has gone."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def quiet_tensorflow() -> None:

@@ -22,6 +22,7 @@ from typing import Callable, Mapping, Sequence, TextIO, Union
 from compat.cluster.ports import Reservation, reserve
 from compat.errors import UserError
 from compat.processes.group import MOST_TASKS, Command, ProcessGroup
+from experiments.settings.place import LAUNCHED
 
 Program = Union[str, Path]  # The name of a module, or the path of a script.
 _GPU_VARIABLE = "CUDA_VISIBLE_DEVICES"
@@ -151,7 +152,7 @@ def describe(
     tasks += [(job, index, port) for job, ports in jobs for index, port in enumerate(ports)]
     commands = []
     for job, index, reservation in tasks:
-        env = {"PYTHONUNBUFFERED": "1"}
+        env = {"PYTHONUNBUFFERED": "1", LAUNCHED: "1"}
         # A task allocates the memory of each GPU that it sees.
         if job != "worker":
             env[_GPU_VARIABLE] = "-1"

@@ -1,4 +1,4 @@
-"""What the chief does between updates: lines, curves, measurements, checkpoints."""
+"""What the chief does between updates: lines, curves, evaluations, checkpoints, hooks."""
 
 from __future__ import annotations
 
@@ -9,73 +9,85 @@ from typing import Any, Callable, Mapping
 import numpy as np
 
 from compat import UserError
-from compat.tracking import Console, Writer, step_line
+from compat.tracking import Console, step_line
 from experiments.evaluation import early_stopping
 from experiments.evaluation.best_checkpoint import step_of
 from experiments.evaluation.early_stopping import StopRequest
 from experiments.evaluation.history import Evaluation
-from experiments.settings.config import Config
-from experiments.settings.schedule import Schedule, due
+from experiments.recording.schedule import Schedule, due
 
 Values = Mapping[str, float]
+_MOST_WEIGHTS = 1_000_000  # Of a larger variable, such as a table, no histogram is made.
 
 
 class DivergedError(UserError):
-    """The cost is no number any more; the last good checkpoint stays."""
+    """The loss is NaN or infinite; the last good checkpoint stays."""
 
     exit_code = 1
 
 
-def check_finite(values: Values, learning_rate: float) -> None:
-    """Checks the cost of an update, on every task that trains.
+def check_finite(values: Values, learning_rate: float, loss_name: str = "loss") -> None:
+    """Checks the loss of an update, on every task that trains.
 
     Raises:
       DivergedError: it is NaN or infinite.
     """
-    if not math.isfinite(values["cost"]):
+    if not math.isfinite(values["loss"]):
         raise DivergedError(
-            f"cost is {values['cost']} at step {int(values['global_step'])}, expected a finite "
-            f"number; the last good checkpoint stays; lower --learning_rate={learning_rate:g}"
+            f"{loss_name} is {values['loss']} at step {int(values['global_step'])}, expected a "
+            "finite number; the last good checkpoint stays; lower "
+            f"--learning_rate={learning_rate:g}"
         )
 
 
+def named(split: str, values: Values, loss_name: str) -> dict[str, float]:
+    """Returns values under the names of their curves, as "validation/accuracy"."""
+    return {
+        f"{split}/{loss_name if name == 'loss' else name}": value
+        for name, value in values.items()
+        if name != "global_step"
+    }
+
+
 class Reporter:
-    """Takes the values of updates as they come, and does what is due by the schedule.
+    """Receives the values of updates as they come, and does what is due by the schedule.
 
     Args:
-      config: how often to do what.
-      schedule: the course of the training.
-      step: the global step at which this process takes it up.
-      writer: curves go here.
+      experiment: its hooks are called; its settings say how often to do what.
+      schedule: the course of the run.
+      step: the global step from which this process trains.
+      run: what hooks are given; its writer takes the curves.
       console: lines go here.
-      evaluate: measures on the validation split.
+      evaluate: evaluates on the validation split; None where there is none.
       save: writes a checkpoint; returns its prefix.
-      read_weights: returns the weights, by name, and the first layer's as images.
+      read_weights: returns the trainable variables' values by name.
       clock: seconds.
-      select: given the checkpoint and the evaluation of each measurement, if the chief evaluates.
+      select: given the checkpoint and the values of each evaluation, if the chief evaluates.
 
     Attributes:
-      step: the global step that was seen last.
-      cost: that of the batch, None before there is one.
-      request: that somebody wants the training to end early, None as long as nobody does.
+      step: the last global step that was reported.
+      loss: of that batch, None before there is one.
+      evaluated: values of the last evaluation by name, as "validation/loss".
+      request: to end the run early, None as long as there is none.
     """
 
     def __init__(
         self,
-        config: Config,
+        experiment: Any,
         schedule: Schedule,
         step: int,
-        writer: Writer,
+        run: Any,
         console: Console,
-        evaluate: Callable[[], dict[str, float]],
+        evaluate: Callable[[], dict[str, float]] | None,
         save: Callable[[], str],
-        read_weights: Callable[[], Any],
+        read_weights: Callable[[], Mapping[str, np.ndarray]],
         clock: Callable[[], float] = time.monotonic,
         select: Callable[[str, Evaluation], None] | None = None,
     ) -> None:
-        self._config = config
+        self._experiment = experiment
+        self._settings = experiment.settings
         self._schedule = schedule
-        self._writer = writer
+        self._run = run
         self._console = console
         self._evaluate = evaluate
         self._save = save
@@ -83,104 +95,96 @@ class Reporter:
         self._clock = clock
         self._select = select
         self.step = step
-        self.cost: float | None = None
+        self.loss: float | None = None
+        self.evaluated: dict[str, float] = {}
         self.request: StopRequest | None = None
-        self._evaluated = step
+        self._evaluated_step = step
         self._line_step = self._summary_step = step
         self._line_time = self._summary_time = clock()
 
     def report(self, values: Values) -> None:
-        """Takes the values of one update.
+        """Receives the values of one update.
 
-        Workers' updates may arrive out of order; one that is older than the last is passed over,
-        so that steps always increase.
+        Workers' updates may arrive out of order; one that is older than the last is dropped, so
+        that steps always increase.
 
         Raises:
-          DivergedError: the cost is no number.
+          DivergedError: the loss is NaN or infinite.
         """
-        check_finite(values, self._config.learning_rate)
+        settings, schedule = self._settings, self._schedule
+        check_finite(values, settings.learning_rate, self._experiment.loss_name)
         before, after = self.step, int(values["global_step"])
         if after <= before:
             return
-        self.step, self.cost = after, values["cost"]
+        self.step, self.loss = after, values["loss"]
         self._console.progress(after)
-        measuring = due(self._config.eval_every or self._schedule.steps_per_epoch, before, after)
-        saving = due(self._config.checkpoint_every, before, after)
-        point_every = self._config.summary_every or self._schedule.steps_per_point
-        summing_up = due(point_every, before, after)
-        position = self._schedule.line(before, after)
-        judging = self._select is not None and (saving or measuring)
-        # First: who is killed in between has told nothing that is lost. While the chief makes one
-        # update the others may make hundreds, so that `before` may be long ago.
-        prefix = self._save() if saving or judging else None
+        eval_every = settings.eval_every or schedule.steps_per_epoch or settings.checkpoint_every
+        evaluating = self._evaluate is not None and due(eval_every, before, after)
+        saving = due(settings.checkpoint_every, before, after)
+        writing = due(settings.summary_every or schedule.steps_per_point, before, after)
+        position = schedule.line(before, after)
+        selecting = self._select is not None and (saving or evaluating)
+        # First: a process that is killed in between has reported nothing that is lost. While the
+        # chief makes one update the others may make hundreds, so `before` may be long ago.
+        prefix = self._save() if saving or selecting else None
         if position is not None:
-            self._say_line(*position, values["cost"])
-        if summing_up:
+            self._say_line(*position, values["loss"])
+        if writing:
             self._write_summary(values)
-        if measuring or judging:
-            self.measure(prefix)
-        if saving or measuring or summing_up or position is not None:
+        self._experiment.on_step(self._run, values)
+        if evaluating or selecting:
+            self.evaluate(prefix)
+        if saving or evaluating or writing or position is not None:
             # A file of the log folder, which may be another machine's: not at each update.
-            self.request = early_stopping.read(self._config.logdir)
+            self.request = early_stopping.read(settings.logdir)
 
-    def _say_line(self, epoch: int, batch: int, cost: float) -> None:
+    def _say_line(self, epoch: int, batch: int, loss: float) -> None:
         now = self._clock()
         batches = (self.step - self._line_step) / self._schedule.num_workers
         average = 1000 * (now - self._line_time) / max(batches, 1)
-        self._console.say(
-            step_line(self.step, epoch, batch, self._schedule.batches_per_epoch, cost, average)
-        )
+        name = self._experiment.loss_name
+        total = self._schedule.batches_per_epoch
+        self._console.say(step_line(self.step, epoch, batch, total, loss, average, name))
         self._line_step, self._line_time = self.step, now
 
     def _write_summary(self, values: Values) -> None:
         now = self._clock()
-        scalars = {
-            f"train/{name}": value for name, value in values.items() if name != "global_step"
-        }
-        scalars["learning_rate"] = self._config.learning_rate
+        others = {name: v for name, v in values.items() if name != "learning_rate"}
+        scalars = named("train", others, self._experiment.loss_name)
+        scalars["learning_rate"] = values.get("learning_rate", self._settings.learning_rate)
         seconds = now - self._summary_time
         if seconds > 0:
             scalars["steps_per_sec"] = (self.step - self._summary_step) / seconds
         self._summary_step, self._summary_time = self.step, now
-        self._writer.scalars(self.step, scalars)
+        self._run.writer.scalars(self.step, scalars)
 
     def save(self) -> str:
-        """Writes a checkpoint, and has it judged if the chief evaluates; returns its prefix."""
+        """Writes a checkpoint, and evaluates it if the chief does so; returns its prefix."""
         prefix = self._save()
         if self._select is not None:
-            self.measure(prefix)
+            self.evaluate(prefix)
         return prefix
 
-    def measure(self, prefix: str | None = None) -> None:
-        """Measures on the validation split, and shows the weights as they are now."""
-        values = self._evaluate()
-        step = int(values.pop("global_step"))
-        if step <= self._evaluated:
+    def evaluate(self, prefix: str | None = None) -> None:
+        """Evaluates on the validation split, and shows the weights as they are now.
+
+        Args:
+          prefix: of the checkpoint with these weights, if one was written.
+        """
+        if self._evaluate is None:
             return
-        self._evaluated = step
-        curves = {f"validation/{name}": v for name, v in values.items()}
-        self._writer.scalars(step, curves)
-        weights, first_layer = self._read_weights()
-        self._writer.histograms(step, {f"weights/{name}": array for name, array in weights.items()})
-        self._writer.images(step, {"first_layer": as_images(first_layer)})
+        values = self._evaluate()
+        # Other workers may have made updates since; the checkpoint has the step of its name.
+        step = int(values.pop("global_step"))
+        if step <= self._evaluated_step:
+            return
+        self._evaluated_step = step
+        self.evaluated = named("validation", values, self._experiment.loss_name)
+        self._run.writer.scalars(step, self.evaluated)
+        weights = self._read_weights()
+        self._run.writer.histograms(
+            step, {f"weights/{k}": v for k, v in weights.items() if v.size <= _MOST_WEIGHTS}
+        )
+        self._experiment.on_evaluation(self._run, self.evaluated)
         if self._select is not None and prefix is not None:
-            # Other workers may have made updates since; the checkpoint has the step of its name.
-            self._select(prefix, Evaluation(step_of(prefix), curves))
-
-
-def as_images(weights: np.ndarray, most: int = 16) -> np.ndarray:
-    """Returns a layer's weights as grey images, one a unit.
-
-    Args:
-      weights: `[784, units]`, or `[height, width, 1, maps]`.
-      most: how many units are shown.
-
-    Returns:
-      uint8 `[units, height, width, 1]`; the smallest weight of a unit is black, the largest white.
-    """
-    if weights.ndim == 2:
-        weights = weights.reshape(28, 28, 1, -1)
-    images = np.moveaxis(weights[..., :most], -1, 0)
-    low = images.min(axis=(1, 2, 3), keepdims=True)
-    high = images.max(axis=(1, 2, 3), keepdims=True)
-    return np.round(255 * (images - low) / np.maximum(high - low, 1e-12)).astype(np.uint8)
+            self._select(prefix, Evaluation(step_of(prefix), self.evaluated))

@@ -11,7 +11,6 @@ from typing import Any, MutableMapping
 from compat import UserError, tf, tf1
 from compat.cluster.roles import Role
 from compat.cluster.spec import Task
-from experiments.settings.config import Config
 
 
 def hide_gpus(task: Task, role: Role, environment: MutableMapping[str, str] = os.environ) -> None:
@@ -24,7 +23,7 @@ def hide_gpus(task: Task, role: Role, environment: MutableMapping[str, str] = os
         environment.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 
-def session_config(config: Config) -> Any:
+def session_config(config: Any) -> Any:
     """Returns the `ConfigProto` for a `compat.Server` or, where there is none, for a session."""
     proto = tf1.ConfigProto(
         inter_op_parallelism_threads=config.inter_op_threads,
@@ -36,7 +35,7 @@ def session_config(config: Config) -> Any:
     return proto
 
 
-def configure_eager(config: Config, *, alone: bool) -> None:
+def configure_eager(config: Any, *, alone: bool) -> None:
     """Gives the same to what this process computes eagerly; modern runtime only.
 
     Args:

@@ -1,7 +1,7 @@
-"""The evaluator: a process beside a training, which measures its checkpoints as they come.
+"""The evaluator: a process beside a run, which evaluates its checkpoints as they come.
 
-It is in no cluster and starts no server. All that it knows of the training it reads in its log
-folder; what it writes there, nobody else does.
+It is in no cluster and starts no server. All that it knows of the run it reads in its log folder;
+what it writes there, no other process does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Callable
 import numpy as np
 
 import compat
-from compat import datasets, tf1
+from compat import tf1
 from compat.checkpoint import files
 from compat.cluster import access, proxies
 from compat.cluster.roles import Role, chief_task
@@ -24,16 +24,18 @@ from compat.liveness import identity, rendezvous
 from compat.runtime.interface import current_runtime
 from compat.tracking import FINISHED, KILLED, TensorBoard, Tracker, store_uri
 from experiments.evaluation import best_checkpoint
-from experiments.evaluation.evaluate import evaluate
 from experiments.evaluation.history import Evaluation
 from experiments.evaluation.selection import Selection
 from experiments.launching.signals import Stop
 from experiments.recording import completion, log_folder
 from experiments.recording.log_folder import Silence, Wait
-from experiments.recording.record import check_logdir
-from experiments.settings.config import Config
-from experiments.training import devices, program
-from experiments.training.loop import MONITOR
+from experiments.recording.recording import check_logdir
+from experiments.recording.report import named
+from experiments.recording.run import Run
+from experiments.training import devices
+from experiments.training.inputs import data_of
+from experiments.training.loop import selection
+from experiments.training.program import build_evaluation
 
 FOLDER = "eval"
 _POLL_SECS = 1.0
@@ -43,48 +45,57 @@ _DELIVERY_SECS = 60.0
 
 
 def run(
-    config: Config, cluster: ClusterSpec, task: Task, stop: Stop, earlier_end: dict[str, Any] | None
+    experiment: Any,
+    cluster: ClusterSpec,
+    task: Task,
+    stop: Stop,
+    earlier_end: dict[str, Any] | None,
 ) -> None:
-    """Evaluates the newest checkpoint, time and again, until the training is over.
+    """Evaluates the newest checkpoint, time and again, until the run is over.
 
     Args:
-      config: of the training; its model and data have to be the same.
-      cluster: the training's, to see whether its chief is there; may be empty.
+      experiment: as in the other tasks; its model and data have to be the same.
+      cluster: the run's, to see whether its chief is there; may be empty.
       task: this one.
       stop: whether the user wants to end it.
-      earlier_end: what `end_mark.read` said when this process began.
+      earlier_end: what `completion.read` returned when this process started.
 
     Raises:
-      UserError: a setting, the data or the log folder does not do, or the checkpoint is of another
+      UserError: a setting, the data or the log folder is wrong, or the checkpoint is of another
         model.
       PeerError: the chief did not come, or has gone and not come back, in time.
       Stopped: the user ended it.
     """
+    settings = experiment.settings
     tf1.logging.set_verbosity(tf1.logging.ERROR)
     devices.hide_gpus(task, Role.EVALUATE)
-    config = replace(config, gpu_memory_fraction=None)  # It has no GPU.
-    if compat.select_runtime(config.runtime).name == "modern":
-        devices.configure_eager(config, alone=True)
-    check_logdir(config.logdir)
-    validation = datasets.load(config.dataset, config.data_dir).validation
-    step = program.build_evaluation(config)
+    options = replace(settings, gpu_memory_fraction=None)  # It has no GPU.
+    if compat.select_runtime(settings.runtime).name == "modern":
+        devices.configure_eager(options, alone=True)
+    check_logdir(settings.logdir)
+    program = build_evaluation(experiment, data_of(experiment.data()))
+    if not program.can_evaluate("validation"):
+        raise compat.UserError(
+            f"{type(experiment).__name__}.data() has no 'validation' split, so an evaluator has "
+            "nothing to evaluate on; return one, or leave the evaluator out"
+        )
     supervisor = compat.Supervisor(summary_op=None, saver=None)
-    with supervisor.managed_session("", devices.session_config(config)) as session:
-        print(f"{task.name} evaluates the checkpoints of {config.logdir} as they come")
+    with supervisor.managed_session("", devices.session_config(options)) as session:
+        print(f"{task.name} evaluates the checkpoints of {settings.logdir} as they come")
         variables = supervisor.runtime.variables()
 
         def measure(prefix: str, values: dict[str, np.ndarray]) -> Evaluation:
             session.assign(variables, files.fitted(prefix, values, variables, others=True))
-            found = evaluate(session, step, validation)
-            step_ = int(found.pop("global_step"))
-            return Evaluation(step_, {f"validation/{k}": v for k, v in found.items()})
+            found = program.evaluate(session, "validation")
+            step = int(found.pop("global_step"))
+            return Evaluation(step, named("validation", found, experiment.loss_name))
 
-        with Evaluator(config, measure) as evaluator:
-            _follow(config, evaluator, _lookout(config, cluster), stop, earlier_end)
+        with Evaluator(experiment, session, measure) as evaluator:
+            _follow(settings, evaluator, _lookout(settings, cluster), stop, earlier_end)
 
 
 def _follow(
-    config: Config,
+    settings: Any,
     evaluator: Evaluator,
     look: Callable[[], None],
     stop: Stop,
@@ -95,11 +106,11 @@ def _follow(
     if earlier_end is not None:
         print(
             f"the training is over; evaluating its last checkpoint, and waiting "
-            f"{config.rendezvous_timeout:g} s for a chief that goes on with it"
+            f"{settings.rendezvous_timeout:g} s for a chief that goes on with it"
         )
     while True:
         # First whether it is over: then the last checkpoint is there.
-        end = completion.read(config.logdir)
+        end = completion.read(settings.logdir)
         earlier_end = None if end is None else earlier_end  # It has gone on since.
         with stop.deferred():
             is_new = evaluator.look()
@@ -108,26 +119,26 @@ def _follow(
             continue
         # A chief that goes on with a training that was over is given time to say so.
         if end is not None and (
-            end != earlier_end or time.monotonic() - started > config.rendezvous_timeout
+            end != earlier_end or time.monotonic() - started > settings.rendezvous_timeout
         ):
-            print(f"the training in {config.logdir} is over")
+            print(f"the training in {settings.logdir} is over")
             return
-        wait.go_on(f"a checkpoint after step {max(0, evaluator.step)} in {config.logdir}")
+        wait.go_on(f"a checkpoint after step {max(0, evaluator.step)} in {settings.logdir}")
         look()
         time.sleep(_POLL_SECS)
 
 
-def _lookout(config: Config, cluster: ClusterSpec) -> Callable[[], None]:
+def _lookout(settings: Any, cluster: ClusterSpec) -> Callable[[], None]:
     """Returns what looks for the chief, and raises `PeerError` once it is away for too long."""
     if not cluster:
-        return Silence(config.logdir).look
+        return Silence(settings.logdir).look
     proxies.go_past(access.cluster_hosts(cluster))
     chief = chief_task(cluster)
-    training = identity.training(cluster, config.run_token)
+    training = identity.training(cluster, settings.run_token)
     return rendezvous.Lookout(
         chief.name,
         cluster.task_address(chief.job, chief.index),
-        config.rendezvous_timeout,
+        settings.rendezvous_timeout,
         look=identity.Recognition(cluster, current_runtime().name, training),
     ).look
 
@@ -136,7 +147,8 @@ class Evaluator:
     """Measures checkpoints, and records what they give; a context manager.
 
     Args:
-      config: of the training.
+      experiment: as in the other tasks.
+      session: where its variables are.
       measure: returns what a checkpoint gives, of its prefix and its values by name.
 
     Attributes:
@@ -144,12 +156,17 @@ class Evaluator:
     """
 
     def __init__(
-        self, config: Config, measure: Callable[[str, dict[str, np.ndarray]], Evaluation]
+        self,
+        experiment: Any,
+        session: compat.Session,
+        measure: Callable[[str, dict[str, np.ndarray]], Evaluation],
     ) -> None:
-        self._config = config
+        self._experiment = experiment
+        self._settings = experiment.settings
+        self._session = session
         self._measure = measure
         # Without any checkpoint, all that was evaluated is of an earlier training.
-        self._is_new = log_folder.newest_checkpoint(config.logdir) is None
+        self._is_new = log_folder.newest_checkpoint(self._settings.logdir) is None
         self._done: str | None = None
         self._unreadable: str | None = None
         self._selection: Selection | None = None
@@ -163,13 +180,13 @@ class Evaluator:
         Raises:
           UserError: it is of another model, or another process evaluates this training.
         """
-        prefix = log_folder.newest_checkpoint(self._config.logdir)
+        prefix = log_folder.newest_checkpoint(self._settings.logdir)
         if prefix is None or prefix == self._done:
             return False
         with contextlib.ExitStack() as holding:
             try:
                 # The chief may remove its files while they are measured.
-                held = holding.enter_context(best_checkpoint.held(prefix, self._config.logdir))
+                held = holding.enter_context(best_checkpoint.held(prefix, self._settings.logdir))
                 values = files.read(prefix)
             except (compat.UserError, OSError) as error:
                 # It is being written or removed at this moment; if not, there will be a next one.
@@ -178,42 +195,42 @@ class Evaluator:
                 self._unreadable = prefix
                 return False
             self._done = prefix
-            self._take(held, self._measure(prefix, values))
+            self._record(held, self._measure(prefix, values))
         return True
 
-    def _take(self, prefix: str, evaluation: Evaluation) -> None:
+    def _record(self, prefix: str, evaluation: Evaluation) -> None:
         if self._selection is None:
             self._open(-1 if self._is_new else evaluation.step)
         assert self._selection is not None
         self.step = max(evaluation.step, self._selection.last_step)
-        if evaluation.step > self._selection.last_step:
-            self._record(evaluation)
-            self._selection.take(prefix, evaluation)
+        if evaluation.step <= self._selection.last_step:
+            return
+        self._board.scalars(evaluation.step, evaluation.values)
+        # In the run's own record, where the chief has these names.
+        renamed = {f"eval/{k.partition('/')[2]}": v for k, v in evaluation.values.items()}
+        self._tracker.scalars(evaluation.step, renamed)
+        run = Run(self._settings, self._session, self._board, self._settings.logdir)
+        self._experiment.on_evaluation(run, evaluation.values)
+        self._selection.take(prefix, evaluation)
 
     def _open(self, resume_step: int) -> None:
-        config = self._config
-        folder = os.path.join(config.logdir, FOLDER)
+        settings = self._settings
+        folder = os.path.join(settings.logdir, FOLDER)
         self._selection = self._opened.enter_context(
-            Selection(config.logdir, *MONITOR, config.early_stopping_patience or 0, resume_step)
+            selection(self._experiment, resume_step, print)
         )
-        # What was written, but not noted, is evaluated again.
+        # What was written, but not in the history, is evaluated again.
         self._board = TensorBoard(folder, resume_step=self._selection.last_step)
         self._opened.callback(self._board.close)
         self._tracker = Tracker(
             folder,
-            tracking_uri=store_uri(config.tracking_uri, config.logdir),
-            experiment_name=config.experiment_name,
+            tracking_uri=store_uri(settings.tracking_uri, settings.logdir),
+            experiment_name=settings.experiment_name,
             run_name=None,
             patience=_DELIVERY_SECS,
-            training=config.logdir,
+            training=settings.logdir,
         )
         self._opened.callback(lambda: self._tracker.close(self._status))
-
-    def _record(self, evaluation: Evaluation) -> None:
-        self._board.scalars(evaluation.step, evaluation.values)
-        # In the training's own run, where the chief has these names.
-        renamed = {k.replace("validation/", "eval/"): v for k, v in evaluation.values.items()}
-        self._tracker.scalars(evaluation.step, renamed)
 
     def __enter__(self) -> Evaluator:
         return self

@@ -1,283 +1,263 @@
-"""A training from start to end, in one task of a cluster or in a process of its own."""
+"""The training loop: updates, and what is due between them, in the chief and in other workers."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 import compat
-from compat import datasets, tf1
-from compat.cluster import roles
-from compat.cluster.roles import Role, role
-from compat.cluster.spec import ClusterSpec, Task
-from compat.liveness import shared_folder, watchdog
+from compat import tf1
 from compat.runtime.interface import current_runtime
-from compat.tracking import Console, Writer, closing_lines
+from compat.tracking import Console, closing_lines
 from experiments.evaluation import early_stopping
-from experiments.evaluation.evaluate import evaluate
-from experiments.evaluation.history import Evaluation
 from experiments.evaluation.selection import Selection
-from experiments.launching import command_line
-from experiments.launching.signals import Stop, Stopped
-from experiments.recording import completion
-from experiments.recording.record import Recording, check_logdir
+from experiments.launching.signals import Stop
+from experiments.recording.recording import Recording
 from experiments.recording.report import DivergedError, Reporter, check_finite
-from experiments.settings.config import Config
-from experiments.settings.schedule import Schedule
-from experiments.training import devices, placement
+from experiments.recording.run import Result, Run
+from experiments.recording.schedule import Schedule
+from experiments.training import agreement, devices, inputs, placement
+from experiments.training.inputs import Data
 from experiments.training.program import Program, build
 
-MONITOR = ("validation/accuracy", "max")
 
-
-def run(config: Config, cluster: ClusterSpec | None, task: Task, stop: Stop) -> None:
-    """Does the part of `task`, from start to end.
+def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop) -> Result | None:
+    """Trains, as the chief or as another worker of the legacy runtime.
 
     Args:
-      config: what to train.
-      cluster: None for a training in this process alone.
-      task: which part of the cluster this process is.
+      experiment: what to train.
+      server: of this task; None for a run in this process alone.
+      data: what it is trained and evaluated on.
       stop: whether the user wants to end it.
 
-    Raises:
-      UserError: a setting, the data or the log folder does not do; or the cost is no number.
-      PeerError: a task of the cluster did not come or was lost.
-      Stopped: the user ended it; what was reached is saved.
+    Returns:
+      What was reached, in the chief of a run that was not stopped; else None.
     """
-    tf1.logging.set_verbosity(tf1.logging.ERROR)
-    runtime = compat.select_runtime(config.runtime)
-    if config.sync and runtime.name == "modern":
-        raise compat.UserError(
-            "--sync is not available on the modern runtime, where parameter-server training is "
-            "asynchronous; use --strategy=multi_worker, or --runtime=legacy --sync"
-        )
-    if config.sync and cluster is None:
-        raise compat.UserError("--sync aggregates several workers; use it with --strategy=ps")
-    if cluster is not None:
-        workers = roles.num_workers(cluster, runtime.name)
-        if config.replicas_to_aggregate > workers:
-            raise compat.UserError(
-                f"--replicas_to_aggregate={config.replicas_to_aggregate} is more than there are "
-                f"workers; give 1 to {workers}, or leave it out for all"
-            )
-        if _is_complete(config):
-            return
-    what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.name)
-    devices.hide_gpus(task, what)
-    if runtime.name == "modern":
-        devices.configure_eager(config, alone=cluster is None)
-    data = None
-    if what is not Role.SERVE:
-        # Before the server starts: others need not come if there is nothing to train on.
-        if what is not Role.TRAIN:
-            check_logdir(config.logdir)
-        data = datasets.load(config.dataset, config.data_dir)
-    server = None
-    try:
-        server = None if cluster is None else _serve(config, cluster, task, stop)
-        if server is not None and config.shared_logdir:
-            shared_folder.check(server, config.logdir)
-        if data is not None:
-            _train(config, server, data, stop)
-        elif server is not None:
-            # Without it the chief, which was asked to end as well, could not save what was reached.
-            with stop.deferred():
-                server.join(lambda: stop.linger(server.chief_runs))
-    except BaseException as error:
-        lost = None if server is None else server.ends_by(error)
-        # Others may have come to the end without this one, and gone.
-        if isinstance(lost or error, compat.PeerError) and _is_complete(config):
-            return
-        # What was lost, or a call that was left behind, may hold up Python's end, or abort it.
-        amiss = (
-            lost is not None or watchdog.is_stuck() or (isinstance(error, Stopped) and error.loses)
-        )
-        if server is not None and (server.serves or amiss):
-            server.announce_end()  # For Python's end, which would, is passed over.
-            command_line.end_at_once(lost or error)
-        if lost is None:
-            raise
-        raise lost from error
-
-
-def _is_complete(config: Config) -> bool:
-    """Whether the very training is complete; if so, the user is told."""
-    step = completion.step(config)
-    if step is not None:
-        print(completion.message(config.logdir, step))
-    return step is not None
-
-
-def _serve(config: Config, cluster: ClusterSpec, task: Task, stop: Stop) -> compat.Server:
-    return compat.Server(
-        cluster,
-        task.job,
-        task.index,
-        config=devices.session_config(config),
-        runtime=config.runtime,
-        rendezvous_timeout=config.rendezvous_timeout,
-        run_token=config.run_token,
-        allow_network=config.allow_network,
-        while_waiting=stop.give_up,
-    )
-
-
-def _train(
-    config: Config, server: compat.Server | None, data: datasets.Dataset, stop: Stop
-) -> None:
-    """Trains, as the chief or as another worker of the legacy runtime."""
-    started = time.monotonic()
+    settings = experiment.settings
     chief = server is None or server.is_chief
-    together = server is None or config.sync or server.synchronous
+    together = server is None or settings.sync or server.synchronous
     num_workers = 1 if server is None or together else server.num_workers
-    schedule = make_schedule(config, len(data.train.labels), num_workers)
-    # Every trainer draws its own batches: a coordinator for all workers, a worker for itself.
-    number = 0 if server is None else server.trainer_index
-    batches = datasets.Batches(len(data.train.labels), config.batch_size, config.seed + number)
-    program = build(config, server, data, num_workers)
+    schedule = make_schedule(settings, data, num_workers)
+    program = build(experiment, server, data, num_workers, _repeats(settings, schedule))
+    mine = agreement.fingerprint(settings, data, current_runtime().variables().values())
+    if server is not None and chief:
+        server.wait_for_peers(everybody=together)
+        agreement.publish(server, mine)
     supervisor = compat.Supervisor(
         is_chief=chief,
-        logdir=config.logdir,
+        logdir=settings.logdir,
         summary_op=None,
         summary_writer=None,  # The recording has one; no more than one writes to a folder.
         save_summaries_secs=0,
         save_model_secs=0,
         sync_optimizer=program.sync_optimizer,
     )
-    console = Console(config.logdir if chief else None, schedule.total_steps if chief else None)
     target = server.target if server else ""
-    with contextlib.ExitStack() as record, supervisor.managed_session(
-        target, devices.session_config(config)
+    with contextlib.ExitStack() as outer, supervisor.managed_session(
+        target, devices.session_config(settings)
     ) as session, stop.deferred(lambda error: server.ends_by(error) if server else None):
-        first = session.planned_step
-        batches.skip(first // (1 if current_runtime().name == "modern" else num_workers))
+        modern = current_runtime().name == "modern"
+        skip = session.planned_step // (1 if modern else num_workers)
+        trainer = server.trainer_index if server else 0
+        draw = _of_stream if data.streams else _of_arrays(data, settings, trainer, skip)
         if not chief:
-            end = early_stopping.Announcement(server)
-            while _goes_on(session, schedule, stop, lambda: end.poll(session.planned_step)):
-                size = schedule.loop_size(session.planned_step)
-                values = session.run_many(program.train, batches.next(size))
-                check_finite(values, config.learning_rate)
-            return
-        if config.log_device_placement:
-            console.say(placement.table(program.train))
-        # Closed last, when the other tasks have been told that the training is over.
-        recording = record.enter_context(Recording(config, data, server, first, console))
-        patience = config.early_stopping_patience
-        if patience is None and config.eval_in_chief:
-            patience = 0  # No other process evaluates, so none has the patience.
-        select = None
-        if config.eval_in_chief:
-            selection = Selection(config.logdir, *MONITOR, patience or 0, first or -1, console.say)
-            select = record.enter_context(selection).take
-        reporter = _reporter(
-            config, schedule, supervisor, session, program, data, recording.writer, console, select
+            assert server is not None
+            agreement.check(server, mine, settings.rendezvous_timeout)
+            _train_as_worker(settings, server, program, schedule, session, draw, stop)
+            return None
+        # The record is closed last, when the other tasks have been told that the run is over.
+        return _train_as_chief(
+            program, server, data, schedule, supervisor, session, draw, stop, outer
         )
-        reporter.request = early_stopping.standing(config.logdir, first, patience)
-        recording.start(
-            schedule.total_steps,
-            program.train.graph_def(),
-            data.train.images[:16],
-            reporter.request,
-        )
-        while _goes_on(session, schedule, stop, lambda: reporter.request is not None):
-            size = schedule.loop_size(session.planned_step)
-            reporter.report(session.run_many(program.train, batches.next(size)))
-        request = None
-        if session.planned_step < schedule.total_steps and not stop.requested:
-            request = reporter.request
-            early_stopping.announce(server)
-        for values in session.drain():
-            reporter.report(values)
-        if request is not None:
-            recording.ended_early(request, reporter.step)
-        if reporter.step > first:
-            recording.artifact(reporter.save())
-        if stop.requested:
-            recording.stopped()
-            return
-        test = evaluate(session, program.evaluate, data.test)
-        recording.finish(test)
-        for line in closing_lines(test["accuracy"], time.monotonic() - started, reporter.cost):
-            console.say(line)
 
 
-def _goes_on(
+def _train_as_worker(
+    settings: Any,
+    server: compat.Server,
+    program: Program,
+    schedule: Schedule,
+    session: compat.Session,
+    draw: Draw,
+    stop: Stop,
+) -> None:
+    end = early_stopping.Announcement(server)
+    while _continues(session, schedule, stop, lambda: end.poll(session.planned_step)):
+        values = draw(session, program.train, schedule.loop_size(session.planned_step))
+        if values is None:
+            break
+        check_finite(values, settings.learning_rate)
+
+
+def _train_as_chief(
+    program: Program,
+    server: compat.Server | None,
+    data: Data,
+    schedule: Schedule,
+    supervisor: compat.Supervisor,
+    session: compat.Session,
+    draw: Draw,
+    stop: Stop,
+    outer: contextlib.ExitStack,
+) -> Result | None:
+    started = time.monotonic()
+    experiment, settings = program.experiment, program.experiment.settings
+    first = session.planned_step
+    console = Console(settings.logdir, schedule.total_steps)
+    if settings.log_device_placement:
+        console.say(placement.table(program.train))
+    recording = outer.enter_context(Recording(experiment, data, server, first, console))
+    run = Run(settings, session, recording.writer, settings.logdir)
+    select = None
+    if settings.eval_in_chief:
+        select = outer.enter_context(selection(experiment, first or -1, console.say)).take
+    reporter = Reporter(
+        experiment,
+        schedule,
+        first,
+        run,
+        console,
+        evaluate=(
+            (lambda: program.evaluate(session, "validation"))
+            if program.can_evaluate("validation")
+            else None
+        ),
+        save=lambda: _save(settings, supervisor, session),
+        read_weights=lambda: _weights(session),
+        select=select,
+    )
+    patience = settings.early_stopping_patience
+    if patience is None and settings.eval_in_chief:
+        patience = 0  # No other process evaluates, so none has the patience.
+    reporter.request = early_stopping.standing(settings.logdir, first, patience)
+    recording.start(schedule.total_steps, program.train.graph_def(), reporter.request)
+    experiment.on_start(run)
+    while _continues(session, schedule, stop, lambda: reporter.request is not None):
+        values = draw(session, program.train, schedule.loop_size(session.planned_step))
+        if values is None:
+            break
+        reporter.report(values)
+    request = None
+    if not schedule.is_over(session.planned_step) and not stop.requested:
+        request = reporter.request
+        early_stopping.announce(server)
+    for values in session.drain():
+        reporter.report(values)
+    if request is not None:
+        recording.ended_early(request, reporter.step)
+    if reporter.step > first:
+        recording.artifact(reporter.save())
+    if stop.requested:
+        recording.stopped()
+        return None
+    test = program.evaluate(session, "test") if program.can_evaluate("test") else {}
+    test.pop("global_step", None)
+    result = recording.finish(reporter.step, test, reporter.evaluated)
+    experiment.on_end(run, result)
+    seconds = time.monotonic() - started
+    for line in closing_lines(test, seconds, reporter.loss, experiment.loss_name):
+        console.say(line)
+    return result
+
+
+# Makes updates on the next batches, at most a number of them; returns the values of the last, None
+# at the end of the data.
+Draw = Callable[[compat.Session, Any, int], "Mapping[str, float] | None"]
+
+
+def _of_arrays(data: Data, settings: Any, trainer: int, skip: int) -> Draw:
+    batches = inputs.batches(data, settings.batch_size, settings.seed, trainer)
+    batches.skip(skip)
+    return lambda session, step, number: session.run_many(step, batches.next(number))
+
+
+def _of_stream(session: compat.Session, step: Any, number: int) -> Mapping[str, float] | None:
+    try:
+        return session.run_many(step, count=number)
+    except tf1.errors.OutOfRangeError:
+        return None
+
+
+def _continues(
     session: compat.Session, schedule: Schedule, stop: Stop, ends_early: Callable[[], bool]
 ) -> bool:
-    """Whether there are updates left to make, and nobody wants to end the training."""
-    if session.planned_step >= schedule.total_steps:
+    """Whether there are updates left to make, and nobody wants to end the run."""
+    if schedule.is_over(session.planned_step):
         return False
-    ending = session.agree(stop.requested or ends_early())
+    ending = session.any_worker(stop.requested or ends_early())
     # All know now that it ends, so they ask each other once more: whether because one was stopped.
-    if ending and session.agree(stop.requested):
+    if ending and session.any_worker(stop.requested):
         stop.follow()
     return not ending
 
 
-def make_schedule(config: Config, examples: int, num_workers: int) -> Schedule:
-    """Returns the course of a training on `examples` examples.
+def make_schedule(settings: Any, data: Data, num_workers: int) -> Schedule:
+    """Returns the course of a run.
 
     Raises:
       UserError: a batch is larger than the training set.
     """
-    batches = examples // config.batch_size
-    if batches == 0:
-        raise compat.UserError(
-            f"--batch_size={config.batch_size} is more than the {examples} training examples; "
-            "give fewer"
-        )
+    if data.streams:
+        total = inputs.cardinality(data.train, num_workers)
+        batches = None if total is None else max(1, total // num_workers)
+    else:
+        examples = inputs.examples(data.train)
+        batches = examples // settings.batch_size
+        if batches == 0:
+            raise compat.UserError(
+                f"--batch_size={settings.batch_size} is more than the {examples} training "
+                "examples; give fewer"
+            )
+    ends = None if batches is None else settings.epochs * batches * num_workers
     modern = current_runtime().name == "modern"
     return Schedule(
         batches_per_epoch=batches,
         num_workers=num_workers,
-        total_steps=config.max_steps or config.epochs * batches * num_workers,
-        steps_per_loop=config.steps_per_loop or (50 if modern else 1),
-        log_every=config.log_every,
+        total_steps=settings.max_steps or ends,
+        steps_per_loop=settings.steps_per_loop or (50 if modern else 1),
+        log_every=settings.log_every,
+        intervals=tuple(
+            every
+            for every in (settings.summary_every, settings.eval_every, settings.checkpoint_every)
+            if every
+        ),
     )
 
 
-def _reporter(
-    config: Config,
-    schedule: Schedule,
-    supervisor: compat.Supervisor,
-    session: compat.Session,
-    program: Program,
-    data: datasets.Dataset,
-    writer: Writer,
-    console: Console,
-    select: Callable[[str, Evaluation], None] | None,
-) -> Reporter:
-    weights = {v.name.rpartition(":")[0]: v for v in program.model.trainable_variables}
-    first_layer = program.model.first_layer.name.rpartition(":")[0]
+def _repeats(settings: Any, schedule: Schedule) -> int | None:
+    """Returns the passes over a stream: without end where the number of updates ends the run."""
+    return settings.epochs if schedule.total_steps is None else None
 
-    def read_weights() -> Any:
-        values = session.read(weights)
-        return values, values[first_layer]
 
-    return Reporter(
-        config,
-        schedule,
-        session.planned_step,
-        writer,
-        console,
-        evaluate=lambda: evaluate(session, program.evaluate, data.validation),
-        save=lambda: _save(config, supervisor, session),
-        read_weights=read_weights,
-        select=select,
+def selection(experiment: Any, resume_step: int, say: Callable[[str], object]) -> Selection:
+    """Returns what chooses the best checkpoint of a run, and ends it where none gets better."""
+    settings = experiment.settings
+    return Selection(
+        settings.logdir,
+        experiment.monitor,
+        experiment.mode,
+        settings.early_stopping_patience or 0,
+        resume_step,
+        say,
     )
 
 
-def _save(config: Config, supervisor: compat.Supervisor, session: compat.Session) -> str:
+def _weights(session: compat.Session) -> dict[str, Any]:
+    """Returns the trainable variables' values by name."""
+    variables = current_runtime().variables()
+    return session.read({name: v for name, v in variables.items() if v.trainable})
+
+
+def _save(settings: Any, supervisor: compat.Supervisor, session: compat.Session) -> str:
     """Writes a checkpoint; returns its prefix.
 
     Raises:
-      DivergedError: a weight is no number, though the cost before the last update was one.
+      DivergedError: a variable is NaN or infinite, though the loss before the last update was not.
     """
     try:
         return supervisor.save(session)
     except compat.NotFiniteError as error:
         raise DivergedError(
             f"{error}; the last good checkpoint stays; "
-            f"lower --learning_rate={config.learning_rate:g}"
+            f"lower --learning_rate={settings.learning_rate:g}"
         ) from error

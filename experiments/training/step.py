@@ -1,112 +1,197 @@
-"""One update and one measurement: tensors in, scalars out, on either runtime."""
+"""One update and one evaluation of an experiment: a batch in, tensors by name out."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 import compat
-import models
-from compat import tf, tf1
+from compat import UserError, tf, tf1
 from compat.runtime.packing import packed, unpacked
 
+if TYPE_CHECKING:
+    from experiments.experiment import Experiment
 
-def optimizer(name: str, learning_rate: float) -> Any:
-    """Returns the optimizer `name` of `experiments.settings.config.OPTIMIZERS`.
-
-    They are those of `tf.compat.v1.train`: Keras 3 does not support parameter servers.
-    """
-    if name == "momentum":
-        return tf1.train.MomentumOptimizer(learning_rate, momentum=0.9)
-    if name == "adam":
-        return tf1.train.AdamOptimizer(learning_rate)
-    return tf1.train.GradientDescentOptimizer(learning_rate)
+# Names of a training step's values that are not the experiment's own.
+_RESERVED = {"examples", "global_step", "learning_rate", "loss", "staleness", "train"}
 
 
-def pixels(images: Any) -> Any:
-    """Flattens and scales images.
-
-    Args:
-      images: uint8 `[batch, 28, 28]`.
-
-    Returns:
-      float32 `[batch, 784]`, in [0, 1].
-    """
-    return tf.cast(tf.reshape(images, [-1, 28 * 28]), tf.float32) / 255.0
-
-
-def train_step(
-    model: Any, update: Any, global_step: Any, stale: bool = False, remote: bool = False
-) -> Callable[..., Any]:
+def training_step(
+    experiment: Experiment,
+    global_step: Any,
+    *,
+    wrap: Callable[[Any], Any] = lambda optimizer: optimizer,
+    stale: bool = False,
+    remote: bool = False,
+) -> Callable[[Any], dict[str, Any]]:
     """Returns the function that makes one update.
 
     Args:
-      model: maps float32 `[batch, 784]` to logits `[batch, 10]`, see `models`.
-      update: an optimizer of `tf.compat.v1.train`.
+      experiment: its loss is minimised, by its optimizers.
       global_step: counts the updates.
-      stale: whether to tell how many updates of others came between reading the weights and
-        updating them; costs one more read.
-      remote: whether the weights are on parameter servers.
+      wrap: makes of the optimizer the one that is used, such as `SyncReplicasOptimizer`.
+      stale: whether to return how many updates of other workers came between reading the variables
+        and updating them; costs one more read.
+      remote: whether the variables are on parameter servers.
 
     Returns:
-      A function of images uint8 `[examples, 28, 28]`, labels int32 `[examples]` and the batch's
-      indices into them, int32 `[batch]`. It returns `cost`, in nats per example, and `accuracy`,
-      in [0, 1], of the batch before the update, and `staleness`, in updates.
+      A function of a batch. It returns `loss`, the scalars among the experiment's outputs, all of
+      the batch before the update, `learning_rate` and, if asked for, `staleness`, in updates.
     """
 
-    def step(images: Any, labels: Any, indices: Any) -> dict[str, Any]:
+    def step(batch: Any) -> dict[str, Any]:
         seen = global_step.read_value() if stale else None
-        truth = tf.gather(labels, indices)
-        with tf.GradientTape() as tape:
-            logits = model(pixels(tf.gather(images, indices)), training=True)
-            cost = models.cross_entropy(logits, truth)
-        weights = model.trainable_variables
-        accuracy = models.accuracy(logits, truth)
-        # The cost as well, so that all of the workers see at the same step that it is no number.
-        *gradients, cost, accuracy = compat.average([*tape.gradient(cost, weights), cost, accuracy])
+        loss, outputs = loss_and_outputs(experiment, batch, training=True)
+        scalars = {name: value for name, value in outputs.items() if value.shape.rank == 0}
+        variables = tf1.trainable_variables()
+        gradients = tf1.gradients(loss, variables)
+        # A variable that is frozen has none, nor has one that the loss does not depend on.
+        pairs = [pair for pair in zip(gradients, variables) if pair[0] is not None]
+        if not pairs:
+            raise UserError(
+                "the loss depends on no trainable variable, so nothing can be trained; make it "
+                "from variables of build() or get_variable"
+            )
+        pairs = list(experiment.gradients(pairs))
+        gradients, variables = [list(part) for part in zip(*pairs)]
+        # The loss as well, so that all workers see at the same step that it is NaN or infinite.
+        names = [name for name in sorted(scalars) if scalars[name].dtype == tf.float32]
+        averaged = compat.average([*gradients, loss, *[scalars[name] for name in names]])
+        gradients, loss = averaged[: len(gradients)], averaged[len(gradients)]
+        scalars.update(zip(names, averaged[len(gradients) + 1 :]))
         if remote:
-            gradients = in_one_message(gradients, weights)
-        with tf.control_dependencies([seen] if stale else []):
-            updated = update.apply_gradients(zip(gradients, weights), global_step=global_step)
-        values = {"cost": cost, "accuracy": accuracy, "train": updated}
-        if stale:
-            with tf.control_dependencies([updated]):
+            gradients = in_one_message(gradients, variables)
+        values: dict[str, Any] = {"loss": loss, **scalars}
+        with tf.control_dependencies([] if seen is None else [seen]):
+            values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
+            groups = _groups(experiment.optimizer(global_step), variables)
+            values["train"] = _apply(groups, list(zip(gradients, variables)), global_step, wrap)
+        if seen is not None:
+            with tf.control_dependencies([values["train"]]):
                 values["staleness"] = global_step.read_value() - seen - 1
         return values
 
     return step
 
 
-def in_one_message(gradients: Sequence[Any], weights: Sequence[Any]) -> list[Any]:
-    """Returns the gradients where their weights are, sent there as one tensor for each device.
+def evaluation_step(experiment: Experiment) -> Callable[[Any], dict[str, Any]]:
+    """Returns the function that evaluates a batch.
+
+    Returns:
+      A function of a batch. It returns `loss`, all outputs of the experiment, and `examples`, the
+      number of examples in the batch.
+    """
+
+    def step(batch: Any) -> dict[str, Any]:
+        loss, outputs = loss_and_outputs(experiment, batch, training=False)
+        return {"loss": loss, "examples": _batch_size(batch), **outputs}
+
+    return step
+
+
+def loss_and_outputs(
+    experiment: Experiment, batch: Any, training: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Calls `Experiment.loss`, and checks what it returns.
+
+    Raises:
+      UserError: the loss is no scalar of floats, or an output has a name that is taken.
+    """
+    # An evaluation uses the variables that `get_variable` has made for training, if there are any.
+    reuse = None if training else tf1.AUTO_REUSE
+    with tf1.variable_scope(
+        tf1.get_variable_scope(), reuse=reuse, auxiliary_name_scope=False
+    ), tf1.name_scope("train" if training else "evaluate"):
+        found = experiment.loss(batch, training)
+    loss, outputs = found if isinstance(found, tuple) else (found, {})
+    if not tf.is_tensor(loss) or loss.shape.rank != 0 or not loss.dtype.is_floating:
+        what = f"shape {loss.shape} and {loss.dtype.name}" if tf.is_tensor(loss) else repr(loss)
+        raise UserError(f"loss() returned {what}; return a floating-point scalar, or (it, outputs)")
+    if not isinstance(outputs, Mapping):
+        raise UserError(
+            f"the outputs of loss() are {type(outputs).__name__}; return a dict of tensors by name"
+        )
+    taken = sorted(_RESERVED & set(outputs))
+    if taken:
+        raise UserError(f"output {taken[0]!r} of loss() has a name that is taken; choose another")
+    return loss, {name: tf.convert_to_tensor(value) for name, value in outputs.items()}
+
+
+def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+    """Returns the gradients where their variables are, sent as one tensor to each device.
+
+    Sparse gradients are sent as they are: their rows are few.
 
     Args:
-      gradients: float32, of the weights' shapes.
-      weights: the variables, each on a device.
+      gradients: tensors of the variables' shapes, or `tf.IndexedSlices`.
+      variables: each on a device.
     """
     arrived = list(gradients)
-    for device in sorted({weight.device for weight in weights}):
-        here = [i for i, weight in enumerate(weights) if weight.device == device]
-        flat = packed([gradients[i] for i in here])
+    dense = [i for i, gradient in enumerate(gradients) if tf.is_tensor(gradient)]
+    places = sorted({(variables[i].device, gradients[i].dtype.name) for i in dense})
+    for device, dtype in places:
+        there = [
+            i for i in dense if (variables[i].device, gradients[i].dtype.name) == (device, dtype)
+        ]
+        flat = packed([gradients[i] for i in there])
         with tf.device(device):
-            parts = unpacked(flat, [weights[i].shape for i in here])
-        for i, part in zip(here, parts):
+            parts = unpacked(flat, [variables[i].shape for i in there])
+        for i, part in zip(there, parts):
             arrived[i] = part
     return arrived
 
 
-def evaluation_step(model: Any) -> Callable[..., Any]:
-    """Returns the function that measures a model.
+def _groups(found: Any, variables: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
+    """Returns each optimizer with its variables; see `Experiment.optimizer`."""
+    if not isinstance(found, (list, tuple)):
+        return [(found, list(variables))]
+    groups, left = [], list(variables)
+    for optimizer, chosen in found:
+        if chosen is None:
+            mine = left
+        elif callable(chosen):
+            mine = [variable for variable in left if chosen(variable)]
+        else:
+            wanted = {id(variable) for variable in chosen}
+            mine = [variable for variable in left if id(variable) in wanted]
+        taken = {id(variable) for variable in mine}
+        left = [variable for variable in left if id(variable) not in taken]
+        if mine:
+            groups.append((optimizer, mine))
+    if left:
+        raise UserError(
+            f"optimizer() has no group for {', '.join(v.name for v in left[:3])}; end its list "
+            "with (optimizer, None), for all that are left, or freeze them with trainable=False"
+        )
+    return groups
 
-    Returns:
-      A function of images uint8 `[batch, 28, 28]` and labels int32 `[batch]`. It returns `cost`,
-      in nats per example, and `accuracy`, in [0, 1].
-    """
 
-    def step(images: Any, labels: Any) -> dict[str, Any]:
-        logits = model(pixels(images))
-        return {
-            "cost": models.cross_entropy(logits, labels),
-            "accuracy": models.accuracy(logits, labels),
-        }
+def _apply(
+    groups: Sequence[tuple[Any, list[Any]]],
+    pairs: Sequence[tuple[Any, Any]],
+    global_step: Any,
+    wrap: Callable[[Any], Any],
+) -> Any:
+    """Applies the gradients, and counts the update when the last of them has been applied."""
+    gradient_of = {id(variable): gradient for gradient, variable in pairs}
+    done: list[Any] = []
+    for number, (optimizer, variables) in enumerate(groups, 1):
+        own = [(gradient_of[id(variable)], variable) for variable in variables]
+        last = number == len(groups)
+        if len(groups) == 1:
+            optimizer = wrap(optimizer)
+        with tf.control_dependencies(done if last else []):
+            step = global_step if last else None
+            done.append(optimizer.apply_gradients(own, global_step=step))
+    return done[-1]
 
-    return step
+
+def _batch_size(batch: Any) -> Any:
+    """Returns the number of examples: the first dimension of the first tensor that has one."""
+    for first in tf.nest.flatten(batch, expand_composites=False):
+        if isinstance(first, tf.SparseTensor):
+            return first.dense_shape[0]
+        if isinstance(first, tf.RaggedTensor):
+            return first.nrows()
+        if first.shape.rank != 0:
+            return tf.shape(first, out_type=tf.int64)[0]
+    return tf.constant(1, tf.int64)

@@ -64,7 +64,7 @@ def build(network: str, optimizer: str) -> compat.Step:
         return compat.step(
             NETWORKS[network][0](step.optimizer(optimizer, reference.LEARNING_RATES[optimizer])),
             [tf.TensorSpec([None], tf.int32)],
-            resident=list(reference.data()),
+            per_worker_data=list(reference.data()),
         )
 
 

@@ -41,7 +41,7 @@ def main(settings: dict[str, Any]) -> None:
         train = compat.step(
             step.train_step(models.MLP(seed=1 + server.trainer_index), optimizer, global_step),
             [tf.TensorSpec([None], tf.int32)],
-            resident=list(reference.data()),
+            per_worker_data=list(reference.data()),
         )
     supervisor = compat.Supervisor(is_chief=server.is_chief, logdir=None, sync_optimizer=sync)
     with supervisor.managed_session(server.target) as session:

@@ -11,8 +11,8 @@ import pytest
 
 from compat.tracking import Console, TensorBoard
 from experiments.recording.report import DivergedError, Reporter, as_images, check_finite
+from experiments.recording.schedule import Schedule
 from experiments.settings.config import Config
-from experiments.settings.schedule import Schedule
 
 Points = Dict[str, List[Tuple[int, Any]]]
 

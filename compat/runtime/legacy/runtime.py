@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, Callable, ContextManager, Mapping, Sequence
 
@@ -104,13 +105,33 @@ class LegacyRuntime(Runtime):
         )
 
     def step(
-        self, function: Callable[..., Mapping[str, Any]], signature: Any, resident: Any, here: bool
+        self,
+        function: Callable[..., Mapping[str, Any]],
+        signature: Any,
+        per_worker_data: Any,
+        on_coordinator: bool,
+        dataset: Callable[[int, int], Any] | None,
     ) -> Step:
-        del here  # All do.
-        device = self.server.task.name if self.server is not None else ""
-        step = LegacyStep(function, signature, resident, device)
+        worker, workers = 0, 1
+        if self.server is not None and not on_coordinator:
+            worker, workers = self.server.trainer_index, self.server.num_workers
+        made = None if dataset is None else functools.partial(dataset, worker, workers)
+        step = LegacyStep(function, signature, per_worker_data, made, self._own_device())
         self._steps.append(step)
         return step
+
+    def worker_variable(self, initial: Any, name: str) -> Any:
+        with tf1.device(self._own_device()):
+            return tf1.Variable(
+                initial,
+                trainable=False,
+                collections=[tf1.GraphKeys.LOCAL_VARIABLES],
+                use_resource=True,
+                name=name,
+            )
+
+    def _own_device(self) -> str:
+        return self.server.task.name if self.server is not None else ""
 
     def variables(self) -> dict[str, Any]:
         return {variable.op.name: variable for variable in tf1.global_variables()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class LegacySession(tf1.Session, Session):
         self._trains: dict[tuple[int, ...], bool] = {}
         self._variables = {v.op: v for v in [*tf1.global_variables(), *tf1.local_variables()]}
         for step in steps:
-            for variable, first, array in step.resident:
+            for variable, first, array in step.per_worker_data:
                 self._call(variable.initializer, {first: array})
             self.restart(step)
 
@@ -73,10 +73,16 @@ class LegacySession(tf1.Session, Session):
         self._supervisor.after_training_call(self, None)
         return result
 
-    def run_many(self, step: Any, *stacked: Any) -> Values:
+    def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:
         values: Values = {}
-        for arrays in zip(*stacked) if stacked else [()]:
-            values = self._run_step(step, step.feed(arrays))
+        calls: Iterable[tuple[Any, ...]] = zip(*stacked) if stacked else [()] * (count or 1)
+        for arrays in calls:
+            try:
+                values = self._run_step(step, step.feed(arrays))
+            except tf1.errors.OutOfRangeError:
+                if not values:
+                    raise
+                break
         return values
 
     def _run_step(self, step: LegacyStep, feed: dict[Any, Any]) -> Values:

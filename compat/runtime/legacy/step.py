@@ -29,28 +29,35 @@ class LegacyStep(Step):
         self,
         function: Callable[..., Mapping[str, Any]],
         signature: Sequence[Any],
-        resident: Sequence[np.ndarray],
+        per_worker_data: Sequence[np.ndarray],
+        dataset: Callable[[], Any] | None,
         device: str,
     ) -> None:
         self.graph = tf1.get_default_graph()
         self.iterator: Any = None
-        self.placeholders = [tf1.placeholder(spec.dtype, spec.shape) for spec in signature]
-        self.resident = []
-        for array in resident:
-            with tf1.device(device):
+        self.placeholders = [_placeholder(spec) for spec in signature]
+        self.per_worker_data = []
+        elements = []
+        with tf1.device(device):
+            if dataset is not None:
+                self.iterator = tf1.data.make_initializable_iterator(dataset())
+                elements.append(self.iterator.get_next())
+            for array in per_worker_data:
                 first = tf1.placeholder(array.dtype, array.shape)
                 # In no collection, so nothing saves it or waits for it; the session fills it.
                 variable = tf1.Variable(
-                    first, trainable=False, collections=[], use_resource=True, name="resident"
+                    first, trainable=False, collections=[], use_resource=True, name="per_worker"
                 )
-            self.resident.append((variable, first, array))
-        outputs = function(*[variable for variable, _, _ in self.resident], *self.placeholders)
-        self.names, self.vector = pack(outputs, global_step())
-        self.fetches = self.vector
+                self.per_worker_data.append((variable, first, array))
+        stored = [variable for variable, _, _ in self.per_worker_data]
+        found = pack(function(*elements, *stored, *self.placeholders), global_step())
+        self.names, self.vector, others = found
+        self.others = list(others)
+        self.fetches: Any = [self.vector, *others.values()] if others else self.vector
 
     def values(self, fetched: Any) -> Values:
         """Returns the values of a call by name."""
-        return self.unpack(fetched)
+        return self.unpack(fetched[0], fetched[1:]) if self.others else self.unpack(fetched)
 
     def graph_def(self) -> bytes:
         return bytes(self.graph.as_graph_def().SerializeToString())
@@ -72,3 +79,9 @@ class LegacyStep(Step):
                 f"{len(self.placeholders)}, pass as many"
             )
         return dict(zip(self.placeholders, arrays))
+
+
+def _placeholder(spec: Any) -> Any:
+    if type(spec).__name__ == "SparseTensorSpec":
+        return tf1.sparse_placeholder(spec.dtype, spec.shape)
+    return tf1.placeholder(spec.dtype, spec.shape)

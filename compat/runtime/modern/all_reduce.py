@@ -67,7 +67,7 @@ class Replicas:
         """Returns whether any worker says so; waits until all have said something."""
         return bool(self._any(tf.constant(np.int32(flag))) > 0)
 
-    def give(self, variables: Sequence[Any]) -> None:
+    def broadcast(self, variables: Sequence[Any]) -> None:
         """Gives the variables of all workers the chief's values."""
 
         def chiefs() -> list[Any]:

@@ -1,145 +1,17 @@
-"""TF1 model code on the modern runtime: variables on parameter servers, functions out of graphs."""
+"""TF1 model code on the modern runtime: a v1 graph, lifted so that workers can run it."""
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
-import numpy as np
-
-from compat._tensorflow import tf, tf1
-from compat.errors import UserError
+from compat._tensorflow import deferred_captures, tf, tf1
 from compat.runtime.device_placement import Placed, operations
-from compat.runtime.session import pack
+from compat.runtime.modern.variables import Placement, WorkerVariable, full_name
+from compat.runtime.session import Packed, pack
 
 # The collection in which a graph keeps what `get_variable` has made; it has had no public name, and
 # no other name, from 1.15 to 2.21.
 _VARIABLE_STORE = ("__variable_store",)
-
-
-class Placement:
-    """Where variables are made: as a v1 graph would have named and placed them.
-
-    For each variable its handle operation is also made in a graph of our own, under the v1 device
-    function. That graph gives the name (made unique as in a v1 program, so checkpoints agree) and
-    the device (so every argument and load-balancing strategy of `replica_device_setter` means the
-    same on both runtimes). The variable itself is a plain one: inside `strategy.scope()` the v1
-    optimizers refuse to work, and the strategy would place variables by its own count.
-
-    Attributes:
-      variables: all variables by name, without the ":0".
-      global_step: the variable that counts updates, if the program has made it.
-      variable_store: what `get_variable` finds its variables in, once one has been made.
-    """
-
-    def __init__(self) -> None:
-        self.variables: dict[str, Any] = {}
-        self.global_step: Any = None
-        self.variable_store: list[Any] = []
-        self._graph = tf1.Graph()
-        self._setters: list[Any] = []
-        self._device = ""
-        self._open = 0
-
-    @contextlib.contextmanager
-    def scope(self, setter: Any = None) -> Iterator[None]:
-        """Places variables made inside by `setter`, a device function or name; None adds none."""
-        outer = self._setters, self._device
-        with contextlib.ExitStack() as scopes:
-            if not self._open:
-                # Once even where scopes nest: the creator itself knows all setters.
-                scopes.enter_context(tf.variable_creator_scope(self._create))
-            if isinstance(setter, str):
-                scopes.enter_context(tf.device(setter))  # Eager mode takes names only.
-            self._open += 1
-            if setter is not None:
-                self._setters = self._setters + [setter]
-            self._device = _current_device()
-            try:
-                yield
-            finally:
-                self._open -= 1
-                self._setters, self._device = outer
-
-    def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        initial = kwargs.get("initial_value")
-        if tf.is_tensor(initial) and not hasattr(initial, "numpy"):
-            # A 2016 program's `tf.Variable(tf.random_normal(...))`, inside the lifted function.
-            initial = kwargs["initial_value"] = _evaluate(initial)
-        shape, dtype = _shape_and_dtype(initial, kwargs)
-        here = _current_device()
-        if here == self._device:
-            here = ""  # Only our own scopes ask for it, and they are asked below.
-        name, device = self._name_and_place(_full_name(kwargs.get("name")), shape, dtype, here)
-        with tf.device(device or None):
-            variable = next_creator(**kwargs)
-        self.variables[name] = variable
-        return variable
-
-    def _name_and_place(self, name: str, shape: Any, dtype: Any, here: str) -> tuple[str, str]:
-        """Makes the handle in our graph; returns its unique name and its device."""
-        with self._graph.as_default(), contextlib.ExitStack() as scopes:
-            for setter in self._setters:
-                scopes.enter_context(tf1.device(setter))
-            if here:
-                # Placed already, such as beside its variable by an optimizer. The v1 setter is
-                # not asked then either, so its count goes on undisturbed.
-                scopes.enter_context(tf1.device(None))
-                scopes.enter_context(tf1.device(here))
-            handle = tf1.raw_ops.VarHandleOp(dtype=dtype, shape=shape, name=name)
-        return handle.op.name, handle.op.device
-
-
-def _current_device() -> str:
-    """Returns the device that the surrounding scopes ask for, or "" if they ask for none."""
-    if not tf.executing_eagerly():
-        return str(tf.no_op().device)
-    here = str(tf.zeros([]).device)
-    with tf.device(None):
-        default = str(tf.zeros([]).device)
-    return "" if here == default else here
-
-
-def _full_name(name: str | None) -> str:
-    """Returns a new variable's name with the scopes around it."""
-    name = name or "Variable"
-    if name.endswith("/"):  # Already whole, as `get_variable` hands it on.
-        return name[:-1]
-    if tf.executing_eagerly():
-        with tf.name_scope(name) as scope:
-            return str(scope)[:-1]
-    scope = tf1.get_default_graph().get_name_scope()
-    return f"{scope}/{name}" if scope else name
-
-
-def _shape_and_dtype(initial: Any, kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
-    if kwargs.get("shape") is not None and kwargs.get("dtype") is not None:
-        return kwargs["shape"], kwargs["dtype"]
-    if callable(initial):
-        with tf1.Graph().as_default():
-            value = tf.convert_to_tensor(initial(), dtype=kwargs.get("dtype"))
-    else:
-        value = tf.convert_to_tensor(initial, dtype=kwargs.get("dtype"))
-    return value.shape, value.dtype
-
-
-def _evaluate(tensor: Any) -> np.ndarray:
-    """Computes a tensor of the graph that is being built, apart from that graph.
-
-    Raises:
-      UserError: it depends on the step's inputs.
-    """
-    whole = tensor.graph.as_graph_def()
-    part = tf1.graph_util.extract_sub_graph(whole, [tensor.op.name])
-    inputs = [node.name for node in part.node if node.op == "Placeholder"]
-    if inputs:
-        raise UserError(
-            f"the initial value {tensor.name} of a variable depends on the input {inputs[0]}; "
-            "make it from constants or random numbers"
-        )
-    with tf1.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
-        (value,) = tf1.import_graph_def(part, return_elements=[tensor.name], name="")
-        return np.asarray(session.run(value))
 
 
 class Lifted:
@@ -150,53 +22,130 @@ class Lifted:
     all results of the one before, which takes a message to the parameter servers and back.
 
     Attributes:
-      names: the names of its values, in the order in which they are packed.
-      graph_def: TensorFlow's description of it.
+      names: the names of its scalars, in the order in which they are packed.
+      others: the names of its other values.
+      graph_def: TensorFlow's description of what the values depend on; the rest is left out.
+      trains: whether it updates the global step.
     """
 
-    def __init__(self, names: list[str], function: Any) -> None:
-        self.names = names
-        self.graph_def = function.graph.as_graph_def()
-        self._captured = [outer for outer, _ in function.graph.captures]
+    def __init__(
+        self, packed: Packed, function: Any, variables: Sequence[WorkerVariable], global_step: Any
+    ) -> None:
+        graph = function.graph
+        self.names, self.others = packed.names, list(packed.others)
+        self._outputs = [tensor.name for tensor in function.outputs]
+        self.graph_def = tf1.graph_util.extract_sub_graph(
+            graph.as_graph_def(), [tensor.op.name for tensor in function.outputs]
+        )
+        self._empty = [
+            (
+                [size or 0 for size in (tensor.shape.as_list() if tensor.shape.rank else [])],
+                tensor.dtype,
+            )
+            for tensor in function.outputs[1:]
+        ]
+        self._captured = [outer for outer, _ in graph.captures]
         # The keys by which workers find each other's tensors: each copy needs one of its own.
-        self._deferred = function.graph.deferred_external_captures
-        self._variables = {
-            inner.op.name: outer.device
-            for outer, inner in function.graph.captures
-            if outer.dtype == tf.resource
+        self._deferred = deferred_captures(graph)
+        captured = {
+            inner.op.name: outer for outer, inner in graph.captures if outer.dtype == tf.resource
         }
+        self._variables = {name: outer.device for name, outer in captured.items()}
         self._inputs = [tensor.name for tensor in function.inputs]
-        self._output = function.outputs[0].name
+        self._worker_variables = list(variables)
+        self._kept = {node.name for node in self.graph_def.node}
+        steps = {
+            name
+            for name, outer in captured.items()
+            if global_step is not None and outer is global_step.handle
+        }
+        self.trains = any(
+            node.op.startswith("Assign") and node.input and node.input[0].split(":")[0] in steps
+            for node in self.graph_def.node
+        )
 
-    def __call__(self, tensors: Sequence[Any], copy: int = 0) -> Any:
+    def worker_handles(self) -> list[Any]:
+        """Makes the handles of the worker's variables, once for all copies in a function.
+
+        Operations on one handle are ordered, those on different ones are not.
+        """
+        return [variable.handle() for variable in self._worker_variables]
+
+    def empty_others(self) -> list[Any]:
+        """Returns tensors of the types of the other values, for when no step was made."""
+        return [
+            tf.fill(shape, "") if dtype == tf.string else tf.zeros(shape, dtype)
+            for shape, dtype in self._empty
+        ]
+
+    def __call__(
+        self, tensors: Sequence[Any], copy: int = 0, handles: Sequence[Any] = ()
+    ) -> list[Any]:
         """Copies the graph into the function that is being traced.
 
         Args:
           tensors: its inputs.
           copy: number of the copy within a function; each draws random numbers of its own.
+          handles: of the worker's variables.
 
         Returns:
-          The values, packed, float64 `[len(names)]`.
+          The packed scalars, float64 `[len(names)]`, and the other values.
         """
         graph_def = type(self.graph_def)()
         graph_def.CopyFrom(self.graph_def)
-        for node in graph_def.node:
-            if "seed2" in node.attr and (node.attr["seed"].i or node.attr["seed2"].i):
-                node.attr["seed2"].i += copy
+        inner = [function.node_def for function in graph_def.library.function]
+        for nodes in [graph_def.node, *inner]:
+            for node in nodes:
+                if "seed2" in node.attr and (node.attr["seed"].i or node.attr["seed2"].i):
+                    node.attr["seed2"].i += copy
+        if copy and any(_is_seeded(node) for nodes in inner for node in nodes):
+            _rename_functions(graph_def, f"_copy_{copy}")
         function = tf1.get_default_graph()
         given = [function.capture(tensor) for tensor in (*tensors, *self._captured)]
         given += tf.nest.flatten([value() for value in self._deferred])
-        (vector,) = tf1.import_graph_def(
-            graph_def,
-            input_map=dict(zip(self._inputs, given)),
-            return_elements=[self._output],
-            name="step",
+        given_by_name = dict(zip(self._inputs, given))
+        for variable, handle in zip(self._worker_variables, handles):
+            given_by_name[variable.name] = function.capture(handle)
+        return list(
+            tf1.import_graph_def(
+                graph_def,
+                input_map={n: t for n, t in given_by_name.items() if n.split(":")[0] in self._kept},
+                return_elements=self._outputs,
+                name="step",
+            )
         )
-        return vector
 
     def operations(self) -> list[Placed]:
         """Returns the operations of the graph, and where they run."""
-        return operations(self.graph_def, self._output, self._variables)
+        return operations(self.graph_def, self._outputs[0], self._variables)
+
+
+def _is_seeded(node: Any) -> bool:
+    return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
+
+
+def _rename_functions(graph_def: Any, suffix: str) -> None:
+    """Gives a graph's functions, the bodies of its loops and branches, names of their own.
+
+    Functions of the same name are taken for the same, whatever seeds they have.
+    """
+    names = {function.signature.name for function in graph_def.library.function}
+    for function in graph_def.library.function:
+        function.signature.name += suffix
+    for gradient in graph_def.library.gradient:
+        gradient.function_name += suffix
+        gradient.gradient_func += suffix
+    bodies = [function.node_def for function in graph_def.library.function]
+    for nodes in [graph_def.node, *bodies]:
+        for node in nodes:
+            if node.op in names:
+                node.op += suffix
+            for attr in node.attr.values():
+                for func in (
+                    [attr.func, *attr.list.func] if attr.HasField("func") else attr.list.func
+                ):
+                    if func.name in names:
+                        func.name += suffix
 
 
 def lift(
@@ -205,15 +154,15 @@ def lift(
     """Lifts a function that builds a v1 graph out of it, so that workers can run it.
 
     Args:
-      function: takes tensors, returns a dict of scalars; may make variables.
+      function: takes tensors, returns a dict of tensors; may make variables.
       signature: a `tf.TensorSpec` for each tensor.
       placement: makes its variables.
 
     Raises:
       UserError: see `compat.step`.
     """
-    names: list[str] = []
-    variable_scope, name_scope = tf1.get_variable_scope(), _full_name("x")[:-1]
+    found: list[Packed] = []
+    variable_scope, name_scope = tf1.get_variable_scope(), full_name("x")[:-1]
 
     def build(*tensors: Any) -> Any:
         # What a v1 graph would know of the variables that were made before, and of the scopes.
@@ -225,16 +174,18 @@ def lift(
                 tf1.add_to_collection(tf1.GraphKeys.TRAINABLE_VARIABLES, variable)
         if placement.global_step is not None:
             tf1.add_to_collection(tf1.GraphKeys.GLOBAL_STEP, placement.global_step)
+        inputs = [tf.identity(tensor) for tensor in tensors]  # What may be a control input.
         with tf1.name_scope(name_scope or None), tf1.variable_scope(
             variable_scope, auxiliary_name_scope=False
         ):
-            packed_names, vector = pack(function(*tensors), tf1.train.get_global_step())
-        names.extend(packed_names)
+            packed = pack(function(*inputs), tf1.train.get_global_step())
+        found.append(packed)
         placement.variable_store = list(store)
-        return vector
+        return [packed.vector, *packed.others.values()]
 
+    placement.worker_variables = []
     with placement.scope():
         lifted = tf1.wrap_function(build, list(signature))
     if placement.global_step is None:
         placement.global_step = placement.variables.get("global_step")
-    return Lifted(names, lifted)
+    return Lifted(found[-1], lifted, placement.worker_variables, placement.global_step)

@@ -1,4 +1,4 @@
-"""A step of the modern runtime: the lifted function, and the loop that a worker runs it in."""
+"""A step of the modern runtime: the lifted function, and the loop in which a worker runs it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from compat._tensorflow import tf, traced
 from compat.errors import UserError
 from compat.runtime.device_placement import Placed
+from compat.runtime.modern.data import EagerData, WorkerData
 from compat.runtime.modern.lift import lift
 from compat.runtime.session import Step
 
@@ -20,65 +21,135 @@ _STEPS_A_TURN = 10
 
 
 class ModernStep(Step):
-    """A lifted step, and the loop that a worker runs it in."""
+    """A lifted step, and the loop in which a worker runs it.
+
+    Attributes:
+      on_coordinator: whether it runs in this process.
+      trains: whether it updates the global step.
+      streams: whether it takes the elements of a dataset.
+    """
 
     def __init__(
         self,
         function: Callable[..., Mapping[str, Any]],
         signature: Sequence[Any],
-        resident: Sequence[np.ndarray],
+        per_worker_data: Sequence[np.ndarray],
         runtime: ModernRuntime,
-        here: bool,
+        on_coordinator: bool,
+        dataset: Callable[[int, int], Any] | None,
     ) -> None:
-        self.here = here
-        self._dtypes = [spec.dtype.as_numpy_dtype for spec in signature]
-        data = [tf.constant(array) for array in resident]
-        specs = [tf.TensorSpec(t.shape, t.dtype) for t in data] + list(signature)
-        self._lifted = lift(function, specs, runtime.placement)
-        self.names = self._lifted.names
-        self._data: Callable[[Any], Any] = lambda source: source
-        if runtime.coordinator is not None and data and not here:
-            # Lies on every worker, and is laid there again by TensorFlow when one is replaced.
-            self._source = iter(
-                runtime.coordinator.create_per_worker_dataset(
-                    lambda: tf.data.Dataset.from_tensors(tuple(data)).repeat()
-                )
-            )
-            self._data = lambda source: source.get_next()
+        self.on_coordinator = on_coordinator
+        self.streams = dataset is not None
+        self._signature = signature
+        coordinator = None if on_coordinator else runtime.coordinator
+        arrays = [tf.constant(array) for array in per_worker_data]
+        element = None if dataset is None else dataset(0, 1).element_spec
+        specs = [] if dataset is None else tf.nest.flatten(element, expand_composites=True)
+        specs += [tf.TensorSpec(t.shape, t.dtype) for t in arrays] + list(signature)
+        components = len(specs) - len(arrays) - len(signature)
+
+        def on_flat(*tensors: Any) -> Mapping[str, Any]:
+            if dataset is None:
+                return function(*tensors)
+            flat, rest = list(tensors[:components]), tensors[components:]
+            return function(tf.nest.pack_sequence_as(element, flat, expand_composites=True), *rest)
+
+        self._lifted = lift(on_flat, specs, runtime.placement)
+        self.names, self.others = self._lifted.names, self._lifted.others
+        self.trains = self._lifted.trains
+        self._data: EagerData | WorkerData
+        if coordinator is None:
+            self._data = EagerData(arrays, dataset)
         else:
-            self._source = tuple(data)
+            workers = runtime.server.num_workers if runtime.server is not None else 1
+            self._data = WorkerData(coordinator, arrays, dataset, workers)
         self._loops: dict[int, Any] = {}
 
-    def loop(self, count: int) -> Any:
-        """Returns the function that runs `count` steps, and returns the values of the last."""
-        if count not in self._loops:
-            self._loops[count] = traced(
-                lambda source, *stacked: self._loop(count, self._data(source), stacked)
-            )
-        return self._loops[count]
+    def restart(self) -> None:
+        """Begins the dataset anew."""
+        self._data.restart()
 
-    def _loop(self, count: int, data: Sequence[Any], stacked: Sequence[Any]) -> Any:
+    def loop(self, count: int) -> Any:
+        """Returns the function that runs `count` steps.
+
+        It returns the packed scalars and the other values of the last step that was made; of a
+        dataset also how many were made, and the index of the worker.
+        """
+        key = 0 if self.streams else count  # A stream is told how many: it may end before.
+        if key not in self._loops:
+            if self.streams:
+                self._loops[key] = traced(
+                    lambda source, count, *stacked: self._on_elements(
+                        self._data.opened(source), count, stacked
+                    )
+                )
+            else:
+                self._loops[key] = traced(
+                    lambda source, *stacked: self._on_arrays(
+                        count, self._data.opened(source), stacked
+                    )
+                )
+        return self._loops[key]
+
+    def _on_arrays(self, count: int, data: Any, stacked: Sequence[Any]) -> Any:
         if count <= MOST_UNROLLED:
-            return self._unrolled(0, count, data, stacked)
+            return self._unrolled(0, count, data.arrays, stacked)
         # For more the graph would take too long to make. Each turn of a `while_loop` makes the
         # worker and all parameter servers agree to go on, so a turn has several steps.
-        turns, rest = divmod(count, _STEPS_A_TURN)
-        _, last = tf.while_loop(
-            lambda turn, _: turn < turns,
-            lambda turn, _: (
-                turn + 1,
-                self._unrolled(turn * _STEPS_A_TURN, _STEPS_A_TURN, data, stacked),
-            ),
-            [tf.constant(0), tf.zeros([len(self.names)], tf.float64)],
+        turns, rest = divmod(count - 1, _STEPS_A_TURN)
+        (turn,) = tf.while_loop(
+            lambda turn: turn < turns,
+            lambda turn: (self._turn(turn, data.arrays, stacked),),
+            [tf.constant(0)],
             parallel_iterations=1,
         )
-        return self._unrolled(turns * _STEPS_A_TURN, rest, data, stacked) if rest else last
+        with tf.control_dependencies([turn]):
+            return self._unrolled(turns * _STEPS_A_TURN, rest + 1, data.arrays, stacked)
+
+    def _turn(self, turn: Any, arrays: Sequence[Any], stacked: Sequence[Any]) -> Any:
+        vector, *_ = self._unrolled(turn * _STEPS_A_TURN, _STEPS_A_TURN, arrays, stacked)
+        with tf.control_dependencies([vector]):
+            return turn + 1
 
     def _unrolled(self, first: Any, count: int, data: Sequence[Any], stacked: Sequence[Any]) -> Any:
         """Runs the steps from `first` on; returns the values of the last."""
+        handles = self._lifted.worker_handles()
         for i in range(count):
-            last = self._lifted([*data, *[array[first + i] for array in stacked]], copy=i)
+            inputs = [*data, *[array[first + i] for array in stacked]]
+            last = self._lifted(inputs, i, handles)
         return last
+
+    def _on_elements(self, data: Any, count: Any, stacked: Sequence[Any]) -> Any:
+        """Runs steps as long as there are elements, one after the other."""
+        handles = self._lifted.worker_handles()
+        first = [tf.zeros([len(self.names)], tf.float64), *self._lifted.empty_others()]
+
+        def turn(made: Any, _: Any, *last: Any) -> Any:
+            element = data.iterator.get_next_as_optional()
+
+            def on_element() -> Any:
+                flat = tf.nest.flatten(element.get_value(), expand_composites=True)
+                arrays = [array[made] for array in stacked]
+                return [made + 1, *self._lifted([*flat, *data.arrays, *arrays], 0, handles)]
+
+            def on_end() -> Any:
+                return [tf.identity(tensor) for tensor in (made, *last)]
+
+            there = element.has_value()
+            made, *last = tf.cond(there, on_element, on_end)
+            return (made, there, *last)
+
+        shapes = [tf.TensorShape([]), tf.TensorShape([])]
+        shapes += [tf.TensorShape([len(self.names)])]
+        shapes += [tf.TensorShape(None) for _ in first[1:]]
+        made, _, *last = tf.while_loop(
+            lambda made, there, *_: tf.logical_and(there, made < count),
+            turn,
+            [tf.constant(0, tf.int64), tf.constant(True), *first],
+            shape_invariants=shapes,
+            parallel_iterations=1,
+        )
+        return [*last, made, data.worker]
 
     def graph_def(self) -> bytes:
         return bytes(self._lifted.graph_def.SerializeToString())
@@ -86,17 +157,21 @@ class ModernStep(Step):
     def operations(self) -> list[Placed]:
         return self._lifted.operations()
 
-    def arguments(self, stacked: Sequence[Any]) -> Sequence[Any]:
-        """Returns the arguments of a call of `loop`.
+    def arguments(self, stacked: Sequence[Any], count: int) -> Sequence[Any]:
+        """Returns the arguments of a call of `loop(count)`.
 
         Raises:
           UserError: the number of arrays is wrong.
         """
-        if len(stacked) != len(self._dtypes):
+        if len(stacked) != len(self._signature):
             raise UserError(
                 f"a step was run on {len(stacked)} arrays; its signature has "
-                f"{len(self._dtypes)}, pass as many"
+                f"{len(self._signature)}, pass as many"
             )
         # To the signature's types, as feeds of the legacy runtime are.
-        arrays = [np.asarray(array, dtype) for array, dtype in zip(stacked, self._dtypes)]
-        return (self._source, *[tf.convert_to_tensor(array) for array in arrays])
+        arrays = [
+            np.asarray(array, spec.dtype.as_numpy_dtype)
+            for array, spec in zip(stacked, self._signature)
+        ]
+        counts = [tf.constant(count, tf.int64)] if self.streams else []
+        return (self._data.source, *counts, *[tf.convert_to_tensor(array) for array in arrays])

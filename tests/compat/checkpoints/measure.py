@@ -21,7 +21,7 @@ def main(settings: dict[str, Any]) -> None:
     with compat.device(None):
         compat.get_or_create_global_step()
         signature = [tf.TensorSpec([None, 28, 28], tf.uint8), tf.TensorSpec([None], tf.int32)]
-        measured = compat.step(step.evaluation_step(models.MLP()), signature, here=True)
+        measured = compat.step(step.evaluation_step(models.MLP()), signature, on_coordinator=True)
     supervisor = compat.Supervisor(logdir=settings["logdir"], save_model_secs=0)
     with supervisor.managed_session() as session:
         values = evaluate(session, measured, datasets.load("digits", None).test)

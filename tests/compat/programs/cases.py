@@ -77,7 +77,7 @@ class Program:
             self.weight = tf.Variable(np.float32(0), name="weight")
         number = [tf.TensorSpec([], tf.float32)]
         self.train = compat.step(self._train, number)
-        self.evaluate = compat.step(lambda x: {"cost": self._cost(x)}, number, here=True)
+        self.evaluate = compat.step(lambda x: {"cost": self._cost(x)}, number, on_coordinator=True)
 
     def _cost(self, x: Any) -> Any:
         return tf.square(self.weight - x)

@@ -30,7 +30,7 @@ def main() -> None:
         train = compat.step(
             step.train_step(models.MLP(), step.optimizer("adam", 0.1), global_step, remote=True),
             [tf.TensorSpec([2], tf.int32)],
-            resident=[np.zeros([3, 28, 28], np.uint8), np.zeros([3], np.int32)],
+            per_worker_data=[np.zeros([3, 28, 28], np.uint8), np.zeros([3], np.int32)],
         )
     told = {placed.name: placed.device for placed in train.operations()}
     with compat.Supervisor(logdir=None).managed_session(servers[1].target) as session:

@@ -190,7 +190,7 @@ def main(runtime: str) -> None:
     with tf1.variable_scope("shared"), compat.device(setter(cluster=cluster)):
         spec = [tf.TensorSpec([3], tf.float32)]
         improve = compat.step(train_shared, spec)
-        evaluate = compat.step(lambda x: {"cost": shared(x)}, spec, here=True)
+        evaluate = compat.step(lambda x: {"cost": shared(x)}, spec, on_coordinator=True)
     report["shared"] = variables_of("shared")
     steps = {}
     for function, spec in (

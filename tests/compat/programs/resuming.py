@@ -32,7 +32,7 @@ def train(runtime: str, optimizer: str, logdir: str, until: int) -> list[float]:
         update = step.optimizer(optimizer, LEARNING_RATES[optimizer])
         function = step.train_step(models.MLP(), update, global_step)
         indices = [tf.TensorSpec([None], tf.int32)]
-        update_once = compat.step(function, indices, resident=[images, labels])
+        update_once = compat.step(function, indices, per_worker_data=[images, labels])
     costs = []
     with compat.Supervisor(logdir=logdir).managed_session() as session:
         while session.planned_step < until:

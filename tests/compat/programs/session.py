@@ -69,8 +69,8 @@ def main(name: str) -> None:
                 "added": tf.group(*[getattr(update, "op", update) for update in done]),
             }
 
-        train = compat.step(add, VECTOR, resident=[np.array([1, 10], np.float32)])
-        look = compat.step(lambda: {"sum": tf.reduce_sum(total)}, [], here=True)
+        train = compat.step(add, VECTOR, per_worker_data=[np.array([1, 10], np.float32)])
+        look = compat.step(lambda: {"sum": tf.reduce_sum(total)}, [], on_coordinator=True)
     report["names"] = [train.names, look.names]
     report["nodes"] = [len(graph_nodes(step)) > 0 for step in (train, look)]
     report["global_step"] = [

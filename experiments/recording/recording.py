@@ -1,4 +1,4 @@
-"""The record of a training: one TensorBoard folder and one MLflow run, kept by the chief."""
+"""The record of a run: one TensorBoard folder and one MLflow run, written by the chief."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ import tempfile
 from pathlib import Path
 from typing import Any, Mapping
 
-import numpy as np
-
 from compat import Server, UserError, _tensorflow
-from compat.datasets import Dataset
+from compat.checkpoint.files import history as checkpoints
 from compat.runtime.interface import current_runtime
 from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, tracking_command
-from experiments.evaluation import early_stopping
+from compat.tracking.mlflow import run_id
+from experiments.evaluation import best_checkpoint, early_stopping
 from experiments.evaluation.early_stopping import StopRequest
 from experiments.launching.signals import Stopped
 from experiments.recording import completion
 from experiments.recording.log_folder import newest_checkpoint
-from experiments.settings.config import Config
+from experiments.recording.report import named
+from experiments.recording.run import Result
+from experiments.settings import write_settings
 
 
 def check_logdir(logdir: str) -> None:
@@ -46,35 +47,37 @@ def check_logdir(logdir: str) -> None:
 
 
 class Recording:
-    """Opens the writers for a training and gives the run the status with which it really ended.
+    """Opens the writers of a run, and closes them with the status with which it really ended.
 
     Args:
-      config: the settings; all of them become parameters.
+      experiment: its settings become parameters.
       data: what is trained on.
       server: this task's server, or None.
-      step: the global step from which the training goes on; 0 for a new one.
-      console: told where the record lies.
+      step: the global step from which the run resumes; 0 for a new one.
+      console: told where the record is.
 
     Attributes:
       writer: takes the curves.
     """
 
     def __init__(
-        self, config: Config, data: Dataset, server: Server | None, step: int, console: Console
+        self, experiment: Any, data: Any, server: Server | None, step: int, console: Console
     ) -> None:
-        self._config = config
+        self._experiment = experiment
+        self._settings = settings = experiment.settings
+        self._streams = data.streams
         self._console = console
         self._step = step
-        self._checkpoint = newest_checkpoint(config.logdir)
+        self._checkpoint = newest_checkpoint(settings.logdir)
         self._status = "FAILED"
-        # Nothing stays of a training that was cut off before its first checkpoint.
-        board = TensorBoard(config.logdir, resume_step=step or -1, say=console.say)
+        # Nothing stays of a run that was cut off before its first checkpoint.
+        board = TensorBoard(settings.logdir, resume_step=step or -1, say=console.say)
         try:
             tracker = Tracker(
-                config.logdir,
-                tracking_uri=config.tracking_uri,
-                experiment_name=config.experiment_name,
-                run_name=config.run_name,
+                settings.logdir,
+                tracking_uri=settings.tracking_uri,
+                experiment_name=settings.experiment_name,
+                run_name=settings.run_name,
                 say=console.say,
                 resume_step=step or -1,
             )
@@ -82,32 +85,37 @@ class Recording:
             board.close("FAILED")
             raise
         self.writer = MultiWriter(board, tracker)
-        self.writer.params(dict(config.params(), dataset=data.name))
+        params = settings.params()
+        if data.name:
+            params["dataset"] = data.name
+        self.writer.params(params)
         self.writer.tags(_tags(data, server))
-        if config.parent_run:
-            self.writer.tags({"mlflow.parentRunId": config.parent_run})
+        if settings.parent_run:
+            self.writer.tags({"mlflow.parentRunId": settings.parent_run})
 
     def __enter__(self) -> Recording:
         return self
 
-    def start(
-        self, total_steps: int, graph_def: bytes, images: np.ndarray, request: StopRequest | None
-    ) -> None:
-        """Records the graph and some input images, uint8 `[k, 28, 28]`, if the training is new.
+    def start(self, total_steps: int | None, graph_def: bytes, request: StopRequest | None) -> None:
+        """Records the graph of a new run; of another one, logs where it resumes, or why not.
 
-        Else says where it goes on, or that `request` has ended it early.
+        Args:
+          total_steps: at which it ends, if that is known.
+          graph_def: of the training step.
+          request: what has ended it early, or None.
         """
-        completion.clear(self._config.logdir)
+        completion.clear(self._settings.logdir)
+        logdir = self._settings.logdir
+        write_settings(self._settings, logdir)
         if self._step == 0:
             self.writer.graph(graph_def)
-            self.writer.images(0, {"input": images[..., np.newaxis]})
         elif request is not None:
-            logdir = self._config.logdir
             self._console.say(early_stopping.message(logdir, self._step, request))
-        elif self._step < total_steps:
-            self._console.say(f"going on from step {self._step} in {self._config.logdir}")
+        elif total_steps is None or self._step < total_steps:
+            again = "; its stream of data begins anew" if self._streams else ""
+            self._console.say(f"resuming from step {self._step} in {logdir}{again}")
         else:
-            self._console.say(completion.message(self._config.logdir, self._step))
+            self._console.say(completion.message(logdir, self._step))
 
     def artifact(self, checkpoint: str) -> None:
         """Keeps a copy of the files of a checkpoint, which is the last one so far."""
@@ -116,35 +124,53 @@ class Recording:
             self.writer.artifact(str(file), folder="checkpoint")
 
     def ended_early(self, request: StopRequest, step: int) -> None:
-        """Notes that the training ends at `step`, as it was asked to."""
+        """Records that the run ends at `step`, as it was requested to."""
         self._console.say(f"early stopping at step {step}: {request.reason}")
         self.writer.tags({"early_stopping": f"at step {step}: {request.reason}"})
 
     def stopped(self) -> None:
-        """Notes that the user ended the training."""
+        """Records that the user ended the run."""
         self._status = "KILLED"
-        self._console.say(f"stopped; the same command with --logdir={self._config.logdir} goes on")
+        logdir = self._settings.logdir
+        self._console.say(f"stopped; the same command with --logdir={logdir} resumes")
 
-    def finish(self, test: Mapping[str, float]) -> None:
-        """Records what the test set gave, at their "global_step": the training is complete."""
-        step = int(test["global_step"])
-        # A training that was complete before has these values already, at this very step.
-        if step > self._step:
-            names = ("cost", "accuracy")
-            self.writer.scalars(step, {f"test/{name}": test[name] for name in names})
+    def finish(
+        self, step: int, test: Mapping[str, float], evaluated: Mapping[str, float]
+    ) -> Result:
+        """Records that the run is complete; returns its result.
+
+        Args:
+          step: the last global step.
+          test: what the test split gave, by name.
+          evaluated: what the last evaluation gave, by name of its curve.
+        """
+        metrics = named("test", test, self._experiment.loss_name)
+        # A run that was complete before has these values already, at this very step.
+        if step > self._step and metrics:
+            self.writer.scalars(step, metrics)
         self._status = "FINISHED"
-        # Before the other tasks are told: who is started again finds them, or the mark.
+        # Before the other tasks are told: one that is started again finds them, or the marker.
         if self._checkpoint is not None:
-            completion.write(self._config, self._checkpoint)
+            completion.write(self._settings, self._checkpoint)
+        logdir = self._settings.logdir
+        best = checkpoints(os.path.join(logdir, best_checkpoint.FOLDER))
+        return Result(
+            step=step,
+            metrics={**evaluated, **metrics},
+            checkpoint=self._checkpoint,
+            best_checkpoint=best[-1] if best else None,
+            run_id=run_id.read(logdir),
+            logdir=logdir,
+        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: Any
     ) -> None:
         if isinstance(error, (KeyboardInterrupt, Stopped)):
             self._status = "KILLED"
-        logdir = self._config.logdir
+        logdir = self._settings.logdir
         self._console.close()
-        mlflow = tracking_command(logdir, self._config.tracking_uri)
+        mlflow = tracking_command(logdir, self._settings.tracking_uri)
         self._console.say(
             f"TensorBoard:  {_runnable(f'tensorboard --logdir {shlex.quote(logdir)}')}"
         )
@@ -162,7 +188,7 @@ def _runnable(command: str) -> str:
     return shlex.quote(own) + space + rest
 
 
-def _tags(data: Dataset, server: Server | None) -> dict[str, str]:
+def _tags(data: Any, server: Server | None) -> dict[str, str]:
     jobs = {} if server is None else server.cluster.as_dict()
     shape = ", ".join(f"{len(hosts)} {job}" for job, hosts in sorted(jobs.items()))
     return {
@@ -171,9 +197,15 @@ def _tags(data: Dataset, server: Server | None) -> dict[str, str]:
         "tensorflow": _tensorflow.version(),
         "python": platform.python_version(),
         "git_commit": _git_commit(),
-        "dataset": data.name,
-        "dataset_source": data.source,
-        "dataset_checksum": data.checksum,
+        **{
+            tag: value
+            for tag, value in (
+                ("dataset", data.name),
+                ("dataset_source", data.source),
+                ("dataset_checksum", data.checksum),
+            )
+            if value
+        },
     }
 
 

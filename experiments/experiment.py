@@ -1,0 +1,161 @@
+"""An experiment of one's own: its settings, data, model, loss and metrics in one class.
+
+    class Cancer(Experiment):
+        monitor, mode = "validation/recall", "max"
+
+        @dataclass(frozen=True)
+        class Settings(Settings):
+            hidden: int = setting(16, "Hidden units.", at_least=1)
+
+        def data(self):
+            features, labels = load_breast_cancer(return_X_y=True)
+            return split({"features": features.astype("float32"), "labels": labels})
+
+        def build(self):
+            self.model = Net(self.settings.hidden)
+
+        def loss(self, batch, training):
+            logits = self.model(batch["features"])
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
+                labels=batch["labels"], logits=logits))
+            return loss, {"labels": batch["labels"], "predictions": logits}
+
+        def metrics(self):
+            return {"recall": Recall()}
+
+    if __name__ == "__main__":
+        run(Cancer)
+
+The split into what is computed, what it is fed and how it is run is that of `tf.estimator`; steps
+that return values by name are Orbit's; one class with hooks is Lightning's module.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, ClassVar, Mapping, Sequence
+
+from experiments.settings import Settings
+
+if TYPE_CHECKING:
+    from experiments.recording.run import Result, Run
+
+
+class Experiment:
+    """What is trained, and what is evaluated; every method but `data` and `loss` has a default.
+
+    One instance is made in each task that trains or evaluates. TensorFlow is loaded by then.
+
+    Args:
+      settings: an instance of the class's own `Settings`.
+
+    Attributes:
+      settings: the settings of the run.
+    """
+
+    Settings: ClassVar[Any] = Settings
+    # What the best checkpoint and early stopping go by, and whether "max" or "min" is better.
+    monitor: ClassVar[str] = "validation/loss"
+    mode: ClassVar[str] = "min"
+    # What curves and lines call the loss.
+    loss_name: ClassVar[str] = "loss"
+    # Values for several settings at once, by the name that --preset takes.
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    @classmethod
+    def name(cls) -> str:
+        """Returns the name of MLflow's experiment and of new log folders: `MyNet` is `my_net`."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+    @classmethod
+    def shared_flags(cls, settings: Any) -> list[str]:
+        """Returns flags that a launcher adds for all tasks: what each would choose for itself."""
+        del settings
+        return []
+
+    def data(self) -> Any:
+        """Returns the splits: a dict with "train" and, where there are any, "validation", "test".
+
+        Each split is a dict of arrays by name, whose first dimension is the examples; or a function
+        of (worker, number of workers) that returns a `tf.data.Dataset` of batches, for data that do
+        not fit in memory. See `experiments.Data`, which also names a source for the record.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no data(); return a dict of splits")
+
+    def build(self) -> None:
+        """Makes the variables, e.g. a `tf.Module`; called once, where they are placed.
+
+        Not needed where `loss` makes them, by `tf.compat.v1.get_variable`.
+        """
+
+    def loss(self, batch: Any, training: bool) -> Any:
+        """Returns the loss of a batch, and outputs for the metrics.
+
+        Args:
+          batch: of named arrays, a dict of tensors `[batch, ...]`; of a stream, its element.
+          training: whether the batch is trained on; else it is evaluated.
+
+        Returns:
+          A floating-point scalar, the mean over the batch's examples; or a pair of it and a dict of
+          tensors. Scalars in the dict become curves; the others are what `metrics` are given.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no loss(); return a scalar tensor")
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Returns the metrics of an evaluation by name; see `experiments.evaluation.metrics`."""
+        return {}
+
+    def learning_rate(self, step: Any) -> Any:
+        """Returns the learning rate at a global step: a float, or a scalar tensor made of `step`.
+
+        Args:
+          step: the variable that counts the updates, int64 scalar.
+        """
+        del step
+        return self.settings.learning_rate
+
+    def optimizer(self, step: Any) -> Any:
+        """Returns an optimizer of `tf.compat.v1.train`; by default that of `--optimizer`.
+
+        Keras 3 does not support parameter servers, so its optimizers do not work here.
+
+        Args:
+          step: as for `learning_rate`.
+
+        Returns:
+          One optimizer; or a list of (optimizer, variables), where variables is a list of them, a
+          function that tells whether a variable is meant, or None for all that are left.
+        """
+        from experiments.training import optimizers
+
+        return optimizers.create(self.settings.optimizer, self.learning_rate(step))
+
+    def gradients(self, pairs: Sequence[tuple[Any, Any]]) -> Sequence[tuple[Any, Any]]:
+        """Returns the gradients that are applied; by default as --clip_norm and --weight_decay say.
+
+        Args:
+          pairs: (gradient, variable), without variables that have no gradient. A gradient is a
+            tensor or, of a table of which the batch has read a few rows, `tf.IndexedSlices`.
+        """
+        from experiments.training import optimizers
+
+        settings = self.settings
+        return optimizers.regularised(pairs, settings.weight_decay, settings.clip_norm)
+
+    def on_start(self, run: Run) -> None:
+        """Called in the chief when the session is open, before the first update."""
+
+    def on_step(self, run: Run, values: Mapping[str, float]) -> None:
+        """Called in the chief with the values of an update that it has seen.
+
+        On the modern runtime, and where other workers make updates, it does not see all.
+        """
+
+    def on_evaluation(self, run: Run, values: Mapping[str, float]) -> None:
+        """Called in the process that evaluates, with its values by name, as "validation/loss"."""
+
+    def on_end(self, run: Run, result: Result) -> None:
+        """Called in the chief at the end of a complete run, before the record is closed."""

@@ -1,0 +1,132 @@
+r"""Trains an LSTM to predict the next symbol of a text, in the style of TensorFlow 1.x.
+
+    python -m experiments.language_model --strategy=ps --num_ps=1 --num_workers=2
+
+Variables come from `get_variable`, the cell is written out, and no Keras is involved; on the
+modern runtime the same function is lifted. The text is made up by a Markov chain of order two, so
+that the perplexity can be compared with the best possible one, which is logged at the start. The
+state of the network is carried from each window of the text to the next, as in Zaremba et al.,
+Recurrent Neural Network Regularization, 2014.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import compat
+from compat import tf, tf1
+from experiments import Data, Experiment, Settings, run, setting
+from experiments.evaluation.metrics import Perplexity
+
+SYMBOLS = 12
+EVALUATED = 20000  # Symbols of validation, and of the test.
+
+
+class LanguageModel(Experiment):
+    """One LSTM layer between an embedding of the symbols and a softmax."""
+
+    monitor, mode = "validation/perplexity", "min"
+
+    @dataclass(frozen=True)
+    class Settings(Settings):
+        """What can be chosen for this experiment beside the settings of every one."""
+
+        optimizer: str = setting("adam", "Optimizer.", choices=("adam", "sgd"))
+        learning_rate: float = setting(0.01, "Learning rate.", above=0, group="training")
+        batch_size: int = setting(20, "Texts side by side.", at_least=1, group="data")
+        epochs: int = setting(4, "Passes over the text.", at_least=1, group="training")
+        symbols: int = setting(100000, "Symbols of training text.", at_least=10000, group="data")
+        window: int = setting(20, "Symbols between two updates.", at_least=2, group="data")
+        units: int = setting(32, "Units of the LSTM.", at_least=1)
+
+    def data(self) -> Any:
+        law = np.random.RandomState(0).dirichlet([0.2] * SYMBOLS, [SYMBOLS, SYMBOLS])
+        made = {
+            split: text(law, seed, count)
+            for seed, (split, count) in enumerate(
+                (("train", self.settings.symbols), ("validation", EVALUATED), ("test", EVALUATED))
+            )
+        }
+        known = made["test"]
+        best = np.exp(-np.mean(np.log(law[known[:-2], known[1:-1], known[2:]])))
+        print(f"the law that made the text has a test perplexity of {best:.3f}")
+
+        def stream(split: str) -> Any:
+            return lambda worker, workers: self._windows(made[split], worker, workers)
+
+        return Data(**{split: stream(split) for split in made}, name="a made-up text")
+
+    def _windows(self, symbols: np.ndarray, worker: int, workers: int) -> Any:
+        """Returns windows of texts side by side; a row goes on where it was in the one before."""
+        own = np.array_split(symbols, workers)[worker]
+        rows, window = self.settings.batch_size, self.settings.window
+        steps = (len(own) - 1) // rows // window
+        length = steps * window
+
+        def windows(array: np.ndarray) -> np.ndarray:
+            side_by_side = array[: rows * length].reshape(rows, steps, window)
+            return np.ascontiguousarray(side_by_side.swapaxes(0, 1))
+
+        inputs, targets = windows(own[:-1]), windows(own[1:])
+        first = np.arange(steps) == 0
+        return tf.data.Dataset.from_tensor_slices(
+            {"inputs": inputs, "targets": targets, "first": first}
+        )
+
+    def loss(self, batch: Any, training: bool) -> Any:
+        units = self.settings.units
+        with tf1.variable_scope("lstm", initializer=tf1.random_uniform_initializer(-0.1, 0.1, 1)):
+            embedding = tf1.get_variable("embedding", [SYMBOLS, units])
+            kernel = tf1.get_variable("kernel", [2 * units, 4 * units])
+            bias = tf1.get_variable("bias", [4 * units], initializer=tf1.zeros_initializer())
+            softmax = tf1.get_variable("softmax", [units, SYMBOLS])
+        # On the worker: every worker reads a text of its own.
+        carried = compat.worker_variable(
+            np.zeros([2, self.settings.batch_size, units], np.float32),
+            name="carried" if training else "carried_in_evaluation",
+        )
+        before = carried.read_value()
+        state = tf.where(batch["first"], tf.zeros_like(before), before)
+        cell, output = tf.unstack(state)
+        outputs = []
+        for symbols in tf.unstack(tf.gather(embedding, batch["inputs"]), axis=1):
+            gates = tf.matmul(tf.concat([symbols, output], 1), kernel) + bias
+            new, enter, forget, leave = tf.split(gates, 4, axis=1)
+            cell = tf.sigmoid(forget + 1.0) * cell + tf.sigmoid(enter) * tf.tanh(new)
+            output = tf.sigmoid(leave) * tf.tanh(cell)
+            outputs.append(output)
+        logits = tf.tensordot(tf.stack(outputs, axis=1), softmax, 1)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=batch["targets"], logits=logits
+        )
+        with tf.control_dependencies([carried.assign(tf.stack([cell, output]))]):
+            return tf.reduce_mean(losses), {"losses": losses}
+
+    def metrics(self) -> Any:
+        return {"perplexity": Perplexity("losses")}
+
+
+def text(law: np.ndarray, seed: int, count: int) -> np.ndarray:
+    """Draws symbols, each of which depends on the two before it.
+
+    Args:
+      law: probabilities, `[symbols, symbols, symbols]`, of the third by the first two.
+      seed: of the draw.
+      count: of symbols.
+
+    Returns:
+      int32 `[count]`.
+    """
+    cumulated = law.cumsum(axis=2)
+    drawn = np.zeros(count, np.int32)
+    for i, chance in enumerate(np.random.RandomState([seed, 2]).random_sample(count - 2), 2):
+        row = cumulated[drawn[i - 2], drawn[i - 1]]
+        drawn[i] = min(np.searchsorted(row, chance), SYMBOLS - 1)
+    return drawn
+
+
+if __name__ == "__main__":
+    run(LanguageModel)

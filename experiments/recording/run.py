@@ -1,0 +1,52 @@
+"""What an experiment's hooks are given, and what a run returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Mapping
+
+import compat
+from compat.tracking import Writer
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that is going on, as its process sees it.
+
+    Attributes:
+      settings: of the experiment.
+      session: runs steps and reads variables.
+      writer: takes scalars, images, texts, histograms and figures, for TensorBoard and MLflow.
+      logdir: the log folder.
+    """
+
+    settings: Any
+    session: compat.Session
+    writer: Writer
+    logdir: str
+
+    @property
+    def step(self) -> int:
+        """The global step, as far as this process knows."""
+        return self.session.planned_step
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a complete run has reached.
+
+    Attributes:
+      step: the global step.
+      metrics: of the last evaluation of each split, as "validation/loss" and "test/accuracy".
+      checkpoint: prefix of the last checkpoint, None if there is none.
+      best_checkpoint: prefix of the best checkpoint by the monitor, None where none was chosen.
+      run_id: of MLflow, None as long as its store has not taken the run.
+      logdir: the log folder.
+    """
+
+    step: int
+    metrics: Mapping[str, float]
+    checkpoint: str | None
+    best_checkpoint: str | None
+    run_id: str | None
+    logdir: str

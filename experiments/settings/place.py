@@ -1,0 +1,124 @@
+"""The cluster and this process's task in it, from flags or TF_CONFIG."""
+
+from __future__ import annotations
+
+import os
+from typing import Mapping
+
+from absl import flags
+
+from compat.cluster.environment import cluster_from_hosts, cluster_from_tf_config
+from compat.cluster.spec import ClusterSpec, Task
+from compat.errors import UserError
+
+EVALUATOR = "evaluator"  # The job of a process beside the cluster.
+# Set by the launcher, which passes its own flags on to its tasks.
+LAUNCHED = "EXPERIMENTS_LAUNCHED"
+_OF_A_LAUNCHER = ("num_ps", "num_workers", "max_restarts", "evaluator")
+
+
+def place_from_flags(
+    values: flags.FlagValues,
+    environment: str | None,
+    variables: Mapping[str, str] = os.environ,
+) -> tuple[ClusterSpec | None, Task | None]:
+    """Returns the cluster and this process's task in it.
+
+    Args:
+      values: the parsed flags.
+      environment: TF_CONFIG, if it is set.
+      variables: the environment of this process.
+
+    Returns:
+      Both, or neither if a whole cluster is to be started on this machine, or if there is none.
+      An evaluator is in no cluster: its own may be empty.
+
+    Raises:
+      UserError: something is missing, contradictory, malformed or without effect.
+    """
+    cluster, task = _place(values, environment)
+    if task is not None and LAUNCHED not in variables:
+        for name in _OF_A_LAUNCHER:
+            if name in values and values[name].present:
+                raise UserError(
+                    f"--{name}={values[name].value} is about a whole cluster that is started on "
+                    f"this machine, and this process is {task.name} of one; leave it out"
+                )
+    return cluster, task
+
+
+def _place(
+    values: flags.FlagValues, environment: str | None
+) -> tuple[ClusterSpec | None, Task | None]:
+    if values.job_name == EVALUATOR:
+        return _beside_cluster(values), Task(EVALUATOR, values.task_index)
+    if values.strategy == "local":
+        of_cluster = ["job_name", "task_index", "ps_hosts", "worker_hosts", *_OF_A_LAUNCHER]
+        given = [name for name in of_cluster if values[name].present]
+        if given:
+            raise UserError(
+                f"--{given[0]}={values[given[0]].value} describes a cluster; "
+                "add --strategy=ps, or leave it out"
+            )
+        return None, None
+    with_ps = values.strategy == "ps"
+    needed = [n for n in ("job_name", "ps_hosts", "worker_hosts") if with_ps or n != "ps_hosts"]
+    if not with_ps:
+        for name in ("ps_hosts", "num_ps"):
+            if values[name].present:
+                raise UserError(
+                    f"--{name}={values[name].value} is of no use to --strategy=multi_worker, which "
+                    "has no parameter server; leave it out, or use --strategy=ps"
+                )
+    given = [name for name in needed if values[name].value is not None]
+    if not given:
+        return _from_tf_config(environment, with_ps) if environment else (None, None)
+    missing = [name for name in needed if not values[name].value]
+    if missing:
+        raise UserError(
+            f"--{missing[0]} is missing beside --{given[0]}={values[given[0]].value}; a task needs "
+            f"--{', --'.join(needed)} and --task_index, a whole local cluster none of them"
+        )
+    cluster = cluster_from_hosts(values.ps_hosts, values.worker_hosts)
+    return cluster, Task(values.job_name, values.task_index)
+
+
+def check_evaluation(values: flags.FlagValues, task: Task | None) -> None:
+    """Verifies that an evaluator has a log folder, and early stopping an evaluation.
+
+    Raises:
+      UserError: not so.
+    """
+    evaluates = task is not None and task.job == EVALUATOR
+    if evaluates and values.logdir is None:
+        raise UserError(
+            "--logdir is missing; an evaluator needs that of the chief, whose checkpoints it reads"
+        )
+    patience = values.early_stopping_patience
+    if patience and not (evaluates or values.evaluator or values.eval_in_chief or task):
+        raise UserError(
+            f"--early_stopping_patience={patience} counts evaluations, and nobody is said to make "
+            "any; add --eval_in_chief, or --evaluator for a process of its own"
+        )
+
+
+def _beside_cluster(values: flags.FlagValues) -> ClusterSpec:
+    """Returns the cluster that an evaluator watches, empty if none is given."""
+    if values.task_index < 0:
+        raise UserError(f"--task_index={values.task_index} is negative; give 0 or more")
+    if values.worker_hosts is None:
+        return ClusterSpec({})
+    return cluster_from_hosts(values.ps_hosts, values.worker_hosts)
+
+
+def _from_tf_config(environment: str, with_ps: bool) -> tuple[ClusterSpec, Task]:
+    cluster, task = cluster_from_tf_config(environment)
+    if task.job == EVALUATOR:
+        return cluster, task
+    if with_ps != ("ps" in cluster.jobs):
+        raise UserError(
+            "the cluster of TF_CONFIG has no ps; add one, or use --strategy=multi_worker"
+            if with_ps
+            else "the cluster of TF_CONFIG has ps tasks; take them out, or use --strategy=ps"
+        )
+    return cluster, task

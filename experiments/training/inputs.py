@@ -1,0 +1,217 @@
+"""What an experiment trains and is evaluated on: named arrays, or streams of `tf.data`."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterator, Mapping, Union
+
+import numpy as np
+
+from compat import UserError, tf, tf1
+from compat.datasets.batches import Batches
+from compat.runtime.interface import current_runtime
+
+Arrays = Dict[str, np.ndarray]
+# Of the worker's index and the number of workers; returns a `tf.data.Dataset` of batches.
+Stream = Callable[[int, int], Any]
+Split = Union[Mapping[str, Any], Stream, None]
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """The splits of a data set, each of them named arrays or a stream.
+
+    Named arrays have the same first dimension, the examples; a step is given a batch of each by the
+    same name. They are kept on every worker, and only indices travel. A stream is a function of
+    (worker, number of workers) that returns a `tf.data.Dataset`, whose elements are the batches: of
+    any structure, of sparse or ragged tensors, too.
+
+    Attributes:
+      train: what the model is trained on.
+      validation: what settings and checkpoints are chosen by, or None.
+      test: what is evaluated once, at the end, or None.
+      name: of the data set, for the record.
+      source: where it comes from, for the record.
+      checksum: of the data, in hex; of arrays it is computed where none is given.
+    """
+
+    train: Any
+    validation: Any = None
+    test: Any = None
+    name: str = ""
+    source: str = ""
+    checksum: str = ""
+
+    def __post_init__(self) -> None:
+        for name in SPLITS:
+            object.__setattr__(self, name, _split(name, getattr(self, name)))
+        if self.train is None:
+            raise UserError("data() has no 'train' split; return one, as in {'train': {'x': x}}")
+        if not self.checksum:
+            object.__setattr__(self, "checksum", _checksum(self))
+
+    @property
+    def streams(self) -> bool:
+        """Whether the training split is a stream."""
+        return callable(self.train)
+
+
+def data_of(found: Any) -> Data:
+    """Returns what `Experiment.data` has returned as `Data`.
+
+    Raises:
+      UserError: it is no mapping of splits, or a split is neither arrays nor a function.
+    """
+    if isinstance(found, Data):
+        return found
+    if not isinstance(found, Mapping) or not set(found) <= set(SPLITS):
+        what = sorted(found) if isinstance(found, Mapping) else type(found).__name__
+        raise UserError(
+            f"data() returned {what}; return a dict with 'train' and, where there are any, "
+            "'validation' and 'test', or experiments.Data"
+        )
+    return Data(**found)
+
+
+def split(
+    arrays: Mapping[str, Any], validation: float = 0.1, test: float = 0.1, seed: int = 1
+) -> dict[str, Arrays]:
+    """Splits examples at random into training, validation and test examples.
+
+    Args:
+      arrays: by name, with the same first dimension.
+      validation: share of the examples for validation, in [0, 1).
+      test: share of the examples for the test, in [0, 1).
+      seed: of the order; the same seed gives the same splits everywhere.
+
+    Returns:
+      The three splits, for `Experiment.data`; one without a share is left out.
+
+    Raises:
+      UserError: the shares leave nothing to train on, or the arrays do not match.
+    """
+    whole = _arrays("arrays", arrays)
+    number = _examples(whole)
+    counts = {"validation": round(number * validation), "test": round(number * test)}
+    if min(counts.values()) < 0 or sum(counts.values()) >= number:
+        raise UserError(
+            f"split() with validation={validation} and test={test} leaves none of {number} "
+            "examples to train on; give smaller shares"
+        )
+    order = np.random.RandomState(seed).permutation(number)
+    found, first = {}, 0
+    for name, count in (*counts.items(), ("train", number - sum(counts.values()))):
+        chosen = order[first : first + count]
+        if count:
+            found[name] = {key: array[chosen] for key, array in whole.items()}
+        first += count
+    return found
+
+
+def examples(arrays: Arrays) -> int:
+    """Returns the number of examples."""
+    return _examples(arrays)
+
+
+def specs(arrays: Arrays) -> list[Any]:
+    """Returns a `tf.TensorSpec` of a batch of any size for each array, sorted by name."""
+    return [
+        tf.TensorSpec([None, *arrays[name].shape[1:]], tf.as_dtype(arrays[name].dtype), name)
+        for name in sorted(arrays)
+    ]
+
+
+def batches(
+    data: Data, batch_size: int, seed: int, trainer: int, num_examples: int | None = None
+) -> Batches:
+    """Returns the indices of the batches that one trainer draws.
+
+    Args:
+      data: of arrays.
+      batch_size: examples in a batch.
+      seed: of the run.
+      trainer: index of the process that draws: a coordinator for all of its workers, a worker of
+        the legacy runtime for itself.
+      num_examples: to draw from; by default those of the training split.
+    """
+    number = _examples(data.train) if num_examples is None else num_examples
+    # The first draws what `DataSet.next_batch` of that seed drew; the streams of the others must
+    # not be those of the next seeds.
+    return Batches(number, batch_size, seed, trainer)
+
+
+def chunks(arrays: Arrays, size: int) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yields the arrays, sorted by name, `size` examples at a time."""
+    for start in range(0, _examples(arrays), size):
+        yield tuple(arrays[name][start : start + size] for name in sorted(arrays))
+
+
+def cardinality(stream: Stream, num_workers: int) -> int | None:
+    """Returns the number of batches of all workers in a pass over a stream, None if unknown.
+
+    TensorFlow knows it of what is made of arrays, and of a dataset that says so by
+    `tf.data.experimental.assert_cardinality`.
+    """
+    total = 0
+    for worker in range(num_workers):
+        number = _cardinality(stream, worker, num_workers)
+        if number < 0:
+            return None
+        total += number
+    return total
+
+
+def _cardinality(stream: Stream, worker: int, num_workers: int) -> int:
+    if current_runtime().name == "modern":
+        return int(tf.data.experimental.cardinality(stream(worker, num_workers)).numpy())
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        return int(session.run(tf.data.experimental.cardinality(stream(worker, num_workers))))
+
+
+def _split(name: str, found: Any) -> Any:
+    if found is None or callable(found):
+        return found
+    if not isinstance(found, Mapping):
+        raise UserError(
+            f"split {name!r} of data() is {type(found).__name__}; give a dict of arrays by name, "
+            "or a function of (worker, number of workers) that returns a tf.data.Dataset"
+        )
+    return _arrays(name, found)
+
+
+def _arrays(split_name: str, found: Mapping[str, Any]) -> Arrays:
+    arrays = {str(name): np.asarray(array) for name, array in found.items()}
+    for name, array in arrays.items():
+        if array.ndim == 0 or array.dtype == object:
+            kind = "a scalar" if array.ndim == 0 else "of Python objects"
+            raise UserError(
+                f"array {name!r} of {split_name!r} is {kind}; give an array of numbers or strings "
+                "whose first dimension is the examples"
+            )
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if not lengths or len(set(lengths.values())) > 1 or 0 in lengths.values():
+        raise UserError(
+            f"the arrays of {split_name!r} have {lengths or 'no'} examples; give each the same "
+            "number, at least one"
+        )
+    return arrays
+
+
+def _examples(arrays: Arrays) -> int:
+    return len(next(iter(arrays.values())))
+
+
+def _checksum(data: Data) -> str:
+    """Returns the SHA-256 of all arrays, "" if a split is a stream, whose data nobody has seen."""
+    digest = hashlib.sha256()
+    for name in SPLITS:
+        found = getattr(data, name)
+        if callable(found):
+            return ""
+        for key in sorted(found or {}):
+            array = np.ascontiguousarray(found[key])
+            digest.update(f"{name} {key} {array.dtype.str} {array.shape}".encode())
+            digest.update(array.tobytes() if array.dtype.hasobject else memoryview(array).cast("B"))
+    return digest.hexdigest()

@@ -1,0 +1,120 @@
+"""The part of one task in a run, from start to end: it serves, or it trains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import compat
+from compat import tf1
+from compat.cluster import roles
+from compat.cluster.roles import Role, role
+from compat.cluster.spec import ClusterSpec, Task
+from compat.liveness import shared_folder, watchdog
+from experiments.launching import command_line
+from experiments.launching.signals import Stop, Stopped
+from experiments.recording import completion
+from experiments.recording.recording import check_logdir
+from experiments.recording.run import Result
+from experiments.training import devices
+from experiments.training.inputs import data_of
+from experiments.training.loop import train
+
+
+def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) -> Result | None:
+    """Does the part of `task`, from start to end.
+
+    Args:
+      experiment: what to train, an instance of its class.
+      cluster: None for a run in this process alone.
+      task: which part of the cluster this process is.
+      stop: whether the user wants to end it.
+
+    Returns:
+      What was reached, in the chief of a run that is complete now; else None.
+
+    Raises:
+      UserError: a setting, the data or the log folder is wrong; or the loss is NaN or infinite.
+      PeerError: a task of the cluster did not come or was lost.
+      Stopped: the user ended it; what was reached is saved.
+    """
+    settings = experiment.settings
+    tf1.logging.set_verbosity(tf1.logging.ERROR)
+    runtime = compat.select_runtime(settings.runtime)
+    _check(settings, cluster, runtime.name)
+    if cluster is not None and _is_complete(settings):
+        return None
+    what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.name)
+    devices.hide_gpus(task, what)
+    if runtime.name == "modern":
+        devices.configure_eager(settings, alone=cluster is None)
+    data = None
+    if what is not Role.SERVE:
+        # Before the server starts: others need not come if there is nothing to train on.
+        if what is not Role.TRAIN:
+            check_logdir(settings.logdir)
+        data = data_of(experiment.data())
+    server = None
+    try:
+        server = None if cluster is None else _serve(settings, cluster, task, stop)
+        if server is not None and settings.shared_logdir:
+            shared_folder.check(server, settings.logdir)
+        if data is not None:
+            return train(experiment, server, data, stop)
+        if server is not None:
+            # Without it the chief, which was asked to end as well, could not save what was reached.
+            with stop.deferred():
+                server.join(lambda: stop.linger(server.chief_runs))
+        return None
+    except BaseException as error:
+        lost = None if server is None else server.ends_by(error)
+        # Others may have come to the end without this one, and exited.
+        if isinstance(lost or error, compat.PeerError) and _is_complete(settings):
+            return None
+        # What was lost, or a call that was left behind, may hold up Python's end, or abort it.
+        amiss = (
+            lost is not None or watchdog.is_stuck() or (isinstance(error, Stopped) and error.loses)
+        )
+        if server is not None and (server.serves or amiss):
+            server.announce_end()  # For Python's end, which would, is passed over.
+            command_line.end_at_once(lost or error)
+        if lost is None:
+            raise
+        raise lost from error
+
+
+def _check(settings: Any, cluster: ClusterSpec | None, runtime: str) -> None:
+    if settings.sync and runtime == "modern":
+        raise compat.UserError(
+            "--sync is not available on the modern runtime, where parameter-server training is "
+            "asynchronous; use --strategy=multi_worker, or --runtime=legacy --sync"
+        )
+    if settings.sync and cluster is None:
+        raise compat.UserError("--sync aggregates several workers; use it with --strategy=ps")
+    workers = 1 if cluster is None else roles.num_workers(cluster, runtime)
+    if settings.replicas_to_aggregate > workers:
+        raise compat.UserError(
+            f"--replicas_to_aggregate={settings.replicas_to_aggregate} is more than there are "
+            f"workers; give 1 to {workers}, or leave it out for all"
+        )
+
+
+def _is_complete(settings: Any) -> bool:
+    """Whether the very run is complete; if so, the user is told."""
+    step = completion.step(settings)
+    if step is not None:
+        print(completion.message(settings.logdir, step))
+    return step is not None
+
+
+def _serve(settings: Any, cluster: ClusterSpec, task: Task, stop: Stop) -> compat.Server:
+    return compat.Server(
+        cluster,
+        task.job,
+        task.index,
+        config=devices.session_config(settings),
+        runtime=settings.runtime,
+        rendezvous_timeout=settings.rendezvous_timeout,
+        run_token=settings.run_token,
+        allow_network=settings.allow_network,
+        while_waiting=stop.give_up,
+    )
