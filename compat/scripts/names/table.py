@@ -1,8 +1,8 @@
-"""The table: each name that scripts of 2016 to 2019 use and `tf.compat.v1` has not, and its server.
+"""The table of names that scripts of 2016 to 2019 use and `tf.compat.v1` lacks.
 
-A name is served by another name of `tf.compat.v1` ("tf.multiply"), or by an attribute of a module
-("compat.scripts.calls.arguments:concat"), or by a whole module ("tf_slim:"). What lies under a
-name that is served by a whole module is looked up there, unless it has an entry of its own.
+A name is served by another name of `tf.compat.v1` ("tf.multiply"), by an attribute of a module
+("compat.scripts.calls.arguments:concat"), or by a whole module ("tf_slim:"). A module also serves
+the names below, except those with entries of their own.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from compat.scripts.names import contrib_names
 
 
 class Served(NamedTuple):
-    """What serves a name.
+    """An entry of the table.
 
     Attributes:
-      by: see above; "" if nothing does.
-      gone: the release without it.
-      note: what else there is to say of it; why, if nothing serves it.
+      by: what serves the name, as above; "" if nothing does.
+      gone: the release that removed the name.
+      note: remark for the user; the reason, if nothing serves the name.
     """
 
     by: str
@@ -28,7 +28,7 @@ class Served(NamedTuple):
 
 _OWN = "compat.scripts."
 
-# From TensorFlow's list of what 1.0 renamed, and what 1.0 to 1.15 renamed without it.
+# Renamed in 1.0, by TensorFlow's own list, and from 1.0 to 1.15, which have no list.
 _RENAMED = {
     "batch_band_part": "matrix_band_part",
     "batch_cholesky": "cholesky",
@@ -72,7 +72,7 @@ _RENAMED = {
     "unpack": "unstack",
 }
 
-# Arguments that had another order or other names, in `compat.scripts.calls.arguments`.
+# Functions whose arguments had another order or other names.
 _ARGUMENTS = (
     "batch_matmul",
     "concat",
@@ -93,7 +93,7 @@ _ARGUMENTS = (
     "variable_op_scope",
 )
 
-# Constructors that took other arguments, in `compat.scripts.calls.classes`.
+# Classes whose constructors had other arguments.
 _CLASSES = {
     "SparseTensor": "SparseTensor",
     "SparseTensorValue": "SparseTensorValue",
@@ -101,7 +101,7 @@ _CLASSES = {
     "train.SyncReplicasOptimizerV2": "SyncReplicasOptimizer",
 }
 
-# What has to do with addresses, in `compat.scripts.cluster.distributed`; gone nowhere, but mended.
+# Names that take addresses; no release removed them, so `gone` is "".
 _DISTRIBUTED = {
     "InteractiveSession": "InteractiveSession",
     "Session": "Session",
@@ -112,29 +112,29 @@ _DISTRIBUTED = {
     "train.Supervisor": "Supervisor",
 }
 
-# Summaries whose tags are what the script says, in `compat.scripts.calls.summaries`.
+# Summaries with unprefixed tags.
 _SUMMARIES = ("audio_summary", "histogram_summary", "image_summary", "scalar_summary")
 
 _MODULES = {
-    "app.flags": Served(_OWN + "flags:", "", "parsed as before 1.5"),
-    "app.run": Served(_OWN + "flags:run", "", "parsed as before 1.5"),
-    "flags": Served(_OWN + "flags:", "", "parsed as before 1.5"),
+    "app.flags": Served(_OWN + "calls.flags:", "", "parsed as before 1.5"),
+    "app.run": Served(_OWN + "calls.flags:run", "", "parsed as before 1.5"),
+    "flags": Served(_OWN + "calls.flags:", "", "parsed as before 1.5"),
     "examples.tutorials.mnist.input_data": Served(_OWN + "tutorials.input_data:", "2.0"),
     "examples.tutorials.mnist.mnist": Served(_OWN + "tutorials.mnist:", "2.0"),
     "models.image.mnist.input_data": Served(_OWN + "tutorials.input_data:", "1.0"),
-    "python.platform.app": Served(_OWN + "flags:", "", "parsed as before 1.5"),
-    "python.platform.flags": Served(_OWN + "flags:", "", "parsed as before 1.5"),
+    "python.platform.app": Served(_OWN + "calls.flags:", "", "parsed as before 1.5"),
+    "python.platform.flags": Served(_OWN + "calls.flags:", "", "parsed as before 1.5"),
     "models.rnn.ptb.reader": Served(_OWN + "tutorials.ptb_reader:", "1.0"),
     "models.rnn.rnn_cell": Served("tf.nn.rnn_cell", "1.0"),
     "models.rnn.seq2seq": Served(_OWN + "contrib.legacy_seq2seq:", "1.0"),
 }
 
 _VALUES = {
-    "constant": Served(_OWN + "lists:constant", "", "takes what was a list in Python 2"),
-    "GIT_VERSION": Served(_OWN + "era:version()", "", "the release of the script's time"),
-    "VERSION": Served(_OWN + "era:version()", "", "the release of the script's time"),
-    "__version__": Served(_OWN + "era:version()", "", "the release of the script's time"),
-    "version.VERSION": Served(_OWN + "era:version()", "", "the release of the script's time"),
+    "constant": Served(_OWN + "calls.lists:constant", "", "also converts ranges, maps and zips"),
+    "GIT_VERSION": Served(_OWN + "names.era:version()", "", "the release of the script's time"),
+    "VERSION": Served(_OWN + "names.era:version()", "", "the release of the script's time"),
+    "__version__": Served(_OWN + "names.era:version()", "", "the release of the script's time"),
+    "version.VERSION": Served(_OWN + "names.era:version()", "", "the release of the script's time"),
     "GraphKeys.VARIABLES": Served("tf.GraphKeys.GLOBAL_VARIABLES", "1.0"),
 }
 
@@ -145,10 +145,10 @@ def _function(name: str) -> str:
 
 def _table() -> dict[str, Served]:
     table = {old: Served("tf." + new, "1.0") for old, new in _RENAMED.items()}
-    table.update({n: Served(f"{_OWN}arguments:{_function(n)}", "1.0") for n in _ARGUMENTS})
-    table.update({n: Served(f"{_OWN}classes:{c}", "1.0") for n, c in _CLASSES.items()})
-    table.update({n: Served(f"{_OWN}distributed:{c}", "") for n, c in _DISTRIBUTED.items()})
-    table.update({n: Served(f"{_OWN}summaries:{n}", "1.0") for n in _SUMMARIES})
+    table.update({n: Served(f"{_OWN}calls.arguments:{_function(n)}", "1.0") for n in _ARGUMENTS})
+    table.update({n: Served(f"{_OWN}calls.classes:{c}", "1.0") for n, c in _CLASSES.items()})
+    table.update({n: Served(f"{_OWN}cluster.distributed:{c}", "") for n, c in _DISTRIBUTED.items()})
+    table.update({n: Served(f"{_OWN}calls.summaries:{n}", "1.0") for n in _SUMMARIES})
     table.update(_MODULES)
     table.update(_VALUES)
     table.update({n: Served(by, gone) for n, (by, gone) in contrib_names.OUTSIDE.items()})
@@ -160,12 +160,12 @@ def _table() -> dict[str, Served]:
 NAMES: Mapping[str, Served] = _table()
 
 
-# What takes more than TensorFlow 1.15's own contrib did: calls of 0.x, or data of this machine.
-_ADAPTERS = (_OWN + "contrib.cells:", _OWN + "summaries:", _OWN + "tutorials.")
+# Names that accept more than contrib of TensorFlow 1.15: calls of 0.x, local data.
+_ADAPTERS = (_OWN + "contrib.cells:", _OWN + "calls.summaries:", _OWN + "tutorials.")
 
 
 def adapts(name: str) -> bool:
-    """Whether the server of a name serves also where TensorFlow still has the name itself."""
+    """Whether an entry also applies where the installed TensorFlow has the name itself."""
     entry = NAMES.get(name)
     return entry is not None and entry.by.startswith(_ADAPTERS) and not entry.by.endswith("cells:")
 
@@ -181,7 +181,7 @@ _PACKAGES = {
 
 
 def find(name: str) -> Served | None:
-    """Returns the entry of `name`, or of the nearest name above it that is a whole module.
+    """Returns the entry of `name`, or of the nearest parent that is a whole module.
 
     Args:
       name: without "tf." or "tensorflow.", as "contrib.slim.conv2d".
