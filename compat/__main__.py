@@ -1,4 +1,4 @@
-"""`python -m compat COMMAND`: programs of 2016, and what they left, on today's TensorFlow."""
+"""`python -m compat COMMAND`: tools for TensorFlow 1.x scripts and checkpoints."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import sys
 
 from compat.errors import PeerError, UserError
 
-# What each command is for, and the module that does it.
+# Purpose and module of each command.
 _COMMANDS = {
-    "run": ("run a script as it is, on the installed TensorFlow", "scripts.run"),
-    "check": ("say what a script uses that has changed, without running it", "scripts.check"),
-    "serve": ("be a standalone server for clients that connect with grpc://", "scripts.serve"),
+    "run": ("run an unchanged script on the installed TensorFlow", "scripts.run"),
+    "check": ("list what a script uses that has changed, without running it", "scripts.check"),
+    "serve": ("run a standalone server for clients that connect with grpc://", "scripts.serve"),
     "convert-checkpoint": (
-        "bring the checkpoint of an old program over to another",
+        "convert the checkpoint of an old program for another",
         "scripts.convert_checkpoint",
     ),
-    "doctor": ("say what works in this environment, and what mends the rest", "doctor"),
+    "doctor": ("show what works in this environment, and how to fix the rest", "doctor"),
 }
 
 
@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
         print("usage: python -m compat COMMAND ...\n")
         for name, (purpose, _) in _COMMANDS.items():
             print(f"  {name:<18} {purpose}")
-        print("\npython -m compat COMMAND --help says more.")
+        print("\npython -m compat COMMAND --help shows the options.")
         return 0 if argv else UserError.exit_code
     try:
         if argv[0] not in _COMMANDS:

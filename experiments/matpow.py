@@ -1,10 +1,10 @@
-r"""Computes A^n + B^n: in one process, or with each power on a worker of its own.
+r"""Computes A^n + B^n in one process, or with each power on its own worker.
 
-Two workers on this machine, which this command starts and ends:
+With two workers on this machine, which this command starts and stops:
 
     python -m experiments.matpow --strategy=workers --n=4 --size=100
 
-Two that run already, as `python -m compat serve` with the same --cluster_spec:
+With two running workers, started by `python -m compat serve` with the same --cluster_spec:
 
     python -m experiments.matpow --strategy=workers \
         --cluster_spec='worker|pc-01:2500;pc-02:2501' --allow_network
@@ -49,32 +49,34 @@ def define() -> None:
         "runtime",
         "auto",
         ("auto", "legacy", "modern"),
-        "One graph and a session, a tf.function, or the latter where TensorFlow has it.",
+        "legacy: a graph and a session; modern: a tf.function; auto: modern if available.",
     )
-    f.DEFINE_integer("n", 4, "The power.")
-    f.DEFINE_integer("size", None, "Rows and columns; default those of the files, else 100.")
-    f.DEFINE_integer("seed", 0, "Of matrices that are drawn at random.")
-    f.DEFINE_string("matrix_a", None, "A, a .npy file; drawn at random without it.")
-    f.DEFINE_string("matrix_b", None, "B, a .npy file; drawn at random without it.")
-    f.DEFINE_string("worker_hosts", None, "host:port of each worker, by commas.")
-    f.DEFINE_string("cluster_spec", None, "The same as 'worker|host:port;host:port'.")
-    f.DEFINE_float("timeout", 60.0, "Seconds to wait for the workers, and then for their results.")
+    f.DEFINE_integer("n", 4, "Exponent.")
+    f.DEFINE_integer("size", None, "Rows and columns; default: those of the files, else 100.")
+    f.DEFINE_integer("seed", 0, "Seed of random matrices.")
+    f.DEFINE_string("matrix_a", None, "File of matrix A, .npy; default: a random matrix.")
+    f.DEFINE_string("matrix_b", None, "File of matrix B, .npy; default: a random matrix.")
+    f.DEFINE_string("worker_hosts", None, "Addresses of the workers, host:port,host:port.")
+    f.DEFINE_string("cluster_spec", None, "Addresses as 'worker|host:port;host:port'.")
+    f.DEFINE_float(
+        "timeout", 60.0, "Limit for the workers to start, and for their results, in seconds."
+    )
     define_allow_network()
 
 
-flags.disclaim_key_flags()  # So that --help shows them as the program's.
+flags.disclaim_key_flags()  # So that --help lists them as flags of the program.
 define()
 
 
 def main(values: flags.FlagValues) -> int:
-    """Runs what the flags say; returns the exit code."""
+    """Runs the computation; returns the exit code."""
     for flag, least in (("n", 1), ("size", 1), ("seed", 0)):
         if values[flag].value is not None and values[flag].value < least:
             raise UserError(f"--{flag}={values[flag].value} is too small; give {least} or more")
     if values.seed > 2**32 - 1:
         raise UserError(f"--seed={values.seed} is out of range; give 0 to {2**32 - 1}")
     if not 0 < values.timeout < float("inf"):
-        raise UserError(f"--timeout={values.timeout:g} is no time to wait; give seconds above 0")
+        raise UserError(f"--timeout={values.timeout:g} is out of range; give seconds above 0")
     cluster = _cluster(values)
     paths = {flag: values[flag].value for flag in ("matrix_a", "matrix_b")}
     operands = matrices.load(paths, values.size, values.seed)
@@ -96,7 +98,7 @@ def main(values: flags.FlagValues) -> int:
 
 
 def _cluster(values: flags.FlagValues) -> ClusterSpec | None:
-    """Returns where the workers run already; None if nothing was said about it."""
+    """Returns the cluster of running workers; None if no flag names it."""
     given = [flag for flag in ("worker_hosts", "cluster_spec") if values[flag].value is not None]
     if not given:
         return None
@@ -132,7 +134,7 @@ def _expected(operands: dict[str, np.ndarray], n: int) -> np.ndarray:
 
 
 def _launch(argv: list[str]) -> int:
-    """Starts two workers and, as their client, this program once more; returns the exit code."""
+    """Starts two workers and a second process as their client; returns the exit code."""
     with contextlib.ExitStack() as reserved:
         ports = [reserved.enter_context(reserve()) for _ in _TASKS]
         spec = "--cluster_spec=worker|" + ";".join(port.address for port in ports)
@@ -147,14 +149,14 @@ def _launch(argv: list[str]) -> int:
         servers = [command.name for command in commands]
         commands.append(Command("client", client, {"PYTHONUNBUFFERED": "1"}))
         with ProcessGroup(commands, servers=servers) as group:
-            reserved.close()  # From here on it is the workers themselves that keep their ports.
+            reserved.close()  # The workers hold their ports from here on.
             return group.wait()
 
 
 def _compute(
     values: flags.FlagValues, operands: dict[str, np.ndarray], cluster: ClusterSpec | None
 ) -> np.ndarray:
-    """Measures on one node and, where there is a cluster, on two; returns the last result."""
+    """Computes on one node and, if there is a cluster, on two; returns the last result."""
     runtime = select_runtime(values.runtime).name
     print(f"runtime: {runtime}")
     run = powers.run_legacy if runtime == "legacy" else powers.run_modern
@@ -177,7 +179,7 @@ def _compute(
 
 
 def _wait_for_workers(cluster: ClusterSpec, timeout: float) -> None:
-    """Returns when both workers can be reached; called before TensorFlow is loaded."""
+    """Waits until both workers are reachable; called before TensorFlow is loaded."""
     workers = {task.name: cluster.task_address(task.job, task.index) for task in _TASKS}
     hosts = {split_address(address)[0] for address in workers.values()}
     os.environ.update(proxies.bypass(os.environ, hosts))
@@ -185,10 +187,10 @@ def _wait_for_workers(cluster: ClusterSpec, timeout: float) -> None:
 
 
 def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -> Any:
-    """Returns what `compute` returns.
+    """Runs `compute` and returns its result.
 
     Raises:
-      PeerError: a worker was lost, or there was no result in time.
+      PeerError: a worker was lost, or the result timed out.
       UserError: the workers were started as another cluster.
     """
     hosts = ";".join(cluster.task_address(task.job, task.index) for task in _TASKS)
@@ -198,8 +200,8 @@ def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -
         lost = monitor.lost_task(_TASKS, cluster, _LOST)
         if lost is None and time.monotonic() > deadline:
             lost = PeerError(
-                f"no result from the workers {hosts} within {timeout:g} s; see that both are "
-                "servers of TensorFlow and at work, or give large matrices a longer --timeout"
+                f"no result from the workers {hosts} within {timeout:g} s; check that both are "
+                "running TensorFlow servers, or give large matrices a longer --timeout"
             )
         if lost is not None:
             raise lost
@@ -221,7 +223,7 @@ def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -
 
 
 def _print_table(devices: Mapping[str, str]) -> None:
-    """Prints which operation ran where, a line for each power."""
+    """Prints the devices of the operations, one line per power."""
     ranges: dict[tuple[str, str], list[str]] = {}
     for operation, device in devices.items():
         ranges.setdefault((operation.split("/")[0], device), []).append(operation)

@@ -1,8 +1,8 @@
-r"""Trains the same network with more and more workers, and lays the results side by side.
+r"""Trains a network with several numbers of workers and compares the results.
 
     python -m experiments.scaling --workers=1,2,3 --modes=async,sync --runtimes=legacy,modern
 
-Each cell of the grid is a cluster on this machine, and a training like one of experiments.mnist.
+Each cell of the grid is a run of experiments.mnist in a cluster on this machine.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ _PARENT_SECS = 60.0
 
 define_flags(MNIST.Settings, groups=[group for group in GROUPS if group != "cluster"])
 flags.DEFINE_list("workers", ["1", "2", "3"], "Numbers of workers.")
-flags.DEFINE_list("modes", list(MODES), "async: each updates when it is done; sync: all together.")
+flags.DEFINE_list("modes", list(MODES), "async: each worker steps on its own; sync: all together.")
 flags.DEFINE_list("runtimes", list(RUNTIMES), "See experiments.mnist.")
 flags.FLAGS.set_default("experiment_name", "scaling")
 
 
 def main(values: flags.FlagValues) -> int:
-    """Trains every cell; returns 0, or what the first one that failed ended with."""
+    """Trains every cell; returns 0, or the exit code of the first cell that failed."""
     cells = grid(values.workers, values.modes, values.runtimes)
     own = _same_for_all(values)
     logdir = values.logdir or time.strftime("runs/scaling-%Y%m%d-%H%M%S")
@@ -93,10 +93,10 @@ def main(values: flags.FlagValues) -> int:
 
 
 def grid(workers: Sequence[str], modes: Sequence[str], runtimes: Sequence[str]) -> list[Cell]:
-    """Returns the cells: mode by mode, runtime by runtime, the fewest workers first.
+    """Returns the cells, sorted by mode, runtime and number of workers.
 
     Raises:
-      UserError: a list is empty, or a value is none of its kind.
+      UserError: a list is empty, or a value is invalid.
     """
     for flag, given, known in (("modes", modes, MODES), ("runtimes", runtimes, RUNTIMES)):
         for value in given:
@@ -104,7 +104,7 @@ def grid(workers: Sequence[str], modes: Sequence[str], runtimes: Sequence[str]) 
                 raise UserError(f"--{flag}={value} is unknown; give some of {','.join(known)}")
     for value in workers:
         if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) < MOST_TASKS:
-            raise UserError(f"--workers={value} is no number of workers; give some like 1,2,3")
+            raise UserError(f"--workers={value} is not a list of numbers; give some like 1,2,3")
     for flag, given in (("workers", workers), ("modes", modes), ("runtimes", runtimes)):
         if not given or len(set(given)) < len(given):
             raise UserError(f"--{flag}={','.join(given)} names none or one twice; give each once")
@@ -132,29 +132,29 @@ def train(cell: Cell, own: Sequence[str], folder: str) -> int:
 
 
 def _same_for_all(values: flags.FlagValues) -> list[str]:
-    """Returns the flags that every cell is given as this program was.
+    """Returns the flags to pass to every cell.
 
     Raises:
-      UserError: one of them is wrong for each cell.
+      UserError: a flag is not valid for cells.
     """
     own = {"logdir", "tracking_uri", "experiment_name", "run_name", "parent_run"}
     fields = [field.name for field in dataclasses.fields(MNIST.Settings)]
     names = [name for name in fields if name in values and name not in own]
     check_end(values)
-    named = [*names, "experiment_name", "run_name"]  # The latter two are of the whole study.
+    named = [*names, "experiment_name", "run_name"]  # The last two apply to the whole study.
     MNIST.Settings(**{name: values[name].value for name in named})
     return [values[name].serialize() for name in names if values[name].present]
 
 
 def _run_id(logdir: str) -> str | None:
-    """Returns MLflow's id of the run of the whole study, once it is known."""
+    """Returns the MLflow run id of the study, once it is known."""
     deadline = time.monotonic() + _PARENT_SECS
     while True:
         found = run_id.read(logdir)
         if found is not None:
             return found
         if time.monotonic() > deadline:
-            print("MLflow does not answer; the runs of the cells stand alone", flush=True)
+            print("MLflow does not answer; the runs of the cells have no parent run", flush=True)
             return None
         time.sleep(0.1)
 

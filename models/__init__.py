@@ -1,10 +1,10 @@
-"""The networks, each one definition for both runtimes.
+"""Networks, each with a single definition for both runtimes.
 
     model = models.MLP(seed=1)
     logits = model(images)  # float32 `[batch, 784]` to `[batch, 10]`
     cost = models.cross_entropy(logits, labels)
 
-`models.mlp_tf1` holds the same network as a function of the TensorFlow 1.x kind.
+`models.mlp_tf1` holds the same network as a TensorFlow 1.x function.
 """
 
 from models.cnn import CNN

@@ -1,4 +1,4 @@
-"""Initial values from NumPy: the same on every TensorFlow and runtime, for the same seed."""
+"""Initial values from NumPy, which depend only on the seed, not on release or runtime."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 
 def normal(random: np.random.RandomState, shape: Sequence[int], stddev: float = 1.0) -> np.ndarray:
-    """Returns float32 `shape`, normally distributed round 0, as `tf.random_normal` makes them."""
+    """Returns float32 `shape`, normally distributed with mean 0, like `tf.random_normal`."""
     return (stddev * random.standard_normal(tuple(shape))).astype(np.float32)
 
 
 def he_normal(random: np.random.RandomState, shape: Sequence[int]) -> np.ndarray:
-    """Returns float32 `shape`, scaled for layers with rectifiers.
+    """Returns float32 `shape`, scaled for layers with ReLU activations.
 
     Source: He et al., Delving Deep into Rectifiers, 2015, equation 10.
 
     Args:
-      random: the source of chance.
-      shape: the output axis last; all others count as inputs of a unit.
+      random: random number generator.
+      shape: shape with the output axis last; the other axes are inputs.
     """
     return normal(random, shape, stddev=math.sqrt(2.0 / np.prod(shape[:-1])))
 

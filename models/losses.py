@@ -1,4 +1,4 @@
-"""What is minimised and what is watched."""
+"""The loss and the accuracy of a classifier."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compat import tf
 def cross_entropy(logits: Any, labels: Any) -> Any:
     """Returns the mean negative log-likelihood, in nats per example.
 
-    Computed from logits: the 2016 example took the logarithm of a softmax, which gives NaN once a
+    Computed from logits: the logarithm of a softmax, as in the 2016 example, is infinite once a
     probability underflows.
 
     Args:
@@ -26,7 +26,7 @@ def cross_entropy(logits: Any, labels: Any) -> Any:
 
 
 def accuracy(logits: Any, labels: Any) -> Any:
-    """Returns the share of examples whose largest logit is at the label.
+    """Returns the fraction of examples whose largest logit is at the label.
 
     Args:
       logits: float32 `[batch, classes]`.

@@ -11,12 +11,12 @@ from models.initial import normal, zeros
 
 
 class MLP(tf.Module):
-    """784-100-10, with sigmoid units.
+    """A multilayer perceptron of 784, 100 and 10 units, with sigmoid activations.
 
     Args:
-      seed: of the weights; the same seed gives the same weights on every runtime.
-      initial: "normal" draws the weights from N(0, 1), as the 2016 example does; "scaled" divides
-        them by the square root of a unit's inputs, with which it learns better. Biases are 0.
+      seed: seed of the weights; equal seeds give equal weights on every runtime.
+      initial: initializer of the weights: "normal" is N(0, 1), as in the 2016 example; "scaled"
+        divides by the square root of the number of inputs. Biases are 0.
     """
 
     def __init__(self, seed: int = 1, initial: str = "normal") -> None:
@@ -37,7 +37,7 @@ class MLP(tf.Module):
 
         Args:
           images: float32 `[batch, 784]`, in [0, 1].
-          training: makes no difference to this network.
+          training: ignored; the network has no dropout.
 
         Returns:
           Logits, float32 `[batch, 10]`.
@@ -48,5 +48,5 @@ class MLP(tf.Module):
 
     @property
     def first_layer(self) -> Any:
-        """The first layer's weights, `[784, 100]`: an image of the input for each unit."""
+        """The first layer's weights, `[784, 100]`: one image per hidden unit."""
         return self.hidden_kernel

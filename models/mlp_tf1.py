@@ -1,8 +1,8 @@
-"""The network of `models.mlp`, as a function of the TensorFlow 1.x kind.
+"""The network of `models.mlp` as a TensorFlow 1.x function.
 
-It makes its variables when it is called (`get_variable`), and its losses and updates come from
-`tf.losses` and `Optimizer.minimize`. `compat.step` runs it as it is on the legacy runtime, and
-lifts it onto the modern one. A program of one's own brings its functions in the same way.
+The function creates its variables with `get_variable`, and uses `tf.losses` and
+`Optimizer.minimize`. `compat.step` runs it unchanged on the legacy runtime, and lifts it onto the
+modern one. Your own functions of this kind work in the same way.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def model_fn(images: Any, labels: Any, optimizer: Any, seed: int = 1) -> dict[st
     Args:
       images: float32 `[batch, 784]`, in [0, 1].
       labels: int32 `[batch]`.
-      optimizer: one of `tf.compat.v1.train`.
-      seed: of the weights; equal to `models.mlp.MLP` of the same seed.
+      optimizer: an optimizer of `tf.compat.v1.train`.
+      seed: seed of the weights; `models.mlp.MLP` has the same weights for the same seed.
 
     Returns:
-      `cost`, in nats per example, `accuracy`, in [0, 1], both before the update; and `train`,
-      the operation that updates.
+      `cost`, in nats per example, and `accuracy`, in [0, 1], both before the step; and `train`,
+      the operation that runs the step.
     """
     random = np.random.RandomState(seed)
 

@@ -2,7 +2,7 @@
 
     from compat._tensorflow import tf, tf1  # tensorflow.compat.v2, tensorflow.compat.v1
 
-TensorFlow is imported when an attribute is first asked for.
+TensorFlow is imported on the first access to an attribute.
 """
 
 from compat._tensorflow.release import (

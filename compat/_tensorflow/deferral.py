@@ -1,4 +1,4 @@
-"""Modules that are left out while others load, and are loaded when they are first used."""
+"""Defers optional imports of other modules until first use."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Iterator
 
 @contextlib.contextmanager
 def deferred(*names: str) -> Iterator[None]:
-    """Has whoever imports one of these modules meanwhile go on as if it were not installed.
+    """Makes imports of some modules fail inside the context, as if they were not installed.
 
     Args:
-      names: of the modules; one that is loaded already is left as it is.
+      names: modules to defer; those that are already loaded stay available.
     """
     absent: dict[str, Any] = dict.fromkeys(name for name in names if name not in sys.modules)
     sys.modules.update(absent)  # A module that is None cannot be imported.

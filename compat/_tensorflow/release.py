@@ -1,7 +1,7 @@
 """TensorFlow under two stable names, and the facts about the installed release.
 
-The only file that imports TensorFlow. The import happens on first use, since it takes seconds and
-a command line, a launcher or a checker needs none of it.
+The only file that imports TensorFlow. It does so on first use, since the import takes seconds and
+a command line, a launcher or a checker does not need it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from compat._tensorflow.deferral import deferred
 
 @contextlib.contextmanager
 def _callbacks_deferred() -> Iterator[None]:
-    """Lets absl call what TensorFlow registers with it at the end, not at once.
+    """Defers callbacks that TensorFlow registers with absl until its import is complete.
 
-    In a program that `absl.app.run` has begun already, TensorFlow 2.9 is called amid its own
-    import, before it has enabled eager execution, and then never believes that it has.
+    In a program that `absl.app.run` has started, absl calls them at once. TensorFlow 2.9 would then
+    run its callback before it has enabled eager execution, and keep it disabled.
     """
     waiting: list[Callable[[], Any]] = []
     register = absl.app.call_after_init
@@ -37,9 +37,9 @@ def _callbacks_deferred() -> Iterator[None]:
         register(callback)
 
 
-# What TensorFlow 2.7 to 2.12, 2.13 and 2.14, and 2.15 on load of Keras in their own import, and go
-# on without where it cannot be imported. It takes nearly as long as all the rest, in every process
-# of a cluster. Up to 2.6 `tf.keras` is loaded when it is first used; so it is here.
+# Modules of Keras that TensorFlow 2.7 to 2.12, 2.13 and 2.14, and 2.15 and later import at startup
+# if they can. That takes nearly as long as the rest of the import, in every process of a cluster.
+# Deferring them loads `tf.keras` on first use, as TensorFlow 2.6 and earlier do.
 _KERAS = (
     "keras.api._v2.keras",
     "keras.optimizers",
@@ -49,15 +49,15 @@ _KERAS = (
 
 
 class _LazyModule(types.ModuleType):
-    """A module that is imported when an attribute is first asked for."""
+    """A module that is imported on the first access to an attribute."""
 
     def __getattr__(self, name: str) -> Any:
-        # Without it a lost peer is not reported but waited for. TensorFlow reads it when it loads.
+        # Makes calls to a lost peer fail instead of block. TensorFlow reads it when it loads.
         os.environ.setdefault("GRPC_FAIL_FAST", "use_caller")
         with _callbacks_deferred(), deferred(*_KERAS):
             module = importlib.import_module(self.__name__)
         value = getattr(module, name)
-        setattr(self, name, value)  # The next look-up does not come here.
+        setattr(self, name, value)  # The next lookup does not come here.
         return value
 
 
@@ -71,9 +71,9 @@ tf1: Any = _LazyModule(
 def coordinator_module() -> Any:
     """Returns the module that holds `ClusterCoordinator`, or None where TensorFlow has none.
 
-    Asked of the coordinator and not of the strategy, because 1.15 to 2.3 have a class of the
-    strategy's name that belongs to Estimator. Experimental from 2.4, without that word later:
-    drop the second look-up when the oldest modern release has the first.
+    Tests for the coordinator, because 1.15 to 2.3 have another class with the strategy's name, for
+    Estimator. Experimental in 2.4 and 2.5: remove the second lookup when the oldest supported
+    release has the first.
     """
     return getattr(tf.distribute, "coordinator", None) or getattr(
         tf.distribute.experimental, "coordinator", None
@@ -89,16 +89,16 @@ def parameter_server_strategy() -> Any:
 def gpus() -> list[Any]:
     """Returns the GPUs that TensorFlow sees.
 
-    Experimental in 1.15, stable since 2.1; drop the second look-up with 1.15.
+    Experimental in 1.15, stable since 2.1; remove the second lookup with 1.15.
     """
     stable = getattr(tf.config, "list_physical_devices", None)
     return list((stable or tf.config.experimental.list_physical_devices)("GPU"))
 
 
 def traced(function: Any) -> Any:
-    """Returns `tf.function(function)`, traced anew for a new rank but not for each new shape.
+    """Returns `tf.function(function)`, retraced for a new rank but not for each new shape.
 
-    The option was `experimental_relax_shapes` until 2.8; drop that name with the last of them.
+    The option was `experimental_relax_shapes` until 2.8; remove that name with the last of them.
     """
     options = inspect.signature(tf.function).parameters
     name = "reduce_retracing" if "reduce_retracing" in options else "experimental_relax_shapes"
@@ -141,11 +141,10 @@ def deferred_captures(graph: Any) -> list[Any]:
 
 
 def keep_functions() -> None:
-    """Has TensorFlow not clear up on servers the functions that Python drops.
+    """Keeps traced functions on servers after Python has deleted them.
 
-    It would complain of each server that has ended and, with the whole of Python, wait without end
-    for one that does not answer, which has its functions until then. What a program has traced is
-    kept so, here as well.
+    TensorFlow removes them from each server. That logs an error for a server that has exited, and
+    blocks the interpreter forever for one that does not answer. Traced functions stay in memory.
     """
     context: Any = importlib.import_module("tensorflow.python.eager.context")
     context.Context.remove_function = lambda self, name: None
@@ -153,12 +152,12 @@ def keep_functions() -> None:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Keeps TensorFlow's Python log silent below errors, for calls whose notes we have heard.
+    """Suppresses TensorFlow's Python log below errors, for calls with messages of no use.
 
-    `Supervisor` advises MonitoredTrainingSession, the checkpoint's state file advises
-    CheckpointManager, and connecting prints the default configuration: nothing for our users.
+    `Supervisor` recommends MonitoredTrainingSession, the checkpoint state recommends
+    CheckpointManager, and connecting logs the default configuration.
     """
-    # TensorFlow's own logger and, since 2.5 or so, absl's, which `absl.app.run` sets to INFO.
+    # TensorFlow's logger and, since about 2.5, absl's, which `absl.app.run` sets to INFO.
     logs = [tf1.logging, absl.logging]
     levels = [log.get_verbosity() for log in logs]
     for log in logs:
@@ -171,5 +170,5 @@ def quietly() -> Iterator[None]:
 
 
 def version() -> str:
-    """Returns the installed release, such as "2.21.0"; for people and records, not for branches."""
+    """Returns the installed release, such as "2.21.0"; for display, not for branching."""
     return str(importlib.import_module("tensorflow").__version__)

@@ -1,4 +1,4 @@
-"""Loading TensorFlow, and starting servers, without notes that no setting of its log prevents."""
+"""Suppresses log lines of TensorFlow's startup that its log level does not control."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from typing import Iterator
 
 _NOTE = re.compile(
     rb"I0000 |WARNING: All log messages before absl::InitializeLog|\d{4}-.*: I "
-    # Until 2.19 or so TensorFlow registers the libraries of GPUs twice, GPU or not, and complains.
+    # Until about 2.19 TensorFlow registers the GPU libraries twice, with or without a GPU.
     rb"|(\d{4}-.*: E |E0000 ).*Unable to register cu\w+ factory"
     rb"|W0000 .*computation placer already registered"
-    # 2.17 heeds no setting at all.
+    # 2.17 ignores every setting.
     rb"|W0000 .*Unable to destroy server_ object"
 )
-# The configuration of a server, which its note goes on with.
+# The configuration of a server, which follows its log line.
 _MORE = re.compile(rb"\s*(\w+ \{|\w+: .*|\})?$")
 
 
 @contextlib.contextmanager
 def without_notes() -> Iterator[None]:
-    """Holds back what is written to standard error inside; then shows all but TensorFlow's notes.
+    """Buffers standard error and, on exit, writes it without TensorFlow's startup messages.
 
-    TensorFlow 2.16 and later write some lines before any setting takes effect, and 2.17 others
-    after it. They say nothing that our users need, four times in a cluster of four. Nothing else
-    is lost: all other lines appear when the body is left, also by an exception.
+    TensorFlow 2.16 and later log some lines before any setting takes effect, and 2.17 others after
+    it, in each process of a cluster. All other lines are written on exit, also after an exception.
     """
     sys.stderr.flush()
     kept = os.dup(2)

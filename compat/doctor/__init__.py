@@ -1,4 +1,4 @@
-"""`python -m compat doctor`: this environment in one page, and what mends it.
+"""`python -m compat doctor`: checks this environment and prints commands that fix problems.
 
 Example:
   >>> main(["--deadline=30"])

@@ -1,4 +1,4 @@
-"""A Python process that is tried: it ends within its deadline, and says why it failed."""
+"""Runs a Python process with a deadline and reports why it failed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Mapping, Sequence
 import compat
 
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(compat.__file__)))
-# The line of a traceback that says what it was, which need not be the last one.
+# The line of a traceback with the error, which need not be the last line.
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt)(: .*)?$")
 _MOST_LETTERS = 200
 _LATE = "no end after"
@@ -23,7 +23,7 @@ LONGEST_SECS = 24 * 60 * 60
 
 
 class Attempt:
-    """`python WORDS`, in a folder of its own; a context manager that leaves nothing running."""
+    """A process `python WORDS` in its own folder; a context manager that kills it on exit."""
 
     def __init__(
         self,
@@ -33,14 +33,14 @@ class Attempt:
         env: Mapping[str, str] | None = None,
         pass_fds: tuple[int, ...] = (),
     ) -> None:
-        """Starts it.
+        """Starts the process.
 
         Args:
           words: the command line of Python.
-          folder: where it runs; made here.
-          deadline: seconds after which it ends.
-          env: added to our environment.
-          pass_fds: descriptors that it inherits.
+          folder: working directory, which is created.
+          deadline: seconds after which it is killed.
+          env: variables to add to this process's environment.
+          pass_fds: file descriptors to inherit.
         """
         folder.mkdir(parents=True)
         self._said, self._complaints = folder / "stdout", folder / "stderr"
@@ -54,22 +54,22 @@ class Attempt:
                 stdout=stdout,
                 stderr=stderr,
                 pass_fds=pass_fds,
-                # The kernel keeps the deadline, also when we are killed: exec leaves alarms set.
+                # The kernel enforces the deadline if this process is killed: exec keeps alarms.
                 preexec_fn=functools.partial(signal.alarm, deadline),
             )
 
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the process has exited."""
         return self._process.poll() is not None
 
     def wait(self) -> str:
-        """Waits for the end; returns `failure`."""
+        """Waits for the process to exit; returns `failure`."""
         self._process.wait()
         return self.failure
 
     @property
     def failure(self) -> str:
-        """Why it failed, in one line of ASCII; "" while it runs, and where it ended well."""
+        """The reason of the failure, in one ASCII line; "" while it runs and after success."""
         code = self._process.poll()
         if not code:
             return ""
@@ -86,19 +86,19 @@ class Attempt:
 
     @property
     def result(self) -> str:
-        """The last line that it printed."""
+        """The last line of its output."""
         return _lines(self._said)[-1]
 
     def __enter__(self) -> Attempt:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self._process.kill()  # Does nothing to one that has been waited for.
+        self._process.kill()  # Without effect after `wait`.
         self._process.wait()
 
 
 def is_late(failure: str) -> bool:
-    """Whether a `failure` is that of a deadline: what was tried may be slow, and nothing wrong."""
+    """Whether a `failure` is a missed deadline, which a slow machine may cause."""
     return re.match(rf"(\w+: )?{_LATE} [0-9]+ s", failure) is not None
 
 
@@ -108,8 +108,8 @@ def _lines(path: Path) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Returns ours, in which the packages are found from any folder."""
+    """Returns this process's environment, with the packages importable from any folder."""
     kept = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
-    kept.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's notes are no reasons.
+    kept.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's log lines are not reasons.
     paths = filter(None, [kept.get("PYTHONPATH"), _PACKAGES])
     return dict(kept, PYTHONPATH=os.pathsep.join(paths), PYTHONUNBUFFERED="1")

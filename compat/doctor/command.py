@@ -1,4 +1,4 @@
-"""The command line of `python -m compat doctor`, and its page."""
+"""Runs the command line of `python -m compat doctor` and prints its report."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from compat.errors import Parser, UserError
 Section = Tuple[str, Iterable[Finding]]
 
 _EPILOG = (
-    "exit code: 0 if all is well, 1 if there is a problem, below which stands the command that "
-    "mends it, 2 for a wrong command line"
+    "exit code: 0 if all is well, 1 if there is a problem, with the command that fixes it below, "
+    "2 for a wrong command line"
 )
 
 
@@ -30,14 +30,14 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     if not 1 <= options.deadline <= LONGEST_SECS:
         raise UserError(f"--deadline={options.deadline} is out of range; use 1 to {LONGEST_SECS}")
-    # As Ctrl-C, so that nothing is left behind.
+    # Handled like Ctrl-C, so that temporary files are removed.
     signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(128 + signum))
     try:
         with tempfile.TemporaryDirectory(prefix="compat-doctor-") as folder:
             return int(_print(_sections(Path(folder), options.deadline)) > 0)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    except BrokenPipeError:  # `| head` has seen enough; Python flushes once more when it ends.
+    except BrokenPipeError:  # `| head` has closed the pipe, and Python flushes again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
 
@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m compat doctor",
-        description="Says what this environment is, what works in it, and what mends the rest.",
+        description="Shows what this environment is, what works in it, and how to fix the rest.",
         epilog=_EPILOG,
         allow_abbrev=False,
     )
@@ -54,34 +54,34 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=60,
         metavar="SECONDS",
-        help="what each import and each trial may take (default: 60)",
+        help="limit for each import and each trial (default: 60)",
     )
     return parser
 
 
 def _sections(folder: Path, deadline: int) -> Iterator[Section]:
-    """Yields the sections of the page; each is looked at when its findings are asked for."""
+    """Yields the sections of the report; each is checked when its findings are iterated."""
     packages = Packages()
     yield "packages", packages.findings()
     facts: dict[str, Any] = {}
     yield "imports", loading.findings(packages, folder / "imports", deadline, facts)
     here = list(machine.findings(facts))
     yield "machine", here
-    has_ports = not any(finding.mend for finding in here)
+    has_ports = not any(finding.remedy for finding in here)
     trials = trial.findings(packages, folder / "runtimes", deadline, facts, has_ports)
     yield "runtimes, each tried with 1 ps and 1 worker on this machine", trials
 
 
 def _print(sections: Iterable[Section]) -> int:
-    """Prints each line as soon as it is known; returns the number of problems."""
+    """Prints each finding as soon as it is known; returns the number of problems."""
     problems = 0
     for heading, findings in sections:
         print(heading, flush=True)
-        for mend, group in itertools.groupby(findings, key=lambda finding: finding.mend):
+        for remedy, group in itertools.groupby(findings, key=lambda finding: finding.remedy):
             for finding in group:
-                print(f"{'!' if mend else ' '} {finding.name:<20} {finding.text}", flush=True)
-                problems += bool(mend)
-            if mend:
-                print(f"  mend with: {mend}", flush=True)
+                print(f"{'!' if remedy else ' '} {finding.name:<20} {finding.text}", flush=True)
+                problems += bool(remedy)
+            if remedy:
+                print(f"  fix with: {remedy}", flush=True)
     print({0: "all is well", 1: "1 problem"}.get(problems, f"{problems} problems"), flush=True)
     return problems

@@ -1,7 +1,7 @@
-"""The constraints of each TensorFlow line, and what is installed.
+"""Reads the constraints of each TensorFlow line and the versions of installed packages.
 
 A line is a minor release, such as "2.21"; its constraints are `requirements/tf2.21.txt`, which the
-package has with it. All is read from files: nothing that is looked at is imported.
+wheel includes. Everything is read from files; no package is imported.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ try:
 
     if sys.version_info >= (3, 8):
         from importlib import metadata
-    else:  # Drop it with Python 3.7.
+    else:  # Remove with Python 3.7.
         import importlib_metadata as metadata
 except ModuleNotFoundError as missing:
     raise UserError(
         f"doctor reads versions with {missing.name}, which is not installed; "
-        f"mend with: {sys.executable} -m pip install packaging importlib-metadata"
+        f"fix with: {sys.executable} -m pip install packaging importlib-metadata"
     ) from None
 
 _FOLDER = (Path(__file__).parents[1] / "requirements").resolve()
-# What is raised of a package that is not there, or whose own description is broken; the last where
-# something has imported the newest importlib_metadata, which takes the place of Python's.
+# Raised for a package that is missing, or whose metadata is broken; the last one if
+# something has imported the newest importlib_metadata, which replaces Python's.
 _UNREADABLE = (metadata.PackageNotFoundError, KeyError, ValueError, OSError)
-# Packages that are TensorFlow by another name.
+# Distributions of TensorFlow with other names.
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
-# The first and the last Python that a line has wheels of.
+# The first and the last Python with wheels of a line.
 PYTHONS = ((3, 7), (3, 13))
-# The last line that a Python has wheels of, where it is not the newest of all.
+# The last line with wheels for a Python, if it is not the newest of all.
 _LAST = {(3, 7): "2.11", (3, 8): "2.13", (3, 9): "2.20"}
 
 
 def version(name: str) -> str | None:
-    """Returns the installed version of a package, None where it is not installed."""
+    """Returns the installed version of a package, None if it is not installed."""
     for alias in _TENSORFLOW if name == "tensorflow" else (name,):
         with contextlib.suppress(*_UNREADABLE):
             return metadata.version(alias)
@@ -50,14 +50,14 @@ def version(name: str) -> str | None:
 
 
 def needs(name: str) -> dict[str, Requirement]:
-    """Returns what an installed package asks of others, by name; nothing of one that is not."""
+    """Returns the requirements of an installed package by name; empty if it is not installed."""
     with contextlib.suppress(*_UNREADABLE):
         return _by_name(text for text in metadata.requires(name) or [] if _is_valid(text))
     return {}
 
 
 def lines() -> list[str]:
-    """Returns the lines that have constraints, the oldest first."""
+    """Returns the lines that have constraints, oldest first."""
     found = [
         path.stem[len("tf") :]
         for path in _FOLDER.glob("tf*.txt")
@@ -77,7 +77,7 @@ def line_of(tensorflow: str) -> str:
 
 
 def line_for(python: tuple[int, int]) -> str:
-    """Returns the newest line that a Python, such as (3, 11), can have."""
+    """Returns the newest line that supports a Python, such as (3, 11)."""
     last = _LAST.get(python)
     return [
         line
@@ -87,7 +87,7 @@ def line_for(python: tuple[int, int]) -> str:
 
 
 def order(line: str) -> list[int]:
-    """Returns what sorts lines by age; for what is no version, nothing."""
+    """Returns a sort key of lines by age; empty if the text is not a version."""
     return [int(number) for number in re.findall("[0-9]{1,9}", line)]
 
 
@@ -97,25 +97,25 @@ def file(line: str) -> Path:
 
 
 def pins(line: str) -> dict[str, Requirement]:
-    """Returns the constraints of a line by the name of the package, those for this Python.
+    """Returns the constraints of a line for this Python, by package.
 
     Raises:
-      UserError: the file holds something else.
+      UserError: the file is not a constraints file.
     """
     path = file(line)
     try:
         texts = [text.partition("#")[0].strip() for text in path.read_text("utf-8").splitlines()]
         return _by_name(filter(None, texts))
-    except (OSError, ValueError) as error:  # Most of what packaging raises is the latter.
+    except (OSError, ValueError) as error:  # Most errors of packaging are ValueErrors.
         reason = str(error).partition("\n")[0]
         raise UserError(
-            f"{path} holds no constraints ({reason}), expected lines as in tensorflow==2.21.0; "
+            f"{path} is not a constraints file ({reason}), expected tensorflow==2.21.0 etc.; "
             "install compat-experiments anew"
         ) from None
 
 
 def meets(found: str | None, wanted: Requirement) -> bool:
-    """Whether an installed version is what is wanted; a pre-release counts as any other."""
+    """Whether an installed version satisfies a requirement; pre-releases count."""
     try:
         return found is not None and bool(wanted.specifier.contains(found, prereleases=True))
     except InvalidVersion:
@@ -123,7 +123,7 @@ def meets(found: str | None, wanted: Requirement) -> bool:
 
 
 def _is_valid(text: str) -> bool:
-    """Whether a need can be read; what old packages say of themselves may not."""
+    """Whether a requirement can be parsed; those of old packages may be malformed."""
     try:
         _by_name([text])
     except ValueError:
@@ -132,7 +132,7 @@ def _is_valid(text: str) -> bool:
 
 
 def _by_name(texts: Iterable[str]) -> dict[str, Requirement]:
-    """Returns those of the requirements that are for this Python, and for no extra."""
+    """Returns the requirements that apply to this Python, without extras."""
     wanted = [
         requirement
         for requirement in map(Requirement, texts)

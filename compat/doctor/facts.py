@@ -1,4 +1,4 @@
-"""`python -m compat.doctor.facts`: loads TensorFlow, and prints what is asked of it, as JSON."""
+"""`python -m compat.doctor.facts`: loads TensorFlow and prints facts about it as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compat._tensorflow import coordinator_module, gpus
 
 
 def main() -> None:
-    """Prints which runtimes there are, and how many GPUs TensorFlow sees."""
+    """Prints the available runtimes and the number of GPUs that TensorFlow sees."""
     runtimes = ["legacy"] + ["modern"] * (coordinator_module() is not None)
     print(json.dumps({"runtimes": runtimes, "gpus": len(gpus())}))
 

@@ -1,4 +1,4 @@
-"""What was looked at, and what mends it where it is wrong."""
+"""A finding of `compat doctor`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the page.
+    """One line of the report.
 
     Attributes:
-      name: what was looked at, such as "protobuf".
+      name: what was checked, such as "protobuf".
       text: what was found.
-      mend: the command that mends it; "" where nothing is wrong.
+      remedy: the command that fixes it; "" if nothing is wrong.
     """
 
     name: str
     text: str
-    mend: str = ""
+    remedy: str = ""

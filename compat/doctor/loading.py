@@ -1,4 +1,4 @@
-"""Whether the packages load: each is imported in a process of its own, all at once."""
+"""Checks that packages load: imports each in its own process, all in parallel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compat.doctor.attempt import Attempt
 from compat.doctor.finding import Finding
 from compat.doctor.packages import NEEDED, Packages
 
-# tensorboard.main: what the command loads, and more than the package itself does.
+# tensorboard.main: the module that the command loads, which imports more than the package.
 _WORDS = {
     "tensorflow": ("-m", "compat.doctor.facts"),
     "tensorboard": ("-c", "import tensorboard.main"),
@@ -26,10 +26,10 @@ def findings(
     """Yields a finding for each package.
 
     Args:
-      packages: what is installed.
-      folder: for temporary files.
-      deadline: seconds that each may take.
-      facts: is given what `compat.doctor.facts` prints, if TensorFlow loads.
+      packages: the installed packages.
+      folder: folder for temporary files.
+      deadline: limit for each import, in seconds.
+      facts: filled with the output of `compat.doctor.facts`, if TensorFlow loads.
     """
     with contextlib.ExitStack() as stack:
         attempts = {
@@ -44,7 +44,7 @@ def findings(
             attempt = attempts[name]
             failure = attempt.wait()
             if failure:
-                yield Finding(name, f"fails: {failure}", packages.mend(failure, deadline))
+                yield Finding(name, f"fails: {failure}", packages.remedy(failure, deadline))
                 continue
             if name == "tensorflow":
                 facts.update(json.loads(attempt.result))

@@ -1,4 +1,4 @@
-"""What this machine has for a cluster: proxies, GPUs, ports and cores."""
+"""Checks what a cluster on this machine needs: proxies, GPUs, ports and cores."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from compat.cluster.address import split_address
 from compat.doctor.finding import Finding
 
 _CONNECT_SECS = 5
-# What mends a port that cannot be had or reached, by the error.
+# The command that makes ports available or reachable, by error.
 _MENDS = {
     errno.EADDRINUSE: "sudo sysctl net.ipv4.ip_local_port_range='32768 60999'",
     errno.EADDRNOTAVAIL: "sudo ip link set lo up",
     errno.ENETUNREACH: "sudo ip link set lo up",
 }
-# EACCES, EPERM, a refusal, no answer: within one machine that is most likely a firewall.
+# EACCES, EPERM, refusal or timeout: on one machine most likely a firewall.
 _MEND_ELSE = "sudo iptables -I INPUT -i lo -j ACCEPT && sudo iptables -I OUTPUT -o lo -j ACCEPT"
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _CGROUP = Path("/sys/fs/cgroup")
@@ -29,7 +29,7 @@ def findings(facts: Mapping[str, Any]) -> Iterator[Finding]:
     """Yields a finding for each of the four.
 
     Args:
-      facts: what `compat.doctor.facts` prints; empty where TensorFlow does not load.
+      facts: output of `compat.doctor.facts`; empty if TensorFlow does not load.
     """
     yield Finding("proxies", _proxies())
     yield Finding("GPUs", _gpus(facts))
@@ -39,7 +39,7 @@ def findings(facts: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _proxies() -> str:
     found = proxies.found(os.environ)
-    return f"{', '.join(found)}; clusters of compat go past them" if found else "none"
+    return f"{', '.join(found)}; clusters of compat bypass them" if found else "none"
 
 
 def _gpus(facts: Mapping[str, Any]) -> str:
@@ -58,15 +58,15 @@ def _ports() -> Finding:
             socket.create_connection(split_address(address), _CONNECT_SECS).close()
     except OSError as error:
         reason = error.strerror or error
-        return Finding("ports", f"none can be had on 127.0.0.1: {reason}", mend(error))
-    text = "can be had and reached on 127.0.0.1"
+        return Finding("ports", f"none available on 127.0.0.1: {reason}", remedy(error))
+    text = "available and reachable on 127.0.0.1"
     if _EPHEMERAL.exists():  # On Linux.
         text += ", ephemeral {} to {}".format(*_EPHEMERAL.read_text("ascii").split())
     return Finding("ports", text)
 
 
-def mend(error: OSError) -> str:
-    """Returns the command against an error of a port on this machine."""
+def remedy(error: OSError) -> str:
+    """Returns the command that fixes an error of a local port."""
     return _MENDS.get(error.errno or 0, _MEND_ELSE)
 
 
@@ -79,7 +79,7 @@ def _cores() -> str:
 
 
 def _quota() -> float | None:
-    """Returns the cores' worth of time that a container may use, None where all of it."""
+    """Returns the CPU quota of the container in cores, None if there is no limit."""
     try:
         text = (_CGROUP / "cpu.max").read_text("ascii")
     except OSError:

@@ -1,4 +1,4 @@
-"""What is installed, held against the constraints of its TensorFlow line and its own needs."""
+"""Compares installed packages with the constraints of their TensorFlow line."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from compat.doctor.finding import Finding
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
-# What a training loads; what these need is part of what is checked.
+# Packages that a run loads; their requirements are checked as well.
 NEEDED = ("tensorflow", "tensorboard", "mlflow")
 _SHOWN = (*NEEDED, "protobuf", "numpy")
 _PROJECT = "compat-experiments"
-# As in setup.cfg: tensorboard asks for any, and before 2.21 imports what 82 has not.
+# As in setup.cfg: tensorboard has no bound, and before 2.21 imports modules that 82 removed.
 _SETUPTOOLS = "setuptools<82"
-# How much longer the next deadline is.
+# Factor of the next deadline.
 _PATIENCE = 5
 
 
@@ -29,13 +29,13 @@ class Packages:
     """The packages of this environment.
 
     Attributes:
-      line: the TensorFlow line that they are held against, the installed one if it is supported;
-        None for one that is newer than all that have constraints.
-      wrong: what is not as wanted, as a text, by the name of the package.
+      line: the TensorFlow line to compare with, the installed one if it is supported; None if it
+        is newer than all lines with constraints.
+      wrong: descriptions of deviations, by package.
     """
 
     def __init__(self, python: tuple[int, int] = sys.version_info[:2]) -> None:
-        """Looks at what is installed; `python` is the version that it is for."""
+        """Reads what is installed; `python` is the version to check for."""
         self.wrong: dict[str, str] = {}
         self._python = python
         self.line = self._find_line()
@@ -46,7 +46,7 @@ class Packages:
             if constraints.version(name) is None:
                 self.wrong[name] = "not installed"
         for owner in (*NEEDED, _PROJECT):
-            if owner not in self.wrong:  # Else it will be replaced, and its needs with it.
+            if owner not in self.wrong:  # Otherwise it will be replaced, with its requirements.
                 self._compare_needs(owner)
 
     def _find_line(self) -> str | None:
@@ -75,7 +75,7 @@ class Packages:
             self._compare(name, need, f"{owner} needs")
 
     def findings(self) -> Iterator[Finding]:
-        """Yields Python, the constraints and each package; what is wrong comes last."""
+        """Yields findings for Python, the constraints and each package; problems come last."""
         python = f"{platform.python_version()}, {sys.executable}"
         if self._has_wheels():
             yield Finding("Python", python)
@@ -99,12 +99,12 @@ class Packages:
             yield Finding(name, text, self.install())
 
     def _has_wheels(self) -> bool:
-        """Whether this Python can have a TensorFlow; one that is there came from somewhere."""
+        """Whether this Python supports a TensorFlow: one that is installed, or one with wheels."""
         first, last = constraints.PYTHONS
         return first <= self._python <= last or constraints.version("tensorflow") is not None
 
     def install(self, *options: str) -> str:
-        """Returns the command that brings all packages to what is wanted, if any can be had."""
+        """Returns the command that installs the expected packages, if this Python has wheels."""
         if not self._has_wheels():
             return "python{}.{} -m venv .venv".format(*constraints.PYTHONS[-1])
         words = [*options, *NEEDED]
@@ -120,12 +120,12 @@ class Packages:
                 words.append(name)
         return _pip(*words)
 
-    def mend(self, failure: str, deadline: int) -> str:
-        """Returns the command against a failure of packages that are there.
+    def remedy(self, failure: str, deadline: int) -> str:
+        """Returns the command that fixes a failure of installed packages.
 
         Args:
-          failure: of an attempt.
-          deadline: seconds that the attempt had.
+          failure: `failure` of a process.
+          deadline: its deadline, in seconds.
         """
         if is_late(failure) and deadline < LONGEST_SECS:
             more = min(deadline * _PATIENCE, LONGEST_SECS)
@@ -139,7 +139,7 @@ class Packages:
 
 def _pip(*words: str) -> str:
     install = _python("-m", "pip", "install", *words)
-    if importlib.util.find_spec("pip") is None:  # Some tools make environments without it.
+    if importlib.util.find_spec("pip") is None:  # Some tools create environments without pip.
         return _python("-m", "ensurepip") + " && " + install
     return install
 

@@ -1,4 +1,4 @@
-"""`python -m compat.doctor.training`: one task of a training of three steps, for a trial."""
+"""`python -m compat.doctor.training`: one task of a run of three steps, for a trial."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import compat
 from compat import tf, tf1
 
 _STEPS = 3
-_COST = 1 / 64  # Each step halves the distance to the target, which is 1 at first.
+_LOSS = 1 / 64  # Each step halves the distance to the target, which is 1 initially.
 
 
 def main(runtime: str, job: str, ps: str, worker: str) -> None:
@@ -23,7 +23,7 @@ def main(runtime: str, job: str, ps: str, worker: str) -> None:
       worker: host:port of the worker.
 
     Raises:
-      ArithmeticError: the cost after the training is not the right one.
+      ArithmeticError: the final loss is wrong.
     """
     server = compat.Server({"ps": [ps], "worker": [worker]}, job, runtime=runtime)
     if server.serves:
@@ -36,13 +36,13 @@ def main(runtime: str, job: str, ps: str, worker: str) -> None:
         optimizer = tf1.train.GradientDescentOptimizer(0.25)
 
         def train(target: tf.Tensor) -> dict[str, tf.Tensor]:
-            cost = tf.square(weight - target)
-            return {"cost": cost, "train": optimizer.minimize(cost, global_step, [weight])}
+            loss = tf.square(weight - target)
+            return {"loss": loss, "train": optimizer.minimize(loss, global_step, [weight])}
 
         number = [tf.TensorSpec([], tf.float32)]
         train_op = compat.step(train, number)
-        cost_op = compat.step(
-            lambda x: {"cost": tf.square(weight - x)}, number, on_coordinator=True
+        loss_op = compat.step(
+            lambda x: {"loss": tf.square(weight - x)}, number, on_coordinator=True
         )
     supervisor = compat.Supervisor(logdir="logs")
     with supervisor.managed_session(server.target) as session:
@@ -50,9 +50,9 @@ def main(runtime: str, job: str, ps: str, worker: str) -> None:
             session.run(train_op, target)
         for _ in session.drain():
             pass
-        cost = session.run(cost_op, target)["cost"]
-    if cost != _COST:
-        raise ArithmeticError(f"cost {cost} after {_STEPS} steps, expected {_COST}")
+        loss = session.run(loss_op, target)["loss"]
+    if loss != _LOSS:
+        raise ArithmeticError(f"loss {loss} after {_STEPS} steps, expected {_LOSS}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which runtimes work here: each trains in a local cluster that is thrown away."""
+"""Checks which runtimes work: trains with each in a temporary local cluster."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def findings(
     """Yields a finding for each runtime.
 
     Args:
-      packages: what is installed, to say what mends a failure.
-      folder: for temporary files.
-      deadline: seconds that each trial may take.
-      facts: what `compat.doctor.facts` prints; empty where TensorFlow does not load.
-      has_ports: whether there are ports for a cluster.
+      packages: the installed packages, for the command that fixes a failure.
+      folder: folder for temporary files.
+      deadline: limit for each trial, in seconds.
+      facts: output of `compat.doctor.facts`; empty if TensorFlow does not load.
+      has_ports: whether ports for a cluster are available.
     """
     for runtime in RUNTIMES:
         if not facts or not has_ports:
-            reason = "there is no port" if facts else "TensorFlow does not load"
-            yield Finding(runtime, f"not tried, since {reason}")
+            reason = "no port is available" if facts else "TensorFlow does not load"
+            yield Finding(runtime, f"not tried: {reason}")
             continue
         if runtime not in facts["runtimes"]:
             yield Finding(runtime, "not in this TensorFlow; 2.4 and later have it")
@@ -40,20 +40,20 @@ def findings(
         start = time.monotonic()
         failure = _train(runtime, folder / runtime, deadline)
         if failure:
-            yield Finding(runtime, f"fails: {failure}", packages.mend(failure, deadline))
+            yield Finding(runtime, f"fails: {failure}", packages.remedy(failure, deadline))
         else:
             yield Finding(runtime, f"works ({time.monotonic() - start:.1f} s)")
 
 
 def _train(runtime: str, folder: Path, deadline: int) -> str:
-    """Trains with one ps and one worker; returns why that failed, "" if it did not."""
+    """Trains with one ps and one worker; returns the reason of a failure, or ""."""
     with contextlib.ExitStack() as stack:
         reserved = {job: stack.enter_context(reserve()) for job in _JOBS}
         hosts = [reserved[job].address for job in _JOBS]
         attempts = {}
         for job in _JOBS:
             port, pass_fds = reserved[job].pass_to_child()
-            # A trial is to take no memory of a GPU on which somebody trains.
+            # A trial must not reserve memory of a GPU that is in use.
             env = dict(port, CUDA_VISIBLE_DEVICES="-1")
             words = ("-m", "compat.doctor.training", runtime, job, *hosts)
             attempts[job] = stack.enter_context(

@@ -1,5 +1,5 @@
-"""Commands for scripts of TensorFlow 0.8 to 1.15, and for the checkpoints that they left.
+"""Commands that run, check and convert scripts and checkpoints of TensorFlow 0.8 to 1.15.
 
-A script sees as `tensorflow` what `namespace` makes of `tf.compat.v1` and of the table in `names`;
-`imports` sees to it that only the script's own modules do.
+`names.namespace` builds the `tensorflow` module that a script imports, from `tf.compat.v1` and the
+table in `names`. `imports` shows it to the script's own modules only.
 """

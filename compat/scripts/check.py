@@ -1,6 +1,6 @@
-"""`python -m compat check`: what a script of TensorFlow 0.8 to 1.15 uses that has changed.
+"""`python -m compat check`: lists what a TensorFlow 0.8 to 1.15 script uses that has changed.
 
-Reads scripts and notebooks, runs and imports nothing of them, and TensorFlow neither.
+Reads the text of scripts and notebooks; runs none of their code and does not load TensorFlow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from compat.errors import Parser
 from compat.scripts.checking import formats, programs
 
 _EPILOG = (
-    "exit code: 0 if all of it runs under compat run and nothing means something else without it, "
+    "exit code: 0 if everything runs under compat run and keeps its meaning without it, "
     "1 if something fails or changes, 2 for a wrong command line"
 )
 
@@ -46,10 +46,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _print(text: str) -> None:
-    # File names may hold what the terminal cannot show, and bytes that are no text at all.
+    # File names may hold characters that the terminal cannot show, and bytes that are not text.
     encoding = sys.stdout.encoding or "utf-8"
     shown = text.encode(encoding, "backslashreplace").decode(encoding)
     try:
         print(shown, flush=True)
-    except BrokenPipeError:  # `| head` has seen enough; Python flushes once more when it ends.
+    except BrokenPipeError:  # `| head` has closed the pipe, and Python flushes again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,7 @@
-"""`python -m compat convert-checkpoint`: the checkpoint of an old program, for one of today.
+"""`python -m compat convert-checkpoint`: converts the checkpoint of an old program for a new one.
 
-Matches variables by name, and where those differ as it is told; what has no match is listed with
-the reason, and nothing is written. Without NEW it only shows; with OLD alone, what is in that.
+Matches variables by name, after the given renames. If a variable has no match, lists it with the
+reason and writes nothing. Without NEW, only shows the matches; with OLD alone, lists its variables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from compat.errors import Parser, UserError
 _USAGE = "python -m compat convert-checkpoint OLD [NEW --like=CHECKPOINT [options]]"
 _EPILOG = (
     "A CHECKPOINT is a prefix, such as logs/model.ckpt-100, or a log folder, for the newest in it. "
-    "A PATTERN is a name, or has * and ? in it. Exit code: 0 if each variable has a value, else 2."
+    "A PATTERN is a name, with * and ? allowed. Exit code: 0 if each variable has a value, else 2."
 )
 _READABLE = "name a folder, or a prefix without .index or .meta, of tf.train.Saver"
 _OBJECT_BASED = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -35,13 +35,13 @@ def main(argv: list[str]) -> int:
     told = Told(_renames(options), options.fresh, options.cast)
     if options.like is None and (options.new or told != Told({}, [], [])):
         raise UserError(
-            "--like is missing; give a checkpoint of the program that is to go on, which a "
-            "training of one step makes"
+            "--like is missing; give a checkpoint of the program that will resume, which a "
+            "run of one step writes"
         )
     if options.new and os.path.lexists(options.new):
-        raise UserError(f"NEW={options.new} is there already; name a folder that is not")
+        raise UserError(f"NEW={options.new} exists; name a new folder")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # Nothing here is worth taking a GPU's memory for.
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # Reading checkpoints needs no GPU.
     with startup.without_notes():
         if options.like is None:
             _list(options.old)
@@ -57,7 +57,7 @@ def _list(path: str) -> None:
 
 
 def _convert(path: str, new: str | None, like_path: str, told: Told) -> None:
-    """Shows what goes where, and writes it to `new` if that is given and nothing is missing."""
+    """Prints the matches, and writes the checkpoint to `new` if given and nothing is missing."""
     prefix, old = _read(path)
     like_prefix, like = _read(like_path)
     matches = match(old, like, told)
@@ -66,11 +66,11 @@ def _convert(path: str, new: str | None, like_path: str, told: Told) -> None:
     if missing:
         raise UserError(
             f"{missing} of {len(matches)} variables of {like_prefix} have no value in {prefix}; "
-            "give each by --rename=OLD_NAME:NEW_NAME, or by --fresh=NAME the value that it has in "
-            "--like; nothing was written"
+            "give each with --rename=OLD_NAME:NEW_NAME, or keep its value of --like with "
+            "--fresh=NAME; nothing was written"
         )
     if new is None:
-        print(f"\nall {len(matches)} variables have a value; a folder behind OLD writes them to it")
+        print(f"\nall {len(matches)} variables have a value; name a folder after OLD to write them")
     else:
         values = {found.name: found.value for found in matches if found.value is not None}
         print(f"\nwrote {_write(new, values)}")
@@ -85,42 +85,42 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("old", metavar="OLD", help="the checkpoint to bring over, of tf.train.Saver")
-    add("new", metavar="NEW", nargs="?", help="the log folder to make, with one checkpoint")
-    add("--like", metavar="CHECKPOINT", help="one of the program that is to go on from NEW")
+    add("old", metavar="OLD", help="the checkpoint to convert, of tf.train.Saver")
+    add("new", metavar="NEW", nargs="?", help="the log folder to create, with one checkpoint")
+    add("--like", metavar="CHECKPOINT", help="a checkpoint of the new program")
     add(
         "--rename",
         metavar="OLD_NAME:NEW_NAME",
         action="append",
         default=[],
-        help="what a variable was called, and is called now; may be given often",
+        help="old and new name of a variable; repeatable",
     )
-    add("--renames", metavar="FILE", help="a file of such pairs, a line each; # begins a comment")
+    add("--renames", metavar="FILE", help="a file of such pairs, one per line; # starts a comment")
     add(
         "--fresh",
         metavar="PATTERN",
         action="append",
         default=[],
-        help="take the value in --like, not one of OLD; may be given often",
+        help="keep the value of --like; repeatable",
     )
     add(
         "--cast",
         metavar="PATTERN",
         action="append",
         default=[],
-        help="convert the dtype of OLD to that in --like; may be given often",
+        help="convert to the dtype of --like; repeatable",
     )
     return parser
 
 
 def _renames(options: argparse.Namespace) -> Mapping[str, str]:
-    """Returns the old names by the new ones."""
+    """Returns a mapping from new to old names."""
     pairs = [(f"--rename={pair}", pair) for pair in options.rename]
     if options.renames:
         try:
             lines = Path(options.renames).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", "not text in UTF-8")
+            reason = getattr(error, "strerror", "not UTF-8 text")
             raise UserError(
                 f"--renames={options.renames} cannot be read ({reason}); name a text file with "
                 "OLD_NAME:NEW_NAME in each line"
@@ -134,9 +134,9 @@ def _renames(options: argparse.Namespace) -> Mapping[str, str]:
         # The last colon: some programs saved their variables as "name:0".
         source, _, target = (part.strip() for part in pair.rpartition(":"))
         if not (source and target):
-            raise UserError(f"{said} is no pair of names; give OLD_NAME:NEW_NAME")
+            raise UserError(f"{said} is not a pair of names; give OLD_NAME:NEW_NAME")
         if renames.setdefault(target, source) != source:
-            raise UserError(f"{said} gives {target} a second time; give each new name once")
+            raise UserError(f"{said} names {target} twice; give each new name once")
     return renames
 
 
@@ -146,23 +146,23 @@ def _prefix(path: str) -> str:
     prefixes = files.history(path)
     if not prefixes:
         raise UserError(
-            f"folder {path} has no checkpoint that its file `checkpoint` names; give a prefix, "
+            f"folder {path} has no checkpoint that its file `checkpoint` lists; give a prefix, "
             f"such as {os.path.join(path, 'model.ckpt-100')}"
         )
     return prefixes[-1]
 
 
 def _read(path: str) -> tuple[str, dict[str, np.ndarray]]:
-    """Returns the prefix of a checkpoint that a prefix or a folder names, and its values."""
+    """Returns the prefix and the values of the checkpoint at a prefix or in a folder."""
     prefix = _prefix(path)
     values = files.read(prefix, _READABLE)
-    if not values:  # So TensorFlow sees the file that ends with .index, say.
+    if not values:  # TensorFlow finds none if the prefix is the name of a file, such as *.index.
         raise UserError(f"checkpoint {prefix} holds no variables; {_READABLE}")
     if any(name.endswith(_OBJECT_BASED) for name in values):
         raise UserError(
-            f"checkpoint {prefix} is object-based (tf.train.Checkpoint, Keras): it is keyed by "
-            "attributes of objects, not by names of variables; restore it in its program, and save "
-            "it there by tf.compat.v1.train.Saver"
+            f"checkpoint {prefix} is object-based (tf.train.Checkpoint, Keras): its keys are "
+            "object attributes, not variable names; restore it in its program and save it there "
+            "with tf.compat.v1.train.Saver"
         )
     return prefix, values
 
@@ -178,7 +178,7 @@ def _show(
     _print_table([("VARIABLE", "SHAPE", "DTYPE", "FROM", "HOW"), *table])
     left = unused(old, matches)
     if left:
-        print(f"\nnot used of {prefix}:")
+        print(f"\nunused variables of {prefix}:")
         _print_table(_rows(old, left))
 
 
@@ -187,7 +187,7 @@ def _how(found: Match) -> str:
         return found.how
     names = ", ".join(found.alike[:_MOST_HINTS])
     more = len(found.alike) - _MOST_HINTS
-    return f"{found.how}; of its kind: {names}{f' and {more} more' if more > 0 else ''}"
+    return f"{found.how}; candidates: {names}{f' and {more} more' if more > 0 else ''}"
 
 
 def _rows(values: Mapping[str, np.ndarray], names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -201,7 +201,7 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _write(new: str, values: Mapping[str, np.ndarray]) -> str:
-    """Makes the folder `new` with one checkpoint, all at once; returns that one's prefix."""
+    """Creates the folder `new` with one checkpoint, atomically; returns the checkpoint's prefix."""
     folder = Path(os.path.abspath(new))
     name = "model.ckpt"
     if "global_step" in values:
@@ -213,7 +213,7 @@ def _write(new: str, values: Mapping[str, np.ndarray]) -> str:
             unfinished.mkdir()
             files.write(str(unfinished / name), values)
             with quietly():
-                # By its name alone, since the folder is about to move.
+                # A relative path, since the folder is about to be renamed.
                 tf1.train.update_checkpoint_state(str(unfinished), name)
             unfinished.rename(folder)
     except (OSError, tf1.errors.OpError) as error:
@@ -221,6 +221,6 @@ def _write(new: str, values: Mapping[str, np.ndarray]) -> str:
         if isinstance(error, OSError):
             reason = f"{error.strerror}: {error.filename}"
         raise UserError(
-            f"NEW={new} cannot be written ({reason}); name a folder that can be made"
+            f"NEW={new} cannot be written ({reason}); name a folder that can be created"
         ) from None
     return os.path.join(new, name)

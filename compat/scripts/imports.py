@@ -1,7 +1,7 @@
-"""What `import` means in a script's own modules, and in no others.
+"""Gives a script's own modules their own `import`, without changing it for any other module.
 
-Each of them gets builtins of its own, as Python allows: there `import tensorflow` gives what the
-script expects, while the packages it uses, TensorFlow itself among them, see the real one.
+Each of these modules runs with its own builtins: `import tensorflow` in it returns the module that
+the script expects, while installed packages, TensorFlow included, import the real one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from compat.scripts.source import classic, conversion, python2
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 _OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "models")]
-# Asked once and early: Python 3.13 imports in order to tell, and would come back to our finder.
+# Computed once, early: Python 3.13 imports modules to find it, which would call our finder.
 _PYTHONS = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
 _INSTALLED = [os.path.realpath(folder) + os.sep for folder in _PYTHONS + _OURS]
-# Modules that Python 2 named otherwise; fissix converts imports, programs for both try these first.
+# Modules that Python 3 renamed: fissix converts imports, programs for both try the old names first.
 _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle"}
 
 
@@ -71,7 +71,7 @@ def _import_tensorflow(name: str, fromlist: Sequence[str]) -> Any:
             except namespace.MissingName as error:
                 raise ImportError(str(error), name=f"{name}.{attribute}") from None
             except AttributeError:
-                pass  # Python says it, with the script's line.
+                pass  # Python reports it, with the script's line.
     return module
 
 
@@ -84,12 +84,12 @@ def is_of_script(path: str) -> bool:
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Finds the script's own modules and packages, as Python does, to load them as the script."""
+    """Finds the modules and packages that belong to the script, for `Loader`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns the spec of a module of the script; None leaves it to Python."""
+        """Returns the spec of a module of the script; None for any other module."""
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is None or not spec.origin or not spec.origin.endswith(".py"):
             return None
@@ -107,7 +107,7 @@ class Loader(importlib.abc.Loader):
         self._path = path
 
     def create_module(self, spec: Any) -> None:
-        """Leaves it to Python."""
+        """Returns None, for Python's default module."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Runs the module's code."""
@@ -120,7 +120,7 @@ class Loader(importlib.abc.Loader):
         return self._path
 
     def get_source(self, name: str) -> str:
-        """Returns the text, as `inspect` asks for."""
+        """Returns the source, for `inspect`."""
         del name
         return conversion.read(self._path)[0].text
 
@@ -131,12 +131,12 @@ class Loader(importlib.abc.Loader):
 
 
 def run(part: conversion.Source, module: types.ModuleType) -> None:
-    """Runs a part of the script in a module of it."""
+    """Runs a part of the script in one of its modules."""
     code = part.code()
     module.__dict__["__builtins__"] = builtins_for(part.python2)
     exec(code, module.__dict__)  # noqa: S102 - To run the script is what the user asked for.
 
 
 def install() -> None:
-    """Has the script's own modules loaded by `Loader` from here on."""
+    """Makes Python load the script's own modules with `Loader` from now on."""
     sys.meta_path.insert(0, Finder())

@@ -1,4 +1,4 @@
-"""How a script's errors are shown: its own as Python shows them, ours in a line."""
+"""Prints the errors of a script: its own with Python's traceback, ours in one line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def show(error: BaseException, script: str) -> int:
 
     Args:
       error: the error.
-      script: the file that is run, for an error that is in no line of it.
+      script: the file, shown for an error without a line in it.
     """
     known = _known(error)
     if known is not None:
@@ -34,7 +34,7 @@ def show(error: BaseException, script: str) -> int:
 
 
 def _known(error: BaseException | None) -> BaseException | None:
-    """Returns the error that we raised about the script, if it is behind this one."""
+    """Returns the error of ours that is `error` or one of its causes, else None."""
     while error is not None:
         if isinstance(error, (UserError, PeerError, MissingName)):
             return error
@@ -57,14 +57,14 @@ def _place(error: BaseException, script: str) -> str:
 
 
 def _is_script(frame: types.FrameType) -> bool:
-    """Whether a frame runs a line of the script: only there, builtins are not Python's own."""
+    """Whether a frame runs the script's code, which has builtins of its own."""
     return "__import__" in frame.f_builtins and frame.f_builtins is not vars(
         sys.modules["builtins"]
     )
 
 
 def _without_ours(trace: Any) -> None:
-    """Takes the frames of this package out, in the causes of the error too."""
+    """Removes the frames of this package, also from the causes of the error."""
     while trace is not None:
         kept = [
             frame

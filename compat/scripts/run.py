@@ -1,6 +1,6 @@
-"""`python -m compat run`: a script of TensorFlow 0.8 to 1.15, as it is, on today's release.
+"""`python -m compat run`: runs an unchanged TensorFlow 0.8 to 1.15 script on today's release.
 
-The script runs with your rights, as by `python SCRIPT`; nothing is fetched but what it asks for.
+The script runs with your permissions, as with `python SCRIPT`, and downloads only what it requests.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from compat.scripts.cluster import addresses, children, environment, local
 from compat.scripts.names import era, namespace
 from compat.scripts.source import conversion
 
-# Loaded when TensorFlow is.
+# Imported once TensorFlow is loaded.
 _WHEN_LOADED = ("calls.lists", "cluster.meeting", "cluster.network", "calls.seeds")
 _TRACK = "compat.scripts.track"
 _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [arguments of the script]"
@@ -62,19 +62,23 @@ def main(argv: list[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Returns what understands the command line, up to the script's own arguments."""
+    """Returns the parser of the options before the script's own arguments."""
     parser = Parser(
         prog="python -m compat run", usage=_USAGE, description=__doc__, allow_abbrev=False
     )
-    parser.add_argument("--era", choices=era.CHOICES, default="auto", help="the script's time")
-    parser.add_argument("--data_dir", help="MNIST, for scripts whose own folder has none")
-    parser.add_argument("--cluster", help="start all tasks of the script here: ps=1,worker=3")
-    parser.add_argument("--task_args", help="how it is told its task: '--job={job} --id={index}'")
-    parser.add_argument("--track", action="store_true", help="one MLflow run, chief-only events")
-    parser.add_argument("--hosts", help="where hosts are: pc-01:2222=127.0.0.1:5001,...")
-    parser.add_argument("--local", action="store_true", help="put all hosts on this machine")
     parser.add_argument(
-        "--allow_network", action="store_true", help="let hosts be other machines: docs/security.md"
+        "--era", choices=era.CHOICES, default="auto", help="era of the script's API (default: auto)"
+    )
+    parser.add_argument("--data_dir", help="folder of MNIST, if the script's has none")
+    parser.add_argument("--cluster", help="start all tasks on this machine: ps=1,worker=3")
+    parser.add_argument("--task_args", help="arguments of each task: '--job={job} --id={index}'")
+    parser.add_argument(
+        "--track", action="store_true", help="log one MLflow run, events of the chief"
+    )
+    parser.add_argument("--hosts", help="map addresses: pc-01:2222=127.0.0.1:5001,...")
+    parser.add_argument("--local", action="store_true", help="map all hosts to this machine")
+    parser.add_argument(
+        "--allow_network", action="store_true", help="allow other machines: see docs/security.md"
     )
     for flag in ("-u", "-B", "-O", "-s", "-E", "-I"):
         parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)  # Python's own.
@@ -85,7 +89,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _own(options: argparse.Namespace) -> list[str]:
-    """Returns the options that each process of the run has to have."""
+    """Returns the options to pass to each process of the run."""
     own = [f"--era={options.era}"]
     own += [f"--{name}" for name in ("track", "allow_network") if getattr(options, name)]
     if options.data_dir:
@@ -94,7 +98,7 @@ def _own(options: argparse.Namespace) -> list[str]:
 
 
 def _program(options: argparse.Namespace) -> tuple[str, str, list[str]]:
-    """Returns what kind of program it is, which one, and its arguments."""
+    """Returns the kind of program ("module", "code", "script"), its name and its arguments."""
     for kind in ("module", "code", "script"):
         words = getattr(options, kind)
         if words:
@@ -132,7 +136,7 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
 
 
 def _load_main_as_a_script() -> None:
-    """Has a child that `multiprocessing` has not forked load the script as its parent did."""
+    """Makes a spawned `multiprocessing` child load the script as its parent did."""
     spawn: Any = importlib.import_module("multiprocessing.spawn")
 
     def run_path(path: str, run_name: str) -> dict[str, Any]:
@@ -162,7 +166,7 @@ def _run_in(module: types.ModuleType, parts: list[conversion.Source]) -> None:
 
 
 def _run_module(name: str, arguments: list[str]) -> int:
-    """Runs a module: the script's own as one of it, any other as Python does."""
+    """Runs a module; one that belongs to the script sees the script's `tensorflow`."""
     sys.path[0] = os.getcwd()
     spec: Any = imports.Finder().find_spec(name, None) if "." not in name else None
     sys.argv = [spec.origin if spec else name, *arguments]

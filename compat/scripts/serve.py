@@ -1,4 +1,4 @@
-"""`python -m compat serve`: the standalone server of 2016, for clients that connect by grpc://.
+"""`python -m compat serve`: runs a standalone server for clients that connect with grpc://.
 
 python -m compat serve --cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222' --job_name=worker \
         --task_id=0 --allow_network
@@ -20,10 +20,10 @@ _EXAMPLE = "--cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222'"
 
 
 def parse_cluster(text: str) -> ClusterSpec:
-    """Returns the cluster of a string such as "worker|h1:2500;h2:2501,ps|h3:2222".
+    """Parses a cluster such as "worker|h1:2500;h2:2501,ps|h3:2222".
 
     Raises:
-      UserError: it is malformed.
+      UserError: `text` is malformed.
     """
     jobs: dict[str, list[str]] = {}
     for part in text.split(","):
@@ -44,10 +44,10 @@ def main(argv: list[str]) -> int:
     """Serves until SIGINT or SIGTERM; returns the exit code."""
     parser = Parser(prog="python -m compat serve", description="A server for grpc:// clients.")
     parser.add_argument("--cluster_spec", required=True, help="job|host:port;host:port,job|...")
-    parser.add_argument("--job_name", required=True, help="job of this server")
-    parser.add_argument("--task_id", "--task_index", type=int, default=0, help="its number")
+    parser.add_argument("--job_name", required=True, help="job of this server, such as worker")
+    parser.add_argument("--task_id", "--task_index", type=int, default=0, help="default: 0")
     parser.add_argument(
-        "--allow_network", action="store_true", help="let hosts be other machines: docs/security.md"
+        "--allow_network", action="store_true", help="allow other machines: see docs/security.md"
     )
     options = parser.parse_args(argv)
     cluster = parse_cluster(options.cluster_spec)
@@ -65,7 +65,7 @@ def main(argv: list[str]) -> int:
             cluster.as_dict(), job_name=options.job_name, task_index=options.task_id
         )
     name = f"/job:{options.job_name}/task:{options.task_id}"
-    # Not the target that it says itself: on TensorFlow 1.15 that is "localhost", wherever it is.
+    # Not `server.target`, which is "localhost" on TensorFlow 1.15, whatever the host.
     print(f"{name} serves at {address}; clients connect to grpc://{address}", flush=True)
     while not stop.wait(0.5):
         pass

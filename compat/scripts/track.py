@@ -1,7 +1,7 @@
-"""`--track`: what our own trainings leave, from a script that knows nothing of it.
+"""`--track`: logs an unchanged script to TensorBoard and MLflow.
 
-The chief alone writes event files and has one MLflow run, with the flags as parameters and every
-scalar summary as a metric; the other tasks' writers write nothing.
+Only the chief writes event files. Its MLflow run has the flags as parameters and every scalar
+summary as a metric.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from compat.tracking import FAILED, Tracker, experiment, tracking_command
 
 
 class Record:
-    """The MLflow run of a script, begun when it opens its first event file."""
+    """The MLflow run of a script, started when the script opens its first event file."""
 
     def __init__(self) -> None:
         self._tracker: Tracker | None = None
@@ -30,7 +30,7 @@ class Record:
         self._locks: dict[str, Any] = {}
 
     def folder(self, logdir: str) -> str:
-        """Returns where a writer may write: the script's folder, or one that is thrown away."""
+        """Returns the folder for a writer: the script's own, or a temporary one to discard."""
         logdir = os.path.abspath(os.fspath(logdir))
         if not distributed.is_chief() or not self._own(logdir):
             nowhere = tempfile.mkdtemp(prefix="compat-run-")
@@ -40,7 +40,7 @@ class Record:
         return logdir
 
     def _own(self, logdir: str) -> bool:
-        """Whether this process is the only one of the run that writes to the folder."""
+        """Whether this process, and no other of the run, writes to the folder."""
         if logdir in self._locks:
             return True
         os.makedirs(logdir, exist_ok=True)
@@ -68,7 +68,7 @@ class Record:
         self._tracker.params(dict(values, script=sys.argv[0]))
 
     def event(self, event: Any) -> None:
-        """Takes an event that the script writes; its scalars become metrics."""
+        """Logs the scalars of an event that the script writes as metrics."""
         if self._tracker is None or not event.HasField("summary"):
             return
         values = {
@@ -80,7 +80,7 @@ class Record:
             self._tracker.scalars(event.step, values)
 
     def close(self, status: str) -> None:
-        """Ends the run, and says where it is found."""
+        """Ends the run and prints how to open it."""
         if self._tracker is None:
             if not distributed.is_chief():
                 return
@@ -99,7 +99,7 @@ def _plain(value: Any) -> Any:
 
 
 def install() -> None:
-    """Has the event files of this process go through `RECORD`, once TensorFlow is loaded."""
+    """Routes the event files of this process through `RECORD`; TensorFlow must be loaded."""
     home: Any = importlib.import_module("tensorflow.python.summary.writer.event_file_writer")
     user: Any = importlib.import_module("tensorflow.python.summary.writer.writer")
     original: Any = home.EventFileWriter
@@ -116,5 +116,5 @@ def install() -> None:
 
 
 def finish(exit_code: int) -> None:
-    """Ends the run as the script has ended."""
+    """Ends the run with the status of the script's exit code."""
     RECORD.close("FINISHED" if exit_code == 0 else "KILLED" if exit_code == 130 else FAILED)

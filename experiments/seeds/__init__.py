@@ -1,1 +1,1 @@
-"""The parts of the programs that redo the documents of 2016 and 2017."""
+"""Parts of the programs that reproduce the experiments of 2016 and 2017."""

@@ -1,8 +1,8 @@
-"""Workers that count together: a variable and a queue on a parameter server.
+"""A counter and a queue on a parameter server that workers share.
 
-Each increment is one operation under the variable's lock that also returns what it counted, so that
-no two workers get the same number. `assign_add` is not: it adds, and a second operation reads, when
-another worker may have added as well.
+Each increment is one operation that holds the variable's lock and returns the new value, so that no
+two workers get the same number. `assign_add` is not atomic: a second operation reads the value,
+after another worker may have added to it.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from compat.liveness import monitor, watchdog
 from compat.runtime.modern import coordinator
 
 _DEVICE = "/job:ps/task:0"
-_LOST = "what it held or did is gone; end all tasks and start them again"
+_LOST = "its state is lost; stop all tasks and start them again"
 _POLL_SECS = 0.1
 _SAY_SECS = 5.0
 
 
 class Counting:
-    """What one task does; it says who enqueued which number.
+    """A task of the cluster, which logs the numbers that it enqueues.
 
     Args:
-      cluster: with at least one parameter server and one worker.
-      task: this process.
-      increments: of each worker.
+      cluster: cluster with at least one parameter server and one worker.
+      task: task of this process.
+      increments: number of increments of each worker.
       runtime: see `compat.select_runtime`.
-      timeout: seconds to wait for other tasks, and for their progress.
+      timeout: limit for other tasks to start and to make progress, in seconds.
       run_token: see `compat.Server`.
       allow_network: see `compat.Server`.
-      say: told each number, and about waiting.
+      say: called with each log line.
 
     Raises:
       UserError: the cluster or the task is not valid or not allowed, or its port is in use.
@@ -71,10 +71,10 @@ class Counting:
         self._timeout, self._say = timeout, say
 
     def run(self) -> None:
-        """Serves or counts; returns when this task has nothing more to do.
+        """Runs the task until it has finished.
 
         Raises:
-          PeerError: a task did not come or was lost, so that numbers are missing.
+          PeerError: a task did not start or was lost, so that numbers are missing.
         """
         legacy = self._server.runtime == "legacy"
         try:
@@ -100,18 +100,18 @@ class Counting:
             raise lost from error
 
     def _hold(self) -> None:
-        """Makes variable and queue, keeps them until all have counted, and shows the queue."""
+        """Holds the variable and the queue until all workers have finished; logs the queue."""
         with tf1.Graph().as_default() as graph:
             variable, queue = _shared(self._total)
             with self._session(graph) as session:
-                session.run(queue.size())  # Now it is made, and before anybody sees the variable.
+                session.run(queue.size())  # Created before any worker can see the variable.
                 session.run(variable.initializer)
                 self._server.join()
                 size = session.run(queue.size())
                 self._show(zip(*session.run(queue.dequeue_many(size))) if size else [])
 
     def _count(self) -> None:
-        """Increments and enqueues; the chief leaves last, for with it the training is over."""
+        """Increments and enqueues; the chief exits last, since that ends the run."""
         with tf1.Graph().as_default() as graph:
             variable, queue = _shared(self._total)
             ready = tf1.is_variable_initialized(variable)
@@ -130,7 +130,7 @@ class Counting:
         self._server.announce_end()
 
     def _coordinate(self) -> None:
-        """Has each worker increment and enqueue, all at the same time, and shows the queue."""
+        """Makes all workers increment and enqueue in parallel; logs the queue."""
         connected = coordinator.connect(self._server)
         with connected.strategy.scope():
             variable = tf.Variable(np.int64(0), name="var")
@@ -158,7 +158,7 @@ class Counting:
 
         def progress() -> int:
             for ended in filter(futures.Future.done, at_work):
-                ended.result()  # Raises what the thread raised.
+                ended.result()  # Raises the exception of the thread.
             for pair in numbers[len(told) :]:
                 self._tell(*pair)
                 told.append(pair)
@@ -170,7 +170,7 @@ class Counting:
         self._server.announce_end()
 
     def _session(self, graph: Any) -> ContextManager[Any]:
-        # It waits for no worker that has not come yet, or has gone.
+        # Does not wait for workers that have not started or have exited.
         config = tf1.ConfigProto(device_filters=["/job:ps", self._task.name])
         return watchdog.connected(self._server.target, graph, config)
 
@@ -178,13 +178,13 @@ class Counting:
         return watchdog.watched(lambda: session.run(fetches), self._patience())
 
     def _patience(self) -> Callable[[], None]:
-        """Returns what raises once a parameter server is lost, or takes too long from now on."""
+        """Returns a check that raises if a parameter server is lost or the timeout has passed."""
         deadline = time.monotonic() + self._timeout
 
         def check() -> None:
             lost = monitor.lost_parameter_server(self._cluster, _LOST)
             if lost is None and time.monotonic() > deadline:
-                lost = PeerError(f"no answer of {_DEVICE} within {self._timeout:g} s; {_LOST}")
+                lost = PeerError(f"no answer from {_DEVICE} within {self._timeout:g} s; {_LOST}")
             if lost is not None:
                 raise lost
 
@@ -194,7 +194,7 @@ class Counting:
         return bool(number == self._total)
 
     def _wait(self, ask: Callable[[], Any], enough: Callable[[Any], bool], what: str) -> None:
-        """Asks until the answer is enough; the patience begins anew with each new answer."""
+        """Polls until the answer suffices; each new answer restarts the timeout."""
         answer = ask()
         since = said = time.monotonic()
         while not enough(answer):
@@ -205,8 +205,8 @@ class Counting:
                 since = said = now
             elif now - since > self._timeout:
                 raise PeerError(
-                    f"waited {self._timeout:g} s for {what}, it is at {answer}; see what the "
-                    "other tasks say, and start all of them again"
+                    f"waited {self._timeout:g} s for {what}, it is at {answer}; see the "
+                    "output of the other tasks, and start all of them again"
                 )
             elif now - said > _SAY_SECS:
                 said = now
@@ -217,7 +217,7 @@ class Counting:
         self._say(f"worker {worker} enqueued {number}")
 
     def _show(self, pairs: Any) -> None:
-        """Says what was in the queue, by worker.
+        """Logs the content of the queue, by worker.
 
         Raises:
           PeerError: numbers are missing.
@@ -232,7 +232,7 @@ class Counting:
         if found != list(range(1, self._total + 1)):
             raise PeerError(
                 f"the queue held {len(found)} numbers, expected 1 to {self._total}; a worker "
-                "ended before its time: see what it says, and start all tasks again"
+                "exited early: see its output, and start all tasks again"
             )
         self._say(f"queue: {self._total} numbers, 1 to {self._total}, each once")
 
@@ -244,12 +244,12 @@ def _shared(total: int) -> tuple[Any, Any]:
 
 
 def _queue(total: int) -> Any:
-    """Returns the queue of (number, worker), with room for all numbers: nobody waits for it."""
+    """Returns the queue of (number, worker); it has room for all numbers and never blocks."""
     return tf.queue.FIFOQueue(
         total, [tf.int64, tf.int64], shapes=[(), ()], shared_name="shared_queue"
     )
 
 
 def _increment(handle: Any, total: int) -> Any:
-    """Returns what was counted, 1 to `total`, by one operation; counts no further."""
+    """Returns the incremented counter, 1 to `total`, in one atomic operation."""
     return tf.raw_ops.ResourceCountUpTo(resource=handle, limit=total, T=tf.int64) + 1

@@ -1,4 +1,4 @@
-"""The two square matrices whose powers are computed: drawn at random, or read from files."""
+"""Loads or draws the two square matrices whose powers are computed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from compat.errors import UserError
 def load(paths: dict[str, str | None], size: int | None, seed: int) -> dict[str, np.ndarray]:
     """Returns the matrices A and B, float64 `[size, size]`.
 
-    Those that are drawn have entries in [0, 2 / size), so that their powers neither overflow nor
-    vanish: the largest eigenvalue is about 1.
+    Random matrices have entries in [0, 2 / size), so that their largest eigenvalue is about 1 and
+    their powers neither overflow nor vanish.
 
     Args:
-      paths: flag, "matrix_a" and "matrix_b", to the path of a .npy file, or None to draw one.
-      size: rows and columns; None means those of the files, else 100.
-      seed: of what is drawn.
+      paths: path of a .npy file by flag, "matrix_a" and "matrix_b"; None for a random matrix.
+      size: rows and columns; None for those of the files, else 100.
+      seed: seed of random matrices.
 
     Raises:
-      UserError: a file is no square matrix of finite numbers, or the sizes differ.
+      UserError: a file does not hold a square matrix of finite numbers, or the sizes differ.
     """
     given = {flag: _read(flag, path) for flag, path in paths.items() if path is not None}
     for flag, matrix in given.items():
@@ -43,9 +43,9 @@ def _read(flag: str, path: str) -> np.ndarray:
     except OSError as error:
         reason = error.strerror or "no .npy file"
         raise UserError(f"--{flag}={path} cannot be read ({reason}); name a .npy file") from None
-    except Exception:  # What NumPy raises of broken files is no closed set.
+    except Exception:  # NumPy raises many kinds of errors for broken files.
         raise UserError(
-            f"--{flag}={path} is no .npy file with one array of numbers; write it by numpy.save"
+            f"--{flag}={path} is not a .npy file with an array of numbers; write it with numpy.save"
         ) from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise UserError(

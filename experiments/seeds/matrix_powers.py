@@ -1,4 +1,4 @@
-"""A^n + B^n with each power on a device of its own, in a session or in a `tf.function`."""
+"""Computes A^n + B^n with each power on its own device, in a session or a `tf.function`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ HERE = ("/job:localhost/task:0", "/job:localhost/task:0")
 
 @dataclass(frozen=True)
 class Result:
-    """What was computed, how fast and where.
+    """The result, the time and the devices of a computation.
 
     Attributes:
       total: A^n + B^n, float64 `[size, size]`.
-      seconds: of the fastest call, until the sum is in this process.
-      devices: operation, such as "A/power_2" or "sum", to the device where it really ran.
+      seconds: time of the fastest call, including the transfer of the sum to this process.
+      devices: actual device by operation, such as "A/power_2" or "sum".
     """
 
     total: np.ndarray
@@ -30,12 +30,12 @@ class Result:
 
 
 def add_powers(variables: Mapping[str, Any], n: int, devices: Sequence[str]) -> dict[str, Any]:
-    """Returns the tensors of A^n + B^n by the names of their operations; the last is "sum".
+    """Returns the tensors of A^n + B^n by operation name; the last one is "sum".
 
     Args:
       variables: "A" and "B", float64 `[size, size]`.
-      n: the power, 1 or more.
-      devices: of A's power and of B's. On one device B's power comes after A's.
+      n: exponent, 1 or more.
+      devices: devices of A's and B's powers. On one device B's power follows A's.
     """
     tensors = {}
     powers: list[Any] = []
@@ -55,15 +55,15 @@ def add_powers(variables: Mapping[str, Any], n: int, devices: Sequence[str]) -> 
 def run_legacy(
     matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str], target: str = ""
 ) -> Result:
-    """Computes in one graph, by a session of `target`, "" for this process.
+    """Computes in one graph, in a session with `target`, "" for this process.
 
-    Where operations ran is read from the graphs that the devices were given.
+    The devices are read from the partition graphs.
     """
     with tf1.Graph().as_default() as graph:
         variables, feeds = {}, {}
         for (name, matrix), device in zip(matrices.items(), devices):
             with tf.device(device):
-                # Fed, for a constant would be multiplied once, when the graph is optimized.
+                # Fed, since the optimizer would fold constants.
                 initial = tf1.placeholder(tf.float64, matrix.shape)
                 variables[name] = tf1.Variable(initial, use_resource=True, trainable=False)
                 feeds[initial] = matrix
@@ -83,7 +83,7 @@ def run_legacy(
 def run_modern(matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str]) -> Result:
     """Computes in one `tf.function`, on devices that this process is connected to.
 
-    Where operations ran is told by their tensors, which stay there.
+    The devices are read from the resulting tensors.
     """
     variables = {}
     for (name, matrix), device in zip(matrices.items(), devices):
@@ -97,7 +97,7 @@ def run_modern(matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str
 
 
 def connect(workers: Mapping[str, str]) -> None:
-    """Gives the eager runtime of this process the devices of workers, task name to "host:port"."""
+    """Connects the eager runtime of this process to workers, "host:port" by task name."""
     for name, address in workers.items():
         _probe(name, address)
     jobs = {"worker": list(workers.values())}
@@ -105,10 +105,10 @@ def connect(workers: Mapping[str, str]) -> None:
 
 
 def _probe(name: str, address: str) -> None:
-    """Returns when the server of a task has answered.
+    """Waits until the server of a task answers.
 
-    While an eager context waits for a server, Python stands still: no deadline is looked at, nor
-    Ctrl-C. While a session waits, it does not.
+    Uses a session: an eager context that waits for a server blocks the interpreter, deadlines and
+    Ctrl-C included.
     """
     with tf1.Graph().as_default() as graph, tf.device(name):
         answer = tf.constant(0)
@@ -118,7 +118,7 @@ def _probe(name: str, address: str) -> None:
 
 
 def _fastest(compute: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
-    """Returns the seconds of the fastest of some calls after a first one, and what it returned."""
+    """Returns the time of the fastest of some calls after a warm-up, in seconds, and its result."""
     value = compute()
     times = []
     for _ in range(_CALLS):

@@ -1,4 +1,4 @@
-"""The results of a scaling study: a table, in Markdown and CSV, and a plot."""
+"""Writes the results of a scaling study as a table, in Markdown and CSV, and a plot."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, Sequence
 from compat.tracking.mlflow import learning_curve
 
 MARKDOWN, CSV, PLOT = "scaling.md", "scaling.csv", "scaling.png"
-PUBLISHED = {1: 0.42, 2: 0.58, 3: 0.65}  # Test accuracy after 20 epochs, in a post of 2016.
+PUBLISHED = {1: 0.42, 2: 0.58, 3: 0.65}  # Test accuracy after 20 epochs, from a blog post of 2016.
 _TOTAL_TIME = re.compile(r"^Total Time: ([\d.]+)s$", re.MULTILINE)
 _HEAD = ("mode", "runtime", "workers", "accuracy", "published", "updates", "seconds", "updates/s")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One training of the study.
+    """One run of the study.
 
     Attributes:
       mode: "async" or "sync".
       runtime: "legacy" or "modern".
-      workers: their number.
+      workers: number of workers.
     """
 
     mode: str
@@ -38,14 +38,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Result:
-    """What one training gave.
+    """The result of one run.
 
     Attributes:
-      cell: the training.
-      code: its exit code; the rest is None unless it is 0.
+      cell: the run.
+      code: its exit code; the other values are None unless it is 0.
       accuracy: on the test set, in [0, 1].
-      updates: number of updates.
-      seconds: from the first line of the chief's training to the test's end.
+      updates: number of steps.
+      seconds: time from the chief's first log line to the end of the test.
     """
 
     cell: Cell
@@ -56,7 +56,7 @@ class Result:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """The cells of the table, as `_HEAD` names them."""
+        """The cells of the table, in the order of `_HEAD`."""
         published = PUBLISHED.get(self.cell.workers) if self.cell.mode == "async" else None
         place = (self.cell.mode, self.cell.runtime, str(self.cell.workers))
         old = "" if published is None else f"{published:.2f}"
@@ -74,12 +74,12 @@ class Result:
 
     def __str__(self) -> str:
         if self.accuracy is None:
-            return f"failed with exit code {self.code}; output.log in its folder says why"
+            return f"failed with exit code {self.code}; see output.log in its folder"
         return f"accuracy {self.accuracy:.4f} after {self.updates} updates in {self.seconds} s"
 
 
 def result(cell: Cell, folder: str, code: int) -> Result:
-    """Reads what a training has left in its folder."""
+    """Reads the result of a run from its folder."""
     if code:
         return Result(cell, code)
     step, accuracy = learning_curve.series(folder)["test/accuracy"][-1]
@@ -88,7 +88,7 @@ def result(cell: Cell, folder: str, code: int) -> Result:
 
 
 def write(results: Sequence[Result], folder: str) -> list[str]:
-    """Writes the tables and the plot of what there is so far; returns their paths."""
+    """Writes the tables and the plot of the results so far; returns their paths."""
     rows = [_HEAD, *[result.row for result in results]]
     paths = [Path(folder, name) for name in (MARKDOWN, CSV, PLOT)]
     paths[0].write_text(_markdown(rows), encoding="utf-8")
@@ -106,7 +106,7 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _draw(results: Sequence[Result], path: Path) -> None:
-    from matplotlib.figure import Figure  # Without pyplot: no display, no state.
+    from matplotlib.figure import Figure  # Without pyplot, which needs a display and global state.
 
     figure = Figure(figsize=(13, 4))
     panels: list[tuple[str, Any]] = [

@@ -31,9 +31,8 @@ output/kernel/Adam    [6, 4]  float32  -                   fresh
 output/kernel/Adam_1  [6, 4]  float32  -                   fresh
 """.splitlines()
 UNMATCHED = (
-    "error: {} variables of like/{} have no value in old/{}; give each by "
-    "--rename=OLD_NAME:NEW_NAME, or by --fresh=NAME the value that it has in --like; nothing was "
-    "written"
+    "error: {} variables of like/{} have no value in old/{}; give each with "
+    "--rename=OLD_NAME:NEW_NAME, or keep its value of --like with --fresh=NAME; nothing was written"
 )
 
 
@@ -72,7 +71,7 @@ def test_an_original_checkpoint_is_brought_over(said: Any) -> None:
 def test_without_a_folder_it_only_shows(said: Any) -> None:
     code, out, err, untouched = said["shows_and_writes_nothing"]
     assert (code, out[:-2], err, untouched) == (0, CONVERTED, [], True)
-    assert out[-1] == "all 15 variables have a value; a folder behind OLD writes them to it"
+    assert out[-1] == "all 15 variables have a value; name a folder after OLD to write them"
 
 
 def test_nothing_is_guessed(said: Any) -> None:
@@ -82,11 +81,11 @@ def test_nothing_is_guessed(said: Any) -> None:
     assert code == 2
     assert err == [UNMATCHED.format("15 of 15", "model.ckpt-20", "model.ckpt-30")]
     assert [line.split()[0] for line in table] == [line.split()[0] for line in CONVERTED]
-    hidden = "hidden/kernel         [8, 6]  float32  -     no such name; of its kind: "
+    hidden = "hidden/kernel         [8, 6]  float32  -     no such name; candidates: "
     assert hidden + "weights/Variable" in table
     step = "it is float32, expected int64 (--cast=global_step converts it)"
     assert table[3] == f"global_step           []      int64    -     {step}"
-    assert unused[0] == "not used of old/model.ckpt-30:"
+    assert unused[0] == "unused variables of old/model.ckpt-30:"
     assert [line.split()[0] for line in unused[1:]] == [
         "biases/Variable",
         "biases/Variable_1",
@@ -109,7 +108,7 @@ def test_equal_names_match_and_the_rest_is_listed(said: Any) -> None:
         "a         []     float64  a     same name",
         "b         [2]    int64    b     same name",
         "",
-        "not used of old/model.ckpt-1:",
+        "unused variables of old/model.ckpt-1:",
         "extra  []  float64",
         "",
         "wrote new/model.ckpt",
@@ -134,7 +133,7 @@ def test_names_can_be_swapped(said: Any) -> None:
                 "same name, cast from float64",
             ],
         ),
-        ("many_of_a_kind", ["no such name; of its kind: v0, v1, v2, v3, v4 and 2 more"]),
+        ("many_of_a_kind", ["no such name; candidates: v0, v1, v2, v3, v4 and 2 more"]),
     ],
 )
 def test_what_does_not_match_says_why(said: Any, case: str, reasons: list[str]) -> None:
@@ -157,40 +156,40 @@ def test_what_is_not_finite_is_not_taken(said: Any) -> None:
     (old_code, old, _), (fresh_code, fresh, _), files = said["not_finite"]
     assert (old_code, fresh_code) == (2, 2)
     assert old[1].endswith("  -     it has a value that is not finite")
-    assert fresh[1].endswith("  -     it has a value that is not finite in --like; of its kind: w")
+    assert fresh[1].endswith("  -     it has a value that is not finite in --like; candidates: w")
     assert files == ["bad", "fine"]
 
 
 def test_an_object_based_checkpoint_is_refused(said: Any) -> None:
     reason = (
-        "error: checkpoint objects/model-1 is object-based (tf.train.Checkpoint, Keras): it is "
-        "keyed by attributes of objects, not by names of variables; restore it in its program, and "
-        "save it there by tf.compat.v1.train.Saver"
+        "error: checkpoint objects/model-1 is object-based (tf.train.Checkpoint, Keras): its "
+        "keys are object attributes, not variable names; restore it in its program and save it "
+        "there with tf.compat.v1.train.Saver"
     )
     assert said["object_based"] == [[2, [], [reason]]] * 2
 
 
 REFUSALS = {
-    "no_like": "--like is missing; give a checkpoint of the program that is to go on, which a "
-    "training of one step makes",
-    "renames_without_like": "--like is missing; give a checkpoint of the program that is to go on, "
-    "which a training of one step makes",
-    "new_is_there": "NEW=empty is there already; name a folder that is not",
+    "no_like": "--like is missing; give a checkpoint of the program that will resume, which a "
+    "run of one step writes",
+    "renames_without_like": "--like is missing; give a checkpoint of the program that will resume, "
+    "which a run of one step writes",
+    "new_is_there": "NEW=empty exists; name a new folder",
     "no_checkpoint": "checkpoint old/model.ckpt-31 cannot be read (REASON); name a folder, or a "
     "prefix without .index or .meta, of tf.train.Saver",
     "a_file_of_it": "checkpoint old/model.ckpt-30.index holds no variables; name a folder, or a "
     "prefix without .index or .meta, of tf.train.Saver",
-    "no_list": "folder empty has no checkpoint that its file `checkpoint` names; give a prefix, "
+    "no_list": "folder empty has no checkpoint that its file `checkpoint` lists; give a prefix, "
     "such as empty/model.ckpt-100",
-    "no_pair": "--rename=a is no pair of names; give OLD_NAME:NEW_NAME",
-    "no_pair_in_a_file": "renames.txt:2: no pair is no pair of names; give OLD_NAME:NEW_NAME",
+    "no_pair": "--rename=a is not a pair of names; give OLD_NAME:NEW_NAME",
+    "no_pair_in_a_file": "renames.txt:2: no pair is not a pair of names; give OLD_NAME:NEW_NAME",
     "no_file": "--renames=nowhere.txt cannot be read (No such file or directory); name a text file "
     "with OLD_NAME:NEW_NAME in each line",
     "no_such_old_name": "--rename=weights/W:hidden/kernel names weights/W, which the "
     "old checkpoint has not; give one of its own names, which are listed if OLD is given alone",
     "no_such_new_name": "--rename=weights/Variable:hidden/kernels names hidden/kernels, which the "
     "checkpoint of --like has not; give one of its own names",
-    "twice": "--rename=weights/Variable_1:hidden/kernel gives hidden/kernel a second time; give "
+    "twice": "--rename=weights/Variable_1:hidden/kernel names hidden/kernel twice; give "
     "each new name once",
     "renamed_and_fresh": "--rename=weights/Variable:hidden/kernel and --fresh both say what "
     "hidden/kernel is; give one of them",
@@ -199,7 +198,7 @@ REFUSALS = {
     "nothing_cast": "--cast=step fits no variable of the checkpoint of --like; give one of its "
     "names, or a pattern such as '*/Adam'",
     "no_folder_can_be_made": "NEW=renames.txt/new cannot be written (File exists: FILE); name a "
-    "folder that can be made",
+    "folder that can be created",
 }
 
 

@@ -37,7 +37,7 @@ def done() -> subprocess.CompletedProcess[str]:
 def test_all_is_well_where_the_constraints_are_met(done: subprocess.CompletedProcess[str]) -> None:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert done.stdout.endswith("\nall is well\n")
-    assert "mend with" not in done.stdout
+    assert "fix with" not in done.stdout
     assert done.stdout.count("\n") <= MOST_LINES
 
 
@@ -62,9 +62,9 @@ def test_each_runtime_is_tried_in_spite_of_proxies(
         r"tensorflow +loads",
         r"tensorboard +loads",
         r"mlflow +loads",
-        r"proxies +HTTPS_PROXY, http_proxy; clusters of compat go past them",
+        r"proxies +HTTPS_PROXY, http_proxy; clusters of compat bypass them",
         r"GPUs +0 seen by TensorFlow, CUDA_VISIBLE_DEVICES=-1",
-        r"ports +can be had and reached on 127.0.0.1.*",
+        r"ports +available and reachable on 127.0.0.1.*",
         r"cores +\d+ usable of \d+.*",
     ],
 )
@@ -84,8 +84,8 @@ def test_page_says(done: subprocess.CompletedProcess[str], line: str) -> None:
         (None, "iptables"),  # As of `socket.timeout`.
     ],
 )
-def test_what_mends_a_port_depends_on_the_error(number: int | None, word: str) -> None:
-    assert word in machine.mend(OSError(number, "said so") if number else OSError("timed out"))
+def test_remedy_of_a_port_depends_on_the_error(number: int | None, word: str) -> None:
+    assert word in machine.remedy(OSError(number, "said so") if number else OSError("timed out"))
 
 
 def test_constraints_come_with_the_package() -> None:

@@ -107,8 +107,8 @@ def hanging(tmp_path: Path) -> Environment:
 
 
 def commands(page: list[str]) -> list[str]:
-    """Returns what the page says to mend with."""
-    return [line.partition("mend with: ")[2] for line in page if "mend with: " in line]
+    """Returns the commands that the page shows."""
+    return [line.partition("fix with: ")[2] for line in page if "fix with: " in line]
 
 
 def assert_installs_constrained(command: str) -> None:
@@ -125,7 +125,7 @@ def test_one_command_installs_what_is_missing(small: Environment) -> None:
     (command,) = commands(page)
     assert_installs_constrained(command)
     assert command.endswith(" tensorflow tensorboard mlflow")
-    assert " legacy not tried, since TensorFlow does not load" in page
+    assert " legacy not tried: TensorFlow does not load" in page
     assert page[-1] == "3 problems"
 
 
@@ -140,10 +140,10 @@ def test_a_python_without_wheels_is_told_which_have(
     )
     said = printed.stdout.decode()
     assert ("; TensorFlow has wheels for 3.7 to 3.13" in said) != has_wheels
-    # What is missing or wrong cannot be mended here either.
-    mends = set(re.findall(r"mend=(.+)\)$", said, re.MULTILINE)) - {"''"}
-    assert ("'python3.13 -m venv .venv'" in mends) != has_wheels
-    assert has_wheels or len(mends) == 1, said
+    # What is missing or wrong cannot be fixed here either.
+    remedies = set(re.findall(r"remedy=(.+)\)$", said, re.MULTILINE)) - {"''"}
+    assert ("'python3.13 -m venv .venv'" in remedies) != has_wheels
+    assert has_wheels or len(remedies) == 1, said
 
 
 @pytest.mark.parametrize("version", ["1.14.0", "2.3.1"])
@@ -212,7 +212,7 @@ def test_a_runtime_that_fails_says_why(tmp_path: Path) -> None:
 def test_an_import_without_end_is_ended(hanging: Environment) -> None:
     page = hanging.doctor("--deadline=2")
     late = page.index("! tensorflow fails: no end after 2 s; said 'busy'")
-    assert page[late + 1] == f" mend with: {hanging.python} -m compat doctor --deadline=10"
+    assert page[late + 1] == f" fix with: {hanging.python} -m compat doctor --deadline=10"
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -256,7 +256,7 @@ def test_a_machine_without_loopback_is_told(small: Environment) -> None:
     with contextlib.suppress(FileNotFoundError):
         if subprocess.run([*namespace, "true"], timeout=DEADLINE_SECS).returncode == 0:
             page = small.doctor(before=namespace)
-            assert "! ports none can be had on 127.0.0.1: " in "\n".join(page)
+            assert "! ports none available on 127.0.0.1: " in "\n".join(page)
             assert commands(page)[-1] == "sudo ip link set lo up"
             return
     pytest.skip("this user may not make a network of its own")

@@ -137,7 +137,7 @@ SPEC = "--cluster_spec=worker|pc-01:2500"
         (["--n=0"], "--n=0 is too small; give 1 or more"),
         (["--size=0"], "--size=0 is too small; give 1 or more"),
         (["--seed=-1"], "--seed=-1 is too small; give 0 or more"),
-        (["--timeout=0"], "--timeout=0 is no time to wait; give seconds above 0"),
+        (["--timeout=0"], "--timeout=0 is out of range; give seconds above 0"),
         (["--strategy=ps"], "flag --strategy=ps: value should be one of <local|workers>"),
         ([PC], "--worker_hosts=pc-01:2500,pc-02:2501 names workers; add --strategy=workers"),
         (["--strategy=workers", PC, SPEC], "--worker_hosts and --cluster_spec both name the"),

@@ -19,8 +19,8 @@ SCALING = "experiments.scaling"
 @pytest.mark.parametrize(
     ("flag", "sentence"),
     [
-        ("--workers=0", "--workers=0 is no number of workers; give some like 1,2,3"),
-        ("--workers=two", "--workers=two is no number of workers"),
+        ("--workers=0", "--workers=0 is not a list of numbers; give some like 1,2,3"),
+        ("--workers=two", "--workers=two is not a list of numbers"),
         ("--workers=2,2", "--workers=2,2 names none or one twice; give each once"),
         ("--modes=", "--modes= names none or one twice"),
         ("--modes=half", "--modes=half is unknown; give some of async,sync"),

@@ -131,7 +131,7 @@ TWO_WORKERS = "--worker_hosts=127.0.0.1:2223,127.0.0.1:2224"
         (["--increments=0"], "--increments=0 is out of range; give 1 to 100000"),
         (["--increments=-3"], "--increments=-3 is out of range; give 1 to 100000"),
         (["--increments=five"], "flag --increments=five: invalid literal for int()"),
-        (["--rendezvous_timeout=0"], "--rendezvous_timeout=0 is no time to wait; give seconds"),
+        (["--rendezvous_timeout=0"], "--rendezvous_timeout=0 is out of range; give seconds"),
         (["count"], "argument 'count' is not a flag; flags look like --name=value"),
         (["--job_name=ps", PS], "--worker_hosts is missing beside --job_name=ps"),
         ([PS, TWO_WORKERS, "--job_name=wrker"], "job 'wrker' is not in the cluster"),

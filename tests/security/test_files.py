@@ -43,7 +43,7 @@ def test_vocabularies_are_saved_as_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [pickle.dumps(Trap()), b"", b"[]", b"{}", b"[" * 99_999, b"3"])
 def test_vocabularies_of_pickles_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "vocabulary").write_bytes(content)
-    with pytest.raises(UserError, match="holds no VocabularyProcessor of ours, expected JSON"):
+    with pytest.raises(UserError, match="does not hold a VocabularyProcessor, expected JSON"):
         VocabularyProcessor.restore(str(tmp_path / "vocabulary"))
 
 

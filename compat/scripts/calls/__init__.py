@@ -1,1 +1,1 @@
-"""Calls that took other arguments, or meant something else, in their time."""
+"""Functions and classes of TensorFlow with the arguments and behavior of earlier releases."""

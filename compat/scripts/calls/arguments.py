@@ -1,7 +1,7 @@
-"""Functions whose arguments had another order or other names before TensorFlow 1.0.
+"""Functions that accept the argument orders and names from before TensorFlow 1.0.
 
-Where a call was legal in one order only, that is the order it has. Where both were legal in their
-time, types and shapes tell; where they do not, the era does, which a person has to settle.
+Where both orders were valid, types and shapes decide which one a call uses. Where they cannot, the
+era decides, which the user has to give.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from compat.scripts.names import era
 
 
 def _is_index(value: Any) -> bool:
-    """Whether a value can be an axis: a whole number, or a scalar of whole numbers."""
+    """Whether a value can be an axis: an integer, or a scalar integer tensor."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return True
     if isinstance(value, (np.ndarray, tf1.Tensor)):
@@ -25,7 +25,7 @@ def _is_index(value: Any) -> bool:
 
 
 def concat(*args: Any, **kwargs: Any) -> Any:
-    """Takes `(concat_dim, values)` and `(values, axis)`."""
+    """Accepts `(concat_dim, values)` and `(values, axis)`."""
     if "concat_dim" in kwargs:
         kwargs["axis"] = kwargs.pop("concat_dim")
         if args:
@@ -37,12 +37,12 @@ def concat(*args: Any, **kwargs: Any) -> Any:
         args = args[2:]
         return tf1.concat(**kwargs, **({"name": args[0]} if args else {}))
     elif args and _is_index(args[0]) and len(args) > 1:
-        return tf1.concat([args[1]], args[0], *args[2:], **kwargs)  # One tensor, not in a list.
+        return tf1.concat([args[1]], args[0], *args[2:], **kwargs)  # A single tensor, not a list.
     return tf1.concat(*args, **kwargs)
 
 
 def split(*args: Any, **kwargs: Any) -> Any:
-    """Takes `(split_dim, num_split, value)` and `(value, num_or_size_splits, axis)`."""
+    """Accepts `(split_dim, num_split, value)` and `(value, num_or_size_splits, axis)`."""
     for old, new in (("split_dim", "axis"), ("num_split", "num_or_size_splits")):
         if old in kwargs:
             kwargs[new] = kwargs.pop(old)
@@ -57,7 +57,7 @@ def split(*args: Any, **kwargs: Any) -> Any:
 
 
 def sparse_split(*args: Any, **kwargs: Any) -> Any:
-    """Takes `(split_dim, num_split, sp_input)`; 1.x took names only."""
+    """Accepts `(split_dim, num_split, sp_input)` by position; 1.x requires keywords."""
     kwargs.update(zip(("axis", "num_split", "sp_input", "name"), args))
     if "split_dim" in kwargs:
         kwargs["axis"] = kwargs.pop("split_dim")
@@ -65,19 +65,19 @@ def sparse_split(*args: Any, **kwargs: Any) -> Any:
 
 
 def select(condition: Any, t: Any, e: Any, name: str | None = None) -> Any:
-    """Takes from `t` where `condition` is true, else from `e`; a vector picks rows."""
+    """Selects from `t` where `condition` is true, else from `e`; a vector selects rows."""
     return tf1.where(condition, t, e, name=name)
 
 
 def batch_matmul(
     x: Any, y: Any, adj_x: bool | None = None, adj_y: bool | None = None, name: str | None = None
 ) -> Any:
-    """Multiplies matrix by matrix."""
+    """Multiplies batches of matrices."""
     return tf1.matmul(x, y, adjoint_a=bool(adj_x), adjoint_b=bool(adj_y), name=name)
 
 
 def svd(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-    """Takes `(tensor, full_matrices, compute_uv)`; until 0.11 the two were the other way round."""
+    """Accepts `(tensor, full_matrices, compute_uv)`; until 0.11 `compute_uv` came first."""
     if len(args) < 2 or args[0] == args[1]:
         return tf1.svd(tensor, *args, **kwargs)
     if era.settle("tf.svd", "tensor, compute_uv, full_matrices", "tensor, full_matrices, ...") in (
@@ -88,7 +88,7 @@ def svd(tensor: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def reverse(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-    """Takes a flag for each dimension, as in 0.x, and the numbers of dimensions, as in 1.x."""
+    """Accepts one bool per dimension, as in 0.x, and indices of dimensions, as in 1.x."""
     dims = kwargs.pop("dims") if "dims" in kwargs else (args[0] if args else None)
     flags = getattr(dims, "dtype", None)
     is_old = dims is not None and (
@@ -101,9 +101,9 @@ def reverse(tensor: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def image_resize_images(images: Any, *args: Any, **kwargs: Any) -> Any:
-    """Takes `(images, new_height, new_width)` and `(images, size)`."""
+    """Accepts `(images, new_height, new_width)` and `(images, size)`."""
     if len(args) >= 2 and _is_index(args[0]) and _is_index(args[1]):
-        # The third of 0.x was the method, as it is after `size`.
+        # The method follows the sizes in 0.x, and `size` in 1.x.
         return tf1.image.resize_images(images, [args[0], args[1]], *args[2:], **kwargs)
     if "new_height" in kwargs:
         kwargs["size"] = [kwargs.pop("new_height"), kwargs.pop("new_width")]
@@ -111,7 +111,7 @@ def image_resize_images(images: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def op_scope(values: Sequence[Any], name: str | None, default_name: str | None = None) -> Any:
-    """Opens a name scope."""
+    """Opens a name scope; accepts the arguments of 0.x."""
     return tf1.name_scope(name, default_name, values)
 
 
@@ -122,15 +122,14 @@ def variable_op_scope(
     *args: Any,
     **kw: Any,
 ) -> Any:
-    """Opens a variable scope."""
+    """Opens a variable scope; accepts the arguments of 0.x."""
     return tf1.variable_scope(name_or_scope, default_name, values, *args, **kw)
 
 
 def _logits_first(function: str, old: Sequence[str]) -> Callable[..., Any]:
-    """Returns a loss that takes logits first by position; 1.x took these by name only.
+    """Returns a loss that accepts logits first by position; 1.x requires keywords.
 
-    TensorFlow 2 takes labels first and says nothing, so an old call would compute with the two
-    swapped.
+    TensorFlow 2 accepts labels first, so that an old call would swap the two without an error.
     """
 
     def loss(*args: Any, **kwargs: Any) -> Any:
@@ -160,7 +159,7 @@ nn_sigmoid_cross_entropy_with_logits = _logits_first(
 
 
 def nn_weighted_cross_entropy_with_logits(*args: Any, **kwargs: Any) -> Any:
-    """Takes `(logits, targets, pos_weight)` of 0.x and `(targets, logits, pos_weight)` of 1.x."""
+    """Accepts `(logits, targets, pos_weight)` of 0.x and `(targets, logits, pos_weight)` of 1.x."""
     if len(args) >= 2:
         time = era.settle(
             "tf.nn.weighted_cross_entropy_with_logits", "logits, targets", "targets, logits"
@@ -174,7 +173,7 @@ def nn_weighted_cross_entropy_with_logits(*args: Any, **kwargs: Any) -> Any:
 
 
 def _sampled(function: str) -> Callable[..., Any]:
-    """Returns a loss that takes `inputs, labels` of 0.x and `labels, inputs` of 1.x."""
+    """Returns a loss that accepts `inputs, labels` of 0.x and `labels, inputs` of 1.x."""
 
     def loss(weights: Any, biases: Any, *args: Any, **kwargs: Any) -> Any:
         if len(args) >= 2 and _are_labels(args[1], args[0], function):
@@ -188,9 +187,9 @@ def _sampled(function: str) -> Callable[..., Any]:
 
 
 def _are_labels(second: Any, first: Any, function: str) -> bool:
-    """Whether the second is the labels and the first the inputs, as in 0.x.
+    """Whether the arguments are in the order of 0.x: inputs, then labels.
 
-    Labels are whole numbers `[batch, num_true]`; inputs are float32 `[batch, units]`.
+    Labels are int64 `[batch, num_true]`; inputs are float32 `[batch, units]`.
     """
     first, second = tf1.convert_to_tensor(first), tf1.convert_to_tensor(second)
     if first.dtype.is_integer != second.dtype.is_integer:

@@ -1,4 +1,4 @@
-"""Classes whose constructors took other arguments before TensorFlow 1.0."""
+"""Classes whose constructors accept the arguments from before TensorFlow 1.0."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _PATIENCE_SECS = 5.0
 
 
 class Old(abc.ABCMeta):
-    """Calls today's class with today's arguments; its instances are ours too, for `isinstance`."""
+    """Metaclass that makes instances of TensorFlow's class instances of the subclass as well."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, _real(cls))
 
 
 def _real(cls: type) -> type:
-    """Returns the class of TensorFlow that one of ours stands for."""
+    """Returns the TensorFlow class that one of ours replaces."""
     return next(base for base in cls.__mro__ if not isinstance(base, Old))
 
 
 class SparseTensor(tf1.SparseTensor, metaclass=Old):
-    """Took `shape`."""
+    """Accepts `shape` for `dense_shape`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if "shape" in kwargs:
@@ -37,14 +37,14 @@ class SparseTensor(tf1.SparseTensor, metaclass=Old):
 
 
 def SparseTensorValue(*args: Any, **kwargs: Any) -> Any:
-    """Took `shape`."""
+    """Accepts `shape` for `dense_shape`."""
     if "shape" in kwargs:
         kwargs["dense_shape"] = kwargs.pop("shape")
     return tf1.SparseTensorValue(*args, **kwargs)
 
 
 class Supervisor(tf1.train.Supervisor, metaclass=Old):
-    """Took `graph_def`, which the graph has made superfluous."""
+    """Accepts `graph_def` and ignores it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.pop("graph_def", None)
@@ -52,34 +52,34 @@ class Supervisor(tf1.train.Supervisor, metaclass=Old):
 
 
 class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
-    """Took `replica_id` until 0.11; the number of a replica is not needed any more."""
+    """Accepts `replica_id`, an argument until 0.11, and ignores it."""
 
     def __init__(self, opt: Any, replicas_to_aggregate: int, *args: Any, **kwargs: Any) -> None:
         kwargs.pop("replica_id", None)
         if not kwargs.get("total_num_replicas", 1):
-            kwargs.pop("total_num_replicas")  # 0 stood for as many as are aggregated.
+            kwargs.pop("total_num_replicas")  # 0 meant `replicas_to_aggregate`.
         super().__init__(opt, replicas_to_aggregate, *args, **kwargs)
 
     def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns the training operation; keeps in the graph what `release` runs."""
+        """Returns the training operation; adds the operation that `release` runs to the graph."""
         train_op = super().apply_gradients(*args, **kwargs)
         tf1.add_to_collection(RELEASE, self.get_init_tokens_op(_MANY))
         return train_op
 
     def get_clean_up_op(self) -> Any:
-        """Returns what aborted the accumulators' waiting at the end; nothing waits there now."""
+        """Returns an operation without effect: accumulators need no clean-up any more."""
         return tf1.no_op()
 
 
 def release(graph: Any, target: str) -> None:
-    """Lets workers go on that wait for the next update of `SyncReplicasOptimizer`.
+    """Releases workers that wait for the next step of `SyncReplicasOptimizer`.
 
-    The chief makes the updates. Once it has ended, the others would wait for ever: its last act is
-    to put tokens in their queue, so that they see the last step and end as well.
+    The chief applies the gradients, so the other workers would block forever once it has finished.
+    Before it exits, it puts tokens in their queue, so that they see the last step and finish too.
 
     Args:
-      graph: the chief's.
-      target: of its session.
+      graph: graph of the chief.
+      target: target of the chief's session.
     """
     operations = graph.get_collection(RELEASE)
 

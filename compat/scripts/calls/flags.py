@@ -1,7 +1,7 @@
-"""`tf.app.flags` as it was before 1.5: parsed when first asked, and tolerant.
+"""`tf.app.flags` with the behavior from before 1.5: lenient, and parsed on first access.
 
-Unknown flags are passed over, a flag may be shortened as long as it is clear, a truth value may
-follow its flag as a word of its own. What 1.5 brought, by absl, works as well: it is absl's.
+Ignores unknown flags, accepts unambiguous prefixes of names, and accepts a boolean value as a
+separate argument. Everything else is absl's, as since 1.5.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any, Callable, Sequence
 from absl import flags as absl_flags  # noqa: TID251 - The script's flags are these.
 from absl.flags import *  # noqa: F403, TID251 - A script finds here what it finds there.
 
-_defined: set[str] = set()  # By the script; absl has flags of libraries, too.
+_defined: set[str] = set()  # By the script; absl also holds the flags of libraries.
 _TRUTH = {"true": "true", "t": "true", "1": "true", "false": "false", "f": "false", "0": "false"}
 
 
 class _Flags:
-    """absl's flags, parsed as before; differs in `__flags`, which holds plain values."""
+    """absl's flags, parsed leniently; `__flags` holds plain values, as before 1.5."""
 
     def __init__(self, real: Any) -> None:
         self.__dict__["_real"] = real
 
     def _parse_flags(self, args: Sequence[str] | None = None) -> list[str]:
-        """Parses, and returns what is no flag."""
+        """Parses the command line; returns the positional arguments."""
         argv = list(sys.argv if args is None else [sys.argv[0], *args])
         real = self.__dict__["_real"]
         real.set_gnu_getopt(True)
@@ -73,11 +73,11 @@ class _Flags:
 
 
 def as_before(argv: Sequence[str], real: Any) -> list[str]:
-    """Returns the arguments as absl takes them.
+    """Returns the arguments in the form that absl accepts.
 
     Args:
-      argv: with the program first.
-      real: absl's flags.
+      argv: the command line, starting with the program.
+      real: flags of absl.
     """
     words = list(argv)
     for i in range(1, len(words)):
@@ -105,10 +105,10 @@ FLAGS = _Flags(absl_flags.FLAGS)
 
 
 def _definer(kind: str) -> Callable[..., None]:
-    """Returns a function that defines a flag, and takes what absl refuses.
+    """Returns a function that defines a flag, also where absl raises an error.
 
-    A name that is there already was an error of argparse for other flags than those of libraries;
-    the later one wins. A default of another type was taken as it is.
+    A later definition replaces an earlier one of the same name, and a default may have another
+    type than the flag.
     """
 
     def define(
@@ -140,11 +140,11 @@ DEFINE_string = _definer("DEFINE_string")
 
 
 def run(main: Any = None, argv: Sequence[str] | None = None) -> None:
-    """Calls `main` with what is no flag, and exits with what it returns."""
+    """Calls `main` with the positional arguments and exits with its result."""
     rest = FLAGS._parse_flags(None if argv is None else list(argv)[1:])
     program = main or sys.modules["__main__"].main
     sys.exit(program([sys.argv[0], *rest]))
 
 
-# `tf.app.flags`, where the table serves `tf.python.platform.app` and the like by this module.
+# `tf.app.flags`, where this module also stands for `tf.python.platform.app`.
 flags = sys.modules[__name__]

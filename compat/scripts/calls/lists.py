@@ -1,6 +1,6 @@
-"""What was a list in Python 2, and is taken as one where a tensor is made of it.
+"""Converts to tensors what was a list in Python 2, such as `range(10)`.
 
-TensorFlow of the time took `range(10)` in Python 3, too.
+Early releases of TensorFlow did so on Python 3 as well.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ _KINDS: tuple[Any, ...] = (range, map, filter, zip, type({}.keys()), type({}.val
 
 
 def constant(value: Any, *args: Any, **kwargs: Any) -> Any:
-    """Makes a constant."""
+    """Returns `tf.constant` of a value, which may be a range, map, filter or zip."""
     return tf1.constant(list(value) if isinstance(value, _KINDS) else value, *args, **kwargs)
 
 
 def install() -> None:
-    """Has every operation of this process take them."""
+    """Registers the conversions with TensorFlow, for every operation of this process."""
 
     def convert(value: Any, dtype: Any = None, name: Any = None, as_ref: bool = False) -> Any:
         del as_ref

@@ -1,7 +1,6 @@
-"""Summaries before 1.0: the tag is what the script says, in no scope, with any character.
+"""Summaries from before 1.0, whose tags are used as given.
 
-Since 1.0 a summary has a name, which scopes are put before and which may not hold a space. Curves
-of a script stay under the tags that its author knows.
+Since 1.0 a summary has a name, which name scopes prefix and which may not contain spaces.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ def _collected(summary: Any, collections: Sequence[str] | None) -> Any:
 def scalar_summary(
     tags: Any, values: Any, collections: Sequence[str] | None = None, name: str | None = None
 ) -> Any:
-    """Makes a summary of scalars, `values` of the shape of `tags`."""
+    """Returns a summary of scalars; `values` has the shape of `tags`."""
     with tf1.name_scope(name, "ScalarSummary", [tags, values]):
         values = tf1.convert_to_tensor(values)
         summary = tf1.raw_ops.ScalarSummary(tags=tags, values=values)
@@ -30,7 +29,7 @@ def scalar_summary(
 def histogram_summary(
     tag: Any, values: Any, collections: Sequence[str] | None = None, name: str | None = None
 ) -> Any:
-    """Makes a summary of the distribution of `values`."""
+    """Returns a histogram summary of `values`."""
     with tf1.name_scope(name, "HistogramSummary", [tag, values]):
         values = tf1.convert_to_tensor(values)
         summary = tf1.raw_ops.HistogramSummary(tag=tag, values=values)
@@ -44,7 +43,7 @@ def image_summary(
     collections: Sequence[str] | None = None,
     name: str | None = None,
 ) -> Any:
-    """Makes a summary of images, uint8 or float32 `[batch, height, width, channels]`."""
+    """Returns a summary of images, uint8 or float32 `[batch, height, width, channels]`."""
     with tf1.name_scope(name, "ImageSummary", [tag, tensor]):
         tensor = tf1.convert_to_tensor(tensor)
         summary = tf1.raw_ops.ImageSummary(tag=tag, tensor=tensor, max_images=max_images)
@@ -59,7 +58,7 @@ def audio_summary(
     collections: Sequence[str] | None = None,
     name: str | None = None,
 ) -> Any:
-    """Makes a summary of sounds, float32 `[batch, frames]` or `[batch, frames, channels]`."""
+    """Returns a summary of audio, float32 `[batch, frames]` or `[batch, frames, channels]`."""
     with tf1.name_scope(name, "AudioSummary", [tag, tensor]):
         tensor = tf1.convert_to_tensor(tensor)
         summary = tf1.raw_ops.AudioSummaryV2(

@@ -1,4 +1,4 @@
-"""What a Python 2 script fetches as text, which TensorFlow gives as bytes."""
+"""Decodes the strings that a Python 2 script fetches, which TensorFlow returns as bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat._tensorflow import tf1
 
 
 class Text(str):
-    """Text as Python 2 had it: it can be decoded, which TensorFlow itself also does."""
+    """A string with a method `decode`, as in Python 2."""
 
     __slots__ = ()
 
@@ -21,7 +21,7 @@ class Text(str):
 
 
 def install() -> None:
-    """Has the sessions of this process give text where they gave what Python 2 called `str`."""
+    """Makes the sessions of this process return text where Python 2 returned `str`."""
     original = tf1.Session.run
 
     @functools.wraps(original)
@@ -34,7 +34,7 @@ def install() -> None:
 def as_text(fetches: Any, values: Any) -> Any:
     """Returns the values with their bytes decoded, in the structure of the fetches.
 
-    Serialized summaries, and whatever is no text, stay bytes.
+    Serialized summaries and bytes that are not UTF-8 stay bytes.
     """
     if isinstance(fetches, (list, tuple)) and isinstance(values, (list, tuple)):
         parts = [as_text(*pair) for pair in zip(fetches, values)]

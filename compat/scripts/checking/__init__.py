@@ -1,1 +1,1 @@
-"""What `python -m compat check` finds in a script, from its text alone."""
+"""Static analysis behind `python -m compat check`, from the text of a script alone."""

@@ -1,7 +1,7 @@
-"""Calls that were right in their time and are another call today: the rules for their arguments.
+"""Rules that recognize calls whose arguments changed order or meaning.
 
-A name with rules is still there; it is found only where a rule sees an old call. What TensorFlow 2
-refuses aloud is of kind `SERVED`; what it takes, to compute something else, is of kind `CHANGES`.
+TensorFlow still has these names; a finding needs a rule that matches the call. Calls that
+TensorFlow 2 rejects are of kind `SERVED`; calls that it computes differently are `CHANGES`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from compat.scripts.checking.findings import CHANGES, SERVED, Kind
 
 
 class Rule(NamedTuple):
-    """How an old call is told, and what is to say about it.
+    """A rule that recognizes an old call.
 
     Attributes:
-      kind: of the finding.
-      is_old: whether a call is one, given the call and whether its file has names of 0.x.
-      says: follows the name of the function.
+      kind: kind of the finding.
+      is_old: whether a call is old, given the call and whether its file uses names of 0.x.
+      says: message, which follows the name of the function.
     """
 
     kind: Kind
@@ -29,17 +29,17 @@ class Rule(NamedTuple):
 
 
 def _args(call: ast.Call) -> list[ast.expr]:
-    """Returns the arguments by position; none if there is a `*` among them, which hides them."""
+    """Returns the positional arguments; none if the call unpacks a sequence with `*`."""
     return [] if any(isinstance(arg, ast.Starred) for arg in call.args) else call.args
 
 
 def _has(*keywords: str) -> Callable[[ast.Call, bool], bool]:
-    """Tells calls with any of these arguments by name."""
+    """Returns a test for calls with any of these keyword arguments."""
     return lambda call, _: any(keyword.arg in keywords for keyword in call.keywords)
 
 
 def _at_least(count: int) -> Callable[[ast.Call, bool], bool]:
-    """Tells calls with that many arguments by position."""
+    """Returns a test for calls with at least `count` positional arguments."""
     return lambda call, _: len(_args(call)) >= count
 
 
@@ -49,7 +49,7 @@ def _is_whole(node: ast.AST) -> bool:
 
 
 def _is_named(node: ast.AST, pattern: str) -> bool:
-    """Whether any name in an expression matches; people name variables after arguments."""
+    """Whether any name in an expression matches: variables are often named after arguments."""
     return any(re.search(pattern, name, re.IGNORECASE) for name in literals.identifiers(node))
 
 
@@ -58,7 +58,7 @@ def _is_axis(node: ast.AST) -> bool:
 
 
 def _by_position(call: ast.Call, _: bool) -> bool:
-    # 1.x had a first argument, always None, that kept the others from being given by position.
+    # In 1.x the first argument was a sentinel, always None, that forced keywords.
     return bool(_args(call)) and not literals.is_none(call.args[0])
 
 
@@ -109,42 +109,44 @@ _LOGITS = Rule(
     CHANGES,
     _by_position,
     "took (logits, labels) by position before 1.0; TensorFlow 2 takes (labels, logits), so it "
-    "computes with the two swapped; compat run takes them as they were meant",
+    "computes with the two swapped; compat run restores the old order",
 )
-_TARGETS = Rule(SERVED, _has("targets"), "took targets=, now labels=; compat run takes both")
+_TARGETS = Rule(SERVED, _has("targets"), "took targets=, now labels=; compat run accepts both")
 _SAMPLED = Rule(
     CHANGES,
     _inputs_first,
     "took (weights, biases, inputs, labels) before 1.0; TensorFlow 2 takes labels before inputs; "
-    "compat run tells them by their types and shapes",
+    "compat run decides by types and shapes",
 )
-_SHAPE = Rule(SERVED, _has("shape"), "took shape=, now dense_shape=; compat run takes both")
+_SHAPE = Rule(SERVED, _has("shape"), "took shape=, now dense_shape=; compat run accepts both")
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "SparseTensor": (_SHAPE,),
     "SparseTensorValue": (_SHAPE,),
     "concat": (
-        Rule(SERVED, _concat, "took (concat_dim, values) before 1.0; compat run takes both orders"),
+        Rule(SERVED, _concat, "took (concat_dim, values) before 1.0; compat run accepts both"),
     ),
     "image.resize_images": (
         Rule(
-            SERVED, _resize, "took height and width before 1.0, now one size; compat run takes both"
+            SERVED,
+            _resize,
+            "took height and width before 1.0, now one size; compat run accepts both",
         ),
     ),
     "losses.mean_squared_error": (
         Rule(
             CHANGES,
             _at_least(2),
-            "gave the mean of all; the function of this name in TensorFlow 2, Keras's, gives one "
-            "for each row; under compat run it is the old one",
+            "returned one mean; in TensorFlow 2 this name is Keras's function, which returns one "
+            "mean per row; compat run has the old function",
         ),
     ),
     "nn.dropout": (
         Rule(
             CHANGES,
             _at_least(2),
-            "took what to keep as its second argument; TensorFlow 2 takes what to drop there; "
-            "under compat run it is what to keep",
+            "took the probability to keep as its second argument; TensorFlow 2 takes the rate to "
+            "drop; compat run keeps the old meaning",
         ),
     ),
     "nn.nce_loss": (_SAMPLED,),
@@ -158,36 +160,40 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
             CHANGES,
             _at_least(2),
             "took (logits, targets) in 0.x and (targets, logits) in 1.x; TensorFlow 2 takes "
-            "(labels, logits); tell compat run which, by --era=0.x or --era=1.x",
+            "(labels, logits); run it with compat run --era=0.x or --era=1.x",
         ),
         _TARGETS,
     ),
     "reverse": (
-        Rule(SERVED, _reverse, "took a flag for each dimension before 1.0; compat run takes both"),
+        Rule(
+            SERVED, _reverse, "took a flag for each dimension before 1.0; compat run accepts both"
+        ),
     ),
     "sparse_split": (
-        Rule(SERVED, _at_least(2), "took (split_dim, num_split, sp_input); compat run takes it"),
-        Rule(SERVED, _has("split_dim"), "took split_dim=, now axis=; compat run takes both"),
+        Rule(
+            SERVED, _at_least(2), "took (split_dim, num_split, sp_input); compat run accepts both"
+        ),
+        Rule(SERVED, _has("split_dim"), "took split_dim=, now axis=; compat run accepts both"),
     ),
     "split": (
         Rule(
             SERVED,
             _split,
-            "took (split_dim, num_split, value) before 1.0; compat run takes both orders",
+            "took (split_dim, num_split, value) before 1.0; compat run accepts both",
         ),
     ),
     "svd": (
         Rule(
             CHANGES,
             _svd,
-            "took compute_uv before full_matrices until 0.11; TensorFlow 2 takes them the other "
-            "way round; tell compat run which, by --era=0.x or --era=1.x",
+            "took compute_uv before full_matrices until 0.11; TensorFlow 2 takes them in the other "
+            "order; run it with compat run --era=0.x or --era=1.x",
         ),
     ),
     "train.Supervisor": (
-        Rule(SERVED, _has("graph_def"), "took graph_def=; compat run passes over it"),
+        Rule(SERVED, _has("graph_def"), "took graph_def=; compat run ignores it"),
     ),
     "train.SyncReplicasOptimizer": (
-        Rule(SERVED, _has("replica_id"), "took replica_id=; compat run passes over it"),
+        Rule(SERVED, _has("replica_id"), "took replica_id=; compat run ignores it"),
     ),
 }

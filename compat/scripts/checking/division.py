@@ -1,4 +1,4 @@
-"""Divisions in Python 2 that give whole numbers."""
+"""Finds integer divisions in Python 2 code."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from compat.scripts.checking import literals
 from compat.scripts.source.classic import DIVISION
 
 MESSAGE = (
-    "/ between whole numbers gives a whole number in Python 2, and a fraction in Python 3; compat "
-    "run divides as Python 2"
+    "/ between integers gives an integer in Python 2, and a float in Python 3; compat run divides "
+    "as Python 2"
 )
 _TRUE_DIVISION = re.compile(r"^from\s+__future__\s+import\s+.*\bdivision\b", re.MULTILINE)
-# Functions that give fractions whatever they are given.
+# Functions that always return floats.
 _FLOATING = {"float", "float32", "float64", "time", "clock", "sqrt", "log", "exp", "random", "mean"}
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Pow)
 
 
 def find(tree: ast.Module, text: str) -> Iterator[ast.expr]:
-    """Yields what a Python 2 program divides by, where both numbers may be whole.
+    """Yields the divisor of each division in a Python 2 program that may be between integers.
 
     Args:
-      tree: the program, with its divisions as calls of `DIVISION`.
-      text: the program.
+      tree: syntax tree of the program, with divisions as calls of `DIVISION`.
+      text: source of the program.
     """
     if _TRUE_DIVISION.search(text):
         return
@@ -40,7 +40,7 @@ def _is_division(node: ast.AST) -> bool:
 
 
 def _floats(tree: ast.Module) -> set[str]:
-    """Returns the variables that hold fractions, by all that the program assigns to them."""
+    """Returns the variables that hold only floats, by all assignments to them."""
     values: dict[str, list[ast.AST]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
@@ -48,7 +48,7 @@ def _floats(tree: ast.Module) -> set[str]:
                 if isinstance(target, ast.Name):
                     values.setdefault(target.id, []).append(node.value)
     floats: set[str] = set()
-    for _ in range(3):  # A variable may come from another, and that from a third.
+    for _ in range(3):  # A variable may depend on another, and that on a third.
         known = frozenset(floats)
         floats.update(
             name for name, given in values.items() if all(_is_float(v, known) for v in given)
@@ -57,7 +57,7 @@ def _floats(tree: ast.Module) -> set[str]:
 
 
 def _is_float(node: ast.AST, floats: set[str] | frozenset[str]) -> bool:
-    """Whether an expression is evidently no whole number."""
+    """Whether an expression is evidently a float."""
     if isinstance(node, ast.Name):
         return node.id in floats
     if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):

@@ -1,4 +1,4 @@
-"""What is known of a name of TensorFlow: by the table of names, and by what is gone as a whole."""
+"""Looks up a TensorFlow name in the table of names and the list of removed modules."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Kind
 from compat.scripts.names import table
 
 _V1 = "compat.v1."
-# Modules of which nothing is left but what the table has, and the release without them.
+# Modules that were removed except for names in the table, and the release that removed them.
 _GONE = {"contrib": "2.0", "examples": "2.0", "models": "1.0"}
 _GRAPH = {"InteractiveSession", "Session", "placeholder"}
-# With these in a program, it builds graphs on TensorFlow 2 as well.
+# A program that calls these builds graphs on TensorFlow 2 as well.
 GRAPH_SWITCHES = {"compat.v1.disable_eager_execution", "compat.v1.disable_v2_behavior"}
-_REMEDY = "run the script on the TensorFlow of its time, or take it out"
+_REMEDY = "run the script on its original TensorFlow, or remove it"
 
 
 class Known(NamedTuple):
-    """What there is to say of a name.
+    """What is known about a name.
 
     Attributes:
-      kind: of the finding.
-      name: the name, or the part of it that is known, with "tf.".
+      kind: kind of the finding.
+      name: the name, or the known part of it, with "tf.".
       message: a sentence.
       served_by: what serves it, or "".
-      gone: the release without it, or "".
+      gone: the release that removed the name, or "".
     """
 
     kind: Kind
@@ -36,7 +36,7 @@ class Known(NamedTuple):
 
 
 def find(name: str) -> Known | None:
-    """Returns what is to say of a name where a script uses it, or None.
+    """Returns what is known about a name, or None if it needs no finding.
 
     Args:
       name: without "tf.", as "contrib.slim.conv2d".
@@ -45,8 +45,8 @@ def find(name: str) -> Known | None:
         return _migrated(name[len(_V1) :])
     if name in _GRAPH:
         message = (
-            f"tf.{name} needs a graph, and TensorFlow 2 runs eagerly without it; compat run has "
-            "the graph"
+            f"tf.{name} needs a graph, and TensorFlow 2 runs eagerly by default; compat run builds "
+            "a graph"
         )
         return Known(GRAPH, "tf." + name, message, f"tf.{name}", "2.0")
     key = _key(name)
@@ -59,7 +59,7 @@ def find(name: str) -> Known | None:
 
 
 def _key(name: str) -> str | None:
-    """Returns the name, or the nearest one above it, that the table has."""
+    """Returns the name, or its nearest parent, that is in the table."""
     while name and name not in table.NAMES:
         name = name.rpartition(".")[0]
     return name or None
@@ -73,7 +73,7 @@ def _known(name: str, key: str) -> Known | None:
         return None  # The name is still there.
     module = entry.by.replace(":", ".").strip(".")
     by = module + name[len(key) :]
-    how = f"serves it by {by}" if name == key else f"takes it from {module}"
+    how = f"serves it with {by}" if name == key else f"takes it from {module}"
     note = f" ({entry.note})" if entry.note else ""
     message = f"tf.{name} is gone since TensorFlow {entry.gone}; compat run {how}{note}"
     return Known(SERVED, "tf." + name, message, by, entry.gone)
@@ -85,14 +85,14 @@ def _failing(name: str, gone: str, why: str) -> Known:
 
 
 def _migrated(name: str) -> Known | None:
-    """Returns what is to say of a name below `tf.compat.v1`, which has most names of 1.15."""
+    """Returns what is known about a name in `tf.compat.v1`, which has most names of 1.15."""
     key = _key(name)
     top = name.partition(".")[0]
     was_renamed = key is not None and table.NAMES[key].gone == "1.0" and key not in calls.RULES
     if not was_renamed and (top not in _GONE or name == top):
         return None
     message = (
-        f"tf.compat.v1 has no {name}, and never had; say `import tensorflow as tf`, by which "
-        "compat run serves what is older"
+        f"tf.compat.v1 never had {name}; use `import tensorflow as tf`, for which compat run "
+        "serves older names"
     )
     return Known(FAILS, f"tf.compat.v1.{name}", message)

@@ -1,4 +1,4 @@
-"""What there is to find, and a finding."""
+"""Findings of `compat check` and their kinds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ class Kind:
     """A kind of finding.
 
     Attributes:
-      name: in one word.
-      level: "note", "warning" or "error"; what is more than a note has the check fail.
-      says: what all findings of the kind have in common.
+      name: one word, shown after the message.
+      level: "note", "warning" or "error"; the last two make the check fail.
+      says: description of the kind.
     """
 
     name: str
@@ -21,10 +21,10 @@ class Kind:
 
 
 SERVED = Kind("served", "note", "gone from TensorFlow; compat run serves it")
-GRAPH = Kind("graph", "note", "needs a graph, where TensorFlow 2 runs eagerly; compat run has one")
-HOST = Kind("host", "note", "an address that is the script's own")
-FOLDER = Kind("folder", "note", "a path that is the script's own")
-CHANGES = Kind("changes", "warning", "means something else today, and nothing says so")
+GRAPH = Kind("graph", "note", "needs a graph; TensorFlow 2 runs eagerly, compat run builds one")
+HOST = Kind("host", "note", "an address that is fixed in the script")
+FOLDER = Kind("folder", "note", "a path that is fixed in the script")
+CHANGES = Kind("changes", "warning", "means something else today, without an error")
 FAILS = Kind("fails", "error", "does not work, not even under compat run")
 UNREADABLE = Kind("unreadable", "error", "cannot be read as Python 3, Python 2 or a notebook")
 
@@ -33,18 +33,18 @@ KINDS = (SERVED, GRAPH, HOST, FOLDER, CHANGES, FAILS, UNREADABLE)
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is worth knowing about a place in a script.
+    """A finding at a position in a script.
 
     Attributes:
       kind: one of `KINDS`.
       file: the path of the script or notebook.
-      cell: the number of the notebook's cell of code, or 0 in a script.
+      cell: the number of the notebook's code cell, or 0 in a script.
       line: from one, in the file or the cell.
       column: from one, in characters.
       name: what it is about, such as "tf.mul" or "localhost:2222".
       message: a sentence.
       served_by: what serves the name, or "".
-      gone: the release without the name, or "".
+      gone: the release that removed the name, or "".
     """
 
     kind: Kind
@@ -64,6 +64,6 @@ class Finding:
 
     @property
     def place(self) -> str:
-        """Where it is, as compilers say it."""
+        """The position, in the form that compilers print."""
         cell = f" [cell {self.cell}]" if self.cell else ""
         return f"{self.file}{cell}:{self.line}:{self.column}"

@@ -1,4 +1,4 @@
-"""Findings as lines for people, as JSON, and as SARIF 2.1.0 for what shows them beside the code."""
+"""Formats findings as text, JSON, or SARIF 2.1.0, which editors show next to the code."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def counts(findings: Sequence[Finding]) -> dict[str, int]:
-    """Returns how many findings there are of each kind that there is."""
+    """Returns the number of findings by kind, without kinds that have none."""
     found = [finding.kind for finding in findings]
     return {kind.name: found.count(kind) for kind in KINDS if kind in found}
 
 
 def as_text(findings: Sequence[Finding], files: int) -> str:
-    """Returns a line for each finding, as compilers write it, and a summary."""
+    """Returns one line per finding, in the form that compilers print, and a summary."""
     lines = [
         f"{one_line(finding.place)}: {finding.kind.level}: {finding.message} [{finding.kind.name}]"
         for finding in findings
@@ -40,10 +40,10 @@ def as_text(findings: Sequence[Finding], files: int) -> str:
 
 def _verdict(found: Mapping[str, int]) -> str:
     if FAILS.name in found or UNREADABLE.name in found:
-        return "not all of it runs under python -m compat run"
+        return "some of it does not run under python -m compat run"
     if CHANGES.name in found:
-        return "run it by python -m compat run; without, it computes something else"
-    return "nothing of it fails under python -m compat run"
+        return "run it with python -m compat run; without, it computes something else"
+    return "all of it runs under python -m compat run"
 
 
 def _number(count: int, noun: str) -> str:
@@ -51,7 +51,7 @@ def _number(count: int, noun: str) -> str:
 
 
 def as_json(findings: Sequence[Finding], files: int) -> str:
-    """Returns an object with the number of files, all findings, and how many there are by kind."""
+    """Returns a JSON object with the number of files, all findings, and their number by kind."""
     records = [
         {
             "file": finding.file,
@@ -71,7 +71,7 @@ def as_json(findings: Sequence[Finding], files: int) -> str:
 
 
 def as_sarif(findings: Sequence[Finding], files: int) -> str:
-    """Returns a log of one run; a notebook's lines are counted within the cell that is named."""
+    """Returns a SARIF log of one run; the lines of a notebook count within the named cell."""
     del files
     rules = [
         {

@@ -1,4 +1,4 @@
-"""Constants in a tree, by whichever class the Python at hand has for them."""
+"""Reads constants and names in a syntax tree, on every version of Python."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _CONSTANTS = {"Constant", "NameConstant", "Num", "Str"}  # One class from Python
 
 
 def value(node: ast.AST | None) -> Any:
-    """Returns the number, text or truth value that a node is, a negative number too, or None."""
+    """Returns the number, string or bool of a constant node, else None."""
     sign = 1
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         node, sign = node.operand, -1
@@ -26,13 +26,13 @@ def is_none(node: ast.AST) -> bool:
 
 
 def text(node: ast.AST | None) -> str:
-    """Returns the text that a node is, or ""."""
+    """Returns the string of a constant node, else ""."""
     constant = value(node)
     return constant if isinstance(constant, str) else ""
 
 
 def dotted(node: ast.AST) -> str:
-    """Returns "a.b.c" where that is what a node says, or the part of it after the last call."""
+    """Returns the dotted name of a node, such as "a.b.c", or the part of it after the last call."""
     words: list[str] = []
     while isinstance(node, ast.Attribute):
         words.insert(0, node.attr)

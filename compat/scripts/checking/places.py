@@ -1,4 +1,4 @@
-"""Addresses and folders that a script holds as text."""
+"""Finds addresses and folders that are fixed in the text of a script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat.errors import UserError
 from compat.scripts.checking import literals
 from compat.scripts.checking.findings import FOLDER, HOST, Kind
 
-# Folders of a person or a machine. `/train` and `/job:ps` are parts of TensorFlow's own names.
+# Folders of a user or a machine. `/train` and `/job:ps` are parts of TensorFlow names.
 _FOLDER = re.compile(
     r"/(tmp|mnt)(/\S*)?|/(data|datasets|home|media|nfs|root|scratch|srv|var|work|Users)/\S*"
     r"|~/\S*|[A-Z]:[\\/]\S*"
@@ -21,12 +21,12 @@ _LOCAL = re.compile(r"localhost|[0-9.]+|[0-9a-f:]*::[0-9a-f:]*")
 
 
 class Place(NamedTuple):
-    """A text in a script that is good on some machines only.
+    """A string in a script that is valid on some machines only.
 
     Attributes:
       kind: `HOST` or `FOLDER`.
-      text: as the script has it.
-      node: where.
+      text: the string.
+      node: its node in the syntax tree.
       message: a sentence.
     """
 
@@ -54,7 +54,7 @@ def find(tree: ast.Module) -> Iterator[Place]:
 
 
 def is_addresses(text: str) -> bool:
-    """Whether a text is "host:port", one or many with commas; "conv1:0" is a tensor."""
+    """Whether a string is a comma-separated list of "host:port"; "conv1:0" is a tensor."""
     addresses = [address.strip() for address in text.split(",") if address.strip()]
     return bool(addresses) and all(map(_is_address, addresses))
 
@@ -68,7 +68,7 @@ def _is_address(text: str) -> bool:
 
 
 def _plain(address: str) -> str:
-    """Returns an address without the scheme that sessions take."""
+    """Returns an address without the scheme of session targets."""
     address = address.strip()
     return address[len(_SCHEME) :] if address.startswith(_SCHEME) else address
 
@@ -86,16 +86,16 @@ def _of_addresses(text: str, flag: str) -> str:
     first = _plain(text.split(",")[0])
     if flag:
         return (
-            f"{text!r} is the default of a flag; say --{flag}=... to the script, or run its "
-            "cluster on this machine by compat run --local"
+            f"{text!r} is the default of a flag; pass --{flag}=... to the script, or run its "
+            "cluster on this machine with compat run --local"
         )
     return (
-        f"{text!r} is fixed in the script; compat run --hosts {first}=HOST:PORT puts another in "
-        "its place, --local runs the cluster on this machine"
+        f"{text!r} is fixed in the script; compat run --hosts {first}=HOST:PORT replaces it, "
+        "--local runs the cluster on this machine"
     )
 
 
 def _of_folder(text: str, flag: str) -> str:
     if flag:
-        return f"{text!r} is the default of a flag; say --{flag}=... where it is elsewhere"
-    return f"{text!r} is fixed in the script; make it a flag, or see that each machine has it"
+        return f"{text!r} is the default of a flag; pass --{flag}=... if the folder differs"
+    return f"{text!r} is fixed in the script; make it a flag, or create it on each machine"

@@ -1,4 +1,4 @@
-"""Where in its text a script says what its tree has: what Python 2 became may have moved a bit."""
+"""Finds the position of a syntax tree's node in the text, which Python 2 conversion may shift."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _LONG_LINE = 10_000
 
 
 def locate(lines: Sequence[str], node: ast.AST, spelled: str) -> tuple[int, int]:
-    """Returns the line and the column of a node, from one, in characters.
+    """Returns the line and column of a node, from one, in characters.
 
     Args:
-      lines: the text.
-      node: in the tree.
-      spelled: what stands there; sought near by if it does not.
+      lines: lines of the text.
+      node: node of the syntax tree.
+      spelled: the text at the position; searched for nearby if it is not there.
     """
     line, column = _start(lines, node)
     if not spelled:
         return line, column + 1
     for distance in range(_FARTHEST + 1):
-        # Converting adds lines, and a name that is imported may stand on a line of its own below.
+        # Conversion adds lines, and an imported name may be on a line below the statement.
         for candidate in dict.fromkeys((line - distance, line + distance)):
             starts = _starts(spelled, _line(lines, candidate), column)
             if starts:
@@ -32,7 +32,7 @@ def locate(lines: Sequence[str], node: ast.AST, spelled: str) -> tuple[int, int]
 
 
 def locate_operator(lines: Sequence[str], right: ast.AST, operator: str) -> tuple[int, int]:
-    """Returns the line and the column of the operator before a node."""
+    """Returns the line and column of the operator before a node."""
     line, column = _start(lines, right)
     for candidate in range(line, max(line - _FARTHEST, 0), -1):
         text = _line(lines, candidate)
@@ -43,7 +43,7 @@ def locate_operator(lines: Sequence[str], right: ast.AST, operator: str) -> tupl
 
 
 def _start(lines: Sequence[str], node: ast.AST) -> tuple[int, int]:
-    """Returns the line of a node, from one, and how many characters there are before it."""
+    """Returns the line of a node, from one, and the number of characters before it."""
     line = getattr(node, "lineno", 1)
     offset = max(getattr(node, "col_offset", 0), 0)  # In bytes.
     text = _line(lines, line)
@@ -53,7 +53,7 @@ def _start(lines: Sequence[str], node: ast.AST) -> tuple[int, int]:
 
 
 def _starts(spelled: str, text: str, column: int) -> list[int]:
-    """Returns where a line has it: near a column, else anywhere in a line that a person wrote."""
+    """Returns the column of a text in a line: near a given column, else anywhere in short lines."""
     near = max(column - _NEAR, 0), column + len(spelled) + _NEAR
     for start, end in (near, (0, len(text) if len(text) < _LONG_LINE else 0)):
         found = [match.start() for match in _pattern(spelled).finditer(text, start, end)]

@@ -1,4 +1,4 @@
-"""All findings of a script or a notebook."""
+"""Collects the findings of a script or a notebook."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from compat.scripts.checking.uses import Use, Walk
 from compat.scripts.names import table
 from compat.scripts.source import conversion
 
-# What is larger was made by a program, not by a person; a notebook has its pictures with it.
+# Larger files are generated; notebooks contain their images.
 _MAX_BYTES = {".py": 1_000_000, ".ipynb": 50_000_000}
 
 
 def check(path: str) -> list[Finding]:
-    """Returns what there is to find in a file, in the order of its lines."""
+    """Returns the findings of a file, in the order of its lines."""
     program = _Program(path)
     program.read()
-    found = dict.fromkeys(program.findings)  # A place can be met twice, as a name and as a call.
+    found = dict.fromkeys(program.findings)  # A position can occur twice, as a name and as a call.
     return sorted(found, key=lambda finding: (finding.cell, finding.line, finding.column))
 
 
 class _Program:
-    """A script, or a notebook, whose cells of code are the parts of a program."""
+    """A script or a notebook, whose code cells are the parts of a program."""
 
     def __init__(self, path: str) -> None:
         self.findings: list[Finding] = []
@@ -41,7 +41,7 @@ class _Program:
             size = os.path.getsize(self._path)
             most = _MAX_BYTES[".ipynb" if self._is_notebook else ".py"]
             if size > most:
-                raise UserError(f"script {self._path} has {size} bytes; at most {most} are read")
+                raise UserError(f"script {self._path} has {size} bytes, expected at most {most}")
             parts = conversion.read(self._path)
         except (OSError, UserError) as error:
             self._unreadable(0, 1, 1, str(error))
@@ -88,12 +88,12 @@ class _Program:
                 continue
             if found.kind is FAILS:
                 if any(_within(use.name, module) for module in failed_imports):
-                    continue  # Said once, where it is imported.
+                    continue  # Reported once, at the import.
                 if use.imported:
                     failed_imports.add(use.name)
                 if use.guarded:
                     continue
-            has_graph = has_graph or found.kind is GRAPH  # Said once in a program.
+            has_graph = has_graph or found.kind is GRAPH  # Reported once per program.
             position = self._locate(use.part, use.node, use.spelled)
             self._add(found.kind, use.part, position, *found[1:])
 
@@ -126,29 +126,29 @@ def _within(name: str, module: str) -> bool:
 
 
 def files(path: str) -> Iterator[str]:
-    """Yields a file itself, and of a folder the scripts and notebooks in it, in order.
+    """Yields a file itself, or the scripts and notebooks in a folder, sorted.
 
     Raises:
-      UserError: there is neither, or none in the folder.
+      UserError: the path does not exist, or the folder holds none.
     """
     if os.path.isfile(path):
         yield path
         return
     if not os.path.isdir(path):
-        raise UserError(f"path {path} is no file and no folder; name a script, notebook or folder")
+        raise UserError(f"path {path} is neither a file nor a folder; name a script or a folder")
     is_empty = True
     for folder, folders, inside in os.walk(path):
         folders[:] = sorted(name for name in folders if not _is_foreign(name))
         for name in sorted(inside):
             file = os.path.join(folder, name)
-            # Not a pipe that nobody writes to.
+            # Not a named pipe, which would block.
             if name.endswith((".py", ".ipynb")) and os.path.isfile(file):
                 is_empty = False
                 yield file
     if is_empty:
-        raise UserError(f"folder {path} has no *.py and no *.ipynb; name one that has")
+        raise UserError(f"folder {path} has no *.py or *.ipynb file; name a folder that has")
 
 
 def _is_foreign(folder: str) -> bool:
-    """Whether a folder holds what tools and packages have put there."""
+    """Whether a folder holds generated or installed files."""
     return folder.startswith(".") or folder in ("__pycache__", "node_modules", "site-packages")

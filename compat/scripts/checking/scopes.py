@@ -1,4 +1,4 @@
-"""Which local names stand for names of TensorFlow.
+"""Resolves local names of a program to names of TensorFlow.
 
 A name of TensorFlow is written here without "tensorflow.": `tf.contrib.slim` is "contrib.slim",
 and TensorFlow itself is "".
@@ -14,7 +14,7 @@ _TOP = "tensorflow"
 
 
 def below_top(module: str) -> str | None:
-    """Returns "contrib.slim" for "tensorflow.contrib.slim"; None if it is not TensorFlow's."""
+    """Returns "contrib.slim" for "tensorflow.contrib.slim"; None for other modules."""
     if module == _TOP:
         return ""
     return module[len(_TOP) + 1 :] if module.startswith(_TOP + ".") else None
@@ -28,14 +28,14 @@ def join(module: str, name: str) -> str:
 class Scope:
     """The names of a module, a class or a function.
 
-    A name that stands for TensorFlow's keeps doing so if it is bound to something else as well, as
-    in `except ImportError: slim = None`; a name of an inner scope hides that of an outer one.
+    An alias of a TensorFlow name stays one if it is also bound to something else, as in
+    `except ImportError: slim = None`. Names of an inner scope hide those of an outer scope.
 
     Attributes:
-      aliases: local name -> TensorFlow's.
-      stars: modules of TensorFlow of which all names were imported.
+      aliases: TensorFlow names by local name.
+      stars: modules of TensorFlow imported with `*`.
       bound: local names that hide outer ones.
-      outer: names that are those of the module, by `global`.
+      outer: names declared `global`.
     """
 
     def __init__(self, above: Scope | None = None) -> None:
@@ -46,14 +46,14 @@ class Scope:
         self._above = above
 
     def bind(self, name: str, meaning: str) -> None:
-        """Has a local name stand for one of TensorFlow's."""
+        """Adds an alias of a TensorFlow name."""
         scope = self
         while name in self.outer and scope._above is not None:
             scope = scope._above
         scope.aliases[name] = meaning
 
     def find(self, name: str) -> str | None:
-        """Returns what a local name stands for, or None."""
+        """Returns the TensorFlow name of a local name, or None."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.aliases:
@@ -64,15 +64,15 @@ class Scope:
         return None
 
     def starred(self) -> list[str]:
-        """Returns the modules whose names all are names here."""
+        """Returns the modules whose names are all visible here."""
         return self.stars + (self._above.starred() if self._above is not None else [])
 
     def is_bound(self, name: str) -> bool:
-        """Whether a name is the script's own."""
+        """Whether the script itself binds a name."""
         return name in self.bound or (self._above is not None and self._above.is_bound(name))
 
     def resolve(self, node: ast.AST) -> str | None:
-        """Returns the name of TensorFlow that an expression stands for, or None."""
+        """Returns the TensorFlow name of an expression, or None."""
         if isinstance(node, ast.Name):
             return self.find(node.id)
         if isinstance(node, ast.Attribute):

@@ -1,4 +1,4 @@
-"""Where a script uses names of TensorFlow."""
+"""Finds where a script uses names of TensorFlow."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from compat.scripts.checking import literals
 from compat.scripts.checking.scopes import Scope, below_top, join
 from compat.scripts.names import table
 
-# Errors of names that are not there.
+# Errors that a missing name raises.
 _MISSING = {"AttributeError", "BaseException", "Exception", "ImportError", "ModuleNotFoundError"}
 _Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 
 
 class Use(NamedTuple):
-    """A place where a script says a name of TensorFlow.
+    """A use of a TensorFlow name in a script.
 
     Attributes:
       name: without "tf.", as "train.SummaryWriter".
-      spelled: what stands there, as "tf.train.SummaryWriter".
-      node: where.
-      part: number of the part of the program, as given to `Walk.part`.
-      call: the call, if the name is called there.
-      imported: whether the place is an import.
-      guarded: whether the program goes on if there is no such name.
+      spelled: the text in the script, as "tf.train.SummaryWriter".
+      node: its node in the syntax tree.
+      part: index of the part of the program, as given to `Walk.part`.
+      call: the call, if the name is called.
+      imported: whether it is in an import.
+      guarded: whether the program handles the error of a missing name.
     """
 
     name: str
@@ -37,10 +37,10 @@ class Use(NamedTuple):
 
 
 class Walk(ast.NodeVisitor):
-    """Goes through a program as Python does: what is in a function comes after its module.
+    """Visits a program in the order of execution: function bodies come after their module.
 
     Attributes:
-      uses: the names of TensorFlow that were met.
+      uses: the uses that were found.
     """
 
     def __init__(self) -> None:
@@ -51,13 +51,13 @@ class Walk(ast.NodeVisitor):
         self._later: list[tuple[int, Scope, list[ast.AST]]] = []
 
     def part(self, number: int, tree: ast.Module) -> None:
-        """Goes through a part of the program: a script, or a cell of a notebook."""
+        """Visits a part of the program: a script, or a cell of a notebook."""
         self._part = number
         self._scope.bound.update(_bound(tree.body))
         self.generic_visit(tree)
 
     def finish(self) -> list[Use]:
-        """Goes through the functions; returns all uses."""
+        """Visits the function bodies; returns all uses."""
         while self._later:
             self._part, self._scope, body = self._later.pop(0)
             for node in body:
@@ -141,7 +141,7 @@ class Walk(ast.NodeVisitor):
         outer, self._scope = self._scope, Scope(self._scope)
         for statement in node.body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                self._function(statement, outer)  # Names of a class are no names in its methods.
+                self._function(statement, outer)  # Names of a class are not visible in its methods.
             else:
                 self.visit(statement)
         self._scope = outer
@@ -156,7 +156,7 @@ class Walk(ast.NodeVisitor):
         self._function(node, self._scope)
 
     def _function(self, node: _Function, above: Scope) -> None:
-        self.visit(node.args)  # Defaults and annotations; arguments themselves are no uses.
+        self.visit(node.args)  # Defaults and annotations; the arguments themselves are not uses.
         body = node.body if isinstance(node.body, list) else [node.body]
         if not isinstance(node, ast.Lambda):
             for part in filter(None, [*node.decorator_list, node.returns]):
@@ -177,12 +177,12 @@ def _takes_missing_names(handler: ast.ExceptHandler) -> bool:
 
 
 def _place(alias: ast.alias, statement: ast.AST) -> ast.AST:
-    """Returns the node of an imported name; it has a place of its own from Python 3.10 on."""
+    """Returns the node with an imported name's position, which has its own since Python 3.10."""
     return alias if hasattr(alias, "lineno") else statement
 
 
 def _bound(body: list[ast.stmt] | list[ast.expr]) -> set[str]:
-    """Returns the names that statements bind, those in the functions and classes in them aside."""
+    """Returns the names that statements bind, without those in nested functions and classes."""
     found: set[str] = set()
     rest: list[ast.AST] = list(body)
     while rest:

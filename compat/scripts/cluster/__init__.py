@@ -1,1 +1,1 @@
-"""Clusters, servers and sessions of scripts."""
+"""Servers, sessions and local clusters for scripts that run under `compat run`."""

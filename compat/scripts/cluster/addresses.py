@@ -1,4 +1,4 @@
-"""Where the hosts that a script names really are: `--hosts OLD=NEW,...` and `--local`."""
+"""Maps the addresses in a script to real ones, for `--hosts OLD=NEW,...` and `--local`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _said: set[str] = set()
 
 
 def parse(option: str) -> dict[str, str]:
-    """Returns what `--hosts` says, "pc-01:2222=127.0.0.1:5001,...", as a mapping.
+    """Parses `--hosts`, such as "pc-01:2222=127.0.0.1:5001,...", into a mapping.
 
     Raises:
-      UserError: it is malformed.
+      UserError: the option is malformed.
     """
     mapping = {}
     for part in filter(None, (word.strip() for word in option.split(","))):
@@ -43,10 +43,10 @@ def parse(option: str) -> dict[str, str]:
 
 
 def place_here(script: str) -> None:
-    """Puts every host that the script names on this machine.
+    """Maps every host that the script names to this machine.
 
-    All processes of a run agree on the ports by a file. Those that are started one by one in
-    several terminals find it by the script's name.
+    All processes of a run share the ports in a file. Processes started one by one in several
+    terminals find it by the script's name.
     """
     name = hashlib.sha256(os.path.realpath(script).encode()).hexdigest()[:16]
     folder = tempfile.gettempdir()
@@ -56,12 +56,12 @@ def place_here(script: str) -> None:
 
 
 def active() -> bool:
-    """Whether hosts are elsewhere than the script says."""
+    """Whether any address of the script is mapped."""
     return bool(os.environ.get(environment.PORTS) or os.environ.get(environment.HOSTS))
 
 
 def mapped(address: str) -> str:
-    """Returns where an address of the script is; mends stray spaces.
+    """Returns the address that an address of the script is mapped to, without stray spaces.
 
     Args:
       address: "host:port", or "grpc://host:port"; anything else is returned as it is.
@@ -72,7 +72,7 @@ def mapped(address: str) -> str:
     scheme, host, port = found.groups()
     plain = f"{host}:{port}"
     if (scheme or "") + plain != address:
-        mend(f"address {address!r}", f"{(scheme or '') + plain!r}")
+        log_replacement(f"address {address!r}", f"{(scheme or '') + plain!r}")
     hosts = json.loads(os.environ.get(environment.HOSTS, "{}"))
     new = hosts.get(plain)
     if new is None and os.environ.get(environment.PORTS) and plain not in _agreed().values():
@@ -81,13 +81,15 @@ def mapped(address: str) -> str:
 
 
 def mapped_cluster(cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a cluster, tasks by job as `ClusterSpec` takes them, with its addresses mapped."""
+    """Returns a cluster, in a form that `ClusterSpec` accepts, with its addresses mapped."""
     jobs: dict[str, Any] = {}
     counts = json.loads(os.environ.get(environment.COUNTS, "{}"))
     for job, tasks in cluster.items():
         if isinstance(tasks, (list, tuple)) and counts.get(job, len(tasks)) != len(tasks):
-            # The script's hosts may be more or fewer than the tasks that were started.
-            mend(f"its job {job!r} of {len(tasks)}", f"one of {counts[job]}, as --cluster says")
+            # The script may name more or fewer hosts than tasks were started.
+            log_replacement(
+                f"its job {job!r} of {len(tasks)}", f"one of {counts[job]}, as --cluster says"
+            )
             extra = [f"{job}-{i}.local:2222" for i in range(len(tasks), counts[job])]
             tasks = [*tasks, *extra][: counts[job]]
         if isinstance(tasks, Mapping):
@@ -98,7 +100,7 @@ def mapped_cluster(cluster: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mapped_tf_config(text: str) -> str:
-    """Returns TF_CONFIG with the addresses of its cluster mapped; what is malformed, as it is."""
+    """Returns TF_CONFIG with its addresses mapped; returns malformed text unchanged."""
     try:
         config = json.loads(text)
         config["cluster"] = mapped_cluster(config["cluster"])
@@ -109,9 +111,9 @@ def mapped_tf_config(text: str) -> str:
     return json.dumps(config)
 
 
-def mend(what: str, by: str) -> None:
-    """Says, once, that something in the script was mended."""
-    line = f"compat: {what} is taken for {by}"
+def log_replacement(what: str, by: str) -> None:
+    """Logs, once, that a value in the script was replaced."""
+    line = f"compat: {what} is replaced by {by}"
     if line not in _said:
         _said.add(line)
         print(line, flush=True)
@@ -119,17 +121,17 @@ def mend(what: str, by: str) -> None:
 
 @contextlib.contextmanager
 def _file() -> Iterator[dict[str, str]]:
-    """Holds the file with the ports; what is changed inside is written back."""
+    """Yields the ports in the shared file, locked; writes them back on exit."""
     path = os.environ[environment.PORTS]
     try:
-        # Its folder may be everybody's: a link or file that another user has put there is refused.
+        # The folder may be world-writable: refuse links, and files of other users.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         if os.fstat(descriptor).st_uid != os.geteuid():
             os.close(descriptor)
-            raise PermissionError(errno.EPERM, "it is another user's")
+            raise PermissionError(errno.EPERM, "it belongs to another user")
     except OSError as error:
         raise UserError(
-            f"{path} cannot hold the ports ({error.strerror}), expected a file of yours or none; "
+            f"{path} cannot hold the ports ({error.strerror}), expected your own file or none; "
             "remove it and start all tasks again"
         ) from None
     with os.fdopen(descriptor, "r+") as file:
@@ -140,7 +142,7 @@ def _file() -> Iterator[dict[str, str]]:
                 split_address(address)
         except (ValueError, AttributeError, RecursionError, UserError):
             raise UserError(
-                f"{path} holds no ports, as it should; remove it and start all tasks again"
+                f"{path} does not hold ports; remove it and start all tasks again"
             ) from None
         yield agreed
         file.seek(0)

@@ -1,7 +1,7 @@
-"""Python processes that a script starts: they see the same `tensorflow`.
+"""Makes Python processes that a script starts run under `python -m compat run` as well.
 
-A folder with a `sitecustomize` of ours goes on PYTHONPATH. Python imports it at its start, and it
-starts `python -m compat run` in the place of the child's program.
+A folder with a module `sitecustomize` is put on PYTHONPATH. Python imports the module at startup,
+and it replaces the child's program with `python -m compat run`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ SITE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
 
 
 def prepare(options: list[str]) -> None:
-    """Has every Python process that this one starts run under the same options."""
+    """Makes every Python process that this one starts run with the same options."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(SITE)))
     known = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    if root not in known:  # `compat` itself, where it is not installed.
+    if root not in known:  # `compat` itself, if it is not installed.
         known.append(root)
     os.environ["PYTHONPATH"] = os.pathsep.join([SITE] + [path for path in known if path != SITE])
     os.environ[environment.OPTIONS] = json.dumps(options)

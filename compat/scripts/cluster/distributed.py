@@ -1,4 +1,4 @@
-"""Clusters, servers and sessions as scripts make them, at addresses that may be elsewhere."""
+"""TensorFlow's clusters, servers and sessions with mapped addresses and early error messages."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Task:
 
     Attributes:
       job: such as "worker".
-      index: its number in the job.
+      index: its index within the job.
       cluster: addresses by job.
-      filters: the devices that its server lets sessions see; all if there are none.
+      filters: device filters of its server; empty for all devices.
     """
 
     job: str
@@ -35,7 +35,7 @@ class Task:
     filters: tuple[str, ...] = ()
 
     def others(self) -> Iterator[tuple[str, int, str]]:
-        """Yields job, number and address of each other task."""
+        """Yields job, index and address of each other task."""
         spec = tf1.train.ClusterSpec(self.cluster)
         for job in spec.jobs:
             for index in spec.task_indices(job):
@@ -44,11 +44,11 @@ class Task:
 
 
 _task: Task | None = None
-_own_targets: set[str] = set()  # Of the servers of this process, as TensorFlow names them.
+_own_targets: set[str] = set()  # Targets of this process's servers.
 
 
 def task() -> Task | None:
-    """Returns the task of this process, once it serves one."""
+    """Returns the task that this process serves, or None."""
     return _task
 
 
@@ -58,12 +58,12 @@ def is_own(target: str) -> bool:
 
 
 def say(line: str) -> None:
-    """Tells the user something of ours, between the lines of the script."""
+    """Prints a message of ours between the output of the script."""
     print(f"compat: {line}", flush=True)
 
 
 def is_chief() -> bool:
-    """Whether this process is the one that keeps the record: also if it is in no cluster."""
+    """Whether this process is the chief, or not in a cluster."""
     if _task is None:
         return True
     chief = next((name for name in _CHIEFS if name in _task.cluster), "worker")
@@ -71,7 +71,7 @@ def is_chief() -> bool:
 
 
 class ClusterSpec(tf1.train.ClusterSpec, metaclass=Old):
-    """Differs in where the tasks are, as `--hosts` and `--local` say."""
+    """`tf.train.ClusterSpec` with the addresses of `--hosts` and `--local`."""
 
     def __init__(self, cluster: Any) -> None:
         if isinstance(cluster, Mapping):
@@ -80,7 +80,7 @@ class ClusterSpec(tf1.train.ClusterSpec, metaclass=Old):
 
 
 class Server(tf1.train.Server, metaclass=Old):
-    """Differs in that a port in use is said in a line, and that protocols of the time are taken."""
+    """`tf.train.Server` with a one-line error for a port in use, and support for old protocols."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Server(tf1.train.Server, metaclass=Old):
         if isinstance(server_or_cluster_def, Mapping):
             server_or_cluster_def = ClusterSpec(server_or_cluster_def)
         if protocol and protocol != "grpc":
-            addresses.mend(f"protocol {protocol!r}", "'grpc'")
+            addresses.log_replacement(f"protocol {protocol!r}", "'grpc'")
             protocol = "grpc"
         if isinstance(server_or_cluster_def, tf1.train.ClusterSpec):
             prepare(server_or_cluster_def, job_name, task_index)
@@ -112,13 +112,13 @@ class Server(tf1.train.Server, metaclass=Old):
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Any:
-        """Returns a server that is in no cluster."""
+        """Returns a server outside any cluster."""
         server = tf1.train.Server.create_local_server(config, start)
         _own_targets.add(_text(server.target))
         return server
 
     def join(self) -> None:
-        """Blocks for ever, as it always did; until the workers have ended under `--track`."""
+        """Blocks forever, as in TensorFlow; under `--track`, until the workers have finished."""
         if not self._ends or _task is None or _task.job != "ps":
             super().join()
             return
@@ -127,7 +127,7 @@ class Server(tf1.train.Server, metaclass=Old):
 
 
 def prepare(cluster: Any, job_name: str | None, task_index: int | None) -> None:
-    """Sees that a server can start, and that its peers are not looked for behind a proxy."""
+    """Checks that a server can start; excludes its peers from proxies."""
     tasks = cluster.as_dict()
     hosts = {
         address.rpartition(":")[0]
@@ -139,27 +139,27 @@ def prepare(cluster: Any, job_name: str | None, task_index: int | None) -> None:
     try:
         address = cluster.task_address(job, task_index or 0)
     except (ValueError, TypeError):
-        return  # TensorFlow says it, with the script's line.
+        return  # TensorFlow reports it, with the script's line.
     if address.rpartition(":")[2].isdigit():
         ports.check_free(address)
 
 
 class Session(tf1.Session, metaclass=Old):
-    """Differs in where its target is."""
+    """`tf.Session` with a mapped target."""
 
     def __init__(self, target: Any = "", graph: Any = None, config: Any = None) -> None:
         super().__init__(_target(target), graph, config)
 
 
 class InteractiveSession(tf1.InteractiveSession, metaclass=Old):
-    """Differs in where its target is."""
+    """`tf.InteractiveSession` with a mapped target."""
 
     def __init__(self, target: Any = "", graph: Any = None, config: Any = None) -> None:
         super().__init__(_target(target), graph, config)
 
 
 class Supervisor(_Supervisor):
-    """Differs in where a session's master is."""
+    """`tf.train.Supervisor` whose sessions have mapped targets."""
 
     def prepare_or_wait_for_session(self, master: Any = "", *args: Any, **kwargs: Any) -> Any:
         """Returns a session at the mapped address."""
@@ -170,7 +170,7 @@ class Supervisor(_Supervisor):
     PrepareSession = prepare_or_wait_for_session
 
     def stop(self, *args: Any, **kwargs: Any) -> None:
-        """Stops; does not wait for the thread that waits for gradients which nobody sends now."""
+        """Stops, without waiting for the thread that waits for gradients."""
         if tf1.get_collection(RELEASE):
             self._stop_grace_secs: float = _SYNC_GRACE_SECS
             kwargs.setdefault("ignore_live_threads", True)
@@ -181,26 +181,25 @@ def train_MonitoredTrainingSession(master: Any = "", *args: Any, **kwargs: Any) 
     """Returns a session at the mapped address."""
     if kwargs.get("is_chief", args[0] if args else True):
         atexit.register(release, tf1.get_default_graph(), _target(master))
-    if tf1.get_collection(RELEASE):  # Else that thread is waited for, for two minutes.
+    if tf1.get_collection(RELEASE):  # Otherwise TensorFlow waits two minutes for that thread.
         kwargs.setdefault("stop_grace_period_secs", _SYNC_GRACE_SECS)
     return tf1.train.MonitoredTrainingSession(_target(master), *args, **kwargs)
 
 
 def device(device_name_or_function: Any) -> Any:
-    """Differs in that "job:ps/task:0" is taken for "/job:ps/task:0"."""
+    """`tf.device` that also accepts "job:ps/task:0" without the leading slash."""
     name = device_name_or_function
     if isinstance(name, str) and name.strip().startswith("job:"):
-        mended = "/" + name.strip()
-        addresses.mend(f"device {name!r}", repr(mended))
-        name = mended
+        corrected = "/" + name.strip()
+        addresses.log_replacement(f"device {name!r}", repr(corrected))
+        name = corrected
     return tf1.device(name)
 
 
 def _target(target: Any) -> Any:
-    """Returns where a session's target is; a server of this process is where it says.
+    """Returns the mapped target of a session; the target of an own server stays unchanged.
 
-    It says "localhost" on TensorFlow 1.15, and on any if it is local; a script's hosts are called
-    so as well.
+    An own server's target may be "localhost", which can also be a host that the script names.
     """
     target = _text(target)
     if not isinstance(target, str) or is_own(target):

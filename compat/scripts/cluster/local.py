@@ -1,4 +1,4 @@
-"""`--cluster ps=1,worker=3`: all tasks of a script at once, each a process of its own."""
+"""`--cluster ps=1,worker=3`: starts all tasks of a script on this machine, one process each."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _HOSTS = {
 
 
 def parse(option: str) -> dict[str, int]:
-    """Returns how many tasks each job has, of "ps=1,worker=3".
+    """Parses the number of tasks per job, such as "ps=1,worker=3".
 
     Raises:
-      UserError: it is malformed.
+      UserError: `option` is malformed.
     """
     counts: dict[str, int] = {}
     for part in option.split(","):
@@ -53,11 +53,11 @@ def parse(option: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a script is told which task it is.
+    """How a script receives its task.
 
     Attributes:
-      arguments: with {job} and {index} in them, and {ps}, {worker}, ... for hosts.
-      tf_config: whether by the variable TF_CONFIG instead.
+      arguments: templates with {job} and {index}, and {ps}, {worker}, ... for hosts.
+      tf_config: whether it reads TF_CONFIG instead.
     """
 
     arguments: Sequence[str]
@@ -67,7 +67,7 @@ class Spelling:
         """Returns the arguments of one task; `hosts` has the addresses of each job.
 
         Raises:
-          UserError: something else stands in braces.
+          UserError: another name is in braces.
         """
         known = {"ps": "", "worker": "", "chief": ""}
         known.update({name: ",".join(addresses) for name, addresses in hosts.items()})
@@ -82,15 +82,15 @@ class Spelling:
 
 
 def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: str) -> Spelling:
-    """Finds out how a script is told its task, from its flags.
+    """Infers how a script receives its task, from its flags.
 
     Args:
       parts: the script.
-      given: the arguments that the user gives to all tasks; none of these is added.
+      given: arguments that the user passes to all tasks; these are not added again.
       script: its name, for the message.
 
     Raises:
-      UserError: it cannot be found out.
+      UserError: the script does not show it.
     """
     flags: list[str] = []
     text = ""
@@ -118,13 +118,13 @@ def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: s
     if {1, 2} <= positions:
         return Spelling(("{job}", "{index}"))
     raise UserError(
-        f"{script} does not show how it is told its task: expected flags such as --job_name and "
-        "--task_index, TF_CONFIG, or sys.argv; say it with --task_args='--job={job} --id={index}'"
+        f"{script} does not show how it receives its task: expected flags such as --job_name and "
+        "--task_index, TF_CONFIG, or sys.argv; add --task_args='--job={job} --id={index}'"
     )
 
 
 def _flags(tree: ast.Module) -> list[str]:
-    """Returns the names of the flags that a program defines, by whichever library."""
+    """Returns the names of the flags that a program defines, with any library."""
     found = []
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
@@ -142,7 +142,7 @@ def _flags(tree: ast.Module) -> list[str]:
 
 
 def _positions(tree: ast.Module) -> set[int]:
-    """Returns which words of `sys.argv` a program looks at."""
+    """Returns the indices of `sys.argv` that a program reads."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "argv":
@@ -160,23 +160,23 @@ def run(
     arguments: Sequence[str],
     task_args: str | None,
 ) -> int:
-    """Runs all tasks until those that train have ended; returns the exit code of the whole.
+    """Runs all tasks until the training tasks have finished; returns the exit code.
 
     Args:
-      counts: tasks of each job.
+      counts: number of tasks per job.
       script: the file.
       options: of `compat run`, for each task.
       arguments: of the script, for each task.
-      task_args: how the script is told its task; None finds it out.
+      task_args: arguments that give a task to the script; None to infer them.
 
     Raises:
-      UserError: that cannot be found out, or the script cannot be read.
+      UserError: they cannot be inferred, or the script cannot be read.
     """
     if task_args is None:
         how = spelling(conversion.read(script), arguments, script)
     else:
         how = Spelling(task_args.split())
-    print(f"compat: each task is told {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
+    print(f"compat: arguments of each task: {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
     hosts = {job: [f"{job}-{i}.local:2222" for i in range(n)] for job, n in counts.items()}
     commands = []
     with contextlib.ExitStack() as scope:
@@ -194,7 +194,7 @@ def run(
                     config = {"cluster": hosts, "task": task}
                     env["TF_CONFIG"] = json.dumps(config)
                 if job == "ps":
-                    env["CUDA_VISIBLE_DEVICES"] = "-1"  # It would take the memory of each GPU.
+                    env["CUDA_VISIBLE_DEVICES"] = "-1"  # Else it would reserve memory of every GPU.
                 python = (sys.executable, "-m", "compat", "run", *options)
                 commands.append(
                     Command(f"{job} {index}", (*python, script, *arguments, *words), env)

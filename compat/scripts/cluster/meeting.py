@@ -1,7 +1,7 @@
-"""How the sessions of a script's tasks find each other: sooner, and without those they do not need.
+"""Makes sessions of a script poll for the chief sooner, and wait only for the tasks they need.
 
-A worker used to look every 30 seconds whether the chief had initialised the variables, and a
-session waited for every task of the cluster, for ever if one had ended already.
+In TensorFlow a worker polls every 30 seconds whether the chief has initialized the variables, and a
+session waits for every task of the cluster, forever if one has already exited.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SECS = 1
 
 
 def install() -> None:
-    """Has the sessions of this process do so."""
+    """Patches the sessions of this process."""
     manager = tf1.train.SessionManager
     original = manager.__init__
 
@@ -50,7 +50,7 @@ def _called(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _calling(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a session's `make_callable`, by which queue runners enqueue."""
+    """Returns a `make_callable` for sessions; queue runners enqueue with its results."""
 
     @functools.wraps(method)
     def make(self: Any, *args: Any, **kwargs: Any) -> Callable[..., Any]:
@@ -69,10 +69,10 @@ def _closed(method: Callable[..., None]) -> Callable[..., None]:
 
 
 def _unless_python_ends(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a session's destructor that does nothing at the very end of Python.
+    """Returns a session's destructor that does nothing at interpreter exit.
 
-    It would close the session and wait for its calls; a queue runner that is in one then, does not
-    come back from it any more.
+    TensorFlow's closes the session and waits for pending calls, of which those of queue runners no
+    longer return.
     """
 
     @functools.wraps(method)
@@ -84,7 +84,7 @@ def _unless_python_ends(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _quiet_cancelled_queues() -> None:
-    """Has nobody told that a queue was cancelled: closing a session does that to those it feeds."""
+    """Suppresses errors about cancelled queues, which closing a session causes."""
     before = getattr(threading, "excepthook", None)  # Since Python 3.8.
 
     def hook(failure: Any) -> None:
@@ -98,7 +98,7 @@ def _quiet_cancelled_queues() -> None:
 
 
 def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a method that makes sessions, given those tasks only that the graph has a part on."""
+    """Returns a method that creates sessions on those tasks only that run part of the graph."""
 
     @functools.wraps(method)
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -112,9 +112,9 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _patiently(function: Callable[[], Any]) -> Any:
-    """Returns what `function` returns, called again while peers do not reach each other.
+    """Calls `function`, again as long as peers cannot reach each other; returns its result.
 
-    One that has looked for another before that came, does not look again for some seconds.
+    After a failed connection, gRPC does not try again for some seconds.
     """
     deadline = time.monotonic() + _DEFAULT_SECS
     while True:
@@ -131,7 +131,7 @@ def filtered(config: Any, graph: Any) -> Any:
 
     Args:
       config: a `ConfigProto`, or None.
-      graph: what will be run; one that has parts on other workers needs all tasks.
+      graph: the graph to run; one with parts on other workers needs all tasks.
     """
     task = distributed.task()
     if task is None or (config is not None and config.device_filters):

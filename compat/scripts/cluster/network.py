@@ -1,6 +1,6 @@
-"""Servers of a script: at hosts beyond this machine only where `--allow_network` says so.
+"""Restricts a script's servers to this machine, unless `--allow_network` is given.
 
-All servers of the process, also those that an Estimator starts by TF_CONFIG.
+Applies to all servers of the process, also those that an Estimator starts from TF_CONFIG.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REMEDY = "add --allow_network after `compat run`, or --local for a cluster on t
 
 
 def install() -> None:
-    """Has the servers of this process do so."""
+    """Patches the servers of this process."""
     original = tf1.train.Server.__init__
 
     @functools.wraps(original)
@@ -32,7 +32,7 @@ def install() -> None:
 
 
 def _hosts(server_or_cluster_def: Any) -> list[str]:
-    """Returns the hosts of a cluster; TensorFlow takes addresses of forms that ours does not."""
+    """Returns the hosts of a cluster, also for addresses that only TensorFlow accepts."""
     definition = getattr(server_or_cluster_def, "cluster", server_or_cluster_def)
     jobs = tf1.train.ClusterSpec(definition).as_dict().values()
     addresses = (

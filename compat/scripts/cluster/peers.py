@@ -1,7 +1,7 @@
-"""The tasks that a session of a script needs: none is waited for in silence.
+"""Reports tasks that a script's session waits for or has lost.
 
-TensorFlow waits without a word for tasks that have not come, 1.15 for those that are lost, and any
-release for those whose host or network has gone.
+TensorFlow waits silently for tasks that have not started, 1.15 also for lost ones, and every
+release for tasks whose host or network is down.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from compat.liveness.rendezvous import reason_unreachable, wait_for
 from compat.liveness.watchdog import delivered, watched
 from compat.scripts.cluster import distributed
 
-_PATIENCE_SECS = 7200.0  # TensorFlow's own, for a session.
+_PATIENCE_SECS = 7200.0  # TensorFlow's default for a session.
 _EVERY_SECS = 10.0
 _SCHEME = "grpc://"
-_SERVER = "the server"  # That a client connects to which is no task itself.
+_SERVER = "the server"  # Addresses that a client outside the cluster connects to.
 
-# Sessions whose peers have all been there.
+# Sessions whose peers have all been reached.
 _met: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def called(session: Any, function: Callable[[], Any]) -> Any:
-    """Returns what `function` returns, a call of a session; says for whom it waits.
+    """Runs `function`, a call of a session, and logs which tasks it waits for; returns its result.
 
     Raises:
-      PeerError: a task that the session needs has not come, or is lost and TensorFlow does not
-        say so.
+      PeerError: a task that the session needs has not started, or is lost and TensorFlow does not
+        report it.
     """
     if not _target(session).startswith(_SCHEME):
         return delivered(function)
@@ -44,7 +44,7 @@ def called(session: Any, function: Callable[[], Any]) -> Any:
 
 
 def closed(session: Any, close: Callable[[], None]) -> None:
-    """Closes a session; waits for no task that is lost."""
+    """Closes a session without waiting for lost tasks."""
     if _target(session).startswith(_SCHEME):
         watchdog.closed(close)
     else:
@@ -53,7 +53,7 @@ def closed(session: Any, close: Callable[[], None]) -> None:
 
 @contextlib.contextmanager
 def saying(what: str) -> Iterator[None]:
-    """Says every so often, while the body runs, for what it waits."""
+    """Logs periodically, while the body runs, what it waits for."""
     over = threading.Event()
     start = time.monotonic()
 
@@ -74,11 +74,11 @@ def _target(session: Any) -> str:
 
 
 def _needed(session: Any) -> dict[str, str]:
-    """Returns the addresses, by name, of the tasks without which a session does not open."""
+    """Returns the addresses, by name, of the tasks that a session needs to open."""
     task = distributed.task()
     if task is None or not distributed.is_own(_target(session)):
         return {_SERVER: _target(session)[len(_SCHEME) :]}
-    # TensorFlow merges the options of the server and those of the session.
+    # TensorFlow merges the device filters of server and session.
     filters = [*task.filters, *session._config.device_filters]
     places = [tf1.DeviceSpec.from_string(text) for text in filters]
     return {
@@ -90,7 +90,7 @@ def _needed(session: Any) -> dict[str, str]:
 
 
 def _miss(session: Any) -> None:
-    """Raises an error if a task that has a part of the session's graph cannot be reached."""
+    """Raises a PeerError if a task that runs part of the session's graph cannot be reached."""
     needed = _needed(session)
     devices = {operation.device for operation in session.graph.get_operations()}
     places = [tf1.DeviceSpec.from_string(device) for device in devices if device]
@@ -98,6 +98,6 @@ def _miss(session: Any) -> None:
     for name, address in needed.items():
         if name not in parts and name != _SERVER:
             continue
-        # With time for a packet that gets lost; a task that is gone says so at once.
+        # Long enough for a retransmitted packet; a stopped task refuses at once.
         if reason_unreachable(address, timeout=10.0) is not None:
             raise PeerError(f"lost {name} at {address}; start all tasks again")

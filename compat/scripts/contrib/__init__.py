@@ -1,1 +1,1 @@
-"""What of `tf.contrib` no maintained package has any more."""
+"""Parts of `tf.contrib` that no maintained package provides."""

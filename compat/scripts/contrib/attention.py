@@ -1,4 +1,4 @@
-"""The decoder with attention of `tf.nn.seq2seq`, and the affine map that it is made of."""
+"""The attention decoder of `tf.nn.seq2seq`, and its affine layer."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def linear(
     scope: Any = None,
     **initializers: Any,
 ) -> Any:
-    """Returns the sum of the arguments, each times a matrix, plus a bias: `[batch, output_size]`.
+    """Returns an affine map of the concatenated arguments, `[batch, output_size]`.
 
     Args:
       args: a tensor or a list of tensors `[batch, width]`.
       output_size: the width of the result.
-      bias: whether there is a bias.
-      bias_start: its first value.
-      scope: of the variables, which are "weights" and "biases" as in 1.0.
+      bias: whether to add a bias.
+      bias_start: initial value of the bias.
+      scope: scope of the variables, which are named "weights" and "biases", as in 1.0.
       **initializers: `kernel_initializer` and `bias_initializer`.
     """
     args = list(args) if isinstance(args, (list, tuple)) else [args]
@@ -50,14 +50,14 @@ def outputs_of(
     loop_function: Callable[[Any, int], Any] | None,
     step: Callable[[Any, Any], tuple[Any, Any]] | None = None,
 ) -> tuple[list[Any], Any]:
-    """Returns the outputs over time and the last state, in the variable scope that is open.
+    """Returns the outputs over time and the last state, in the current variable scope.
 
     Args:
       cell: an RNN cell.
-      inputs: for each time float32 `[batch, width]`.
-      state: before the first.
-      loop_function: makes the next input of the last output and the time; None for what is given.
-      step: what to do at each time instead of calling the cell.
+      inputs: float32 `[batch, width]` for each time step.
+      state: initial state.
+      loop_function: computes the next input from the last output and the time, if not None.
+      step: replaces the call of the cell at each time step.
     """
     outputs: list[Any] = []
     for time, value in enumerate(inputs):
@@ -83,21 +83,22 @@ def attention_decoder(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
-    """Returns the outputs of a cell that looks at `attention_states`, and its last state.
+    """Returns the outputs of a cell that attends to `attention_states`, and its last state.
 
-    The attention is that of Vinyals and others, "Grammar as a Foreign Language", 2014.
+    Source: Vinyals et al., Grammar as a Foreign Language, 2014.
 
     Args:
-      decoder_inputs: for each time float32 `[batch, width]`.
-      initial_state: of the cell.
+      decoder_inputs: float32 `[batch, width]` for each time step.
+      initial_state: initial state of the cell.
       attention_states: float32 `[batch, length, size]`.
       cell: an RNN cell.
-      output_size: the width of the outputs; None for the cell's.
-      num_heads: how many times to look.
-      loop_function: makes the next input of the last output and the time; None for what is given.
-      dtype: that of the states, whatever is given.
-      scope: of the variables.
-      initial_state_attention: whether to look before the first step; else it sees zeros.
+      output_size: width of the outputs; None for the cell's.
+      num_heads: number of attention heads.
+      loop_function: computes the next input from the last output and the time; None to use
+        `decoder_inputs`.
+      dtype: ignored; outputs have the dtype of the states.
+      scope: scope of the variables.
+      initial_state_attention: whether to attend before the first step, instead of to zeros.
     """
     del dtype
     output_size = output_size or cell.output_size
@@ -110,7 +111,7 @@ def attention_decoder(
             keys.append(tf1.nn.conv2d(hidden, kernel, [1, 1, 1, 1], "SAME"))
             scales.append(tf1.get_variable(f"AttnV_{head}", [size]))
 
-        def look(state: Any) -> list[Any]:
+        def attend(state: Any) -> list[Any]:
             query = tf1.concat(tf1.nest.flatten(state), 1)
             found = []
             for head in range(num_heads):
@@ -123,7 +124,7 @@ def attention_decoder(
 
         zeros = tf1.zeros([tf1.shape(attention_states)[0], size], attention_states.dtype)
         zeros.set_shape([None, size])
-        seen = look(initial_state) if initial_state_attention else [zeros] * num_heads
+        seen = attend(initial_state) if initial_state_attention else [zeros] * num_heads
 
         def step(value: Any, state: Any) -> tuple[Any, Any]:
             nonlocal seen
@@ -131,9 +132,9 @@ def attention_decoder(
             output, state = cell(merged, state)
             if initial_state_attention and not steps:
                 with tf1.variable_scope(tf1.get_variable_scope(), reuse=True):
-                    seen = look(state)
+                    seen = attend(state)
             else:
-                seen = look(state)
+                seen = attend(state)
             steps.append(state)
             with tf1.variable_scope("AttnOutputProjection"):
                 return linear([output, *seen], output_size), state

@@ -1,4 +1,4 @@
-"""Layers of RNN cells in both directions: `tf.contrib.rnn.stack_bidirectional_*`."""
+"""Stacked bidirectional RNNs: `tf.contrib.rnn.stack_bidirectional_*`."""
 
 from __future__ import annotations
 

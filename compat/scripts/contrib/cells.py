@@ -1,6 +1,6 @@
-"""RNN cells as scripts construct them: `tf.nn.rnn_cell`, and `tf.contrib.rnn`.
+"""RNN cells: `tf.nn.rnn_cell` and `tf.contrib.rnn`.
 
-TensorFlow's own cells, with the arguments that earlier releases took and these do not.
+TensorFlow's cells, which also accept the arguments of earlier releases.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from compat.scripts.contrib.attention import linear
 from compat.scripts.names import era
 
 _cells: Any = tf1.nn.rnn_cell
-_linear = linear  # Scripts call it by this name as well.
+_linear = linear  # Scripts also use this name.
 _kind: Any = type(_cells.RNNCell)
 _unbuilt: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def __getattr__(name: str) -> Any:
-    """Returns what TensorFlow still has as it was."""
+    """Returns any other cell from TensorFlow, which has it unchanged."""
     return getattr(_cells, name)
 
 
 def separate(cell: Any) -> Any:
-    """Returns a copy of a cell, which makes variables of its own.
+    """Returns a copy of a cell that creates its own variables.
 
-    Tensors, such as a probability that is fed, are those of the cell. A cell that was built since
-    it was first copied, as by the bucket before, is copied as it was then.
+    Tensors, such as a fed dropout probability, are shared with the cell. Further copies are made
+    of the first one, since the cell may have been built by then, as with several buckets.
     """
     if cell not in _unbuilt:
         _unbuilt[cell] = _copy(cell)
@@ -52,7 +52,7 @@ def _keep(cell: Any, memo: dict[int, Any]) -> None:
 
 
 class _Kind(_kind):
-    """Has the cells of TensorFlow be instances of `RNNCell`, too."""
+    """Metaclass that makes TensorFlow's cells instances of `RNNCell` as well."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if cls is RNNCell:
@@ -61,10 +61,10 @@ class _Kind(_kind):
 
 
 class RNNCell(_cells.RNNCell, metaclass=_Kind):
-    """Took the constructor of a subclass not calling its own, before 1.2."""
+    """Accepts subclasses whose constructor does not call this one, as before 1.2."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Constructs the layer, whether the subclass will do so or not."""
+        """Initializes the layer, in case the subclass does not."""
         del args, kwargs
         cell = super().__new__(cls)
         _cells.RNNCell.__init__(cell)
@@ -72,7 +72,7 @@ class RNNCell(_cells.RNNCell, metaclass=_Kind):
 
 
 class BasicRNNCell(_cells.BasicRNNCell):
-    """Took `input_size`, which the input has made superfluous."""
+    """Accepts `input_size` and ignores it."""
 
     def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
         args = _without_input_size(args, 0, kwargs)
@@ -80,7 +80,7 @@ class BasicRNNCell(_cells.BasicRNNCell):
 
 
 class GRUCell(_cells.GRUCell):
-    """Took `input_size`, which the input has made superfluous."""
+    """Accepts `input_size` and ignores it."""
 
     def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
         args = _without_input_size(args, 0, kwargs)
@@ -88,7 +88,7 @@ class GRUCell(_cells.GRUCell):
 
 
 class BasicLSTMCell(_cells.BasicLSTMCell):
-    """Took `input_size`, third by position until 0.12."""
+    """Accepts `input_size`, the third argument until 0.12, and ignores it."""
 
     def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
         args = _without_input_size(args, 1, kwargs)
@@ -96,7 +96,7 @@ class BasicLSTMCell(_cells.BasicLSTMCell):
 
 
 class LSTMCell(_cells.LSTMCell):
-    """Took `input_size`, second by position until 0.12."""
+    """Accepts `input_size`, the second argument until 0.12, and ignores it."""
 
     def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
         args = _without_input_size(args, 0, kwargs)
@@ -106,7 +106,7 @@ class LSTMCell(_cells.LSTMCell):
 def _without_input_size(
     args: tuple[Any, ...], place: int, kwargs: dict[str, Any]
 ) -> tuple[Any, ...]:
-    """Returns the arguments by position without the one that nothing needs."""
+    """Returns the positional arguments without `input_size`."""
     kwargs.pop("input_size", None)
     if len(args) <= place or era.of_script() != "0.x":
         return args
@@ -117,9 +117,9 @@ def _without_input_size(
 
 
 class MultiRNNCell(_cells.MultiRNNCell):
-    """Takes a cell several times, `[cell] * layers`, as one for each layer.
+    """Copies a cell that is given several times, as in `[cell] * layers`.
 
-    So it was until 1.0, and so it is meant; later releases shared the weights of the layers.
+    Until 1.0 each layer had its own weights; later releases share them.
     """
 
     def __init__(self, cells: Sequence[Any], *args: Any, **kwargs: Any) -> None:
@@ -132,14 +132,14 @@ class MultiRNNCell(_cells.MultiRNNCell):
 
 
 class LSTMBlockCell(BasicLSTMCell):
-    """The same network as its kernels computed, by others.
+    """`tf.contrib.rnn.LSTMBlockCell`, without its fused kernels.
 
     Args:
       num_units: width of the state.
-      forget_bias: added to the forget gate's bias.
-      cell_clip: bound of the state; None for none.
-      use_peephole: whether the gates see the state.
-      **kwargs: of `BasicLSTMCell`.
+      forget_bias: bias of the forget gate.
+      cell_clip: bound of the state; None for no clipping.
+      use_peephole: whether to use peephole connections.
+      **kwargs: passed to `BasicLSTMCell`.
     """
 
     def __new__(
@@ -150,7 +150,7 @@ class LSTMBlockCell(BasicLSTMCell):
         use_peephole: bool = False,
         **kwargs: Any,
     ) -> Any:
-        """Returns the cell that has what is asked for."""
+        """Returns an `LSTMCell` if peepholes or clipping are requested, else this cell."""
         if not use_peephole and cell_clip in (None, -1):
             return super().__new__(cls)
         return LSTMCell(
@@ -174,7 +174,7 @@ class LSTMBlockCell(BasicLSTMCell):
 
 
 class GRUBlockCell(GRUCell):
-    """The same network as its kernels computed, by others."""
+    """`tf.contrib.rnn.GRUBlockCell`, without its fused kernels."""
 
     def __init__(self, num_units: Any = None, cell_size: Any = None, **kwargs: Any) -> None:
         super().__init__(num_units if cell_size is None else cell_size, **kwargs)
@@ -204,7 +204,7 @@ class _Wrapper(_cells.RNNCell):
 
 
 class EmbeddingWrapper(_Wrapper):
-    """Looks symbols up, whole numbers `[batch]` or `[batch, 1]`, before its cell."""
+    """Embeds integer symbols `[batch]` or `[batch, 1]` before its cell."""
 
     _scope_name = "embedding_wrapper"
 
@@ -224,7 +224,7 @@ class EmbeddingWrapper(_Wrapper):
 
 
 class InputProjectionWrapper(_Wrapper):
-    """Maps the input to a width before its cell."""
+    """Projects the input to a width before its cell."""
 
     _scope_name = "input_projection_wrapper"
 
@@ -239,7 +239,7 @@ class InputProjectionWrapper(_Wrapper):
 
 
 class OutputProjectionWrapper(_Wrapper):
-    """Maps the output of its cell to a width."""
+    """Projects the output of its cell to a width."""
 
     _scope_name = "output_projection_wrapper"
 

@@ -1,4 +1,4 @@
-"""What `tf.contrib.data` had as functions to apply, and `tf.data` has as methods."""
+"""Transformations of `tf.contrib.data` that are methods in `tf.data`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ enumerate_dataset = _method("enumerate")
 
 
 def assert_element_shape(expected_shapes: Any) -> Callable[[Any], Any]:
-    """Sets the shapes of a data set's elements, which must be compatible."""
+    """Sets the shapes of a dataset's elements, which must be compatible."""
 
     def set_shape(*element: Any) -> Any:
         values = element if len(element) > 1 else element[0]

@@ -1,4 +1,4 @@
-"""Sequences of symbols as vectors: `tf.contrib.layers.embed_sequence` and its kin."""
+"""Encoders of symbol sequences: `tf.contrib.layers.embed_sequence` and related functions."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def embed_sequence(
     scope: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """Returns a vector for each symbol, float32 `[batch, length, embed_dim]`.
+    """Returns the embedding of each symbol, float32 `[batch, length, embed_dim]`.
 
     Args:
-      ids: whole numbers `[batch, length]`.
-      vocab_size: the number of symbols; None where the variable is there.
-      embed_dim: the width; None where the variable is there.
-      unique: not needed: whether to look each symbol up once.
-      initializer: of the variable.
-      regularizer: of the variable.
-      trainable: whether it is trained.
-      scope: of the variable.
-      reuse: whether the variable is there.
+      ids: integers `[batch, length]`.
+      vocab_size: number of symbols; None to reuse the variable.
+      embed_dim: width of the embedding; None to reuse the variable.
+      unique: ignored; it looked up each symbol once.
+      initializer: initializer of the variable.
+      regularizer: regularizer of the variable.
+      trainable: whether the variable is trained.
+      scope: scope of the variable.
+      reuse: whether to reuse the variable.
 
     Raises:
-      ValueError: the variable is not there, and its shape was not given.
+      ValueError: the variable does not exist, and its shape was not given.
     """
     del unique
     if not reuse and (vocab_size is None or embed_dim is None):
@@ -50,12 +50,12 @@ def embed_sequence(
 
 
 def bow_encoder(ids: Any, vocab_size: int, embed_dim: int, *args: Any, **kwargs: Any) -> Any:
-    """Returns the mean vector of the symbols, float32 `[batch, embed_dim]`."""
+    """Returns the mean embedding of the symbols, float32 `[batch, embed_dim]`."""
     kwargs.pop("sparse_lookup", None)
     with tf1.variable_scope(kwargs.pop("scope", None), "BowEncoder"):
         return tf1.reduce_mean(embed_sequence(ids, vocab_size, embed_dim, *args, **kwargs), 1)
 
 
 def embedding_lookup_unique(params: Any, ids: Any, name: str | None = None) -> Any:
-    """Returns the rows of `ids`; looking each up once saved time."""
+    """Returns the rows of `ids`; contrib's version looked up each id once."""
     return tf1.nn.embedding_lookup(params, ids, name=name)

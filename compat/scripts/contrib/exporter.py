@@ -1,4 +1,4 @@
-"""`tf.contrib.session_bundle.exporter`, writing a SavedModel instead of its own."""
+"""`tf.contrib.session_bundle.exporter`, which writes a SavedModel here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def classification_signature(
 
 
 def regression_signature(input_tensor: Any, output_tensor: Any) -> Any:
-    """Returns the signature of a regression."""
+    """Returns the signature of a regressor."""
     return _signature(
         {"inputs": input_tensor},
         {"outputs": output_tensor},
@@ -33,7 +33,7 @@ def regression_signature(input_tensor: Any, output_tensor: Any) -> Any:
 
 
 def generic_signature(name_tensor_map: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the signature of named tensors: "inputs" and "outputs" make a prediction."""
+    """Returns a signature of named tensors; "inputs" and "outputs" form a prediction."""
     return dict(name_tensor_map)
 
 
@@ -47,10 +47,10 @@ def _signature(inputs: Mapping[str, Any], outputs: Mapping[str, Any], method: st
 
 
 class Exporter:
-    """Writes a model with the values of a session.
+    """Exports a model with the variable values of a session.
 
     Args:
-      saver: of the variables that are exported.
+      saver: saver of the variables to export.
     """
 
     def __init__(self, saver: Any) -> None:
@@ -69,16 +69,16 @@ class Exporter:
         assets_collection: Any = None,
         assets_callback: Callable[..., Any] | None = None,
     ) -> None:
-        """Says what is exported.
+        """Sets what to export.
 
         Args:
-          graph_def: not needed: it is the graph of the session.
-          init_op: run when the export is loaded.
-          clear_devices: whether to leave out the devices.
-          default_graph_signature: what the model is asked by default.
-          named_graph_signatures: what else it may be asked.
-          assets_collection: the tensors of names of files, in a collection that stays as it is.
-          assets_callback: not needed: the files are copied.
+          graph_def: ignored; the graph of the session is exported.
+          init_op: operation to run when the export is loaded.
+          clear_devices: whether to remove device placements.
+          default_graph_signature: default signature.
+          named_graph_signatures: other signatures by name.
+          assets_collection: file name tensors of the asset files.
+          assets_callback: ignored; the files are copied.
         """
         del graph_def, assets_collection, assets_callback
         self._init_op, self._clear_devices = init_op, clear_devices
@@ -110,12 +110,12 @@ class Exporter:
 
         Args:
           export_dir_base: the folder of all exports.
-          global_step_tensor: the number of the export, a tensor or a variable.
-          sess: the session; None for the default one.
-          exports_to_keep: given all exports, returns those that stay.
+          global_step_tensor: number of the export, a tensor or a variable.
+          sess: the session; None for the default session.
+          exports_to_keep: selects the exports to keep from all exports.
 
         Raises:
-          RuntimeError: there is an export of that number.
+          RuntimeError: an export with that number exists.
         """
         sess = sess or tf1.get_default_session()
         step = int(tf1.train.global_step(sess, global_step_tensor))

@@ -1,4 +1,4 @@
-"""The feature columns of `tf.contrib.layers`, made of those of `tf.feature_column`."""
+"""The feature columns of `tf.contrib.layers`, built on `tf.feature_column`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, Callable, Mapping, Sequence
 
 from compat._tensorflow import tf1
 
-UNNAMED = "inputs"  # A column "" stood for an input that is one tensor; columns need a name now.
+UNNAMED = "inputs"  # A column "" meant an input of a single tensor; columns need a name now.
 _columns = tf1.feature_column
 
 
 def by_name(features: Any) -> dict[str, Any]:
-    """Returns features, or one tensor of all of them, by the names of columns."""
+    """Returns features by column name; a single tensor gets the name of its column."""
     if not isinstance(features, Mapping):
         return {UNNAMED: features}
     return {name or UNNAMED: feature for name, feature in features.items()}
@@ -25,7 +25,7 @@ def real_valued_column(
     dtype: Any = None,
     normalizer: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """Returns a column of `dimension` numbers."""
+    """Returns a numeric column of width `dimension`."""
     return _columns.numeric_column(
         column_name or UNNAMED,
         shape=(dimension or 1,),
@@ -38,7 +38,7 @@ def real_valued_column(
 def sparse_column_with_hash_bucket(
     column_name: str, hash_bucket_size: int, combiner: str = "sum", dtype: Any = None, **kwargs: Any
 ) -> Any:
-    """Returns a column of symbols, hashed; the hash is another than it was."""
+    """Returns a hashed categorical column; the hash differs from contrib's."""
     del combiner, kwargs
     return _columns.categorical_column_with_hash_bucket(
         column_name, hash_bucket_size, dtype or tf1.string
@@ -48,7 +48,7 @@ def sparse_column_with_hash_bucket(
 def sparse_column_with_integerized_feature(
     column_name: str, bucket_size: int, combiner: str = "sum", dtype: Any = None, **kwargs: Any
 ) -> Any:
-    """Returns a column of whole numbers in [0, bucket_size)."""
+    """Returns a categorical column of integers in [0, bucket_size)."""
     del combiner, dtype, kwargs
     return _columns.categorical_column_with_identity(column_name, bucket_size)
 
@@ -60,7 +60,7 @@ def sparse_column_with_keys(
     combiner: str = "sum",
     dtype: Any = None,
 ) -> Any:
-    """Returns a column of symbols out of `keys`."""
+    """Returns a categorical column with the vocabulary `keys`."""
     del combiner
     return _columns.categorical_column_with_vocabulary_list(
         column_name, list(keys), dtype=dtype, default_value=default_value
@@ -76,7 +76,7 @@ def sparse_column_with_vocabulary_file(
     combiner: str = "sum",
     dtype: Any = None,
 ) -> Any:
-    """Returns a column of symbols out of the lines of a file."""
+    """Returns a categorical column with the lines of a file as vocabulary."""
     del combiner
     return _columns.categorical_column_with_vocabulary_file(
         column_name,
@@ -91,14 +91,14 @@ def sparse_column_with_vocabulary_file(
 def weighted_sparse_column(
     sparse_id_column: Any, weight_column_name: str, dtype: Any = None
 ) -> Any:
-    """Returns a column of symbols with weights, which are another feature."""
+    """Returns a categorical column weighted by another feature."""
     return _columns.weighted_categorical_column(
         sparse_id_column, weight_column_name, dtype or tf1.float32
     )
 
 
 def one_hot_column(sparse_id_column: Any) -> Any:
-    """Returns a dense column, a number for each symbol."""
+    """Returns a dense column with one value per category."""
     return _columns.indicator_column(sparse_id_column)
 
 
@@ -112,8 +112,8 @@ def embedding_column(
     max_norm: float | None = None,
     trainable: bool = True,
 ) -> Any:
-    """Returns a dense column, a vector for each symbol."""
-    if initializer is None:  # As it was: by the number of symbols, not by the dimension.
+    """Returns a dense column with an embedding of each category."""
+    if initializer is None:  # As in contrib: scaled by the number of categories.
         stddev = 1 / math.sqrt(sparse_id_column.num_buckets)
         initializer = tf1.truncated_normal_initializer(stddev=stddev)
     return _columns.embedding_column(
@@ -129,16 +129,16 @@ def embedding_column(
 
 
 def bucketized_column(source_column: Any, boundaries: Sequence[float]) -> Any:
-    """Returns a column that says between which boundaries a number is."""
+    """Returns a numeric column, bucketized by boundaries."""
     return _columns.bucketized_column(source_column, list(boundaries))
 
 
 def crossed_column(
     columns: Sequence[Any], hash_bucket_size: int, combiner: str = "sum", **kwargs: Any
 ) -> Any:
-    """Returns a column of combinations of symbols, hashed; the hash is another than it was."""
+    """Returns a hashed column of feature crosses; the hash differs from contrib's."""
     del combiner
-    # A hashed column is crossed by its symbols, which today's function takes by their name only.
+    # Hashed columns are crossed by their values, which today's function takes by feature name.
     keys = [
         column.key if hasattr(column, "hash_bucket_size") and hasattr(column, "key") else column
         for column in columns
@@ -147,14 +147,14 @@ def crossed_column(
 
 
 def create_feature_spec_for_parsing(feature_columns: Sequence[Any]) -> dict[str, Any]:
-    """Returns what `tf.parse_example` needs to read the columns."""
+    """Returns the feature specification of the columns for `tf.parse_example`."""
     return dict(_columns.make_parse_example_spec(list(feature_columns)))
 
 
 def parse_feature_columns_from_examples(
     serialized: Any, feature_columns: Sequence[Any], name: str | None = None, **kwargs: Any
 ) -> dict[str, Any]:
-    """Returns the features in serialized examples, by name."""
+    """Returns the features of serialized examples, by name."""
     del kwargs
     spec = create_feature_spec_for_parsing(feature_columns)
     return dict(tf1.parse_example(serialized, spec, name=name))
@@ -168,7 +168,7 @@ def input_from_feature_columns(
     scope: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Returns the dense columns side by side, float32 `[batch, width]`."""
+    """Returns the concatenated dense columns, float32 `[batch, width]`."""
     del kwargs
     with tf1.variable_scope(scope, "input_from_feature_columns"):
         return _columns.input_layer(
@@ -184,7 +184,7 @@ def weighted_sum_from_feature_columns(
     trainable: bool = True,
     scope: Any = None,
 ) -> tuple[Any, dict[Any, Any], Any]:
-    """Returns a linear model's output, its variables by column, and its bias."""
+    """Returns the output of a linear model, its variables by column, and its bias."""
     found: dict[Any, Any] = {}
     with tf1.variable_scope(scope, "weighted_sum_from_feature_columns"):
         output = _columns.linear_model(

@@ -1,4 +1,4 @@
-"""`tf.contrib.training.HParams`: settings that a line of text or JSON may change."""
+"""`tf.contrib.training.HParams`: hyperparameters that can be parsed from text or JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ASSIGNMENT = re.compile(
 
 
 def _as(kind: type, value: Any, name: str) -> Any:
-    """Returns a value as the type that a setting has."""
+    """Converts a value to the type of a hyperparameter."""
     if isinstance(value, str) and kind is bool:
         known = {"true": True, "1": True, "false": False, "0": False}
         if value.lower() in known:
@@ -35,7 +35,7 @@ def _as(kind: type, value: Any, name: str) -> Any:
 
 
 class HParams:
-    """Settings as attributes; each keeps the type of its first value."""
+    """Hyperparameters as attributes; each keeps the type of its initial value."""
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
         del hparam_def
@@ -45,7 +45,7 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a setting.
+        """Adds a hyperparameter.
 
         Raises:
           ValueError: the name is taken, or the value is an empty list.
@@ -59,11 +59,11 @@ class HParams:
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Changes a setting; the type stays.
+        """Sets a hyperparameter, converted to its type.
 
         Raises:
-          KeyError: there is no such setting.
-          ValueError: the value is of another type.
+          KeyError: the hyperparameter does not exist.
+          ValueError: the value has another type.
         """
         kind, is_list = self._types[name]
         if is_list != isinstance(value, (list, tuple)):
@@ -77,10 +77,10 @@ class HParams:
             delattr(self, name)
 
     def parse(self, values: str) -> HParams:
-        """Changes settings by a text such as "rate=0.1,sizes=[1,2],sizes[0]=3".
+        """Sets hyperparameters from text such as "rate=0.1,sizes=[1,2],sizes[0]=3".
 
         Raises:
-          ValueError: the text is not of this form, or names what there is not.
+          ValueError: the text is malformed, or names an unknown hyperparameter.
         """
         start = 0
         while start < len(values):
@@ -104,7 +104,7 @@ class HParams:
         return self
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
-        """Changes settings by name."""
+        """Sets hyperparameters from a mapping."""
         for name, value in values_dict.items():
             self.set_hparam(name, value)
         return self
@@ -112,27 +112,27 @@ class HParams:
     set_from_map = override_from_dict
 
     def parse_json(self, values_json: str) -> HParams:
-        """Changes settings by a JSON object."""
+        """Sets hyperparameters from a JSON object."""
         return self.override_from_dict(json.loads(values_json))
 
     def to_json(self, **options: Any) -> str:
-        """Returns the settings as a JSON object; takes the options of `json.dumps`."""
+        """Returns the hyperparameters as a JSON object; accepts the options of `json.dumps`."""
         return json.dumps(self.values(), **options)
 
     def values(self) -> dict[str, Any]:
-        """Returns the settings by name."""
+        """Returns the hyperparameters by name."""
         return {name: getattr(self, name) for name in self._types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Returns a setting, or the default where there is none."""
+        """Returns a hyperparameter, or a default if it does not exist."""
         return getattr(self, key) if key in self._types else default
 
     def get_model_structure(self) -> Any:
-        """Returns what the constructor was given as such."""
+        """Returns the model structure."""
         return self._model_structure
 
     def set_model_structure(self, model_structure: Any) -> None:
-        """Sets what `get_model_structure` returns."""
+        """Sets the model structure."""
         self._model_structure = model_structure
 
     def __contains__(self, key: str) -> bool:

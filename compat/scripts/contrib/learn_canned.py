@@ -1,4 +1,4 @@
-"""The models of `tf.contrib.learn` that were ready: linear, deep, and both together."""
+"""The canned estimators of `tf.contrib.learn`: linear, deep, and combined."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from compat.scripts.contrib import learn_metrics
 from compat.scripts.contrib.learn_estimators import BaseEstimator
 from compat.scripts.contrib.learn_run import estimators
 
-# The loss was the mean over a batch; today it is the sum, unless told.
+# The loss was the mean over a batch; today the default is the sum.
 _MEAN = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE
 
 
 class _Clipped(tf1.train.Optimizer):
-    """An optimizer whose gradients are bounded, all together, by a norm."""
+    """An optimizer that clips gradients by global norm."""
 
     def __init__(self, optimizer: Any, norm: float) -> None:
         super().__init__(use_locking=False, name="ClipByNorm")
@@ -42,9 +42,9 @@ def _ftrl() -> Any:
     return tf1.train.FtrlOptimizer(0.2)
 
 
-# What `tf.estimator` takes under another name.
+# Arguments that have another name in `tf.estimator`.
 _RENAMED = {"weight_column_name": "weight_column", "label_keys": "label_vocabulary"}
-# Neither the model nor the loss depend on them, or they were off unless asked for.
+# Arguments that do not affect model and loss, or were off by default.
 _WITHOUT_EFFECT = (
     "embedding_lr_multipliers",
     "enable_centered_bias",
@@ -92,13 +92,13 @@ class _Classifier(_Canned):
     def predict_classes(
         self, x: Any = None, input_fn: Any = None, batch_size: Any = None, as_iterable: Any = None
     ) -> Any:
-        """Returns the classes, one for each example."""
+        """Returns the predicted class of each example."""
         return self.predict(x, input_fn, batch_size, None, as_iterable)
 
     def predict_proba(
         self, x: Any = None, input_fn: Any = None, batch_size: Any = None, as_iterable: Any = None
     ) -> Any:
-        """Returns the probabilities of all classes, for each example."""
+        """Returns the class probabilities of each example."""
         return self._predictions(
             lambda found: found["probabilities"], x, input_fn, batch_size, as_iterable
         )
@@ -113,12 +113,12 @@ class _Regressor(_Canned):
     def predict_scores(
         self, x: Any = None, input_fn: Any = None, batch_size: Any = None, as_iterable: Any = None
     ) -> Any:
-        """Returns the numbers, one for each example."""
+        """Returns the predicted value of each example."""
         return self.predict(x, input_fn, batch_size, None, as_iterable)
 
 
 class LinearClassifier(_Classifier):
-    """Takes the arguments of 0.8 to 1.15."""
+    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
 
     _kind = "LinearClassifier"
     _optimizers = {"optimizer": _ftrl}
@@ -133,7 +133,7 @@ class LinearClassifier(_Classifier):
 
 
 class LinearRegressor(_Regressor):
-    """Takes the arguments of 0.8 to 1.15."""
+    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
 
     _kind = "LinearRegressor"
     _optimizers = {"optimizer": _ftrl}
@@ -144,7 +144,7 @@ class LinearRegressor(_Regressor):
 
 
 class DNNClassifier(_Classifier):
-    """Takes the arguments of 0.8 to 1.15."""
+    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
 
     _kind = "DNNClassifier"
 
@@ -168,7 +168,7 @@ class DNNClassifier(_Classifier):
 
 
 class DNNRegressor(_Regressor):
-    """Takes the arguments of 0.8 to 1.15."""
+    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
 
     _kind = "DNNRegressor"
 
@@ -190,7 +190,7 @@ class DNNRegressor(_Regressor):
 
 
 class DNNLinearCombinedClassifier(_Classifier):
-    """Takes the arguments of 0.8 to 1.15."""
+    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
 
     _kind = "DNNLinearCombinedClassifier"
     _optimizers = {"dnn_optimizer": _adagrad, "linear_optimizer": _ftrl}
@@ -200,7 +200,7 @@ class DNNLinearCombinedClassifier(_Classifier):
 
 
 class DNNLinearCombinedRegressor(_Regressor):
-    """Takes the arguments of 0.8 to 1.15."""
+    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
 
     _kind = "DNNLinearCombinedRegressor"
     _optimizers = {"dnn_optimizer": _adagrad, "linear_optimizer": _ftrl}

@@ -1,4 +1,4 @@
-"""`tf.contrib.learn.datasets`: tables in files, and the small sets that come with scikit-learn."""
+"""`tf.contrib.learn.datasets`: CSV files, and small datasets from scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compat.datasets.download import STALL_SECS
 from compat.datasets.transfer import TransferError, named_when_whole, transfer
 from compat.errors import UserError
 
-_MOST_SECS = 3600.0  # For a download.
+_MOST_SECS = 3600.0  # Timeout of a download.
 
 Dataset = collections.namedtuple("Dataset", ["data", "target"])
 Datasets = collections.namedtuple("Datasets", ["train", "validation", "test"])
@@ -24,7 +24,7 @@ Datasets = collections.namedtuple("Datasets", ["train", "validation", "test"])
 def load_csv_with_header(
     filename: str, target_dtype: Any, features_dtype: Any, target_column: int = -1
 ) -> Dataset:
-    """Reads a table whose first row has the numbers of rows and of features, then other words."""
+    """Reads a CSV file whose header starts with the number of examples and of features."""
     with open(filename, newline="") as file:
         rows = [row for row in csv.reader(file) if row]
     count, width = int(rows[0][0]), int(rows[0][1])
@@ -38,7 +38,7 @@ def load_csv_with_header(
 def load_csv_without_header(
     filename: str, target_dtype: Any, features_dtype: Any, target_column: int = -1
 ) -> Dataset:
-    """Reads a table whose first row is data."""
+    """Reads a CSV file without a header."""
     with open(filename, newline="") as file:
         target, data = _split([row for row in csv.reader(file) if row], target_column)
     return Dataset(np.asarray(data, dtype=features_dtype), np.asarray(target, dtype=target_dtype))
@@ -51,13 +51,13 @@ def _split(rows: list[list[str]], column: int) -> tuple[list[str], list[list[str
 def load_csv(
     filename: str, target_dtype: Any, target_column: int = -1, has_header: bool = True
 ) -> Dataset:
-    """Reads a table, with numbers as features."""
+    """Reads a CSV file with numeric features."""
     load = load_csv_with_header if has_header else load_csv_without_header
     return load(filename, target_dtype, np.float64, target_column)
 
 
 def load_iris(data_path: str | None = None) -> Dataset:
-    """Returns the 150 flowers, from a file or from scikit-learn."""
+    """Returns the iris dataset, from a file or from scikit-learn."""
     if data_path:
         return load_csv_with_header(data_path, int, float)
     from sklearn import datasets
@@ -67,10 +67,10 @@ def load_iris(data_path: str | None = None) -> Dataset:
 
 
 def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = False) -> Any:
-    """Returns the data set "iris" or "mnist".
+    """Returns the dataset "iris" or "mnist".
 
     Raises:
-      UserError: it is one that was downloaded from where it is not any more.
+      UserError: another dataset, whose download location no longer exists.
     """
     del size, test_with_fake_data
     if name == "iris":
@@ -84,20 +84,20 @@ def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = Fal
 
 
 def load_mnist(train_dir: str = "MNIST-data") -> Any:
-    """Returns MNIST, with labels that are whole numbers."""
+    """Returns MNIST with integer labels."""
     from compat.scripts.tutorials import input_data
 
     return input_data.read_data_sets(train_dir)
 
 
 def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
-    """Returns the path of a file, downloaded if it is not there.
+    """Returns the path of a file, which is downloaded if it is missing.
 
-    By https alone, redirects included, where TensorFlow took anything. What the file should hold,
-    neither the script says nor anybody here knows; so it has a name when it is complete, no more.
+    Accepts https only, also in redirects, unlike TensorFlow. The checksum of the file is unknown,
+    so only its completeness is checked.
 
     Raises:
-      UserError: it cannot be had.
+      UserError: the download failed.
     """
     os.makedirs(work_directory, exist_ok=True)
     path = os.path.join(work_directory, filename)
@@ -119,7 +119,7 @@ def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
 
 
 def shrink_csv(filename: str, ratio: int) -> None:
-    """Keeps each `ratio`-th line of a file, under the name with "_small"."""
+    """Writes every `ratio`-th line of a file to a new one, with "_small" in its name."""
     base, end = os.path.splitext(filename)
     with open(filename) as source, open(f"{base}_small{end}", "w") as target:
         target.writelines(line for number, line in enumerate(source) if number % ratio == 0)

@@ -1,4 +1,4 @@
-"""The estimators of `tf.contrib.learn`, which train those of `tf.estimator`."""
+"""The estimators of `tf.contrib.learn`, built on `tf.estimator`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compat.scripts.contrib import learn_metrics
 from compat.scripts.contrib.learn_inputs import input_fn_of, pair
 from compat.scripts.contrib.learn_run import estimators
 
-# What `tf.estimator` reports under another name.
+# Metrics that have another name in `tf.estimator`.
 _MEASURES = {
     "accuracy_baseline": "accuracy/baseline_label_mean",
     "label/mean": "labels/actual_label_mean",
@@ -23,7 +23,7 @@ _MEASURES = {
 
 
 class ModeKeys:
-    """What a model function is called for."""
+    """The modes of a model function."""
 
     EVAL = "eval"
     INFER = PREDICT = "infer"
@@ -31,7 +31,7 @@ class ModeKeys:
 
 
 class Predictions(np.ndarray):
-    """Predictions for arrays: the array that 0.8 returned, and the iterator that later ones did."""
+    """Predictions as an array, as in 0.8, and as an iterator, as in later releases."""
 
     _next = 0
 
@@ -43,10 +43,10 @@ class Predictions(np.ndarray):
 
 
 class BaseEstimator:
-    """Trains, evaluates and predicts; takes arrays, or functions that make tensors.
+    """Trains, evaluates and predicts, from arrays or input functions.
 
     Attributes:
-      core: the estimator of `tf.estimator`.
+      core: the underlying `tf.estimator.Estimator`.
     """
 
     def __init__(self, core: Any, feature_engineering_fn: Callable[..., Any] | None = None) -> None:
@@ -55,17 +55,17 @@ class BaseEstimator:
 
     @property
     def config(self) -> Any:
-        """The settings of the run."""
+        """The run configuration."""
         return self.core.config
 
     @property
     def model_dir(self) -> str:
-        """The folder of checkpoints."""
+        """The folder of the checkpoints."""
         return str(self.core.model_dir)
 
     @property
     def params(self) -> Any:
-        """What the model function is given."""
+        """The parameters of the model function."""
         return self.core.params
 
     def _features(self, features: Any) -> Any:
@@ -93,7 +93,7 @@ class BaseEstimator:
         max_steps: int | None = None,
         hooks: Any = None,
     ) -> BaseEstimator:
-        """Trains `steps` more steps, or until there are `max_steps`; returns itself."""
+        """Trains for `steps` more steps, or until step `max_steps`; returns the estimator."""
         found = monitors or hooks or []
         found = list(found) if isinstance(found, (list, tuple)) else [found]
         for hook in found:
@@ -119,7 +119,7 @@ class BaseEstimator:
         hooks: Any = None,
         log_progress: bool = True,
     ) -> dict[str, Any]:
-        """Returns the measures of the last checkpoint, by name."""
+        """Returns the metrics of the latest checkpoint, by name."""
         del feed_fn, log_progress
         core = learn_metrics.with_metrics(self.core, metrics)
         inputs = self._input(x, y, input_fn, batch_size, False)
@@ -136,12 +136,12 @@ class BaseEstimator:
         as_iterable: bool | None = None,
         iterate_batches: bool = False,
     ) -> Any:
-        """Returns the predictions, one for each example."""
+        """Returns a prediction for each example."""
         del iterate_batches
         return self._predictions(self._default(outputs), x, input_fn, batch_size, as_iterable)
 
     def _default(self, outputs: Sequence[str] | None) -> Callable[[Any], Any]:
-        """Returns what makes a prediction of what the model returns."""
+        """Returns a function from the outputs of the model to a prediction."""
         if outputs is None:
             return lambda found: found
         keys = list(outputs)
@@ -168,11 +168,11 @@ class BaseEstimator:
         return self.core.export_saved_model(export_dir_base, serving_input_fn, **kwargs)
 
     def get_variable_names(self) -> list[str]:
-        """Returns the names of the checkpoint's variables."""
+        """Returns the names of the variables in the checkpoint."""
         return list(self.core.get_variable_names())
 
     def get_variable_value(self, name: str) -> Any:
-        """Returns a variable's value in the last checkpoint."""
+        """Returns the value of a variable in the latest checkpoint."""
         return self.core.get_variable_value(name)
 
     @property
@@ -182,7 +182,7 @@ class BaseEstimator:
 
 
 def _ending(inputs: Callable[[], Any]) -> Callable[[], Any]:
-    """Returns an input function that ends after a batch where nothing else ends it: constants."""
+    """Returns an input function that yields one batch, if it returns constants."""
 
     def limited() -> Any:
         features, _ = inputs()
@@ -198,7 +198,7 @@ def _ending(inputs: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _spec(mode: str, made: Any) -> Any:
-    """Returns what `tf.estimator` expects of a model function, whichever this one returned."""
+    """Converts the result of a model function to what `tf.estimator` expects."""
     spec = estimators().EstimatorSpec
     if isinstance(made, tuple) and not hasattr(made, "mode"):
         predictions, loss, train_op = made
@@ -233,15 +233,15 @@ def ModelFnOps(
 
 
 class Estimator(BaseEstimator):
-    """An estimator of a script's own model.
+    """An estimator of a custom model.
 
     Args:
-      model_fn: takes features, labels and, by name, mode, params and config; returns
+      model_fn: function of features, labels and, by keyword, mode, params and config; returns
         (predictions, loss, train_op) or `ModelFnOps`.
-      model_dir: the folder of checkpoints.
-      config: the settings of the run.
-      params: given to the model function.
-      feature_engineering_fn: changes features and labels before.
+      model_dir: folder of the checkpoints.
+      config: run configuration.
+      params: parameters of the model function.
+      feature_engineering_fn: preprocesses features and labels.
     """
 
     def __init__(
@@ -264,7 +264,7 @@ class Estimator(BaseEstimator):
 
 
 class SKCompat:
-    """An estimator as scikit-learn has them."""
+    """An estimator with the interface of scikit-learn."""
 
     def __init__(self, estimator: BaseEstimator) -> None:
         self._estimator = estimator
@@ -277,7 +277,7 @@ class SKCompat:
         return self
 
     def score(self, x: Any, y: Any, batch_size: int = 128, **kwargs: Any) -> dict[str, Any]:
-        """Returns the measures by name."""
+        """Returns the metrics by name."""
         return self._estimator.evaluate(x, y, batch_size=batch_size, **kwargs)
 
     def predict(self, x: Any, batch_size: int = 128, outputs: Any = None) -> Any:

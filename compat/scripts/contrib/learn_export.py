@@ -1,4 +1,4 @@
-"""What `tf.contrib.learn` makes of a checkpoint in the end: a SavedModel."""
+"""Export strategies of `tf.contrib.learn`, which write a SavedModel."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from compat.scripts.contrib.learn_run import estimators
 
 
 class ExportStrategy(collections.namedtuple("ExportStrategy", ["name", "export_fn"])):
-    """A name, and a function of the estimator and a folder that writes there."""
+    """A named function that exports an estimator to a folder."""
 
     def export(
         self, estimator: Any, export_path: str, checkpoint_path: Any = None, eval_result: Any = None
     ) -> Any:
-        """Writes; returns the folder."""
+        """Exports the estimator; returns the folder."""
         del eval_result
         return self.export_fn(estimator, export_path, checkpoint_path)
 
 
 def InputFnOps(features: Any, labels: Any = None, default_inputs: Any = None) -> Any:
-    """Returns what a serving function makes, as `tf.estimator` has it."""
+    """Returns the serving input receiver of `tf.estimator` for the inputs of a serving function."""
     del labels
     return estimators().export.ServingInputReceiver(features, default_inputs or features)
 
@@ -29,7 +29,7 @@ def InputFnOps(features: Any, labels: Any = None, default_inputs: Any = None) ->
 def build_parsing_serving_input_fn(
     feature_spec: Any, default_batch_size: int | None = None
 ) -> Callable[[], Any]:
-    """Returns a serving function that reads serialized examples."""
+    """Returns a serving function that parses serialized examples."""
     return estimators().export.build_parsing_serving_input_receiver_fn(
         feature_spec, default_batch_size
     )
@@ -38,12 +38,12 @@ def build_parsing_serving_input_fn(
 def build_default_serving_input_fn(
     features: Any, default_batch_size: int | None = None
 ) -> Callable[[], Any]:
-    """Returns a serving function that takes the features as they are."""
+    """Returns a serving function that accepts features without parsing."""
     return estimators().export.build_raw_serving_input_receiver_fn(features, default_batch_size)
 
 
 def make_export_strategy(serving_input_fn: Callable[[], Any], **kwargs: Any) -> ExportStrategy:
-    """Returns the strategy that writes a SavedModel."""
+    """Returns a strategy that exports a SavedModel."""
     as_text = bool(kwargs.get("as_text", False))
 
     def export(estimator: Any, path: str, checkpoint: str | None = None) -> Any:
@@ -56,7 +56,7 @@ def make_export_strategy(serving_input_fn: Callable[[], Any], **kwargs: Any) -> 
 
 
 def get_most_recent_export(export_dir_base: str) -> str | None:
-    """Returns the newest folder of a model, or None."""
+    """Returns the folder of the latest export, or None."""
     found = [name.rstrip("/") for name in tf1.gfile.ListDirectory(export_dir_base)]
     numbers = sorted((name for name in found if name.isdigit()), key=int)
     return f"{export_dir_base}/{numbers[-1]}" if numbers else None

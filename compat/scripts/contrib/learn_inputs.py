@@ -1,4 +1,4 @@
-"""What estimators of `tf.contrib.learn` read: arrays, frames, and functions that make tensors."""
+"""Inputs of `tf.contrib.learn` estimators: arrays, data frames and input functions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from compat.scripts.contrib.learn_run import estimators
 
 
 def _array(values: Any) -> Any:
-    """Returns an array, of 32 bits where the numbers are fractions."""
+    """Returns an array; converts floats to float32."""
     if isinstance(values, Mapping):
         return {name: _array(value) for name, value in values.items()}
     if not isinstance(values, np.ndarray):
-        values = getattr(values, "values", values)  # Of a frame.
+        values = getattr(values, "values", values)  # A data frame.
         values = np.asarray(values if hasattr(values, "__len__") else list(values))
     return values.astype(np.float32) if values.dtype == np.float64 else values
 
@@ -24,13 +24,13 @@ def _array(values: Any) -> Any:
 def input_fn_of(
     x: Any, y: Any, batch_size: int | None, train: bool
 ) -> Callable[[], tuple[Any, Any]]:
-    """Returns a function that makes features and labels of arrays.
+    """Returns an input function for arrays.
 
     Args:
-      x: `[examples, ...]`, or such by name.
-      y: `[examples]`, or None.
-      batch_size: None for all at once.
-      train: whether to shuffle, and to begin anew at the end.
+      x: features `[examples, ...]`, or a mapping of these by name.
+      y: labels `[examples]`, or None.
+      batch_size: None for all examples.
+      train: whether to shuffle and repeat.
     """
     x, y = _array(x), None if y is None else _array(y)
     count = len(next(iter(x.values())) if isinstance(x, dict) else x)
@@ -46,21 +46,21 @@ def input_fn_of(
 
 
 def pair(made: Any) -> tuple[Any, Any]:
-    """Returns the features and the labels, or None, that an input function has made."""
+    """Returns the features and the labels, or None, of an input function's result."""
     if isinstance(made, tuple) and len(made) == 2:
         return made
     return made, None
 
 
 def infer_real_valued_columns_from_input(x: Any) -> list[Any]:
-    """Returns the columns of an array, of arrays by name, or of a frame: one of all numbers."""
+    """Returns feature columns inferred from an array, arrays by name, or a data frame."""
     x = _array(x)
     named = x if isinstance(x, dict) else {"": x}
     return _columns({name: (value.shape, value.dtype) for name, value in named.items()})
 
 
 def infer_real_valued_columns_from_input_fn(input_fn: Callable[[], Any]) -> list[Any]:
-    """Returns the columns of what a function makes."""
+    """Returns feature columns inferred from an input function."""
     with tf1.Graph().as_default():
         features, _ = pair(input_fn())
         named = features if isinstance(features, Mapping) else {"": features}
@@ -84,7 +84,7 @@ def _columns(inputs: Mapping[str, tuple[Any, Any]]) -> list[Any]:
 
 
 def extract_pandas_data(data: Any) -> Any:
-    """Returns a frame's numbers."""
+    """Returns the values of a data frame."""
     return _array(data)
 
 
@@ -92,5 +92,5 @@ extract_pandas_matrix = extract_pandas_data
 
 
 def extract_pandas_labels(labels: Any) -> Any:
-    """Returns the numbers of a frame of one column."""
+    """Returns the values of a data frame with one column."""
     return _array(labels).reshape(-1)

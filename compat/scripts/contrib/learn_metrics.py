@@ -1,4 +1,4 @@
-"""`tf.contrib.learn.MetricSpec`: what an evaluation measures besides."""
+"""`tf.contrib.learn.MetricSpec`: additional evaluation metrics."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from compat.scripts.contrib.learn_run import estimators
 
-# What `tf.contrib.learn` called what `tf.estimator` predicts.
+# Prediction keys of `tf.contrib.learn`, by those of `tf.estimator`.
 _RENAMED = {"classes": "class_ids", "scores": "predictions"}
 
 
 class PredictionKey:
-    """The names of predictions."""
+    """The keys of predictions."""
 
     CLASSES = "classes"
     GENERIC = "output"
@@ -26,13 +26,13 @@ class PredictionKey:
 
 
 class MetricSpec:
-    """A measure of named predictions and labels.
+    """A metric of predictions and labels that are selected by key.
 
     Args:
-      metric_fn: of predictions and labels, and perhaps weights, by these names or in this order.
-      prediction_key: which prediction; None for the only one, or the classes.
-      label_key: which labels; None for the only ones.
-      weight_key: which feature has the weights; None for none.
+      metric_fn: function of predictions, labels and, optionally, weights, by keyword or position.
+      prediction_key: key of the predictions; None for the only ones, or the classes.
+      label_key: key of the labels; None for the only ones.
+      weight_key: key of the feature with the weights; None for no weights.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class MetricSpec:
         )
 
     def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
-        """Returns the measure, and what updates it."""
+        """Returns the value and the update operation of the metric."""
         if isinstance(predictions, Mapping):
             predictions = tensor(predictions, self.prediction_key)
         if isinstance(labels, Mapping):
@@ -68,7 +68,7 @@ class MetricSpec:
 
 
 def tensor(predictions: Mapping[str, Any], key: str | None) -> Any:
-    """Returns the prediction of a name, or the one that is meant where there is no name."""
+    """Returns the predictions with a key; without a key, the only ones, or the classes."""
     if key is None:
         known = ("class_ids", "predictions", *predictions)
         return predictions[next(name for name in known if name in predictions)]
@@ -76,21 +76,21 @@ def tensor(predictions: Mapping[str, Any], key: str | None) -> Any:
 
 
 def output(prediction: Mapping[str, Any], key: str) -> Any:
-    """Returns an example's prediction of a name, a scalar where there is one number."""
+    """Returns an example's prediction with a key, as a scalar if it has one element."""
     value = tensor(prediction, key)
     return np.asarray(value).reshape(()).item() if np.shape(value) == (1,) else value
 
 
 def _is_own(predictions: Mapping[str, Any]) -> bool:
-    """Whether a script's model has made them, under names of its own."""
+    """Whether predictions come from a custom model, with its own keys."""
     return not {"class_ids", "predictions"} & set(predictions)
 
 
 def with_metrics(core: Any, metrics: Any) -> Any:
-    """Returns an estimator that measures more.
+    """Returns an estimator with additional metrics.
 
     Args:
-      core: of `tf.estimator`.
+      core: an estimator of `tf.estimator`.
       metrics: `MetricSpec`s or functions of (predictions, labels), by name, or by (name, key of
         the prediction).
     """
@@ -106,7 +106,7 @@ def with_metrics(core: Any, metrics: Any) -> Any:
             if not isinstance(spec, MetricSpec):
                 spec = MetricSpec(spec, key)
             made = spec.create_metric_ops(features, labels, predictions)
-            # Not a pair: a plain value of the batch, which an average stands for.
+            # Not a (value, update) pair: a value of the batch, which is averaged.
             found[name] = made if isinstance(made, tuple) else _mean(made)
         return found
 

@@ -1,4 +1,4 @@
-"""`tf.contrib.learn.monitors`, as hooks of a session."""
+"""`tf.contrib.learn.monitors`, implemented as session hooks."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from compat._tensorflow import tf1
 
 
 class BaseMonitor(tf1.train.SessionRunHook):
-    """What a script's own monitors are made of: methods that are called at each step."""
+    """Base class of custom monitors."""
 
     def __init__(self) -> None:
         self._estimator: Any = None
         self._step = 0
 
     def set_estimator(self, estimator: Any) -> None:
-        """Takes the estimator that is trained."""
+        """Sets the estimator that is trained."""
         self._estimator = estimator
 
     def begin(self, max_steps: int | None = None) -> None:
-        """Is called before the first step."""
+        """Called before the first step."""
         del max_steps
 
     def step_begin(self, step: int) -> list[Any]:
-        """Is called before a step; returns the names of tensors that `step_end` wants."""
+        """Called before a step; returns the names of tensors to pass to `step_end`."""
         del step
         return []
 
     def step_end(self, step: int, output: dict[str, Any]) -> bool:
-        """Is called after a step; says whether to end."""
+        """Called after a step; returns whether to stop."""
         del step, output
         return False
 
     def end(self, session: Any = None) -> None:
-        """Is called after the last step."""
+        """Called after the last step."""
         del session
 
     def before_run(self, run_context: Any) -> Any:
@@ -52,11 +52,11 @@ class BaseMonitor(tf1.train.SessionRunHook):
 
 
 class EveryN(BaseMonitor):
-    """Is called at each n-th step.
+    """Monitor with callbacks at every n-th step.
 
     Args:
-      every_n_steps: n.
-      first_n_steps: at the first so many steps as well.
+      every_n_steps: interval in steps.
+      first_n_steps: number of first steps with callbacks at each.
     """
 
     def __init__(self, every_n_steps: int = 100, first_n_steps: int = 1) -> None:
@@ -64,12 +64,12 @@ class EveryN(BaseMonitor):
         self._every, self._first, self._last = every_n_steps, first_n_steps, 0
 
     def every_n_step_begin(self, step: int) -> list[Any]:
-        """Is called before such a step; returns what `every_n_step_end` wants."""
+        """Called before such a step; returns the tensors to pass to `every_n_step_end`."""
         del step
         return []
 
     def every_n_step_end(self, step: int, outputs: dict[str, Any]) -> bool:
-        """Is called after such a step; says whether to end."""
+        """Called after such a step; returns whether to stop."""
         del step, outputs
         return False
 
@@ -87,21 +87,21 @@ class EveryN(BaseMonitor):
 
 
 class ValidationMonitor(EveryN):
-    """Evaluates each checkpoint during training, and may end it early.
+    """Evaluates each new checkpoint during training, and may stop training early.
 
     Args:
-      x: see `Estimator.evaluate`, as for y, input_fn, batch_size, eval_steps, metrics and name.
-      y: see there.
-      input_fn: see there.
-      batch_size: see there.
-      eval_steps: see there.
-      every_n_steps: how often to look for a new checkpoint.
-      metrics: see there.
-      hooks: of the evaluation.
-      early_stopping_rounds: steps without a better measure after which training ends.
-      early_stopping_metric: the measure.
-      early_stopping_metric_minimize: whether less is better.
-      name: see there.
+      x: see `Estimator.evaluate`.
+      y: see `Estimator.evaluate`.
+      input_fn: see `Estimator.evaluate`.
+      batch_size: see `Estimator.evaluate`.
+      eval_steps: see `Estimator.evaluate`.
+      every_n_steps: interval at which to check for a new checkpoint, in steps.
+      metrics: see `Estimator.evaluate`.
+      hooks: hooks of the evaluation.
+      early_stopping_rounds: number of steps without improvement after which training stops.
+      early_stopping_metric: name of the metric.
+      early_stopping_metric_minimize: whether lower is better.
+      name: see `Estimator.evaluate`.
     """
 
     def __init__(
@@ -162,17 +162,17 @@ def PrintTensor(tensor_names: Any, every_n: int = 100, first_n: int = 1) -> Any:
 
 
 def StopAtStep(num_steps: int | None = None, last_step: int | None = None) -> Any:
-    """Returns a hook that ends training."""
+    """Returns a hook that stops training."""
     return tf1.train.StopAtStepHook(num_steps, last_step)
 
 
 def CheckpointSaver(checkpoint_dir: str, **kwargs: Any) -> Any:
-    """Returns a hook that saves."""
+    """Returns a hook that saves checkpoints."""
     return tf1.train.CheckpointSaverHook(checkpoint_dir, **kwargs)
 
 
 def replace_monitors_with_hooks(monitors_or_hooks: Any, estimator: Any) -> list[Any]:
-    """Returns hooks; monitors are hooks here, and get their estimator."""
+    """Returns the monitors, which are hooks, with their estimator set."""
     hooks = list(monitors_or_hooks or [])
     for hook in hooks:
         if hasattr(hook, "set_estimator"):

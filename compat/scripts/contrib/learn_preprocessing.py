@@ -1,4 +1,4 @@
-"""`tf.contrib.learn.preprocessing`: texts as rows of numbers."""
+"""`tf.contrib.learn.preprocessing`: converts texts to rows of integers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
 
 
 class CategoricalVocabulary:
-    """Numbers of words; 0 is for those that are not known."""
+    """Ids of words; 0 stands for unknown words."""
 
     def __init__(
         self,
@@ -38,11 +38,11 @@ class CategoricalVocabulary:
         return len(self._mapping)
 
     def freeze(self, freeze: bool = True) -> None:
-        """Has words that are not known stay so."""
+        """Stops adding unknown words."""
         self._frozen = freeze
 
     def get(self, category: Any) -> int:
-        """Returns a word's number."""
+        """Returns the id of a word."""
         if category not in self._mapping:
             if self._frozen:
                 return 0
@@ -55,7 +55,7 @@ class CategoricalVocabulary:
             self._counts[category] += count
 
     def trim(self, min_frequency: int, max_frequency: int = -1) -> None:
-        """Forgets words that are too rare or too frequent; numbers the others by frequency."""
+        """Removes words that are too rare or too frequent; orders the others by frequency."""
         ordered = sorted(sorted(self._counts.items(), key=str), key=lambda item: -item[1])
         kept = [
             word
@@ -65,17 +65,17 @@ class CategoricalVocabulary:
         self._mapping = {word: number for number, word in enumerate([self._unknown, *kept])}
 
     def reverse(self, class_id: int) -> Any:
-        """Returns the word of a number."""
+        """Returns the word with an id."""
         return list(self._mapping)[class_id]
 
     def state(self) -> dict[str, Any]:
-        """Returns all of it as JSON can hold it."""
+        """Returns the vocabulary as JSON-serializable values."""
         counts = list(self._counts.items())
         return {"words": list(self._mapping), "counts": counts, "frozen": self._frozen}
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> CategoricalVocabulary:
-        """Returns the one whose `state` this is."""
+        """Returns the vocabulary with a `state`."""
         made = cls(state["words"][0])
         made._mapping = {word: number for number, word in enumerate(state["words"])}
         made._counts.update(dict(state["counts"]))
@@ -84,13 +84,13 @@ class CategoricalVocabulary:
 
 
 class VocabularyProcessor:
-    """Makes each text a row of `max_document_length` numbers, with zeros at its end.
+    """Converts each text to a row of `max_document_length` word ids, padded with zeros.
 
     Args:
-      max_document_length: words of a text that count.
-      min_frequency: what a word must be more frequent than.
-      vocabulary: one that is there; None for a new one.
-      tokenizer_fn: splits texts; None for words.
+      max_document_length: maximum number of words of a text.
+      min_frequency: number of occurrences that a word must exceed.
+      vocabulary: an existing vocabulary; None for a new one.
+      tokenizer_fn: splits texts; None to split into words.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class VocabularyProcessor:
         self._tokenizer = tokenizer_fn or tokenizer
 
     def fit(self, raw_documents: Iterable[str], unused_y: Any = None) -> VocabularyProcessor:
-        """Learns the words; returns itself."""
+        """Learns the vocabulary; returns the processor."""
         for words in self._tokenizer(raw_documents):
             for word in words:
                 self.vocabulary_.add(word)
@@ -124,7 +124,7 @@ class VocabularyProcessor:
             yield row
 
     def fit_transform(self, raw_documents: Iterable[str], unused_y: Any = None) -> Iterator[Any]:
-        """Learns the words, and yields a row for each text."""
+        """Learns the vocabulary and yields a row for each text."""
         self.fit(raw_documents)
         return self.transform(raw_documents)
 
@@ -134,10 +134,10 @@ class VocabularyProcessor:
             yield " ".join(str(self.vocabulary_.reverse(number)) for number in row)
 
     def save(self, filename: str) -> None:
-        """Writes itself into a file, as JSON: a pickle, as it was, can do anything when it is read.
+        """Saves the processor as JSON; contrib's pickles could run code when loaded.
 
         Raises:
-          UserError: texts are split by a function of the script, which JSON cannot hold.
+          UserError: the processor has its own `tokenizer_fn`, which JSON cannot represent.
         """
         if self._tokenizer is not tokenizer:
             raise UserError(
@@ -154,10 +154,10 @@ class VocabularyProcessor:
 
     @classmethod
     def restore(cls, filename: str) -> Any:
-        """Returns what `save` wrote.
+        """Returns the processor that `save` wrote.
 
         Raises:
-          UserError: the file holds something else, such as the pickle of an earlier TensorFlow.
+          UserError: `save` has not written the file; it may be a pickle of an earlier TensorFlow.
         """
         with open(filename, "rb") as file:
             text = file.read()
@@ -167,19 +167,19 @@ class VocabularyProcessor:
             return cls(state["max_document_length"], state["min_frequency"], vocabulary)
         except (ValueError, LookupError, TypeError, RecursionError):
             raise UserError(
-                f"{filename!r} holds no VocabularyProcessor of ours, expected JSON (pickles are "
+                f"{filename!r} does not hold a VocabularyProcessor, expected JSON (pickles are "
                 "never loaded); fit it again and save it"
             ) from None
 
 
 class ByteProcessor:
-    """Makes each text a row of the numbers of its bytes."""
+    """Converts each text to a row of its bytes."""
 
     def __init__(self, max_document_length: int) -> None:
         self.max_document_length = max_document_length
 
     def fit(self, x: Any) -> ByteProcessor:
-        """Has nothing to learn; returns itself."""
+        """Returns the processor; there is nothing to learn."""
         del x
         return self
 

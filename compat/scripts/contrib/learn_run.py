@@ -1,4 +1,4 @@
-"""`tf.contrib.learn.RunConfig`, `Experiment` and `learn_runner`: what a task of a cluster does."""
+"""`tf.contrib.learn.RunConfig`, `Experiment` and `learn_runner`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat.errors import UserError
 from compat.scripts.names import moved
 
 _USUAL = "grpc://"
-_servers: dict[str, Any] = {}  # By master; a process is one task.
+_servers: dict[str, Any] = {}  # By master; a process runs one task.
 
 
 def estimators() -> Any:
@@ -21,7 +21,7 @@ def estimators() -> Any:
 
 
 class Environment:
-    """Where a program runs, as TF_CONFIG says."""
+    """The environment of a program, from TF_CONFIG."""
 
     CLOUD = "cloud"
     GOOGLE = "google"
@@ -38,18 +38,18 @@ class TaskType:
 
 
 class RunConfig(estimators().RunConfig):  # type: ignore[misc]
-    """`tf.estimator.RunConfig`, with the arguments that it had.
+    """`tf.estimator.RunConfig`, with the arguments of `tf.contrib.learn`.
 
-    A cluster needs neither a chief nor a master: worker 0 is the chief then.
+    In a cluster without a chief or a master, worker 0 is the chief.
 
     Args:
-      master: the session's; by default that of TF_CONFIG.
-      num_cores: threads of the session; 0 for as many as there are.
-      log_device_placement: whether to log where operations are.
-      gpu_memory_fraction: of each GPU.
-      tf_random_seed: of the graph.
-      evaluation_master: the session's for evaluation.
-      **kwargs: those of `tf.estimator.RunConfig`; what other releases took has no effect.
+      master: target of the session; by default that of TF_CONFIG.
+      num_cores: threads of the session; 0 for one per core.
+      log_device_placement: whether to log the devices of operations.
+      gpu_memory_fraction: share of the memory of each GPU to use.
+      tf_random_seed: seed of the graph.
+      evaluation_master: target of the evaluation session.
+      **kwargs: arguments of `tf.estimator.RunConfig`; others are ignored.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class RunConfig(estimators().RunConfig):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         for name in ("task", "num_ps_replicas", "cluster_spec", "job_name", "is_chief"):
-            kwargs.pop(name, None)  # TF_CONFIG says it.
+            kwargs.pop(name, None)  # Set by TF_CONFIG.
         if kwargs.get("save_checkpoints_steps") is not None:
-            kwargs["save_checkpoints_secs"] = None  # Had a default in the place of "not given".
+            kwargs["save_checkpoints_secs"] = None  # The default meant "not given".
         options = tf1.GPUOptions(per_process_gpu_memory_fraction=gpu_memory_fraction)
         session = tf1.ConfigProto(
             log_device_placement=log_device_placement,
@@ -106,7 +106,7 @@ class RunConfig(estimators().RunConfig):  # type: ignore[misc]
 
     @property
     def environment(self) -> str:
-        """Where the program runs."""
+        """The environment of the program."""
         return str(self._environment)
 
     @property
@@ -116,29 +116,29 @@ class RunConfig(estimators().RunConfig):  # type: ignore[misc]
 
     @property
     def job_name(self) -> str:
-        """The task's job, as 0.x called it."""
+        """The job of the task, by its name in 0.x."""
         return str(self.task_type)
 
     @property
     def task(self) -> int:
-        """The task's number, as 0.x called it."""
+        """The index of the task, by its name in 0.x."""
         return int(self.task_id)
 
 
 class Experiment:
-    """An estimator, and what it is trained with and evaluated by.
+    """An estimator with its training and evaluation inputs.
 
     Args:
-      estimator: of `tf.contrib.learn` or of `tf.estimator`.
-      train_input_fn: makes features and labels for training.
-      eval_input_fn: makes them for evaluation.
+      estimator: an estimator of `tf.contrib.learn` or `tf.estimator`.
+      train_input_fn: input function of training.
+      eval_input_fn: input function of evaluation.
       eval_metrics: see `tf.contrib.learn.MetricSpec`.
-      train_steps: None for no end.
-      eval_steps: None for all that there is.
-      train_monitors: hooks.
-      eval_hooks: hooks.
-      export_strategies: what makes a model of the checkpoint in the end.
-      **kwargs: when to evaluate meanwhile, which happens in the end only.
+      train_steps: number of steps; None for no limit.
+      eval_steps: number of evaluation batches; None for all.
+      train_monitors: hooks of training.
+      eval_hooks: hooks of evaluation.
+      export_strategies: export strategies to run after training.
+      **kwargs: intervals of evaluation, which are ignored: it runs after training only.
     """
 
     def __init__(
@@ -164,11 +164,11 @@ class Experiment:
         self._exports = strategies if isinstance(strategies, (list, tuple)) else [strategies]
 
     def extend_train_hooks(self, additional_hooks: Any) -> None:
-        """Adds hooks of training."""
+        """Adds hooks to training."""
         self._monitors.extend(additional_hooks)
 
     def train(self, delay_secs: Any = None) -> Any:
-        """Trains; a task of a cluster serves the others meanwhile."""
+        """Trains; a task of a cluster also runs its server."""
         del delay_secs
         config = self.estimator.config
         if config.cluster_spec and str(config.master).startswith(_USUAL):
@@ -183,7 +183,7 @@ class Experiment:
         )
 
     def evaluate(self, delay_secs: Any = None, name: str | None = None) -> Any:
-        """Evaluates the last checkpoint; returns the measures by name."""
+        """Evaluates the latest checkpoint; returns the metrics by name."""
         del delay_secs
         metrics = {"metrics": self._metrics} if self._metrics else {}
         return self.estimator.evaluate(
@@ -195,7 +195,7 @@ class Experiment:
         )
 
     def train_and_evaluate(self) -> Any:
-        """Trains, then evaluates and exports; returns the measures and the exports."""
+        """Trains, evaluates and exports; returns the metrics and the exports."""
         self.train()
         measures = self.evaluate()
         folder = os.path.join(self.estimator.model_dir, "export")
@@ -214,12 +214,12 @@ class Experiment:
     continuous_train_and_eval = train_and_evaluate
 
     def test(self) -> Any:
-        """Trains and evaluates a step."""
+        """Trains and evaluates for one step."""
         self.train_steps = self.eval_steps = 1
         return self.train_and_evaluate()[0]
 
     def run_std_server(self) -> None:
-        """Serves the other tasks, as a parameter server does."""
+        """Runs the server of a parameter server."""
         _serve(self.estimator.config).join()
 
 
@@ -242,7 +242,7 @@ def run(
     run_config: Any = None,
     hparams: Any = None,
 ) -> Any:
-    """Runs a method of the experiment that a function makes; by default what the task is for.
+    """Runs a method of an experiment; by default the one for the job of this task.
 
     Raises:
       UserError: the experiment has no such method.
@@ -255,7 +255,9 @@ def run(
         experiment = experiment_fn(output_dir)
     schedule = schedule or _schedule(run_config or experiment.estimator.config)
     if not hasattr(experiment, schedule):
-        raise UserError(f"schedule {schedule!r} is no method of Experiment; take 'train', say")
+        raise UserError(
+            f"schedule {schedule!r} is not a method of Experiment; name one, such as 'train'"
+        )
     return getattr(experiment, schedule)()
 
 
@@ -268,6 +270,6 @@ def _schedule(config: Any) -> str:
 
 
 def tune(experiment_fn: Callable[..., Any], tuner: Any) -> None:
-    """Runs the experiments that a tuner asks for."""
+    """Runs the experiments that a tuner requests."""
     while tuner.next_trial():
         tuner.run_experiment(experiment_fn)

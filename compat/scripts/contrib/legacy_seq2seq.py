@@ -1,4 +1,4 @@
-"""`tf.nn.seq2seq` until 0.12, and `tf.contrib.legacy_seq2seq`: decoders over lists of steps."""
+"""`tf.contrib.legacy_seq2seq`, `tf.nn.seq2seq` until 0.12: decoders over lists of time steps."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ def rnn_decoder(
     """Returns the outputs of a cell over time, and its last state.
 
     Args:
-      decoder_inputs: for each time float32 `[batch, width]`.
-      initial_state: of the cell.
+      decoder_inputs: float32 `[batch, width]` for each time step.
+      initial_state: initial state of the cell.
       cell: an RNN cell.
-      loop_function: makes the next input of the last output and the time; None for what is given.
-      scope: of the variables.
+      loop_function: computes the next input from the last output and the time; None to use
+        `decoder_inputs`.
+      scope: scope of the variables.
     """
     with tf1.variable_scope(scope or "rnn_decoder"):
         return outputs_of(cell, decoder_inputs, initial_state, loop_function)
@@ -52,7 +53,7 @@ def basic_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Encodes with a copy of the cell, decodes with the cell."""
+    """Encodes with a copy of the cell and decodes with the cell."""
     with tf1.variable_scope(scope or "basic_rnn_seq2seq"):
         _, state = tf1.nn.static_rnn(separate(cell), encoder_inputs, dtype=dtype or tf1.float32)
         return rnn_decoder(decoder_inputs, state, cell)
@@ -77,7 +78,7 @@ def tied_rnn_seq2seq(
 def _next_symbol(
     embedding: Any, output_projection: Any, update_embedding: bool
 ) -> Callable[[Any, int], Any]:
-    """Returns a loop function that looks the likeliest symbol of an output up."""
+    """Returns a loop function that embeds the most likely symbol of an output."""
 
     def loop(previous: Any, _: int) -> Any:
         if output_projection is not None:
@@ -99,7 +100,7 @@ def embedding_rnn_decoder(
     update_embedding_for_previous: bool = True,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Is `rnn_decoder` over symbols, whole numbers `[batch]` for each time."""
+    """Runs `rnn_decoder` on embedded symbols, integers `[batch]` for each time step."""
     with tf1.variable_scope(scope or "embedding_rnn_decoder"):
         embedding = tf1.get_variable("embedding", [num_symbols, embedding_size])
         loop = _next_symbol(embedding, output_projection, update_embedding_for_previous)
@@ -123,8 +124,8 @@ def embedding_attention_decoder(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
-    """Is `attention_decoder` over symbols, whole numbers `[batch]` for each time."""
-    del dtype  # That of the states.
+    """Runs `attention_decoder` on embedded symbols, integers `[batch]` for each time step."""
+    del dtype  # Outputs have the dtype of the states.
     with tf1.variable_scope(scope or "embedding_attention_decoder"):
         embedding = tf1.get_variable("embedding", [num_symbols, embedding_size])
         loop = _next_symbol(embedding, output_projection, update_embedding_for_previous)
@@ -143,7 +144,7 @@ def embedding_attention_decoder(
 def _fed_or_not(
     decode: Callable[[bool], tuple[list[Any], Any]], feed_previous: Any
 ) -> tuple[list[Any], Any]:
-    """Decodes by a truth value, or by a tensor of one with the same variables for both."""
+    """Decodes with a bool, or with a bool tensor, sharing the variables of both branches."""
     if isinstance(feed_previous, bool):
         return decode(feed_previous)
     structure: list[Any] = []
@@ -170,7 +171,7 @@ def embedding_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Encodes and decodes symbols, whole numbers `[batch]` for each time."""
+    """Encodes and decodes symbols, integers `[batch]` for each time step."""
     with tf1.variable_scope(scope or "embedding_rnn_seq2seq"):
         encoder = EmbeddingWrapper(separate(cell), num_encoder_symbols, embedding_size)
         _, state = tf1.nn.static_rnn(encoder, encoder_inputs, dtype=dtype or tf1.float32)
@@ -204,7 +205,7 @@ def embedding_attention_seq2seq(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
-    """Encodes symbols, and decodes them with attention to the encoder's outputs."""
+    """Encodes symbols and decodes them with attention to the encoder's outputs."""
     with tf1.variable_scope(scope or "embedding_attention_seq2seq"):
         encoder = EmbeddingWrapper(separate(cell), num_encoder_symbols, embedding_size)
         outputs, state = tf1.nn.static_rnn(encoder, encoder_inputs, dtype=dtype or tf1.float32)
@@ -241,7 +242,7 @@ def model_with_buckets(
     per_example_loss: bool = False,
     name: str | None = None,
 ) -> tuple[list[Any], list[Any]]:
-    """Returns outputs and losses, for each bucket of (length of inputs, length of outputs)."""
+    """Returns the outputs and losses of each bucket (input length, output length)."""
     outputs: list[Any] = []
     losses: list[Any] = []
     loss = sequence_loss_by_example if per_example_loss else sequence_loss

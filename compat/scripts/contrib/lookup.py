@@ -1,4 +1,4 @@
-"""The tables of `tf.contrib.lookup`, whose list of symbols was called `mapping`."""
+"""The tables of `tf.contrib.lookup`, which accept the vocabulary as `mapping`."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ def _ops() -> Any:
 
 
 def index_table_from_tensor(mapping: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Returns a table from symbols to their numbers."""
+    """Returns a table from strings to indices."""
     mapping = kwargs.pop("vocabulary_list", mapping)
     return _ops().index_table_from_tensor(mapping, *args, **kwargs)
 
 
 def index_to_string_table_from_tensor(mapping: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Returns a table from numbers to symbols."""
+    """Returns a table from indices to strings."""
     mapping = kwargs.pop("vocabulary_list", mapping)
     return _ops().index_to_string_table_from_tensor(mapping, *args, **kwargs)
 
 
 def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: Any = None) -> Any:
-    """Returns the numbers of symbols."""
+    """Returns the indices of strings."""
     return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
 
 
 def index_to_string(tensor: Any, mapping: Any, default_value: str = "UNK", name: Any = None) -> Any:
-    """Returns the symbols of numbers."""
+    """Returns the strings of indices."""
     table = index_to_string_table_from_tensor(mapping, default_value=default_value, name=name)
     return table.lookup(tensor)
 
@@ -39,7 +39,7 @@ def index_to_string(tensor: Any, mapping: Any, default_value: str = "UNK", name:
 def MutableHashTable(
     key_dtype: Any, value_dtype: Any, default_value: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """Returns a table that the graph can change; took a name that sessions share it by."""
+    """Returns a mutable table; accepts `shared_name` and ignores it."""
     kwargs.pop("shared_name", None)
     return tf1.lookup.experimental.MutableHashTable(
         key_dtype, value_dtype, default_value, name=kwargs.pop("name", "MutableHashTable"), **kwargs

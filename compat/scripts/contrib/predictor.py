@@ -1,4 +1,4 @@
-"""`tf.contrib.predictor`: a function of arrays out of a SavedModel."""
+"""`tf.contrib.predictor`: runs a SavedModel on arrays."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from compat._tensorflow import tf1
 
 
 class Predictor:
-    """Computes the outputs of a signature.
+    """Runs a signature of a SavedModel.
 
     Attributes:
-      session: where the model is loaded.
-      graph: the model's.
-      feed_tensors: the inputs by name.
-      fetch_tensors: the outputs by name.
+      session: the session with the loaded model.
+      graph: the graph of the model.
+      feed_tensors: input tensors by name.
+      fetch_tensors: output tensors by name.
     """
 
     def __init__(self, session: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
@@ -37,17 +37,17 @@ def from_saved_model(
     graph: Any = None,
     config: Any = None,
 ) -> Predictor:
-    """Returns the predictor of a SavedModel, by a signature or by names of tensors.
+    """Returns the predictor of a SavedModel, for a signature or for tensor names.
 
     Args:
-      export_dir: the folder of the model.
-      signature_def_key: which signature; None for the default one.
-      signature_def: a signature itself.
-      input_names: names of tensors by name.
-      output_names: names of tensors by name.
-      tags: of the model, with commas; None for "serve".
-      graph: where to load it.
-      config: the session's.
+      export_dir: folder of the model.
+      signature_def_key: key of the signature; None for the default.
+      signature_def: the signature itself.
+      input_names: tensor names of the inputs, by name.
+      output_names: tensor names of the outputs, by name.
+      tags: tags of the model, separated by commas; None for "serve".
+      graph: graph to load the model into; None for a new one.
+      config: configuration of the session.
     """
     graph = graph or tf1.Graph()
     with graph.as_default():

@@ -9,12 +9,12 @@ from compat._tensorflow import tf1
 
 
 def _cross_entropy(logits: Any, targets: Any, function: Callable[..., Any] | None) -> Any:
-    """Returns the loss of each, float32 `[batch]`.
+    """Returns the loss of each example, float32 `[batch]`.
 
     Args:
       logits: float32 `[batch, symbols]`.
-      targets: whole numbers `[batch]`.
-      function: the script's, of (inputs, labels) or, later, of (labels, logits); None for softmax.
+      targets: integers `[batch]`.
+      function: custom loss of (inputs, labels) or (labels, logits); None for softmax.
     """
     if function is None:
         return tf1.nn.sparse_softmax_cross_entropy_with_logits(
@@ -43,15 +43,15 @@ def sequence_loss_by_example(
     """Returns the weighted loss of each sequence, in nats, float32 `[batch]`.
 
     Args:
-      logits: for each time float32 `[batch, symbols]`.
-      targets: for each time whole numbers `[batch]`.
-      weights: for each time float32 `[batch]`.
+      logits: float32 `[batch, symbols]` for each time step.
+      targets: integers `[batch]` for each time step.
+      weights: float32 `[batch]` for each time step.
       average_across_timesteps: whether to divide by the sum of the weights.
-      softmax_loss_function: instead of softmax.
-      name: of the operations.
+      softmax_loss_function: replaces the softmax loss.
+      name: name of the operations.
 
     Raises:
-      ValueError: the three have not the same length.
+      ValueError: the three differ in length.
     """
     if not len(logits) == len(targets) == len(weights):
         raise ValueError(
@@ -66,7 +66,7 @@ def sequence_loss_by_example(
             ]
         )
         if average_across_timesteps:
-            total /= tf1.add_n(list(weights)) + 1e-12  # Not by 0 where all weights are.
+            total /= tf1.add_n(list(weights)) + 1e-12  # Avoids division by zero.
     return total
 
 
@@ -84,10 +84,10 @@ def sequence_loss(
         losses = sequence_loss_by_example(
             logits, targets, weights, average_across_timesteps, softmax_loss_function
         )
-        cost = tf1.reduce_sum(losses)
+        loss = tf1.reduce_sum(losses)
         if average_across_batch:
-            cost /= tf1.cast(tf1.shape(targets[0])[0], cost.dtype)
-    return cost
+            loss /= tf1.cast(tf1.shape(targets[0])[0], loss.dtype)
+    return loss
 
 
 def sequence_loss_3d(
@@ -101,18 +101,18 @@ def sequence_loss_3d(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns the weighted loss in nats, as `tf.contrib.seq2seq.sequence_loss` did.
+    """Returns the weighted loss in nats: `tf.contrib.seq2seq.sequence_loss`.
 
     Args:
       logits: float32 `[batch, time, symbols]`.
-      targets: whole numbers `[batch, time]`.
+      targets: integers `[batch, time]`.
       weights: float32 `[batch, time]`.
       average_across_timesteps: whether to average over time.
       average_across_batch: whether to average over the batch.
-      sum_over_timesteps: whether to add up over time, and divide by the weights that are not 0.
-      sum_over_batch: the same over the batch.
-      softmax_loss_function: of (labels, logits), instead of softmax.
-      name: of the operations.
+      sum_over_timesteps: whether to sum over time and divide by the number of nonzero weights.
+      sum_over_batch: whether to do so over the batch.
+      softmax_loss_function: function of (labels, logits) that replaces the softmax loss.
+      name: name of the operations.
     """
     with tf1.name_scope(name, "sequence_loss", [logits, targets, weights]):
         symbols = tf1.shape(logits)[2]

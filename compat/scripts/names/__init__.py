@@ -1,1 +1,1 @@
-"""What a script sees as `tensorflow`, NumPy and the libraries of its time."""
+"""Builds the `tensorflow`, NumPy and other modules that a script imports."""

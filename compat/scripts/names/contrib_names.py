@@ -1,4 +1,4 @@
-"""The part of the table that lies under `tf.contrib`, and what has come out of it."""
+"""The entries of the table for `tf.contrib`, and for names that moved out of it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _SLIM = "tf_slim."
 _ESTIMATOR = "tensorflow_estimator._api.v1.estimator:"
 _INSIDE = "tensorflow.python."
 
-_ADDONS = "its package, TensorFlow Addons, has ended"
+_ADDONS = "its package, TensorFlow Addons, is no longer maintained"
 _GPU = "it needs a GPU and a TensorFlow of its time"
 _CELLS = ("BasicLSTMCell", "BasicRNNCell", "GRUCell", "LSTMCell", "MultiRNNCell", "RNNCell")
-_KERNELS = "its kernels are gone"
-_OTHER_HARDWARE = "it is for networks or devices that TensorFlow 2 does not serve so"
+_KERNELS = "TensorFlow removed its kernels"
+_OTHER_HARDWARE = "it is for networks or devices that TensorFlow 2 does not support in this way"
 
-# Name under tf.contrib: what serves it ("" for nothing), and what else there is to say of it.
+# Name under tf.contrib: what serves it ("" for nothing), and a note.
 NAMES: dict[str, tuple[str, str]] = {
     "all_reduce.python.all_reduce": (_INSIDE + "distribute.v1.all_reduce:", ""),
     "autograph": ("tf.autograph", ""),
@@ -26,10 +26,10 @@ NAMES: dict[str, tuple[str, str]] = {
     "boosted_trees": ("", _KERNELS),
     "cloud": ("", _KERNELS),
     "cluster_resolver": ("tensorflow.compat.v1:distribute.cluster_resolver", ""),
-    "cmd_args": ("", "it was Google's own"),
+    "cmd_args": ("", "it was internal to Google"),
     "compiler.jit": (_INSIDE + "compiler.xla.jit:", ""),
     "compiler.xla": ("tf.xla", ""),
-    "copy_graph": ("", "it copied parts of graphs in ways that TensorFlow 2 forbids"),
+    "copy_graph": ("", "it copied parts of graphs in ways that TensorFlow 2 does not allow"),
     "crf": ("", _ADDONS),
     "cudnn_rnn": ("", _GPU),
     "decision_trees": ("", _KERNELS),
@@ -43,7 +43,7 @@ NAMES: dict[str, tuple[str, str]] = {
         "tensorflow.compat.v1:distribute.experimental.MultiWorkerMirroredStrategy",
         "",
     ),
-    "distribute.DistributeConfig": ("", "no Estimator is given one since TensorFlow 2.16"),
+    "distribute.DistributeConfig": ("", "TensorFlow 2.16 removed Estimator"),
     "distribute.MirroredStrategy": ("tf.distribute.MirroredStrategy", ""),
     "distribute.OneDeviceStrategy": ("tf.distribute.OneDeviceStrategy", ""),
     "distribute.ParameterServerStrategy": (
@@ -51,19 +51,19 @@ NAMES: dict[str, tuple[str, str]] = {
         "",
     ),
     "distributions": ("tf.distributions", ""),
-    "eager": ("tensorflow.compat.v2:", "what it had lies at the top since 1.7"),
+    "eager": ("tensorflow.compat.v2:", "its names are in `tf` since 1.7"),
     "estimator": (_ESTIMATOR, ""),
     "factorization": ("", _KERNELS),
     "feature_column": ("tf.feature_column", ""),
     "ffmpeg": ("", _KERNELS),
-    "gan": ("", "its package is TF-GAN, which TensorFlow 2 alone can run"),
-    "graph_editor": ("", "it edited graphs in ways that TensorFlow 2 forbids"),
+    "gan": ("", "its package, TF-GAN, requires TensorFlow 2 without sessions"),
+    "graph_editor": ("", "it edited graphs in ways that TensorFlow 2 does not allow"),
     "image": ("", _KERNELS),
     "image.python.ops.distort_image_ops": (_OWN + "distort_image_ops:", ""),
     "integrate": ("", "its package, TensorFlow Probability, has the successor"),
     "keras": ("tf.keras", ""),
     "libsvm": ("", _KERNELS),
-    "linear_optimizer": ("", "the optimizer of dual coordinates has no estimator any more"),
+    "linear_optimizer": ("", "no estimator supports dual coordinate ascent any more"),
     "losses": (_SLIM + "losses:", ""),
     "losses.python.losses.loss_ops": (_SLIM + "losses.loss_ops:", ""),
     "metrics": (_SLIM + "metrics:", ""),
@@ -73,12 +73,12 @@ NAMES: dict[str, tuple[str, str]] = {
     "metrics.set_size": ("tf.sets.size", ""),
     "metrics.set_union": ("tf.sets.union", ""),
     "metrics.python.ops.metric_ops": (_SLIM + "metrics.metric_ops:", ""),
-    "model_pruning": ("", "it has ended without a successor that reads its graphs"),
+    "model_pruning": ("", "it has no successor that reads its graphs"),
     "mpi": ("", _OTHER_HARDWARE),
     "mpi_collectives": ("", _OTHER_HARDWARE),
     "nccl": (_INSIDE + "ops.nccl_ops:", "it needs GPUs where it is used"),
-    "nn.alpha_dropout": ("", "nothing has it for graphs any more"),
-    "opt": ("", "TensorFlow Addons, which had the most used of it, has ended"),
+    "nn.alpha_dropout": ("", "no package provides it for graphs any more"),
+    "opt": ("", "TensorFlow Addons, its successor, is no longer maintained"),
     "periodic_resample": ("", _KERNELS),
     "predictor": (_OWN + "predictor:", ""),
     "quantize": ("", "it rewrote graphs for mobile devices"),
@@ -107,12 +107,12 @@ NAMES: dict[str, tuple[str, str]] = {
     "util.constant_value": ("tf.get_static_value", ""),
     "util.make_ndarray": ("tf.make_ndarray", ""),
     "util.make_tensor_proto": ("tf.make_tensor_proto", ""),
-    "util.ops_used_by_graph_def": ("", "meta graphs say it themselves since 0.12"),
+    "util.ops_used_by_graph_def": ("", "meta graphs list them since 0.12"),
     "verbs": ("", _OTHER_HARDWARE),
     "xla": ("tf.xla", ""),
 }
 
-# What lies elsewhere and needs the same packages: what serves it, and the release without it.
+# Names outside tf.contrib that need the same packages: what serves them, the release without them.
 OUTSIDE: dict[str, tuple[str, str]] = {
     "estimator": (_ESTIMATOR, "2.16"),
     "nn.rnn_cell": (_OWN + "cells:", "2.16"),
@@ -125,7 +125,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
 
 
 def _add(place: str, names: Iterable[str], by: str) -> None:
-    """Serves names under `place` by those of the same name under `by`."""
+    """Maps names under `place` to the same names under `by`."""
     for name in names:
         NAMES[f"{place}.{name}"] = (by + name, "")
 
@@ -187,7 +187,7 @@ _add(
     ),
     _OWN + "feature_columns:",
 )
-NAMES["layers.scattered_embedding_column"] = ("", "its hashed vectors have no successor")
+NAMES["layers.scattered_embedding_column"] = ("", "its hashed embeddings have no successor")
 NAMES["layers.multi_class_target"] = ("", "estimators have heads in its place since 1.0")
 NAMES["layers.regression_target"] = ("", "estimators have heads in its place since 1.0")
 _add("layers", ("bow_encoder", "embed_sequence", "embedding_lookup_unique"), _OWN + "encoders:")
@@ -236,7 +236,7 @@ _add(
     _SLIM + "training.evaluation:",
 )
 for _name in ("batch_sequences_with_states", "bucket", "bucket_by_sequence_length"):
-    NAMES["training." + _name] = ("", "tf.data has the successor, with other queues behind it")
+    NAMES["training." + _name] = ("", "tf.data is the successor")
 
 # tf.contrib.data, which became tf.data and tf.data.experimental.
 NAMES["data"] = ("tf.data", "")

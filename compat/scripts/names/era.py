@@ -1,4 +1,4 @@
-"""The time that a script is from, where what a call means depends on it."""
+"""Determines whether a script was written for TensorFlow 0.x or 1.x."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat.scripts.source.conversion import Source
 
 CHOICES = ("auto", "0.x", "1.x")
 
-# Names that both times had, with other arguments.
+# Names that exist in both, with different arguments.
 _BOTH = ("compat.scripts.calls.arguments:", "compat.scripts.calls.classes:")
 
 _chosen = "auto"
@@ -19,24 +19,24 @@ _found = "1.x"
 
 
 def choose(option: str) -> None:
-    """Takes `--era`; "auto" leaves it to what `found` was told."""
+    """Sets the value of `--era`; "auto" means the era given to `found`."""
     global _chosen
     _chosen = option
 
 
 def found(era: str) -> None:
-    """Takes what the names in the script tell."""
+    """Sets the era that the script's names imply."""
     global _found
     _found = era
 
 
 def of_script() -> str:
-    """Returns "0.x" or "1.x", by the option or else by the script's names."""
+    """Returns "0.x" or "1.x": the value of `--era`, or the era of the script's names."""
     return _found if _chosen == "auto" else _chosen
 
 
 def settle(call: str, old: str, new: str) -> str:
-    """Returns the era of a call that its arguments do not tell.
+    """Returns the era of a call whose arguments are ambiguous.
 
     Args:
       call: the function, "tf.nn.nce_loss".
@@ -44,28 +44,28 @@ def settle(call: str, old: str, new: str) -> str:
       new: its arguments in 1.x.
 
     Raises:
-      UserError: no option was given.
+      UserError: `--era` is "auto".
     """
     if _chosen == "auto":
         raise UserError(
             f"{call} took ({old}) in TensorFlow 0.x and ({new}) in 1.x, and neither shapes nor "
-            "types tell which is meant; say it with --era=0.x or --era=1.x"
+            "types tell which is meant; add --era=0.x or --era=1.x"
         )
     return _chosen
 
 
 def version() -> str:
-    """Returns what the script sees as `tf.__version__`: the last release of its time."""
+    """Returns the script's `tf.__version__`: the last release of its era."""
     return "0.12.1" if of_script() == "0.x" else "1.15.5"
 
 
 def of_sources(parts: Iterable[Source]) -> str:
-    """Returns "0.x" if a program uses a name that 1.0 took away, else "1.x"."""
+    """Returns "0.x" if a program uses a name that 1.0 removed, else "1.x"."""
     for part in parts:
         try:
             tree = part.tree()
         except (SyntaxError, UserError):
-            continue  # Said when the part is run.
+            continue  # Reported when the part is run.
         known = _names_of_tensorflow(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute):
@@ -77,7 +77,7 @@ def of_sources(parts: Iterable[Source]) -> str:
 
 
 def _names_of_tensorflow(tree: ast.Module) -> set[str]:
-    """Returns what a program calls TensorFlow: "tf", as a rule."""
+    """Returns the names under which a program imports TensorFlow, usually "tf"."""
     return {
         alias.asname or alias.name
         for node in ast.walk(tree)
@@ -88,7 +88,7 @@ def _names_of_tensorflow(tree: ast.Module) -> set[str]:
 
 
 def _dotted(node: ast.expr) -> str:
-    """Returns "tf.train.SummaryWriter" for that expression, "" for one that is no plain name."""
+    """Returns the dotted name of an expression, such as "tf.train.SummaryWriter", else ""."""
     words: list[str] = []
     while isinstance(node, ast.Attribute):
         words.insert(0, node.attr)

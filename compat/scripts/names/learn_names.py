@@ -1,4 +1,4 @@
-"""The part of the table that lies under `tf.contrib.learn`."""
+"""The entries of the table for `tf.contrib.learn`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Mapping
 _OWN = "compat.scripts.contrib."
 _INPUTS = "tensorflow_estimator._api.v1.estimator.inputs:"
 _EXPORT = (_OWN + "learn_export:", "it writes a SavedModel")
-_READ = ("", "its queues of files are gone; tf.train.batch and tf.data have the successors")
+_READ = ("", "its file queues are gone; use tf.train.batch or tf.data")
 
 
 def _modules() -> dict[str, tuple[str, str]]:
-    """Returns the modules that `tf.contrib.learn` and `tf.contrib.learn.python.learn` both had."""
+    """Returns the modules that exist in `tf.contrib.learn` and `tf.contrib.learn.python.learn`."""
     found: dict[str, tuple[str, str]] = {"": (_OWN + "learn:", "")}
     for name, module in (
         ("datasets", "learn_datasets"),
@@ -41,14 +41,14 @@ def _modules() -> dict[str, tuple[str, str]]:
         found["." + name] = found[".io." + name] = _READ
     for name in ("ExportStrategy", "InputFnOps", "make_export_strategy"):
         found["." + name] = (_EXPORT[0] + name, _EXPORT[1])
-    found[".KMeansClustering"] = ("", "its kernels are gone")
-    found[".SVM"] = ("", "the optimizer of dual coordinates has no estimator any more")
-    found[".TensorFlowDNNClassifier"] = ("", "it ended with 0.11; DNNClassifier is its successor")
-    found[".graph_actions"] = ("", "estimators train by monitored sessions since 1.0")
+    found[".KMeansClustering"] = ("", "TensorFlow removed its kernels")
+    found[".SVM"] = ("", "no estimator supports dual coordinate ascent any more")
+    found[".TensorFlowDNNClassifier"] = ("", "0.11 removed it; use DNNClassifier")
+    found[".graph_actions"] = ("", "estimators train with monitored sessions since 1.0")
     return found
 
 
-# Name after "tf.contrib.learn": what serves it, and what else there is to say of it.
+# Name after "tf.contrib.learn": what serves it, and a note.
 NAMES: Mapping[str, tuple[str, str]] = {
     **{".python.learn" + name: served for name, served in _modules().items()},
     **_modules(),

@@ -1,4 +1,4 @@
-"""Modules of other packages that scripts of the time import, and where they are now."""
+"""Maps modules of other packages, such as scikit-learn, to their current locations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MODULES = {
 
 
 def moved(name: str) -> Any | None:
-    """Returns the module that has taken the place of `name`, or None if it is where it was."""
+    """Returns the module that replaces `name`, or None if it has not moved."""
     now = _MODULES.get(name)
     if now is None:
         return None
@@ -28,11 +28,11 @@ def moved(name: str) -> Any | None:
 
 
 def with_moved(module: types.ModuleType, attributes: list[str]) -> types.ModuleType:
-    """Returns a package whose modules that have moved are where they were.
+    """Returns a package with its moved modules as attributes under their old names.
 
     Args:
       module: such as `sklearn`.
-      attributes: what the script imports from it.
+      attributes: names that the script imports from it.
     """
     found = {a: moved(f"{module.__name__}.{a}") for a in attributes if not hasattr(module, a)}
     if not any(found.values()):

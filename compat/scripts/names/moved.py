@@ -1,9 +1,8 @@
-"""Where TensorFlow has put what packages and scripts of the old time import from its inside.
+"""Restores internal names of TensorFlow that newer releases moved.
 
-tf_slim and tensorflow_estimator are the last of their kind: their code is right, and a few names
-that they take from `tensorflow.python` have another home in the newest releases. They are put back
-into the modules of this process, before such a package is loaded, or a script imports from
-`tensorflow.python`; no file is changed.
+tf_slim and tensorflow_estimator are no longer maintained, and import names from
+`tensorflow.python` that have moved since. These are added back to the modules of this process
+before such a package or a script imports from `tensorflow.python`; no file is changed.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from compat.errors import UserError
 
 PACKAGES = ("tf_slim", "tensorflow_estimator")
 
-# Module, and for each name in it where that is today.
+# Module: its former names, and where each one is today.
 _NAMES: Mapping[str, Mapping[str, str]] = {
     "framework.ops": {
         "EagerTensor": "framework.ops:EagerTensor",
@@ -39,17 +38,17 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
         "while_loop": "ops.while_loop:while_loop",
     },
     "ops.variable_scope": {"variable": "ops.variable_v1:VariableV1"},
-    # The attribute that exported names are kept in; nothing of ours reads it.
+    # The attribute that lists exported names; nothing here reads it.
     "util.tf_export": {"ESTIMATOR_API_NAME": "util.tf_export:TENSORFLOW_API_NAME"},
 }
 _INSIDE = "tensorflow.python."
-# Modules that are called by their last name, and where they were: until 2.4.
+# Modules by their last name, and where they were until 2.4.
 _EARLIER = {_INSIDE + "distribute.v1.all_reduce": _INSIDE + "distribute.all_reduce"}
 _NORMALIZATION = "tf_keras.src.legacy_tf_layers.normalization"
 
 
 def load(name: str) -> Any:
-    """Returns a module, from where it was if this release has it there."""
+    """Returns a module, from its former location if this release has it there."""
     earlier = _EARLIER.get(name)
     if earlier is not None:
         return _import(name) or importlib.import_module(earlier)
@@ -58,7 +57,7 @@ def load(name: str) -> Any:
 
 @functools.lru_cache(maxsize=None)
 def put_back() -> None:
-    """Puts the names back; further calls do nothing."""
+    """Restores the names; further calls do nothing."""
     for module, names in _NAMES.items():
         old = _import(_INSIDE + module)
         for name, now in names.items():
@@ -68,13 +67,13 @@ def put_back() -> None:
                 setattr(old, name, getattr(new, attribute))
     _put_normalization_back()
     _put_estimator_training_back()
-    # Estimators on TPUs, of which TensorFlow has not kept what they need.
+    # Estimators on TPUs, whose dependencies TensorFlow has removed.
     name = "tensorflow_estimator._api.v1.estimator.tpu"
     sys.modules.setdefault(name, types.ModuleType(name))
 
 
 def _put_normalization_back() -> None:
-    """TensorFlow looks for it in a folder of Keras 2 that is another since 2.13."""
+    """Restores Keras 2's former folder, which changed in 2.13."""
     old, new = _import(_INSIDE + "layers.normalization"), _import(_NORMALIZATION)
     if old is not None and new is not None:
         for name in ("BatchNormalization", "batch_normalization"):
@@ -83,7 +82,7 @@ def _put_normalization_back() -> None:
 
 
 def _put_estimator_training_back() -> None:
-    """Estimators trained by a distribution strategy did so by a module that is gone.
+    """Replaces the removed module that Estimator used with a distribution strategy.
 
     Without a cluster it has nothing to do.
     """
@@ -101,15 +100,15 @@ def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
     if jobs:
         raise UserError(
             f"TF_CONFIG has a cluster of {', '.join(jobs)} and the Estimator a distribution "
-            "strategy, which TensorFlow trains in one process only since 2.16; take the strategy "
-            "out, then parameter servers train it"
+            "strategy, which TensorFlow trains in one process only since 2.16; remove the strategy "
+            "to train with parameter servers"
         )
     config._init_distributed_setting_from_environment_var({})
     config._distribute_coordinator_mode = None
 
 
 def _import(name: str) -> Any:
-    """Returns a module, or None where this release has none of that name."""
+    """Returns a module, or None if this release does not have it."""
     try:
         return importlib.import_module(name)
     except ImportError:

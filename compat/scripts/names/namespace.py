@@ -1,4 +1,4 @@
-"""What a script sees as `tensorflow`: `tf.compat.v1`, and the table where that has no such name."""
+"""Builds the script's `tensorflow`: `tf.compat.v1`, completed by the table of old names."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _PUBLIC = "tensorflow."
 _OF_THE_EXTRA = ("tensorflow_estimator", "tf_keras", "tf_slim")
 _NOTHING = object()  # `tf.newaxis` is None.
 
-# Modules whose `install` changes TensorFlow in this process, once it is loaded for the script.
+# Modules whose `install` patches TensorFlow in this process, once it is loaded for the script.
 when_loaded: list[str] = []
 
 
 class MissingName(AttributeError):
-    """A name of TensorFlow that is known and cannot be served; an `AttributeError` to the script.
+    """Raised for a known name of TensorFlow that cannot be served; also an `AttributeError`.
 
     Attributes:
       name_: the name as the script spells it, such as "tf.contrib.tensorrt".
@@ -29,28 +29,28 @@ class MissingName(AttributeError):
 
 
 class OldModule(types.ModuleType):
-    """A module as it was: names of the table first, then those of the module that it has become.
+    """A module with its old names: those of the table first, then those of today's module.
 
     Args:
       name: such as "tensorflow.contrib.layers".
-      real: the module that has the other names, or None if there is none any more.
+      real: today's module, or None if it was removed.
     """
 
     def __init__(self, name: str, real: Any) -> None:
         super().__init__(name, getattr(real, "__doc__", None))
-        # The place of `import tensorflow.contrib.layers`, which Python does not look up itself.
+        # Read by `import tensorflow.contrib.layers`, which needs a package with a path.
         self.__path__: list[str] = list(getattr(real, "__path__", []))
         self._prefix = name[len(TOP) :].lstrip(".")
         self._real = real
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
-            # `tf.print` came late; scripts that take all names mean Python's.
+            # `tf.print` is newer than `from tensorflow import *` scripts, which mean Python's.
             return [known for known in dir(self) if known[0] != "_" and known != "print"]
         if name.startswith("_") and name != "__version__":
             return getattr(self._real, name)
         value = look_up(f"{self._prefix}.{name}" if self._prefix else name, self._real)
-        setattr(self, name, value)  # The next look-up does not come here.
+        setattr(self, name, value)  # Cached: the next lookup does not come here.
         return value
 
     def __dir__(self) -> list[str]:
@@ -60,15 +60,15 @@ class OldModule(types.ModuleType):
 
 
 def look_up(name: str, real: Any) -> Any:
-    """Returns what a script means by a name.
+    """Returns the object that a name stands for in a script.
 
     Args:
       name: without "tf.", as "train.SummaryWriter".
-      real: today's module above it, or None.
+      real: today's parent module, or None.
 
     Raises:
-      MissingName: it is known, and gone.
-      AttributeError: there never was such a name.
+      MissingName: the name existed, and cannot be served.
+      AttributeError: the name never existed.
     """
     try:
         return _found(name, real)
@@ -114,30 +114,30 @@ def _found(name: str, real: Any) -> Any:
 
 
 def _attribute(real: Any, name: str) -> Any:
-    """Returns what a real module has by a name, loaded if need be, or nothing."""
+    """Returns an attribute or submodule of a real module, or `_NOTHING`."""
     value = getattr(real, name, _NOTHING)
     return _submodule(real, name) if value is _NOTHING and real is not None else value
 
 
 def _is_inside(module: types.ModuleType) -> bool:
-    """Whether it is a package in TensorFlow's inside, whose modules are loaded when asked for."""
+    """Whether it is an internal package of TensorFlow, whose submodules are imported on access."""
     return hasattr(module, "__path__") and module.__name__.startswith(_PUBLIC + "python")
 
 
 def missing(name: str, served: table.Served | None) -> str:
-    """Returns what is known of a name that cannot be served, and what to do."""
+    """Returns the error message for a name that cannot be served, with a remedy."""
     gone = f"gone since TensorFlow {served.gone}" if served and served.gone else "not known here"
     if served is None and name.startswith("contrib"):
         gone = "gone since TensorFlow 2.0"
     why = served.note if served and served.note else "nothing serves it here"
     return (
-        f"tf.{name} is {gone}: {why}; run the script on the TensorFlow of its time, or take the "
-        "call out (python -m compat check lists all such names)"
+        f"tf.{name} is {gone}: {why}; run the script on its original TensorFlow, or remove the "
+        "call (python -m compat check lists all such names)"
     )
 
 
 def _load(by: str) -> Any:
-    """Returns what a "by" of the table names."""
+    """Returns the object that an entry's `by` names."""
     module, colon, attribute = by.partition(":")
     if not colon:
         return functools.reduce(getattr, by.split(".")[1:], top())
@@ -150,7 +150,7 @@ def _load(by: str) -> Any:
 
 
 def _submodule(real: Any, name: str) -> Any:
-    """Returns the submodule `name` of a real package, or nothing: `tf.python.client`, say."""
+    """Returns the submodule `name` of a real package, such as `tf.python.client`, or `_NOTHING`."""
     package = getattr(real, "__name__", "")
     if real is top()._real:
         package = TOP
@@ -167,13 +167,13 @@ def _submodule(real: Any, name: str) -> Any:
 @functools.lru_cache(maxsize=None)
 def top() -> Any:
     """Returns the module that scripts get for `import tensorflow`; loads TensorFlow."""
-    # Read when TensorFlow loads. `tf.layers` and its kin are there in Keras 2 only.
+    # Read when TensorFlow loads. `tf.layers` and the like exist in Keras 2 only.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     with startup.without_notes():
         deprecation: Any = importlib.import_module("tensorflow.python.util.deprecation")
         should_use: Any = importlib.import_module("tensorflow.python.util.tf_should_use")
-    deprecation._PRINT_DEPRECATION_WARNINGS = False  # Each call of an old script is deprecated.
-    # Nor did anybody mind an operation that is made and not used.
+    deprecation._PRINT_DEPRECATION_WARNINGS = False  # Every call of an old script is deprecated.
+    # Unused operations were not reported either.
     should_use._add_should_use_warning = lambda value, *args, **kwargs: value
     level = tf1.logging.get_verbosity()
     tf1.logging.set_verbosity(tf1.logging.ERROR)
@@ -190,7 +190,7 @@ def module(name: str) -> Any:
 
     Raises:
       ModuleNotFoundError: there is none, and never was.
-      MissingName: it is known, and gone.
+      MissingName: the name existed, and cannot be served.
     """
     value = top()
     for part in name.split(".")[1:]:

@@ -1,4 +1,4 @@
-"""NumPy as scripts knew it: with the names that 1.24 and 2.0 took away."""
+"""Builds the script's NumPy, with the names that 1.24 and 2.0 removed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str = 
     return np.frombuffer(string, dtype, count).copy()
 
 
-# NumPy 2 has `np.bool` and `np.str` again, with other meanings; others warn while they remain.
+# NumPy 2 gives `np.bool` and `np.str` new meanings; older releases warn of them.
 _NAMES: dict[str, Any] = {
     "Inf": np.inf,
     "Infinity": np.inf,
@@ -38,7 +38,7 @@ _NAMES: dict[str, Any] = {
     "cumproduct": np.cumprod,
     "float": float,
     "float_": np.float64,
-    "fromstring": _fromstring,  # Bytes are refused since NumPy 2.3.
+    "fromstring": _fromstring,  # NumPy 2.3 and later refuse bytes.
     "in1d": lambda first, second, **options: np.isin(np.ravel(first), second, **options),
     "infty": np.inf,
     "int": int,
@@ -57,7 +57,7 @@ _NAMES: dict[str, Any] = {
 
 
 class OldNumpy(types.ModuleType):
-    """NumPy, and what it had."""
+    """NumPy with its removed names."""
 
     def __getattr__(self, name: str) -> Any:
         return _NAMES[name] if name in _NAMES else getattr(np, name)

@@ -1,1 +1,1 @@
-"""On PYTHONPATH of a script's child processes; see `compat.scripts.cluster.children`."""
+"""The folder on PYTHONPATH of a script's child processes; see `compat.scripts.cluster.children`."""

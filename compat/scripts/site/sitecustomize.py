@@ -1,4 +1,4 @@
-"""Has a Python process that an old script starts run its program under `python -m compat run`."""
+"""Makes a Python process that an old script starts run under `python -m compat run`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def _command_line() -> list[str] | None:
-    """Returns the words after the interpreter, or None where they cannot be known."""
+    """Returns the command line after the interpreter, or None if it is unknown."""
     if hasattr(sys, "orig_argv"):
         return sys.orig_argv[1:]
     try:

@@ -1,1 +1,1 @@
-"""The text of a script as Python 3 code."""
+"""Converts the source of a script to Python 3 code."""

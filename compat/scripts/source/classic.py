@@ -1,6 +1,6 @@
-"""What a program of the time meant, put into its tree: calls of what still does it.
+"""Rewrites syntax trees so that operations of Python 2 and old NumPy keep their meaning.
 
-`compat.scripts.source.python2` has the functions; they have names here that no program uses.
+Each becomes a call of a function in `compat.scripts.source.python2`, under a reserved name.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ TRUTH = "__classic_truth__"
 
 
 def division(tree: ast.Module) -> ast.Module:
-    """Returns a program of Python 2 whose divisions give whole numbers where they did."""
+    """Returns a Python 2 program whose `/` rounds down integers, as in Python 2."""
     changed: ast.Module = _ClassicDivision().visit(tree)
     return changed
 
 
 def strings(tree: ast.Module) -> ast.Module:
-    """Returns a program of Python 2 whose text can be decoded."""
+    """Returns a Python 2 program whose strings have a method `decode`."""
     changed: ast.Module = _ClassicStrings().visit(tree)
     return changed
 
 
 def truth(tree: ast.Module) -> ast.Module:
-    """Returns a program in which arrays are true and false, and become strings, as they did."""
+    """Returns a program in which empty arrays are false and arrays have `tostring`."""
     return ast.fix_missing_locations(_ClassicTruth().visit(tree))
 
 
 class _ClassicDivision(ast.NodeTransformer):
-    """Has `/` do what it did in Python 2: whole numbers give a whole number."""
+    """Makes `/` divide as in Python 2: integers give an integer."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -51,7 +51,7 @@ class _ClassicDivision(ast.NodeTransformer):
 
 
 class _ClassicStrings(ast.NodeTransformer):
-    """Has `text.decode(...)` do what it does for bytes: text was bytes, and is text already."""
+    """Makes `text.decode(...)` work on strings, which were bytes in Python 2."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -64,7 +64,7 @@ class _ClassicStrings(ast.NodeTransformer):
 
 
 class _ClassicTruth(ast.NodeTransformer):
-    """Has `while array:` take an empty array for false, as it was; NumPy 2.2 raises an error."""
+    """Makes `while array:` treat an empty array as false; NumPy 2.2 raises an error instead."""
 
     def visit_If(self, node: Any) -> ast.AST:
         self.generic_visit(node)

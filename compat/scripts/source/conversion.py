@@ -1,4 +1,4 @@
-"""The text of a script or notebook as Python 3 code, without touching its file."""
+"""Reads scripts and notebooks as Python 3 code, without changing their files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any, Iterator
 from compat.errors import UserError
 from compat.scripts.source import classic
 
-# What parses as Python 3 as well, and has meant something in Python 2 only.
+# Names that parse as Python 3 but exist in Python 2 only.
 _OLD_METHODS = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys"}
 _OLD_NAMES = {"basestring", "execfile", "raw_input", "reduce", "unichr", "unicode", "xrange"}
 _OLD_MODULES = {
@@ -35,11 +35,11 @@ _OLD_MODULES = {
     "urllib2",
     "urlparse",
 }
-# fissix takes the line out.
+# fissix removes the line.
 _TRUE_DIVISION = re.compile(
     r"(?m)^from[ \t]+__future__[ \t]+import[ \t]+(\([^()]*|[^\n]*)\bdivision\b"
 )
-_DEPTH = 5000  # Of calls here, for a sum of a thousand terms.
+_DEPTH = 5000  # Nested calls, enough for a sum of a thousand terms.
 _ASCII = bytes(range(32, 127))
 
 
@@ -48,8 +48,8 @@ class Source:
     """A part of a program.
 
     Attributes:
-      filename: shown in tracebacks.
-      text: what the user wrote, in Python 3 or 2.
+      filename: name that tracebacks show.
+      text: the source, in Python 3 or 2.
       python2: whether it is Python 2.
     """
 
@@ -58,11 +58,11 @@ class Source:
     python2: bool
 
     def tree(self) -> ast.Module:
-        """Returns the code as a tree of Python 3, with the line numbers of the text.
+        """Returns the Python 3 syntax tree, with the line numbers of the text.
 
         Raises:
           SyntaxError: it is neither Python 3 nor Python 2.
-          UserError: it lies too deep in itself to be read, or is no text.
+          UserError: its expressions are nested too deeply, or it is not text.
         """
         with deep(self.filename):
             if not self.python2:
@@ -86,19 +86,18 @@ class Source:
 
 @contextlib.contextmanager
 def deep(filename: str) -> Iterator[None]:
-    """Has room for expressions that lie deep in each other.
+    """Raises the recursion limit, for deeply nested expressions.
 
     Raises:
-      UserError: the room does not do, or the text is one that no file can have.
+      UserError: the expressions are nested too deeply, or the text cannot be encoded.
     """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEPTH))
     try:
         yield
-    except (MemoryError, RecursionError):  # Python's parser says it by either.
+    except (MemoryError, RecursionError):  # Python's parser raises either.
         raise UserError(
-            f"{filename} has expressions that lie too deep in each other to be read; "
-            "take them apart"
+            f"{filename} has expressions that are nested too deeply to be read; take them apart"
         ) from None
     except ValueError as error:
         raise UserError(f"{filename} is not text ({error}); save it as UTF-8") from None
@@ -107,10 +106,10 @@ def deep(filename: str) -> Iterator[None]:
 
 
 def read(path: str) -> list[Source]:
-    """Returns the parts of a script: one, or as many as a notebook has cells of code.
+    """Returns the parts of a script: one, or one per code cell of a notebook.
 
     Raises:
-      UserError: there is no such file, or it is no text.
+      UserError: the file does not exist, or is not text.
     """
     try:
         raw = Path(path).read_bytes()
@@ -124,19 +123,19 @@ def read(path: str) -> list[Source]:
 
 
 def from_text(text: str, filename: str) -> Source:
-    """Returns the source of a text; finds out whether it is Python 2."""
+    """Returns the source of a text, marked as Python 2 or 3."""
     return Source(filename, text, is_python2(text))
 
 
 def is_python2(text: str) -> bool:
-    """Whether a program is written in Python 2: by its syntax, else by the names that it uses."""
+    """Whether a program is written in Python 2, by its syntax or else by the names that it uses."""
     try:
         with deep(""):
             tree = _parse(text, "")
     except SyntaxError:
         return True
     except UserError:
-        return False  # Said when it is read.
+        return False  # Reported when it is read.
     defined = {
         node.id
         for node in ast.walk(tree)
@@ -155,7 +154,7 @@ def is_python2(text: str) -> bool:
 
 
 def _imports(statement: ast.stmt) -> set[str]:
-    """Returns what a statement imports; in a `try`, as in programs for both, it is none itself."""
+    """Returns what a statement imports; nothing for a `try`, where programs for both import."""
     if isinstance(statement, ast.Import):
         return {alias.name for alias in statement.names}
     if isinstance(statement, ast.ImportFrom):
@@ -175,8 +174,8 @@ def _decode(path: str, raw: bytes) -> str:
         if _ASCII.decode(encoding) != _ASCII.decode():
             raise SyntaxError(f"no encoding of source text: {encoding}")
         text = raw.decode(encoding)
-    except (SyntaxError, LookupError, UnicodeError):  # The second of codecs such as rot13.
-        text = raw.decode("latin-1")  # Python 2 took any bytes in comments and strings.
+    except (SyntaxError, LookupError, UnicodeError):  # LookupError: codecs such as rot13.
+        text = raw.decode("latin-1")  # Python 2 accepted any bytes in comments and strings.
     if "\0" in text:
         raise UserError(f"script {path} is not text; name a Python file or a notebook")
     return text.lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
@@ -192,10 +191,10 @@ def _cells(path: str, raw: bytes) -> list[Source]:
             if cell["cell_type"] == "code"
         ]
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"notebook {path} is not one ({error!r}); name an .ipynb file") from None
+        raise UserError(f"notebook {path} is not valid ({error!r}); name an .ipynb file") from None
     sources = []
     for number, text in enumerate(texts, 1):
-        # Magics and shell commands are the notebook's own; commented out, lines keep their numbers.
+        # Magics and shell commands are not Python; commenting them out keeps the line numbers.
         plain = re.sub(r"(?m)^([^\S\n]*)([%!])", r"\1pass  # \2", text)
         filename = f"{path} [cell {number}]"
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
@@ -203,9 +202,9 @@ def _cells(path: str, raw: bytes) -> list[Source]:
     return sources
 
 
-@functools.lru_cache(maxsize=16)  # It is asked for more than once, and takes its time.
+@functools.lru_cache(maxsize=16)  # Slow, and called more than once.
 def _to_python3(text: str, filename: str) -> str:
-    """Converts Python 2 by fissix, the maintained lib2to3."""
+    """Converts Python 2 with fissix, the maintained fork of lib2to3."""
     try:
         from fissix import refactor
     except ImportError:
@@ -213,7 +212,7 @@ def _to_python3(text: str, filename: str) -> str:
             f"script {filename} is written in Python 2, and the package fissix, which converts it, "
             "is not installed; pip install 'compat-experiments[scripts]'"
         ) from None
-    # Python 2 counts a tab as up to the next multiple of eight columns, wherever others see one.
+    # In Python 2 a tab advances to the next multiple of eight columns.
     lines = []
     for line in text.split("\n"):
         body = line.lstrip(" \t")

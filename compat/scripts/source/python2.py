@@ -1,4 +1,4 @@
-"""What Python 2 had and Python 3 has not, for scripts of that time."""
+"""Provides builtins, methods and modules that Python 3 removed."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from compat.scripts.source.classic import DECODE, DIVISION
 
 
 def classic_division(left: Any, right: Any) -> Any:
-    """Divides as `/` did: whole numbers, and arrays or tensors of them, give whole numbers."""
+    """Divides as Python 2's `/`: integers, and arrays or tensors of them, round down."""
     if _is_whole(left) and _is_whole(right):
         return left // right
     return left / right
 
 
 def classic_truth(value: Any) -> Any:
-    """Returns what is true or false; an empty array is false."""
+    """Returns a value to test; False for an empty array."""
     return False if isinstance(value, np.ndarray) and value.size == 0 else value
 
 
 def classic_tostring(owner: Any) -> Any:
-    """Returns the method `tostring` of an array, or whatever else has that name."""
+    """Returns the attribute `tostring`; of an array, its method `tobytes`."""
     return owner.tobytes if isinstance(owner, (np.ndarray, np.generic)) else owner.tostring
 
 
 def classic_decode(value: Any, *args: Any, **kwargs: Any) -> Any:
-    """Decodes bytes, or whatever else decodes; text is what it should become."""
+    """Decodes bytes, or anything with a method `decode`; returns strings unchanged."""
     return value if isinstance(value, str) else value.decode(*args, **kwargs)
 
 
@@ -77,7 +77,7 @@ BUILTINS: dict[str, Any] = {
 
 
 def _pickle() -> types.ModuleType:
-    """Returns `pickle` that reads what Python 2 has written, arrays above all."""
+    """Returns a `pickle` module that reads files written by Python 2, such as arrays."""
     module = types.ModuleType("pickle", pickle.__doc__)
     module.__dict__.update({k: v for k, v in vars(pickle).items() if not k.startswith("__")})
     module.load = functools.partial(pickle.load, encoding="latin1")  # type: ignore[attr-defined]

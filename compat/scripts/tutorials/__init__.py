@@ -1,1 +1,1 @@
-"""`tensorflow.examples.tutorials`, which 2.0 left out: the first import of most scripts of 2016."""
+"""`tensorflow.examples.tutorials`, which TensorFlow 2.0 removed."""

@@ -1,4 +1,4 @@
-"""`tensorflow.examples.tutorials.mnist.input_data`: the same split, the same order of examples."""
+"""`tensorflow.examples.tutorials.mnist.input_data`, with the same split and example order."""
 
 from __future__ import annotations
 
@@ -42,11 +42,10 @@ def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> np.n
 
 
 class DataSet:
-    """Examples, and the order in which they come.
+    """Images and labels in shuffled batches.
 
-    Before 1.1 the first pass was in the order of the files, and what did not fill a batch at the
-    end of a pass was left out; since then the first pass is shuffled as well, and a batch goes on
-    into the next pass.
+    Before 1.1 the first epoch was in the order of the files, and an incomplete last batch was
+    dropped; since then the first epoch is shuffled as well, and a batch may span two epochs.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class DataSet:
             raise TypeError(f"Invalid image dtype {dtype!r}, expected uint8 or float32")
         self._as_before = era.of_script() == "0.x"
         if not self._as_before:
-            # As TensorFlow 1.1 to 1.15 do: NumPy's numbers begin with the graph's seed.
+            # As in TensorFlow 1.1 to 1.15: the graph's seed also seeds NumPy.
             graph_seed, op_seed = tf1.get_seed(seed)
             np.random.seed(graph_seed if seed is None else op_seed)
         self._fake = fake_data
@@ -136,21 +135,21 @@ def read_data_sets(
     seed: int | None = None,
     source_url: str = SOURCE_URL,
 ) -> Datasets:
-    """Returns the data set in three parts; the validation part is taken from the training images.
+    """Returns the training, validation and test sets; validation is split from training.
 
     Args:
-      train_dir: the folder that holds the four files; where it does not, they are taken from
-        `--data_dir`, $MNIST_DATA_DIR or the cache.
-      fake_data: whether to make up data.
+      train_dir: the folder with the four files; without them, the data of `--data_dir`,
+        $MNIST_DATA_DIR or the cache are used.
+      fake_data: whether to return constant data.
       one_hot: whether labels are float64 `[n, 10]`, not uint8 `[n]`.
-      dtype: `tf.float32` scales images to [0, 1], `tf.uint8` leaves them.
+      dtype: `tf.float32` scales images to [0, 1]; `tf.uint8` does not.
       reshape: whether images are `[n, 784]`, not `[n, 28, 28, 1]`.
-      validation_size: how many images to hold out.
-      seed: of the order.
-      source_url: not used; only published data of known checksums are downloaded.
+      validation_size: number of images to hold out.
+      seed: seed of the shuffle.
+      source_url: ignored; only published data with known checksums are downloaded.
 
     Raises:
-      UserError: the data are not there and cannot be had.
+      UserError: the data are missing and cannot be downloaded.
     """
     del source_url
     options = {"dtype": dtype, "reshape": reshape, "seed": seed}
@@ -189,8 +188,8 @@ def _arrays(train_dir: str) -> list[np.ndarray]:
         readers = (idx.images, idx.labels, idx.images, idx.labels)
         return [read(files[name]) for read, name in zip(readers, names)]
     data = datasets.load("mnist")
-    print(f"{train_dir} does not hold MNIST; taken from {data.source}")
-    parts = (data.validation, data.train)  # The first are held out, here as there.
+    print(f"{train_dir} does not hold MNIST; using {data.source}")
+    parts = (data.validation, data.train)  # The first images are held out, as above.
     images = np.concatenate([part.images for part in parts])
     labels = np.concatenate([part.labels for part in parts])
     return [images, labels, data.test.images, data.test.labels]

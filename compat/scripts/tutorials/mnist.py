@@ -38,7 +38,7 @@ def loss(logits: Any, labels: Any) -> Any:
 
 
 def training(loss: Any, learning_rate: float) -> Any:
-    """Returns the operation that makes an update by gradient descent."""
+    """Returns the operation that runs a step of gradient descent."""
     tf1.summary.scalar("loss", loss)
     optimizer = tf1.train.GradientDescentOptimizer(learning_rate)
     global_step = tf1.Variable(0, name="global_step", trainable=False)
@@ -46,6 +46,6 @@ def training(loss: Any, learning_rate: float) -> Any:
 
 
 def evaluation(logits: Any, labels: Any) -> Any:
-    """Returns how many of a batch are right, int32."""
+    """Returns the number of correct predictions in a batch, int32."""
     correct = tf1.nn.in_top_k(logits, labels, 1)
     return tf1.reduce_sum(tf1.cast(correct, tf1.int32))

@@ -1,4 +1,4 @@
-"""`tensorflow.models.rnn.ptb.reader`: the Penn Treebank as numbers, of the language model tutorial.
+"""`tensorflow.models.rnn.ptb.reader`: reads the Penn Treebank for the language model tutorial.
 
 The files come from Tomas Mikolov's simple-examples.tgz.
 """
@@ -20,7 +20,7 @@ def _read_words(filename: str) -> list[str]:
 
 
 def _build_vocab(filename: str) -> dict[str, int]:
-    """Numbers the words of a file, the most frequent first."""
+    """Returns an id for each word of a file, by descending frequency."""
     counts = collections.Counter(_read_words(filename))
     words = sorted(counts, key=lambda word: (-counts[word], word))
     return {word: number for number, word in enumerate(words)}
@@ -31,10 +31,10 @@ def _file_to_word_ids(filename: str, word_to_id: dict[str, int]) -> list[int]:
 
 
 def ptb_raw_data(data_path: str | None = None) -> tuple[list[int], list[int], list[int], int]:
-    """Returns the words of the training, validation and test texts, and how many words there are.
+    """Returns the word ids of the training, validation and test texts, and the vocabulary size.
 
     Args:
-      data_path: the folder that holds `ptb.train.txt` and its kin.
+      data_path: the folder with `ptb.train.txt`, `ptb.valid.txt` and `ptb.test.txt`.
     """
     paths = [
         os.path.join(data_path or "", f"ptb.{part}.txt") for part in ("train", "valid", "test")
@@ -47,7 +47,7 @@ def ptb_raw_data(data_path: str | None = None) -> tuple[list[int], list[int], li
 def ptb_iterator(
     raw_data: Sequence[int], batch_size: int, num_steps: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yields words and those that follow them, int32 `[batch_size, num_steps]`; before 0.12.
+    """Yields inputs and targets, int32 `[batch_size, num_steps]`, as before 0.12.
 
     Raises:
       ValueError: `batch_size` or `num_steps` is too large for the data.
@@ -65,7 +65,7 @@ def ptb_iterator(
 def ptb_producer(
     raw_data: Sequence[int], batch_size: int, num_steps: int, name: str | None = None
 ) -> tuple[Any, Any]:
-    """Returns words and those that follow them, int32 `[batch_size, num_steps]`, from a queue."""
+    """Returns inputs and targets, int32 `[batch_size, num_steps]`, from a queue."""
     with tf1.name_scope(name, "PTBProducer", [raw_data, batch_size, num_steps]):
         words = tf1.convert_to_tensor(raw_data, name="raw_data", dtype=tf1.int32)
         length = tf1.size(words) // batch_size

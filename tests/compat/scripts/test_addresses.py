@@ -37,7 +37,7 @@ def test_stray_spaces_are_mended_and_it_is_said_once(capsys: pytest.CaptureFixtu
     assert addresses.mapped(" pc-09: 2222 ") == "pc-09:2222"
     assert addresses.mapped(" pc-09: 2222 ") == "pc-09:2222"
     said = capsys.readouterr().out
-    assert said == "compat: address ' pc-09: 2222 ' is taken for 'pc-09:2222'\n"
+    assert said == "compat: address ' pc-09: 2222 ' is replaced by 'pc-09:2222'\n"
 
 
 def test_all_processes_of_a_run_agree_on_ports(

@@ -48,17 +48,19 @@ def test_command_says_what_it_found_line_by_line(tmp_path: Path) -> None:
     done = command("old.py", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "old.py:2:1: note: tf.mul is gone since TensorFlow 1.0; compat run serves it by "
+        "old.py:2:1: note: tf.mul is gone since TensorFlow 1.0; compat run serves it with "
         "tf.multiply [served]\n\n"
         "     1 served     gone from TensorFlow; compat run serves it\n"
-        "1 file, 1 finding; nothing of it fails under python -m compat run\n"
+        "1 file, 1 finding; all of it runs under python -m compat run\n"
     )
 
 
 def test_command_takes_no_other_path(tmp_path: Path) -> None:
     done = command(str(tmp_path / "nothing.py"), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert re.fullmatch(r"error: path .*nothing\.py is no file and no folder; .*\n", done.stderr)
+    assert re.fullmatch(
+        r"error: path .*nothing\.py is neither a file nor a folder; .*\n", done.stderr
+    )
 
 
 @pytest.mark.parametrize("args", [[], ["--format=xml", "."], ["--no-such-option", "."]])
@@ -109,7 +111,7 @@ def test_folder_is_walked_in_order_for_scripts_and_notebooks(
 
 
 def test_folder_without_scripts_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"has no \*\.py and no \*\.ipynb"):
+    with pytest.raises(UserError, match=r"has no \*\.py or \*\.ipynb file"):
         main([str(tmp_path)])
 
 
@@ -177,7 +179,7 @@ def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "script.py").write_text(RIGHT, encoding="utf-8")
     assert main([str(tmp_path)]) == 0
-    with pytest.raises(UserError, match="is no file and no folder"):
+    with pytest.raises(UserError, match="is neither a file nor a folder"):
         main([str(tmp_path / "pipe.py")])
 
 

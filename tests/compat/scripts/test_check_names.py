@@ -47,7 +47,7 @@ def test_old_name_is_found_with_its_server_and_its_end(found: Check) -> None:
     assert (finding.kind.name, finding.name) == ("served", "tf.mul")
     assert (finding.served_by, finding.gone) == ("tf.multiply", "1.0")
     assert not finding.fails
-    assert "gone since TensorFlow 1.0; compat run serves it by tf.multiply" in finding.message
+    assert "gone since TensorFlow 1.0; compat run serves it with tf.multiply" in finding.message
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_what_nothing_serves_fails(script: str, name: str, found: Check) -> None
 def test_failing_name_says_why_and_what_to_do(found: Check) -> None:
     (finding,) = found("from tensorflow.contrib import nccl")
     assert finding.message == (
-        "tf.contrib.nccl is gone since TensorFlow 2.0: it needs GPUs; run the script on the "
-        "TensorFlow of its time, or take it out"
+        "tf.contrib.nccl is gone since TensorFlow 2.0: it needs GPUs; run the script on its "
+        "original TensorFlow, or remove it"
     )
 
 

@@ -90,7 +90,7 @@ def test_default_of_a_flag_is_replaced_by_the_flag(
     definition: str, value: str, tmp_path: Path
 ) -> None:
     (finding,) = found(tmp_path, definition.replace("VALUE", repr(value)) + "\n")
-    assert "say --place=..." in finding.message
+    assert "pass --place=..." in finding.message
 
 
 @pytest.mark.parametrize(

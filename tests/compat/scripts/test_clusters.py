@@ -67,10 +67,10 @@ def test_one_command_starts_all_ends_all_and_leaves_a_record(
     ran = run_script(SCRIPT, "--rate=0.2", options=("--track", "--cluster", "ps=1,worker=2"))
     assert ran.code == 0, ran.out + ran.err
     lines = ran.out.splitlines()
-    assert lines[0] == "compat: each task is told --job_name={job} --task_index={index}"
+    assert lines[0] == "compat: arguments of each task: --job_name={job} --task_index={index}"
     for worker in ("worker 0", "worker 1"):
         assert f"[{worker}] ended with loss below one: True" in lines
-        assert f"[{worker}] compat: protocol 'grpc+gdr' is taken for 'grpc'" in lines
+        assert f"[{worker}] compat: protocol 'grpc+gdr' is replaced by 'grpc'" in lines
         assert f"[{worker}] compat: address 'pc-03:2222 ' is taken for 'pc-03:2222'" in lines
         assert f"[{worker}] compat: device 'job:ps/task:0' is taken for '/job:ps/task:0'" in lines
 
