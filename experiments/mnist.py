@@ -66,13 +66,9 @@ class MNIST(Experiment):
 
     def data(self) -> Any:
         found = datasets.load(self.settings.dataset, self.settings.data_dir)
-        splits = {"train": found.train, "validation": found.validation, "test": found.test}
         self.first_images = found.train.images[:16, ..., np.newaxis]
         return Data(
-            **{
-                name: {"images": split.images, "labels": split.labels}
-                for name, split in splits.items()
-            },
+            **found.splits(),
             name=found.name,
             source=found.source,
             checksum=found.checksum,

@@ -1,4 +1,4 @@
-"""What a data set is, wherever it comes from."""
+"""The arrays of a data set, in three splits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Examples for one purpose; the arrays are made read-only, as several tasks may share them.
+    """The examples of one split; the arrays are read-only, as several tasks may share them.
 
     Attributes:
       images: uint8 `[n, 28, 28]`, 0 (background) to 255.
@@ -32,9 +32,9 @@ class Dataset:
       name: what was loaded, e.g. "mnist"; never "auto".
       source: the folder or the archive that holds it, or "embedded in scikit-learn".
       checksum: SHA-256 of the data, in hex: the same for the same data, however they are stored.
-      train: what the training sees.
-      validation: what settings are chosen on.
-      test: what is reported, once.
+      train: what is trained on.
+      validation: what settings and checkpoints are chosen by.
+      test: what is evaluated once, at the end.
     """
 
     name: str
@@ -43,3 +43,10 @@ class Dataset:
     train: Split
     validation: Split
     test: Split
+
+    def splits(self) -> dict[str, dict[str, np.ndarray]]:
+        """Returns the arrays by name, of each split by name, as an experiment's `data` does."""
+        splits = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {
+            name: {"images": split.images, "labels": split.labels} for name, split in splits.items()
+        }

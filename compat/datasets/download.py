@@ -1,26 +1,42 @@
-"""Published data sets from their mirrors, verified before they have a name."""
+"""Downloads of published data sets, within a time limit that holds whatever a server does.
+
+A file gets its name when it is whole and verified. docs/adr/0018-downloads-of-our-own.md says why
+this is not pooch.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import queue
+import threading
 import time
+import urllib.error
+import urllib.request
+import uuid
 from pathlib import Path
-from typing import Callable, Iterable
+from typing import IO, Any, Callable, Iterable, Iterator
+from urllib.parse import urlsplit
 
-from compat.datasets import idx, idx_set
-from compat.datasets.published import Published
-from compat.datasets.transfer import TransferError, named_when_whole, transfer
+from compat.cluster.access import is_loopback
+from compat.datasets import idx
+from compat.datasets.published import Published, verify
 from compat.errors import UserError
 
 STALL_SECS = 10.0
+_CHUNK_BYTES = 1 << 16
 
 
 class DownloadError(UserError):
-    """A data set that could not be had from any of its mirrors, or not be stored."""
+    """A data set that none of its mirrors provides, or that cannot be stored."""
+
+
+class TransferError(Exception):
+    """A transfer that failed: the message says why, in one line."""
 
 
 def download(
-    published: Published,
+    data: Published,
     names: Iterable[str],
     folder: Path,
     *,
@@ -31,10 +47,10 @@ def download(
     """Downloads files of a data set, gzipped as they are served, into a folder.
 
     A file appears there whole and verified or not at all, also when several processes download at
-    the same time. A mirror that failed once is not asked again. A terminal shows a progress bar.
+    the same time. A mirror that failed is not tried again. A terminal shows a progress bar.
 
     Args:
-      published: what the files should hold, and where they are served.
+      data: what the files should hold, and where they are served.
       names: the files, without ".gz".
       folder: made when the first bytes have come.
       say: takes a line for each file that is there.
@@ -45,7 +61,7 @@ def download(
       DownloadError: no mirror has served a file in time, or the folder cannot be written.
     """
     deadline = time.monotonic() + limit_secs
-    mirrors = list(published.mirrors)
+    mirrors = list(data.mirrors)
     failures: list[str] = []
     for name in names:
         target = folder / (name + ".gz")
@@ -54,7 +70,7 @@ def download(
                 raise DownloadError("; ".join(failures))
             url = mirrors[0] + target.name
             try:
-                _download_file(published, name, url, target, deadline, stall_secs)
+                _download_file(data, name, url, target, deadline, stall_secs)
             except TransferError as error:
                 failures.append(f"{url}: {error}")
                 del mirrors[0]
@@ -70,7 +86,7 @@ def download(
 
 
 def _download_file(
-    published: Published, name: str, url: str, target: Path, deadline: float, stall_secs: float
+    data: Published, name: str, url: str, target: Path, deadline: float, stall_secs: float
 ) -> None:
     from tqdm import tqdm
 
@@ -86,4 +102,119 @@ def _download_file(
                         raise TransferError(f"more than {idx.MAX_BYTES:,} bytes")
                     stream.write(chunk)
                     progress.update(len(chunk))
-        idx_set.verify(published, {name: idx.read(partial, origin=url)})
+        verify(data, {name: idx.read(partial, origin=url)})
+
+
+@contextlib.contextmanager
+def named_when_whole(target: Path) -> Iterator[Path]:
+    """Yields another path, whose file becomes `target` if the body ends well, and else goes."""
+    partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    try:
+        yield partial
+        os.replace(str(partial), str(target))
+    finally:
+        if os.path.lexists(str(partial)):
+            partial.unlink()
+
+
+@contextlib.contextmanager
+def transfer(
+    url: str, deadline: float, stall_secs: float
+) -> Iterator[tuple[int | None, Iterator[bytes]]]:
+    """Opens a URL; yields the number of its bytes, if the server says so, and them in chunks.
+
+    A socket's timeout covers neither the resolver nor a header that comes byte by byte. So a thread
+    makes the blocking calls, and the caller waits no longer than its limits; a thread that blocks
+    longer is abandoned, and ends by its own timeout, a second later, or with the process.
+
+    Args:
+      url: what to get, by https; by http from this machine only. So are redirects.
+      deadline: when the transfer must be over, in seconds of `time.monotonic`.
+      stall_secs: how long to wait for the answer's beginning, and then from chunk to chunk.
+
+    Raises:
+      TransferError: there was no answer in time, or it was a failure, or it was cut short.
+    """
+    arrivals: queue.Queue[Any] = queue.Queue()
+    abandoned = threading.Event()
+    threading.Thread(
+        target=_receive, args=(url, stall_secs + 1, arrivals, abandoned), daemon=True
+    ).start()
+
+    def arrival() -> Any:
+        left = deadline - time.monotonic()
+        try:
+            if left <= 0:
+                raise queue.Empty  # whatever has come by now: a mirror may also pour for ever
+            item = arrivals.get(timeout=min(stall_secs, left))
+        except queue.Empty:
+            raise TransferError(
+                f"nothing came in {stall_secs:g} s"
+                if left > stall_secs
+                else "not done within the time limit"
+            ) from None
+        if isinstance(item, Exception):
+            raise TransferError(_reason(item)) from item
+        return item
+
+    try:
+        yield arrival(), iter(arrival, b"")
+    finally:
+        abandoned.set()
+
+
+def _receive(
+    url: str, timeout: float, arrivals: queue.Queue[Any], abandoned: threading.Event
+) -> None:
+    """Puts the length (None if unknown), chunks, then b""; or what went wrong, at any point."""
+    try:
+        _check_scheme(url)
+        opener = urllib.request.build_opener(_Redirects)
+        with opener.open(url, timeout=timeout) as response:
+            length = response.headers.get("Content-Length")
+            expected = None if length is None else int(length)
+            arrivals.put(expected)
+            received = 0
+            # By length too: a server may leave the connection open after the last byte.
+            while received != expected and not abandoned.is_set():
+                chunk = response.read1(_CHUNK_BYTES)  # what is there: `read` waits for all of it
+                if not chunk:
+                    break
+                received += len(chunk)
+                arrivals.put(chunk)
+        if expected is not None and received != expected:
+            raise EOFError(f"ended after {received:,} of {expected:,} bytes")
+        arrivals.put(b"")
+    except Exception as error:  # whatever it is, it crosses to the reader, who raises it
+        arrivals.put(error)
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to where a URL may lead."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: Any,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        _check_scheme(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _check_scheme(url: str) -> None:
+    """Refuses what others could read or change on its way, and files of this machine."""
+    parts = urlsplit(url)
+    is_here = parts.scheme == "http" and is_loopback(parts.hostname or "")
+    if parts.scheme != "https" and not is_here:
+        raise ValueError(f"{url} is not https, and nothing else is taken")
+
+
+def _reason(error: Exception) -> str:
+    # An HTTPError says more itself ("HTTP Error 404: Not Found") than its reason ("Not Found").
+    is_wrapper = type(error) is urllib.error.URLError
+    text = " ".join(str(getattr(error, "reason", error) if is_wrapper else error).split())
+    return text or type(error).__name__

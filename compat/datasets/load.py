@@ -1,17 +1,27 @@
-"""Data sets by name: from the disk if they are there, else from the network."""
+"""Loads data sets by name: from the disk if they are there, else from the network."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Callable, Mapping, Union
 
-from compat.datasets import digits, idx_set, keras_archive
+from compat.datasets import digits
 from compat.datasets.dataset import Dataset
 from compat.datasets.download import STALL_SECS, DownloadError, download
-from compat.datasets.folders import data_folder, keras_folder
-from compat.datasets.published import FASHION_MNIST, FILES, MNIST, Published
+from compat.datasets.published import (
+    FASHION_MNIST,
+    FILES,
+    MNIST,
+    Published,
+    assemble,
+    read_folder,
+    read_keras_archive,
+    verify,
+)
 from compat.errors import UserError
 
+DATA_DIR_VARIABLE = "MNIST_DATA_DIR"
 NAMES = ("mnist", "fashion_mnist", "digits", "auto")
 
 LIMIT_SECS = 600.0
@@ -72,16 +82,16 @@ def obtain(
       DownloadError: the data set is not there, and cannot be downloaded or stored.
       UserError: `data_dir` is a file.
     """
-    folder = data_folder(published.name, data_dir, environ)
-    files = idx_set.read(folder)
+    folder = _data_folder(published.name, data_dir, environ)
+    files = read_folder(folder)
     if len(files) < len(FILES):
-        idx_set.verify(published, files)  # before more is looked for, or downloaded beside them
+        verify(published, files)  # before more is looked for, or downloaded beside them
         places = [folder]
         if published.keras_archive:
-            places.append(keras_folder(environ))
+            places.append(_keras_folder(environ))
             for archive in (place / published.keras_archive for place in places):
                 if os.path.isfile(archive):
-                    return idx_set.assemble(published, keras_archive.read(archive), str(archive))
+                    return assemble(published, read_keras_archive(archive), str(archive))
         try:
             download(
                 published,
@@ -97,8 +107,8 @@ def obtain(
                 f"be downloaded: {error}; name a folder that holds it with --data_dir, or use "
                 "--dataset=digits"
             ) from error
-        files = idx_set.read(folder)
-    return idx_set.assemble(published, files, str(folder))
+        files = read_folder(folder)
+    return assemble(published, files, str(folder))
 
 
 def choose(
@@ -133,3 +143,41 @@ def choose(
         return digits.load()
     say(f"the data set is {published.title}, from {dataset.source}")
     return dataset
+
+
+def _data_folder(
+    name: str, data_dir: str | os.PathLike[str] | None, environ: Mapping[str, str]
+) -> Path:
+    """Returns the folder of a data set, which need not exist: the named one, or that in the cache.
+
+    Args:
+      name: of the data set, for the cache folder.
+      data_dir: as given by the user; None or "" if not given.
+      environ: the process's environment.
+
+    Raises:
+      UserError: the folder that was named is a file.
+    """
+    named = os.fspath(data_dir or environ.get(DATA_DIR_VARIABLE) or "")
+    if not named:
+        cache = environ.get("XDG_CACHE_HOME") or ""
+        # The XDG specification: a relative path in this variable is to be ignored.
+        base = Path(cache) if os.path.isabs(cache) else _home(environ) / ".cache"
+        return base / "compat-experiments" / name
+    folder = Path(os.path.expanduser(named))
+    if os.path.isfile(folder):
+        raise UserError(
+            f"data_dir {folder} is a file, expected the folder that holds the data set; "
+            "name a folder with --data_dir"
+        )
+    return folder
+
+
+def _keras_folder(environ: Mapping[str, str]) -> Path:
+    """Returns the folder in which Keras keeps the data sets that it has downloaded."""
+    keras_home = environ.get("KERAS_HOME")
+    return (Path(keras_home) if keras_home else _home(environ) / ".keras") / "datasets"
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or os.path.expanduser("~"))

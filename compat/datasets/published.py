@@ -1,9 +1,18 @@
-"""The published data sets: what their files are called, hold, and where they are served."""
+"""The registry of published data sets: their files, checksums and mirrors; and the sets on disk."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Mapping
+
+import numpy as np
+
+from compat.datasets import idx
+from compat.datasets.dataset import Dataset, Split
 
 TRAIN_IMAGES = "train-images-idx3-ubyte"
 TRAIN_LABELS = "train-labels-idx1-ubyte"
@@ -14,10 +23,10 @@ FILES = (TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS)
 
 @dataclass(frozen=True)
 class Published:
-    """A data set that somebody published as four IDX files.
+    """A data set that is published as four IDX files.
 
-    The checksums are over the *uncompressed* contents: MNIST is about in more than one gzip
-    edition, plain, and as an npz, and all of them are the same data.
+    The checksums are those of the *uncompressed* contents, since MNIST is distributed in several
+    gzip editions, plain, and as an npz, all with the same data.
 
     Attributes:
       name: as in `--dataset`.
@@ -67,3 +76,141 @@ FASHION_MNIST = Published(
         "https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
     ),
 )
+
+
+def read_folder(folder: Path) -> dict[str, idx.IdxFile]:
+    """Returns those of the four files that a folder holds, by name; plain goes before gzip.
+
+    Raises:
+      BrokenFileError: a file is there and cannot be read.
+    """
+    files = {}
+    for name in FILES:
+        for path in (folder / name, folder / (name + ".gz")):
+            if os.path.isfile(path):  # not `Path.is_file`, which raises for a forbidden folder
+                files[name] = idx.read(path)
+                break
+    return files
+
+
+def verify(published: Published, files: Mapping[str, idx.IdxFile]) -> dict[str, np.ndarray]:
+    """Verifies files; returns their arrays by name.
+
+    Their structure is checked first, since its errors say more than that a checksum differs.
+
+    Raises:
+      BrokenFileError: a file is no IDX file, two disagree, or a checksum is not the published one.
+    """
+    arrays = {
+        name: idx.images(file) if name in (TRAIN_IMAGES, TEST_IMAGES) else idx.labels(file)
+        for name, file in files.items()
+    }
+    for images, labels in ((TRAIN_IMAGES, TRAIN_LABELS), (TEST_IMAGES, TEST_LABELS)):
+        if images in arrays and labels in arrays and len(arrays[images]) != len(arrays[labels]):
+            raise idx.BrokenFileError(
+                files[labels].origin,
+                f"has {len(arrays[labels]):,} labels, expected {len(arrays[images]):,}, "
+                f"one for each image in {files[images].origin}",
+            )
+    for name, file in files.items():
+        found = hashlib.sha256(file.contents).hexdigest()
+        if found != published.sha256[name]:
+            raise idx.BrokenFileError(
+                file.origin,
+                f"is not the published {published.title}: the SHA-256 of its uncompressed contents "
+                f"is {found}, expected {published.sha256[name]}",
+            )
+    return arrays
+
+
+def assemble(published: Published, files: Mapping[str, idx.IdxFile], source: str) -> Dataset:
+    """Returns the data set that the four files hold.
+
+    Args:
+      published: what they should hold.
+      files: all four, by name.
+      source: where they were found.
+
+    Raises:
+      BrokenFileError: they are not the published data set.
+    """
+    arrays = verify(published, files)
+    digest = hashlib.sha256()
+    for name in FILES:
+        digest.update(files[name].contents)
+    images, labels = arrays[TRAIN_IMAGES], arrays[TRAIN_LABELS]
+    held_out = published.num_validation
+    return Dataset(
+        name=published.name,
+        source=source,
+        checksum=digest.hexdigest(),
+        train=Split(images[held_out:], labels[held_out:]),
+        validation=Split(images[:held_out], labels[:held_out]),
+        test=Split(arrays[TEST_IMAGES], arrays[TEST_LABELS]),
+    )
+
+
+_KERAS_MEMBERS = (
+    (TRAIN_IMAGES, "x_train", idx.IMAGE_SHAPE),
+    (TRAIN_LABELS, "y_train", ()),
+    (TEST_IMAGES, "x_test", idx.IMAGE_SHAPE),
+    (TEST_LABELS, "y_test", ()),
+)
+
+
+def read_keras_archive(path: Path) -> dict[str, idx.IdxFile]:
+    """Returns the archive's arrays as IDX files, by name, so that they are verified as those are.
+
+    Raises:
+      BrokenFileError: it is no npz file, lacks an array, or holds one of another type or shape.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {
+                name: idx.IdxFile(f"{path}: {member}", _member(archive, path, member, shape))
+                for name, member, shape in _KERAS_MEMBERS
+            }
+    except idx.BrokenFileError:
+        raise
+    except Exception as error:  # What they raise of broken files is no closed set.
+        reason = error.args[0] if isinstance(error, KeyError) else error
+        raise idx.BrokenFileError(
+            str(path), f"cannot be read ({reason}), expected Keras's npz archive of the data set"
+        ) from error
+
+
+def _member(archive: zipfile.ZipFile, path: Path, member: str, shape: tuple[int, ...]) -> bytes:
+    """Returns a member as the contents of an IDX file.
+
+    Not by `np.load(allow_pickle=False)`: that allocates what a header claims before it reads.
+    """
+    info = archive.getinfo(member + ".npy")
+    origin = f"{path}: {member}"
+    with archive.open(info) as stream:
+        version = np.lib.format.read_magic(stream)
+        if version == (1, 0):
+            found_shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+        else:
+            found_shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(stream)
+        if dtype.hasobject:
+            raise idx.BrokenFileError(
+                origin, "holds pickled Python objects, which are never loaded, expected uint8"
+            )
+        if (
+            dtype != np.uint8
+            or is_fortran
+            or len(found_shape) != 1 + len(shape)
+            or found_shape[1:] != shape
+        ):
+            raise idx.BrokenFileError(
+                origin,
+                f"is {dtype} {list(found_shape)}{' in Fortran order' if is_fortran else ''}, "
+                f"expected uint8 {['n', *shape]} in C order",
+            )
+        claimed = found_shape[0] * int(np.prod(shape, dtype=np.int64))
+        held = info.file_size - stream.tell()
+        if claimed != held or held > idx.MAX_BYTES:
+            raise idx.BrokenFileError(
+                origin, f"holds {held:,} bytes, expected the {claimed:,} that its header claims"
+            )
+        return idx.encode(np.frombuffer(stream.read(held), np.uint8).reshape(found_shape))

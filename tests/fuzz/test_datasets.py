@@ -14,8 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compat.datasets import idx, idx_set, keras_archive
-from compat.datasets.published import FILES, MNIST
+from compat.datasets import idx
+from compat.datasets.published import FILES, MNIST, read_keras_archive
+from compat.datasets.published import verify as verify_files
 from compat.errors import UserError
 from experiments.seeds import matrices
 from tests.fuzz.conftest import attempt, mutated, times
@@ -72,7 +73,7 @@ def verify(path: Path) -> Any:
     for read, kind in ((idx.images, np.uint8), (idx.labels, np.int32)):
         found = attempt(read, file)
         assert isinstance(found, UserError) or found.dtype == kind
-    return attempt(idx_set.verify, MNIST, dict.fromkeys(FILES, file))
+    return attempt(verify_files, MNIST, dict.fromkeys(FILES, file))
 
 
 @times(5)
@@ -97,9 +98,9 @@ def test_idx(path: Path, raw: bytes) -> None:
 def test_archives(path: Path, raw: bytes) -> None:
     for whole in (raw, archive(zipfile.ZIP_STORED, x_train=raw)):
         path.write_bytes(whole)
-        found = attempt(keras_archive.read, path)
+        found = attempt(read_keras_archive, path)
         if isinstance(found, dict):
-            assert isinstance(attempt(idx_set.verify, MNIST, found), UserError)
+            assert isinstance(attempt(verify_files, MNIST, found), UserError)
 
 
 def test_archive_that_unpacks_to_a_giant(path: Path) -> None:
@@ -111,7 +112,7 @@ def test_archive_that_unpacks_to_a_giant(path: Path) -> None:
     path.write_bytes(whole.replace(*claim))
     tracemalloc.start()
     try:
-        assert "Bad CRC-32" in str(attempt(keras_archive.read, path))
+        assert "Bad CRC-32" in str(attempt(read_keras_archive, path))
         assert tracemalloc.get_traced_memory()[1] < 16 << 20
     finally:
         tracemalloc.stop()

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compat.datasets.download import STALL_SECS
-from compat.datasets.transfer import TransferError, named_when_whole, transfer
+from compat.datasets.download import STALL_SECS, TransferError, named_when_whole, transfer
 from compat.errors import UserError
 
 _MOST_SECS = 3600.0  # Timeout of a download.

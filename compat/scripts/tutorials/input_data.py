@@ -11,8 +11,14 @@ import numpy as np
 
 from compat import datasets
 from compat._tensorflow import tf1
-from compat.datasets import idx, idx_set
-from compat.datasets.published import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
+from compat.datasets import idx
+from compat.datasets.published import (
+    TEST_IMAGES,
+    TEST_LABELS,
+    TRAIN_IMAGES,
+    TRAIN_LABELS,
+    read_folder,
+)
 from compat.scripts.names import era
 
 SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
@@ -181,7 +187,7 @@ def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
 def _arrays(train_dir: str) -> list[np.ndarray]:
     """Returns training images and labels, test images and labels."""
     names = (TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS)
-    files = idx_set.read(Path(train_dir))
+    files = read_folder(Path(train_dir))
     if len(files) == len(names):
         for name in names:
             print("Extracting", files[name].origin)

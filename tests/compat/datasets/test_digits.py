@@ -24,6 +24,11 @@ def test_each_split_has_its_share_of_every_class() -> None:
     dataset = datasets.load("digits")
     splits = (dataset.train, dataset.validation, dataset.test)
     assert [len(split.images) for split in splits] == [1297, 200, 300]
+    named = dataset.splits()
+    assert list(named) == ["train", "validation", "test"]
+    for arrays, split in zip(named.values(), splits):
+        assert arrays.keys() == {"images", "labels"}
+        assert arrays["images"] is split.images and arrays["labels"] is split.labels
     for split in splits:
         assert split.images.shape == (len(split.labels), 28, 28)
         assert split.images.dtype == np.uint8

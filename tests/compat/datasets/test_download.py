@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Callable
 
 import pytest
 
-from compat.datasets.download import DownloadError, download
+from compat.datasets.download import DownloadError, TransferError, download, transfer
 from compat.datasets.load import obtain
 from compat.datasets.published import FASHION_MNIST, FILES, MNIST, Published
-from compat.datasets.transfer import TransferError, transfer
 
 if TYPE_CHECKING:
     from tests.compat.datasets.conftest import Sample, Server
