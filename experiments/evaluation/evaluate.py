@@ -2,49 +2,103 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping
+import math
+import os
+from typing import Any, Callable, Iterable, Mapping
 
 import numpy as np
 
 from compat import Session, Step, UserError, tf1
+from compat.checkpoint import files
+from experiments.evaluation import best_checkpoint
+
+Values = Mapping[str, float]
+_GLOBAL_STEP = "global_step"
 
 
 def evaluate(
     session: Session, step: Step, chunks: Iterable[tuple[Any, ...]], metrics: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Returns the loss, the other scalar outputs and the metrics of a split, and `global_step`.
+    """Returns the means of a step's scalars, the metrics, and "global_step", by name.
 
-    Scalars are means over all examples. While other workers train, they update the variables
-    between chunks; `global_step` is that of the last chunk.
+    A scalar, such as the loss, is a mean over the examples of a chunk, so that chunks are weighted
+    by their numbers of examples. While other workers train, the variables change; "global_step" is
+    that of the last chunk.
 
     Args:
-      session: where the model is.
-      step: made of `experiments.training.step.evaluation_step`.
-      chunks: the arrays that each call is given; it ends with them or with the step's own data.
+      session: where the variables are.
+      step: returns scalars and, for the metrics, arrays; and "examples", the number of examples in
+        the chunk, where that is not the length of its first array.
+      chunks: the arguments of each call. They end the set, or the step's own data do.
       metrics: by name; see `experiments.evaluation.metrics`.
 
     Raises:
-      UserError: there are no examples, or a metric has the name of another value.
+      UserError: there is no chunk, a metric cannot be computed, or two values have the same name.
     """
+    for metric in metrics.values():
+        metric.reset()
     sums: dict[str, float] = {}
-    examples, values = 0.0, {}
-    for arrays in chunks:
+    examples, global_step = 0.0, math.nan
+    for chunk in chunks:
         try:
-            values = session.run(step, *arrays)
+            outputs = {name: np.asarray(v) for name, v in session.run(step, *chunk).items()}
         except tf1.errors.OutOfRangeError:
             break
-        count = values["examples"]
-        examples += count
-        for name, value in values.items():
-            if np.ndim(value) == 0 and name not in ("examples", "global_step"):
-                sums[name] = sums.get(name, 0.0) + float(value) * count
+        count = float(outputs.pop("examples")) if "examples" in outputs else len(chunk[0])
+        global_step = float(outputs.pop(_GLOBAL_STEP, global_step))
+        for name, value in outputs.items():
+            if value.ndim == 0 and count:
+                sums[name] = sums.get(name, 0.0) + count * float(value)
         for metric in metrics.values():
-            metric.update(values)
+            metric.update(outputs)
+        examples += count
     if not examples:
-        raise UserError("an evaluation split has no examples; give at least one, or leave it out")
-    taken = sorted(set(metrics) & set(sums))
+        raise UserError("there are no examples to evaluate on; give the split some")
+    taken = sorted({*sums, _GLOBAL_STEP} & set(metrics))
     if taken:
-        raise UserError(f"metric {taken[0]!r} has the name of an output; choose another name")
-    means = {name: total / examples for name, total in sums.items()}
-    results = {name: float(metric.result()) for name, metric in metrics.items()}
-    return {**means, **results, "global_step": values["global_step"]}
+        raise UserError(f"metric {taken[0]!r} has the name of a scalar of the step; choose another")
+    values = {name: total / examples for name, total in sums.items()}
+    values.update((name, float(metric.result())) for name, metric in metrics.items())
+    return {**values, _GLOBAL_STEP: global_step}
+
+
+def evaluate_best(
+    session: Session,
+    variables: Mapping[str, Any],
+    logdir: str,
+    evaluate: Callable[[], dict[str, float]],
+    say: Callable[[str], object] = print,
+) -> dict[str, float] | None:
+    """Returns what the best checkpoint of a run gives; the variables are as before afterwards.
+
+    For the chief, when no worker trains any more: all read and update the same variables. The
+    global step keeps its value throughout, as it is what other workers go by.
+
+    Args:
+      session: where the variables are.
+      variables: all that checkpoints have, by name; see `Runtime.variables`.
+      logdir: the log folder.
+      evaluate: evaluates the variables, e.g. on the test split.
+      say: takes a line for the user.
+
+    Returns:
+      The values of `evaluate`, with the step of the checkpoint as "global_step"; None where there
+      is no best checkpoint.
+    """
+    folder = os.path.join(logdir, best_checkpoint.FOLDER)
+    own = {name: variable for name, variable in variables.items() if name != _GLOBAL_STEP}
+    try:
+        kept = files.history(folder)
+        if not kept:
+            return None
+        best = files.fitted(kept[-1], files.read(kept[-1]), own, others=True)
+    except UserError as error:  # An evaluator may put a better one in its place at this moment.
+        say(f"the best checkpoint is not evaluated: {error}")
+        return None
+    last = session.read(own)
+    try:
+        session.assign(own, best)
+        values = evaluate()
+    finally:
+        session.assign(own, last)
+    return {**values, _GLOBAL_STEP: float(best_checkpoint.step_of(kept[-1]))}

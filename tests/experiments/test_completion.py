@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 
 from experiments.recording import completion
-from experiments.settings.config import Config
+from experiments.settings import Settings
 
 pytestmark = pytest.mark.once
 
 
 @pytest.fixture
-def complete(tmp_path: Path) -> Config:
+def complete(tmp_path: Path) -> Settings:
     """The settings of a training that is complete at step 48."""
-    config = Config(logdir=str(tmp_path), epochs=4, run_token="first")
+    config = Settings(logdir=str(tmp_path), epochs=4, run_token="first")
     (tmp_path / "model.ckpt-48.index").touch()
     completion.write(config, str(tmp_path / "model.ckpt-48"))
     return config
 
 
-def test_the_mark_is_found(complete: Config) -> None:
+def test_the_mark_is_found(complete: Settings) -> None:
     assert completion.step(complete) == 48
     assert completion.step(dataclasses.replace(complete, run_token="second")) == 48
     first = completion.read(complete.logdir)
@@ -38,23 +38,23 @@ def test_the_mark_is_found(complete: Config) -> None:
 
 
 @pytest.mark.parametrize("change", [{"epochs": 5}, {"max_steps": 60}, {"learning_rate": 0.1}])
-def test_other_settings_are_another_training(complete: Config, change: dict[str, Any]) -> None:
+def test_other_settings_are_another_training(complete: Settings, change: dict[str, Any]) -> None:
     assert completion.step(dataclasses.replace(complete, **change)) is None
 
 
-def test_a_training_that_goes_on_is_not_complete(complete: Config) -> None:
+def test_a_training_that_goes_on_is_not_complete(complete: Settings) -> None:
     completion.clear(complete.logdir)
     assert (completion.step(complete), completion.read(complete.logdir)) == (None, None)
     completion.clear(complete.logdir)
 
 
-def test_without_its_checkpoint_it_begins_anew(complete: Config) -> None:
+def test_without_its_checkpoint_it_begins_anew(complete: Settings) -> None:
     (Path(complete.logdir) / "model.ckpt-48.index").unlink()
     assert completion.step(complete) is None
 
 
 def test_the_marker_holds_no_secret(tmp_path: Path) -> None:
-    config = Config(logdir=str(tmp_path), tracking_uri="http://me:hush@mlflow:5000")
+    config = Settings(logdir=str(tmp_path), tracking_uri="http://me:hush@mlflow:5000")
     (tmp_path / "model.ckpt-48.index").touch()
     completion.write(config, str(tmp_path / "model.ckpt-48"))
     marker = tmp_path / completion.FILE
@@ -68,7 +68,7 @@ def test_the_marker_holds_no_secret(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"step": null}', "[" * 100000, '{"step": 48}'])
-def test_a_broken_mark_is_none(complete: Config, text: str) -> None:
+def test_a_broken_mark_is_none(complete: Settings, text: str) -> None:
     (Path(complete.logdir) / "complete.json").write_text(text)
     assert (completion.step(complete), completion.read(complete.logdir)) == (None, None)
 

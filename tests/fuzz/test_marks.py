@@ -16,7 +16,7 @@ from compat.tracking.mlflow import run_id
 from experiments.evaluation import early_stopping, history
 from experiments.evaluation.history import Evaluation
 from experiments.recording import completion
-from experiments.settings.config import Config
+from experiments.settings import Settings
 from tests.fuzz.conftest import attempt, mutated, times
 
 pytestmark = pytest.mark.once
@@ -110,7 +110,7 @@ def test_stop_requests(logdir: Path, raw: bytes, step: int, patience: int | None
 
 
 def whole_mark(logdir: Path) -> bytes:
-    completion.write(Config(logdir=str(logdir)), "model.ckpt-20")
+    completion.write(Settings(logdir=str(logdir)), "model.ckpt-20")
     return (logdir / completion.FILE).read_bytes()
 
 
@@ -130,7 +130,7 @@ def test_end_mark_of_a_step_that_no_file_has(logdir: Path) -> None:
 
 
 def assert_is_complete_or_not(logdir: Path, raw: bytes) -> None:
-    config = Config(logdir=str(logdir))
+    config = Settings(logdir=str(logdir))
     (logdir / completion.FILE).write_bytes(raw)
     assert attempt(completion.step, config) in (None, 20)
     found = attempt(completion.read, config.logdir)

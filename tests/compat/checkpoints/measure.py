@@ -10,21 +10,18 @@ import sys
 from typing import Any
 
 import compat
-import models
-from compat import datasets, tf
-from experiments.evaluation.evaluate import evaluate
-from experiments.training import step
+from experiments.mnist import MNIST
+from experiments.training.inputs import data_of
+from experiments.training.program import build_evaluation
 
 
 def main(settings: dict[str, Any]) -> None:
     compat.select_runtime(settings["runtime"])
-    with compat.device(None):
-        compat.get_or_create_global_step()
-        signature = [tf.TensorSpec([None, 28, 28], tf.uint8), tf.TensorSpec([None], tf.int32)]
-        measured = compat.step(step.evaluation_step(models.MLP()), signature, on_coordinator=True)
+    experiment = MNIST(MNIST.Settings(dataset="digits"))
+    program = build_evaluation(experiment, data_of(experiment.data()))
     supervisor = compat.Supervisor(logdir=settings["logdir"], save_model_secs=0)
     with supervisor.managed_session() as session:
-        values = evaluate(session, measured, datasets.load("digits", None).test)
+        values = program.evaluate(session, "test")
         print(json.dumps([session.planned_step, values["accuracy"]]))
 
 

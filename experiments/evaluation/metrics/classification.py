@@ -1,0 +1,174 @@
+"""How well classes, or the probabilities of classes, are predicted."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from experiments.evaluation.metrics.metric import Comparison
+
+
+class Accuracy(Comparison):
+    """The share of examples whose class is predicted, in [0, 1].
+
+    Args:
+      labels: name of the class ids, whole numbers, `[n]`.
+      predictions: name of the predicted class ids, integers `[n]`; or of scores, floats: of class
+        1, `[n]`, or of each class, such as logits, `[n, classes]`.
+      weights: name of the weights, or None.
+      threshold: class 1 is predicted where its score is greater: 0.5 for probabilities, 0 for
+        logits; not used otherwise.
+    """
+
+    _by_class = True
+
+    def __init__(
+        self,
+        labels: str = "labels",
+        predictions: str = "predictions",
+        weights: str | None = None,
+        threshold: float = 0.5,
+    ) -> None:
+        self._threshold = threshold
+        super().__init__(labels, predictions, weights)
+
+    def reset(self) -> None:
+        super().reset()
+        self._correct = self._hits = self._predicted = self._positive = 0.0
+
+    def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
+        true, guess = self._whole(labels), predictions
+        if predictions.ndim == 2:
+            guess = predictions.argmax(axis=1)
+        elif predictions.dtype.kind == "f":
+            guess = predictions > self._threshold
+        self._correct += float(weights[true == guess].sum())
+        self._hits += float(weights[(true == 1) & (guess == 1)].sum())
+        self._predicted += float(weights[guess == 1].sum())
+        self._positive += float(weights[true == 1].sum())
+
+    def _value(self) -> float:
+        return self._correct / self._weight
+
+
+class Precision(Accuracy):
+    """The share of labels of class 1 where that is predicted; NaN where it never is.
+
+    The arguments are those of `Accuracy`.
+    """
+
+    def _value(self) -> float:
+        return self._hits / self._predicted if self._predicted else math.nan
+
+
+class Recall(Accuracy):
+    """The share of predictions of class 1 where that is the label; NaN where it never is.
+
+    The arguments are those of `Accuracy`.
+    """
+
+    def _value(self) -> float:
+        return self._hits / self._positive if self._positive else math.nan
+
+
+class F1(Accuracy):
+    """The harmonic mean of precision and recall; NaN where class 1 neither is nor is predicted.
+
+    The arguments are those of `Accuracy`.
+    """
+
+    def _value(self) -> float:
+        either = self._predicted + self._positive
+        return 2 * self._hits / either if either else math.nan
+
+
+class AUC(Comparison):
+    """The area under the ROC curve, in [0, 1]; NaN where all labels are the same.
+
+    It is the probability that an example of class 1 has a greater score than one of class 0, where
+    equal scores count half: exact, by ranks, and not by thresholds. So it keeps all scores, some 24
+    bytes an example. Any increasing function of the scores gives the same: logits or probabilities.
+
+    Args:
+      labels: name of the classes, 0 or 1, `[n]`.
+      predictions: name of the scores of class 1, `[n]`, or of both classes, `[n, 2]`.
+      weights: name of the weights, or None.
+    """
+
+    _by_class = True
+
+    def reset(self) -> None:
+        super().reset()
+        self._chunks: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
+        if predictions.ndim == 2:
+            if predictions.shape[1] != 2:
+                raise self._error(
+                    f"reads scores of {predictions.shape[1]} classes; return those of two"
+                )
+            predictions = predictions[:, 1] - predictions[:, 0]
+        self._chunks.append((self._whole(labels, classes=2) == 1, predictions, weights))
+
+    def _value(self) -> float:
+        is_one, scores, weights = (np.concatenate(parts) for parts in zip(*self._chunks))
+        ranked, rank = np.unique(scores, return_inverse=True)
+        ones, zeros = (
+            np.bincount(rank, np.where(chosen, weights, 0.0), len(ranked))
+            for chosen in (is_one, ~is_one)
+        )
+        pairs = ones.sum() * zeros.sum()
+        below = np.cumsum(zeros) - zeros / 2
+        return float((ones * below).sum() / pairs) if pairs else math.nan
+
+
+class LogLoss(Comparison):
+    """The mean negative log-likelihood of the true classes, in nats.
+
+    Args:
+      labels: name of the class ids, whole numbers, `[n]`.
+      predictions: name of the probabilities of class 1, `[n]`, or of each class, `[n, classes]`;
+        those closer to 0 or 1 than float32 can tell from 1, 1.2e-7, count as that close.
+      weights: name of the weights, or None.
+      from_logits: whether predictions are logits.
+    """
+
+    _by_class = True
+
+    def __init__(
+        self,
+        labels: str = "labels",
+        predictions: str = "predictions",
+        weights: str | None = None,
+        from_logits: bool = False,
+    ) -> None:
+        self._from_logits = from_logits
+        super().__init__(labels, predictions, weights)
+
+    def reset(self) -> None:
+        super().reset()
+        self._sum = 0.0
+
+    def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
+        if predictions.ndim == 1:  # Of two classes, the score of the other one is known.
+            other = 0 * predictions if self._from_logits else 1 - predictions
+            predictions = np.stack([other, predictions], axis=1)
+        true = self._whole(labels, classes=predictions.shape[1])[:, np.newaxis]
+        if self._from_logits:
+            predictions = predictions - predictions.max(axis=1, keepdims=True)
+            total = np.log(np.exp(predictions).sum(axis=1))
+            losses = total - np.take_along_axis(predictions, true, axis=1)[:, 0]
+        else:
+            if predictions.min() < 0 or predictions.max() > 1:
+                raise self._error(
+                    f"reads predictions {self._predictions!r} from {predictions.min():g} to "
+                    f"{predictions.max():g}; expected probabilities, or give from_logits=True"
+                )
+            least = float(np.finfo(np.float32).eps)
+            chosen = np.take_along_axis(predictions, true, axis=1)[:, 0]
+            losses = -np.log(np.clip(chosen, least, 1 - least))
+        self._sum += float((weights * losses).sum())
+
+    def _value(self) -> float:
+        return self._sum / self._weight

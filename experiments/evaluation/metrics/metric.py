@@ -1,0 +1,153 @@
+"""What metrics have in common: reading outputs by name, their shapes, and weights."""
+
+from __future__ import annotations
+
+import abc
+import math
+from typing import Mapping
+
+import numpy as np
+
+from compat.errors import UserError
+
+Outputs = Mapping[str, np.ndarray]
+
+
+class Metric(abc.ABC):
+    """A value that is computed from the outputs of all chunks of a set."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    @abc.abstractmethod
+    def reset(self) -> None:
+        """Forgets all chunks."""
+        self._weight = 0.0  # Of all examples.
+
+    @abc.abstractmethod
+    def update(self, outputs: Outputs) -> None:
+        """Takes the outputs of a chunk by name.
+
+        Raises:
+          UserError: an output is missing, or its shape, dtype or values are not those expected.
+        """
+
+    def result(self) -> float:
+        """Returns the value over all chunks since the last `reset`.
+
+        Raises:
+          UserError: there was no example.
+        """
+        if self._weight == 0:
+            raise self._error("was given no example whose weight is above 0; evaluate on some")
+        return math.nan if math.isnan(self._weight) else self._value()
+
+    @abc.abstractmethod
+    def _value(self) -> float:
+        """Returns the result, of some examples without NaN."""
+
+    def _error(self, problem: str) -> UserError:
+        return UserError(f"{type(self).__name__} {problem}")
+
+    def _output(self, outputs: Outputs, name: str) -> np.ndarray:
+        """Returns an output of integers as they are, any other as float64."""
+        if name not in outputs:
+            raise self._error(
+                f"reads output {name!r}, but the step returns {', '.join(sorted(outputs))}; "
+                "return it too, or give the metric the name of another"
+            )
+        array = np.asarray(outputs[name])
+        if array.ndim == 0:
+            raise self._error(f"reads output {name!r}, a scalar; return a value per example")
+        try:
+            return array if array.dtype.kind in "biu" else array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise self._error(f"reads output {name!r} of {array.dtype}; return numbers") from error
+
+    def _weights(self, outputs: Outputs, name: str | None, shape: tuple[int, ...]) -> np.ndarray:
+        """Returns the weights of values of a shape, in that shape."""
+        if name is None:
+            return np.ones(shape)
+        weights = self._output(outputs, name).astype(np.float64)
+        if weights.ndim > len(shape):
+            weights = _without_last(weights)
+        if weights.shape != shape[: weights.ndim]:
+            raise self._error(
+                f"reads weights {name!r} of shape {list(weights.shape)} for values of shape "
+                f"{list(shape)}; return one per value or per example"
+            )
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            raise self._error(f"reads weights {name!r}; expected finite ones of at least 0")
+        ones = (1,) * (len(shape) - weights.ndim)
+        return np.broadcast_to(weights.reshape(weights.shape + ones), shape)
+
+
+class Comparison(Metric):
+    """A metric that compares predictions with labels.
+
+    Args:
+      labels: name of the true values, `[n]` or more dimensions; `[n, 1]` counts as `[n]`.
+      predictions: name of the predicted values, of the same shape.
+      weights: name of the weights, or None.
+    """
+
+    _by_class = False  # Whether predictions may have a score for each class.
+
+    def __init__(
+        self,
+        labels: str = "labels",
+        predictions: str = "predictions",
+        weights: str | None = None,
+    ) -> None:
+        self._labels, self._predictions, self._weights_name = labels, predictions, weights
+        super().__init__()
+
+    def update(self, outputs: Outputs) -> None:
+        labels, predictions = self._matched(
+            self._output(outputs, self._labels), self._output(outputs, self._predictions)
+        )
+        weights = self._weights(outputs, self._weights_name, labels.shape)
+        counted = weights > 0
+        labels, predictions, weights = labels[counted], predictions[counted], weights[counted]
+        if np.isnan(labels).any() or np.isnan(predictions).any():
+            self._weight = math.nan
+        elif len(weights):
+            self._weight += float(weights.sum())
+            self._add(labels, predictions, weights)
+
+    @abc.abstractmethod
+    def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
+        """Takes labels `[m]`, predictions `[m]` or `[m, classes]`, and weights `[m]` above 0."""
+
+    def _matched(
+        self, labels: np.ndarray, predictions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        for one, other in (
+            (labels, predictions),
+            (_without_last(labels), _without_last(predictions)),
+        ):
+            if one.shape == other.shape:
+                return one, other
+            if self._by_class and one.shape == other.shape[:-1] and other.shape[-1] > 1:
+                return one, other
+        also = ", or predictions with one more dimension, the classes" if self._by_class else ""
+        raise self._error(
+            f"reads labels {self._labels!r} of shape {list(labels.shape)} and predictions "
+            f"{self._predictions!r} of shape {list(predictions.shape)}; return the same shape{also}"
+        )
+
+    def _whole(self, labels: np.ndarray, classes: float = math.inf) -> np.ndarray:
+        """Returns labels that are class ids, int64."""
+        wrong = (labels < 0) | (labels >= classes) | (labels != np.floor(labels))
+        if wrong.any():
+            upto = "" if classes == math.inf else f" below {classes}"
+            raise self._error(
+                f"reads labels {self._labels!r} with the value {labels[wrong][0]}; expected whole "
+                f"numbers from 0{upto}"
+            )
+        return labels.astype(np.int64)
+
+
+def _without_last(array: np.ndarray) -> np.ndarray:
+    """Returns an array without a last dimension of 1, but never without any dimension."""
+    return array[..., 0] if array.ndim > 1 and array.shape[-1] == 1 else array

@@ -1,0 +1,112 @@
+"""Means of an output, and the errors of predicted numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from experiments.evaluation.metrics.metric import Comparison, Metric, Outputs
+
+
+class Mean(Metric):
+    """The mean of an output.
+
+    Args:
+      values: name of the output, `[n, ...]`.
+      weights: name of the weights, or None.
+    """
+
+    def __init__(self, values: str = "values", weights: str | None = None) -> None:
+        self._values, self._weights_name = values, weights
+        super().__init__()
+
+    def reset(self) -> None:
+        super().reset()
+        self._sum = 0.0
+
+    def update(self, outputs: Outputs) -> None:
+        values = self._output(outputs, self._values)
+        weights = self._weights(outputs, self._weights_name, values.shape)
+        counted = weights > 0
+        self._sum += float((weights[counted] * values[counted]).sum())
+        self._weight += float(weights.sum())
+
+    def _value(self) -> float:
+        return self._sum / self._weight
+
+
+class Perplexity(Mean):
+    """The exponential of the mean loss; infinite where that is more than a float can hold.
+
+    Args:
+      losses: name of the negative log-likelihoods in nats, one per token, `[n, ...]`.
+      weights: name of the weights, such as a mask of padding, or None.
+    """
+
+    def __init__(self, losses: str = "losses", weights: str | None = None) -> None:
+        super().__init__(losses, weights)
+
+    def _value(self) -> float:
+        with np.errstate(over="ignore"):
+            return float(np.exp(super()._value()))
+
+
+class MAE(Comparison):
+    """The mean absolute error, in the unit of the labels.
+
+    The arguments are those of `Comparison`.
+    """
+
+    def reset(self) -> None:
+        super().reset()
+        self._sum = 0.0
+
+    def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
+        self._sum += float((weights * np.abs(_difference(predictions, labels))).sum())
+
+    def _value(self) -> float:
+        return self._sum / self._weight
+
+
+class RMSE(MAE):
+    """The square root of the mean squared error, in the unit of the labels.
+
+    The arguments are those of `Comparison`.
+    """
+
+    def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
+        self._sum += float((weights * _difference(predictions, labels) ** 2).sum())
+
+    def _value(self) -> float:
+        return math.sqrt(super()._value())
+
+
+class R2(RMSE):
+    """The coefficient of determination, at most 1; NaN where all labels are the same.
+
+    The arguments are those of `Comparison`. All values count alike, whatever their dimensions. The
+    variance is merged as by Chan, Golub and LeVeque (1979), which loses no digits to the mean.
+    """
+
+    def reset(self) -> None:
+        super().reset()
+        self._counted = self._mean = self._squares = 0.0
+
+    def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
+        super()._add(labels, predictions, weights)
+        weight = float(weights.sum())
+        mean = float((weights * labels).sum()) / weight
+        squares = float((weights * (labels - mean) ** 2).sum())
+        before, self._counted = self._counted, self._counted + weight
+        apart = mean - self._mean
+        self._mean += apart * weight / self._counted
+        self._squares += squares + apart**2 * before * weight / self._counted
+
+    def _value(self) -> float:
+        return 1 - self._sum / self._squares if self._squares else math.nan
+
+
+def _difference(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Returns the difference as float64: that of unsigned integers would be unsigned."""
+    return one.astype(np.float64) - other.astype(np.float64)
