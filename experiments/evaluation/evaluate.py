@@ -57,7 +57,8 @@ def evaluate(
     taken = sorted({*sums, _GLOBAL_STEP} & set(metrics))
     if taken:
         raise UserError(f"metric {taken[0]!r} has the name of a scalar of the step; choose another")
-    values = {name: total / examples for name, total in sums.items()}
+    names = sorted(sums, key=lambda name: (name != "loss", name))  # In a line, the loss is first.
+    values = {name: sums[name] / examples for name in names}
     values.update((name, float(metric.result())) for name, metric in metrics.items())
     return {**values, _GLOBAL_STEP: global_step}
 
