@@ -11,10 +11,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Tuple
 
-from compat.doctor import loading, machine, trial
-from compat.doctor.attempt import LONGEST_SECS
+from compat.doctor import imports, machine, runtimes
 from compat.doctor.finding import Finding
 from compat.doctor.packages import Packages
+from compat.doctor.timed_process import LONGEST_SECS
 from compat.errors import Parser, UserError
 
 Section = Tuple[str, Iterable[Finding]]
@@ -64,11 +64,11 @@ def _sections(folder: Path, deadline: int) -> Iterator[Section]:
     packages = Packages()
     yield "packages", packages.findings()
     facts: dict[str, Any] = {}
-    yield "imports", loading.findings(packages, folder / "imports", deadline, facts)
+    yield "imports", imports.findings(packages, folder / "imports", deadline, facts)
     here = list(machine.findings(facts))
     yield "machine", here
     has_ports = not any(finding.remedy for finding in here)
-    trials = trial.findings(packages, folder / "runtimes", deadline, facts, has_ports)
+    trials = runtimes.findings(packages, folder / "runtimes", deadline, facts, has_ports)
     yield "runtimes, each tried with 1 ps and 1 worker on this machine", trials
 
 

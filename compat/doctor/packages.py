@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING, Iterator
 
 from compat.doctor import constraints
-from compat.doctor.attempt import LONGEST_SECS, is_late
 from compat.doctor.finding import Finding
+from compat.doctor.timed_process import LONGEST_SECS, is_late
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement

@@ -16,8 +16,8 @@ import types
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from compat.scripts.names import libraries, namespace, numpy_names
-from compat.scripts.source import classic, conversion, python2
+from compat.scripts.names import libraries, namespace
+from compat.scripts.source import conversion, python2_builtins, rewriting
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 _OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "models")]
@@ -31,10 +31,10 @@ _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle
 def builtins_for(is_python2: bool) -> dict[str, Any]:
     """Returns the builtins of a script's module."""
     own = dict(vars(builtins))
-    own[classic.TOSTRING] = python2.classic_tostring
-    own[classic.TRUTH] = python2.classic_truth
+    own[rewriting.TOSTRING] = python2_builtins.classic_tostring
+    own[rewriting.TRUTH] = python2_builtins.classic_truth
     if is_python2:
-        own.update(python2.BUILTINS)
+        own.update(python2_builtins.BUILTINS)
 
     def import_(
         name: str,
@@ -48,9 +48,9 @@ def builtins_for(is_python2: bool) -> dict[str, Any]:
             if top == namespace.TOP:
                 return _import_tensorflow(name, fromlist or ())
             if name == "numpy":
-                return numpy_names.numpy()
+                return libraries.numpy()
             if is_python2 and _RENAMED.get(name, name) == "pickle":
-                return python2.PICKLE
+                return python2_builtins.PICKLE
             if libraries.moved(name) is not None and fromlist:
                 return libraries.moved(name)
         module = builtins.__import__(name, globals, locals, fromlist or (), level)

@@ -15,13 +15,13 @@ import types
 from typing import Any
 
 from compat.errors import Parser, UserError, one_line
-from compat.scripts import imports, report
-from compat.scripts.cluster import addresses, children, environment, local
+from compat.scripts import imports, tracebacks
+from compat.scripts.cluster import addresses, environment, local_cluster
 from compat.scripts.names import era, namespace
 from compat.scripts.source import conversion
 
 # Imported once TensorFlow is loaded.
-_WHEN_LOADED = ("calls.lists", "cluster.meeting", "cluster.network", "calls.seeds")
+_WHEN_LOADED = ("calls.lists", "cluster.sessions", "cluster.access", "calls.seeds")
 _TRACK = "compat.scripts.track"
 _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [arguments of the script]"
 
@@ -33,8 +33,8 @@ def main(argv: list[str]) -> int:
     if options.cluster:
         if kind != "script":
             raise UserError(f"--cluster starts a script, and -{kind[0]} was given; name a file")
-        counts = local.parse(options.cluster)
-        return local.run(counts, target, _own(options), arguments, options.task_args)
+        counts = local_cluster.parse(options.cluster)
+        return local_cluster.run(counts, target, _own(options), arguments, options.task_args)
     era.choose(options.era)
     if options.hosts:
         os.environ[environment.HOSTS] = json.dumps(addresses.parse(options.hosts))
@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
     if options.data_dir:
         os.environ["MNIST_DATA_DIR"] = os.path.abspath(options.data_dir)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    children.prepare(_own(options))
+    environment.prepare_children(_own(options))
     namespace.when_loaded.extend(f"compat.scripts.{name}" for name in _WHEN_LOADED)
     if options.allow_network:
         os.environ[environment.ALLOW_NETWORK] = "1"
@@ -126,12 +126,12 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
         return 130
     except SyntaxError as error:
         if error.filename not in [part.filename for part in parts]:
-            return report.show(error, shown)
+            return tracebacks.show(error, shown)
         line = one_line(f"{error.filename}:{error.lineno or 1}: {error.msg}; correct the script")
         print(f"error: {line}", file=sys.stderr, flush=True)
         return UserError.exit_code
     except BaseException as error:
-        return report.show(error, shown)
+        return tracebacks.show(error, shown)
     return 0
 
 

@@ -22,7 +22,7 @@ from compat.cluster.environment import (
     role,
 )
 from compat.scripts import serve
-from compat.scripts.cluster import addresses, environment, local
+from compat.scripts.cluster import addresses, environment, local_cluster
 from tests.fuzz.conftest import attempt, mutated, times, words
 
 pytestmark = pytest.mark.once
@@ -133,9 +133,9 @@ def test_numbers_of_slurm(number: str, count: str, order: str) -> None:
 @example("worker=" + "9" * 5000)
 @example("worker=1000000000")
 def test_numbers_of_tasks(text: str) -> None:
-    found = attempt(local.parse, text)
+    found = attempt(local_cluster.parse, text)
     if isinstance(found, dict):
-        assert 1 <= sum(found.values()) <= local.MOST_TASKS
+        assert 1 <= sum(found.values()) <= local_cluster.MOST_TASKS
 
 
 @times(3)

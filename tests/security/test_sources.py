@@ -18,7 +18,7 @@ FOLDERS = [ROOT / name for name in ("compat", "experiments", "models", "benchmar
 # What they load can do anything.
 BANNED = {"pickle", "cPickle", "marshal", "shelve", "joblib", "dill", "cloudpickle", "jsonpickle"}
 # Gives Python 2's pickle to scripts that import it.
-EXCEPTIONS = {"compat/scripts/source/python2.py": {"pickle"}}
+EXCEPTIONS = {"compat/scripts/source/python2_builtins.py": {"pickle"}}
 
 
 def sources() -> Iterator[tuple[str, ast.Module]]:

@@ -7,7 +7,7 @@ import re
 from typing import Iterator
 
 from compat.scripts.checking import literals
-from compat.scripts.source.classic import DIVISION
+from compat.scripts.source.rewriting import DIVISION
 
 MESSAGE = (
     "/ between integers gives an integer in Python 2, and a float in Python 3; compat run divides "

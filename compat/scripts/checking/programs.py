@@ -7,7 +7,7 @@ import os
 from typing import Iterator
 
 from compat.errors import UserError
-from compat.scripts.checking import calls, division, entries, places, positions
+from compat.scripts.checking import call_rules, division, hosts_and_folders, name_rules, positions
 from compat.scripts.checking.findings import CHANGES, FAILS, GRAPH, UNREADABLE, Finding, Kind
 from compat.scripts.checking.uses import Use, Walk
 from compat.scripts.names import table
@@ -66,7 +66,7 @@ class _Program:
     def _read_part(self, number: int, part: conversion.Source) -> None:
         tree = part.tree()
         self._walk.part(number, tree)
-        for place in places.find(tree):
+        for place in hosts_and_folders.find(tree):
             position = self._locate(number, place.node, place.text)
             self._add(place.kind, number, position, place.text, place.message)
         if part.python2:
@@ -75,9 +75,9 @@ class _Program:
                 self._add(CHANGES, number, position, "/", division.MESSAGE)
 
     def _judge(self, uses: list[Use]) -> None:
-        known = {name: entries.find(name) for name in {use.name for use in uses}}
+        known = {name: name_rules.find(name) for name in {use.name for use in uses}}
         is_0x = any(found.gone == "1.0" for found in known.values() if found is not None)
-        has_graph = any(name in entries.GRAPH_SWITCHES for name in known)
+        has_graph = any(name in name_rules.GRAPH_SWITCHES for name in known)
         failed_imports: set[str] = set()
         for use in uses:
             if use.call is not None:
@@ -99,7 +99,7 @@ class _Program:
 
     def _judge_call(self, use: Use, is_0x: bool) -> None:
         assert use.call is not None
-        for rule in calls.RULES.get(use.name, ()):
+        for rule in call_rules.RULES.get(use.name, ()):
             if rule.is_old(use.call, is_0x):
                 entry = table.NAMES.get(use.name)
                 by = entry.by.replace(":", ".") if entry is not None else ""

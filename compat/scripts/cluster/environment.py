@@ -1,6 +1,14 @@
-"""Names of the environment variables that the processes of a run pass to their children."""
+"""Passes the options of `compat run` to child processes, in environment variables.
+
+Python processes that a script starts run under `python -m compat run` as well: Python imports the
+module `sitecustomize` of a folder on PYTHONPATH at startup, and it replaces the child's program.
+"""
 
 from __future__ import annotations
+
+import json
+import os
+import sys
 
 # Set if tasks may be on other machines.
 ALLOW_NETWORK = "COMPAT_RUN_ALLOW_NETWORK"
@@ -16,3 +24,17 @@ OPTIONS = "COMPAT_RUN_OPTIONS"
 PORTS = "COMPAT_RUN_PORTS"
 # Set if the run is tracked, and parameter servers exit when it is over.
 TRACK = "COMPAT_RUN_TRACK"
+
+SITE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "site")
+
+
+def prepare_children(options: list[str]) -> None:
+    """Makes every Python process that this one starts run with the same options."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(SITE)))
+    known = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if root not in known:  # `compat` itself, if it is not installed.
+        known.append(root)
+    os.environ["PYTHONPATH"] = os.pathsep.join([SITE] + [path for path in known if path != SITE])
+    os.environ[OPTIONS] = json.dumps(options)
+    if SITE in sys.path:
+        sys.path.remove(SITE)

@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping
 
 from compat._tensorflow import tf1
 from compat.errors import UserError
-from compat.scripts.names import moved
+from compat.scripts.names import internals
 
 _USUAL = "grpc://"
 _servers: dict[str, Any] = {}  # By master; a process runs one task.
@@ -16,7 +16,7 @@ _servers: dict[str, Any] = {}  # By master; a process runs one task.
 
 def estimators() -> Any:
     """Returns `tf.estimator`."""
-    moved.put_back()
+    internals.put_back()
     return importlib.import_module("tensorflow_estimator._api.v1.estimator")
 
 

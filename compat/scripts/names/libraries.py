@@ -1,10 +1,13 @@
-"""Maps modules of other packages, such as scikit-learn, to their current locations."""
+"""Provides NumPy and other packages with the names that newer releases removed or moved."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import types
 from typing import Any
+
+import numpy as np
 
 _MODULES = {
     "sklearn.cross_validation": "sklearn.model_selection",
@@ -46,3 +49,69 @@ def with_moved(module: types.ModuleType, attributes: list[str]) -> types.ModuleT
     view.__dict__["__getattr__"] = getattr_
     view.__dict__.update({k: v for k, v in found.items() if v is not None})
     return view
+
+
+def _asfarray(array: Any, dtype: Any = np.float64) -> Any:
+    return np.asarray(array, dtype=dtype if np.issubdtype(dtype, np.inexact) else np.float64)
+
+
+def _fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str = "") -> Any:
+    if sep:
+        return np.fromstring(string, dtype, count, sep=sep)
+    return np.frombuffer(string, dtype, count).copy()
+
+
+# NumPy 2 gives `np.bool` and `np.str` new meanings; older releases warn of them.
+_NUMPY_NAMES: dict[str, Any] = {
+    "Inf": np.inf,
+    "Infinity": np.inf,
+    "NAN": np.nan,
+    "NINF": -np.inf,
+    "NZERO": -0.0,
+    "NaN": np.nan,
+    "PINF": np.inf,
+    "PZERO": 0.0,
+    "alltrue": np.all,
+    "asfarray": _asfarray,
+    "asscalar": lambda array: np.asarray(array).item(),
+    "bool": bool,
+    "complex": complex,
+    "complex_": np.complex128,
+    "cumproduct": np.cumprod,
+    "float": float,
+    "float_": np.float64,
+    "fromstring": _fromstring,  # NumPy 2.3 and later refuse bytes.
+    "in1d": lambda first, second, **options: np.isin(np.ravel(first), second, **options),
+    "infty": np.inf,
+    "int": int,
+    "long": int,
+    "msort": lambda array: np.sort(array, axis=0),
+    "object": object,
+    "product": np.prod,
+    "row_stack": np.vstack,
+    "singlecomplex": np.complex64,
+    "sometrue": np.any,
+    "str": str,
+    "string_": np.bytes_,
+    "unicode": str,
+    "unicode_": np.str_,
+}
+
+
+class OldNumpy(types.ModuleType):
+    """NumPy with its removed names."""
+
+    def __getattr__(self, name: str) -> Any:
+        return _NUMPY_NAMES[name] if name in _NUMPY_NAMES else getattr(np, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(np), *_NUMPY_NAMES})
+
+
+@functools.lru_cache(maxsize=None)
+def numpy() -> OldNumpy:
+    """Returns the module that a script gets for `import numpy`."""
+    module = OldNumpy("numpy", np.__doc__)
+    module.__path__ = np.__path__
+    module.__dict__["__version__"] = np.__version__
+    return module

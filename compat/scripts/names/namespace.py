@@ -9,7 +9,7 @@ import types
 from typing import Any
 
 from compat._tensorflow import startup, tf1
-from compat.scripts.names import moved, table
+from compat.scripts.names import internals, table
 
 TOP = "tensorflow"
 _PUBLIC = "tensorflow."
@@ -143,9 +143,9 @@ def _load(by: str) -> Any:
         return functools.reduce(getattr, by.split(".")[1:], top())
     if attribute.endswith("()"):
         return getattr(importlib.import_module(module), attribute[:-2])()
-    if module.partition(".")[0] in moved.PACKAGES:
-        moved.put_back()
-    loaded = moved.load(module)
+    if module.partition(".")[0] in internals.PACKAGES:
+        internals.put_back()
+    loaded = internals.load(module)
     return functools.reduce(getattr, filter(None, attribute.split(".")), loaded)
 
 
@@ -155,7 +155,7 @@ def _submodule(real: Any, name: str) -> Any:
     if real is top()._real:
         package = TOP
     if name == "python":
-        moved.put_back()
+        internals.put_back()
     if not package.startswith(TOP) or not hasattr(real, "__path__"):
         return _NOTHING
     try:

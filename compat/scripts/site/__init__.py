@@ -1,1 +1,1 @@
-"""The folder on PYTHONPATH of a script's child processes; see `compat.scripts.cluster.children`."""
+"""On PYTHONPATH of a script's child processes; see `compat.scripts.cluster.environment`."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from compat.errors import UserError
-from compat.scripts.source import classic
+from compat.scripts.source import rewriting
 
 # Names that parse as Python 3 but exist in Python 2 only.
 _OLD_METHODS = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys"}
@@ -66,11 +66,11 @@ class Source:
         """
         with deep(self.filename):
             if not self.python2:
-                return classic.truth(_parse(self.text, self.filename))
+                return rewriting.truth(_parse(self.text, self.filename))
             tree = _parse(_to_python3(self.text, self.filename), self.filename)
             if not _TRUE_DIVISION.search(self.text):
-                tree = classic.division(tree)
-            return classic.truth(classic.strings(tree))
+                tree = rewriting.division(tree)
+            return rewriting.truth(rewriting.strings(tree))
 
     def code(self) -> types.CodeType:
         """Returns the compiled code.

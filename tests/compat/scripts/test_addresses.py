@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compat.errors import UserError
-from compat.scripts.cluster import addresses, environment, local
+from compat.scripts.cluster import addresses, environment, local_cluster
 from compat.scripts.source import conversion
 
 
@@ -64,12 +64,12 @@ def test_a_cluster_is_as_large_as_was_started(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_counts_of_a_cluster() -> None:
-    assert local.parse("ps=1, worker=3") == {"ps": 1, "worker": 3}
+    assert local_cluster.parse("ps=1, worker=3") == {"ps": 1, "worker": 3}
     for option in ("ps", "ps=0", "worker=x", "worker=1,worker=2", ""):
         with pytest.raises(UserError, match=r"--cluster has .*, expected JOB=NUMBER"):
-            local.parse(option)
+            local_cluster.parse(option)
     with pytest.raises(UserError, match=r"parameter servers only; add worker=1"):
-        local.parse("ps=2")
+        local_cluster.parse("ps=2")
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ def test_counts_of_a_cluster() -> None:
     ],
 )
 def test_a_script_shows_how_it_is_told_its_task(text: str, arguments: list[str]) -> None:
-    how = local.spelling([conversion.from_text(text, "s.py")], [], "s.py")
+    how = local_cluster.spelling([conversion.from_text(text, "s.py")], [], "s.py")
     assert list(how.arguments) == arguments
     assert how.tf_config == ("TF_CONFIG" in text)
 
 
 def test_a_script_that_does_not_show_it_is_refused() -> None:
     with pytest.raises(UserError, match=r"s\.py does not show how .* --task_args="):
-        local.spelling([conversion.from_text("print('no flags')", "s.py")], [], "s.py")
+        local_cluster.spelling([conversion.from_text("print('no flags')", "s.py")], [], "s.py")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts.checking import calls
+from compat.scripts.checking import call_rules
 from compat.scripts.checking.programs import check
 from compat.scripts.names import table
 
@@ -133,10 +133,10 @@ def test_names_with_old_arguments_have_a_rule_or_are_gone() -> None:
         if entry.by.startswith(("compat.scripts.calls.arguments:", "compat.scripts.calls.classes:"))
         and entry.gone
     }
-    assert served - _GONE <= set(calls.RULES)
-    assert not _GONE & set(calls.RULES)
+    assert served - _GONE <= set(call_rules.RULES)
+    assert not _GONE & set(call_rules.RULES)
 
 
 def test_rules_say_what_compat_run_does() -> None:
-    said = [rule.says for rules in calls.RULES.values() for rule in rules]
+    said = [rule.says for rules in call_rules.RULES.values() for rule in rules]
     assert [text for text in said if "compat run" not in text] == []

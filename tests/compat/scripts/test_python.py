@@ -169,7 +169,7 @@ def test_what_is_no_program_is_said_in_a_line(run_script: RunScript, tmp_path: P
     for arguments, said in (
         (["nowhere.py"], "script nowhere.py cannot be read (No such file or directory)"),
         (["picture.py"], "script picture.py is not text"),
-        (["book.ipynb"], "notebook book.ipynb is not one"),
+        (["book.ipynb"], "notebook book.ipynb is not valid"),
         ([], "no script was given"),
     ):
         ran = run_script(None, *arguments)
@@ -188,5 +188,6 @@ def test_the_command_explains_itself(run_script: RunScript) -> None:
         assert option in ran.out
     said = " ".join(ran.out.split())
     assert (
-        "runs with your rights, as by `python SCRIPT`; nothing is fetched but what it asks" in said
+        "with your permissions, as with `python SCRIPT`, and downloads only what it requests"
+        in said
     )

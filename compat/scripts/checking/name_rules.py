@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from compat.scripts.checking import calls
+from compat.scripts.checking import call_rules
 from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Kind
 from compat.scripts.names import table
 
@@ -69,7 +69,7 @@ def _known(name: str, key: str) -> Known | None:
     entry = table.NAMES[key]
     if not entry.by:
         return _failing(name, entry.gone, entry.note or "nothing serves it")
-    if key in calls.RULES or not entry.gone:
+    if key in call_rules.RULES or not entry.gone:
         return None  # The name is still there.
     module = entry.by.replace(":", ".").strip(".")
     by = module + name[len(key) :]
@@ -88,7 +88,7 @@ def _migrated(name: str) -> Known | None:
     """Returns what is known about a name in `tf.compat.v1`, which has most names of 1.15."""
     key = _key(name)
     top = name.partition(".")[0]
-    was_renamed = key is not None and table.NAMES[key].gone == "1.0" and key not in calls.RULES
+    was_renamed = key is not None and table.NAMES[key].gone == "1.0" and key not in call_rules.RULES
     if not was_renamed and (top not in _GONE or name == top):
         return None
     message = (

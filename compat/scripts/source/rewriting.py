@@ -1,6 +1,6 @@
 """Rewrites syntax trees so that operations of Python 2 and old NumPy keep their meaning.
 
-Each becomes a call of a function in `compat.scripts.source.python2`, under a reserved name.
+Each becomes a call of a function in `python2_builtins`, under a reserved name.
 """
 
 from __future__ import annotations

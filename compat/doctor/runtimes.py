@@ -9,9 +9,9 @@ from typing import Any, Iterator, Mapping
 
 from compat.cluster.ports import reserve
 from compat.cluster.roles import RUNTIMES
-from compat.doctor.attempt import Attempt
 from compat.doctor.finding import Finding
 from compat.doctor.packages import Packages
+from compat.doctor.timed_process import Attempt
 
 _JOBS = ("ps", "worker")
 _POLL_SECS = 0.05
@@ -55,7 +55,7 @@ def _train(runtime: str, folder: Path, deadline: int) -> str:
             port, pass_fds = reserved[job].pass_to_child()
             # A trial must not reserve memory of a GPU that is in use.
             env = dict(port, CUDA_VISIBLE_DEVICES="-1")
-            words = ("-m", "compat.doctor.training", runtime, job, *hosts)
+            words = ("-m", "compat.doctor.training_task", runtime, job, *hosts)
             attempts[job] = stack.enter_context(
                 Attempt(words, folder / job, deadline, env, pass_fds)
             )

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from compat.doctor import constraints
-from compat.doctor.attempt import Attempt
 from compat.doctor.finding import Finding
 from compat.doctor.packages import NEEDED, Packages
+from compat.doctor.timed_process import Attempt
 
 # tensorboard.main: the module that the command loads, which imports more than the package.
 _WORDS = {

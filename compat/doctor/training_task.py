@@ -1,4 +1,4 @@
-"""`python -m compat.doctor.training`: one task of a run of three steps, for a trial."""
+"""`python -m compat.doctor.training_task`: one task of a run of three steps, for a trial."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from compat.scripts.source.classic import DECODE, DIVISION
+from compat.scripts.source.rewriting import DECODE, DIVISION
 
 
 def classic_division(left: Any, right: Any) -> Any:
