@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any, Callable, Mapping
 
 import numpy as np
@@ -131,7 +132,7 @@ class Reporter:
             self._say_line(*position, values["loss"])
         if writing:
             self._write_summary(values)
-        self._experiment.on_step(self._run, values)
+        self._experiment.on_step(replace(self._run, step=after), values)
         if evaluating or selecting:
             self.evaluate(prefix)
         if saving or evaluating or writing or position is not None:
@@ -185,6 +186,6 @@ class Reporter:
         self._run.writer.histograms(
             step, {f"weights/{k}": v for k, v in weights.items() if v.size <= _MOST_WEIGHTS}
         )
-        self._experiment.on_evaluation(self._run, self.evaluated)
+        self._experiment.on_evaluation(replace(self._run, step=step), self.evaluated)
         if self._select is not None and prefix is not None:
             self._select(prefix, Evaluation(step_of(prefix), self.evaluated))

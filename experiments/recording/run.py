@@ -11,24 +11,21 @@ from compat.tracking import Writer
 
 @dataclass(frozen=True)
 class Run:
-    """A run that is going on, as its process sees it.
+    """A run in progress, as a hook of the experiment sees it.
 
     Attributes:
+      step: the global step at which the hook is called; what is written belongs to it.
       settings: of the experiment.
       session: runs steps and reads variables.
       writer: takes scalars, images, texts, histograms and figures, for TensorBoard and MLflow.
       logdir: the log folder.
     """
 
+    step: int
     settings: Any
     session: compat.Session
     writer: Writer
     logdir: str
-
-    @property
-    def step(self) -> int:
-        """The global step, as far as this process knows."""
-        return self.session.planned_step
 
 
 @dataclass(frozen=True)

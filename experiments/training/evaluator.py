@@ -209,7 +209,8 @@ class Evaluator:
         # In the run's own record, where the chief has these names.
         renamed = {f"eval/{k.partition('/')[2]}": v for k, v in evaluation.values.items()}
         self._tracker.scalars(evaluation.step, renamed)
-        run = Run(self._settings, self._session, self._board, self._settings.logdir)
+        logdir = self._settings.logdir
+        run = Run(evaluation.step, self._settings, self._session, self._board, logdir)
         self._experiment.on_evaluation(run, evaluation.values)
         self._selection.take(prefix, evaluation)
 

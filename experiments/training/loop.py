@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import replace
 from typing import Any, Callable, Mapping
 
 import compat
@@ -107,7 +108,7 @@ def _train_as_chief(
     if settings.log_device_placement:
         console.say(placement.table(program.train))
     recording = outer.enter_context(Recording(experiment, data, server, first, console))
-    run = Run(settings, session, recording.writer, settings.logdir)
+    run = Run(first, settings, session, recording.writer, settings.logdir)
     select = None
     if settings.eval_in_chief:
         select = outer.enter_context(selection(experiment, first or -1, console.say)).take
@@ -153,7 +154,7 @@ def _train_as_chief(
     test = program.evaluate(session, "test") if program.can_evaluate("test") else {}
     test.pop("global_step", None)
     result = recording.finish(reporter.step, test, reporter.evaluated)
-    experiment.on_end(run, result)
+    experiment.on_end(replace(run, step=result.step), result)
     seconds = time.monotonic() - started
     for line in closing_lines(test, seconds, reporter.loss, experiment.loss_name):
         console.say(line)

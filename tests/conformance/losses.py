@@ -15,7 +15,8 @@ import numpy as np
 import compat
 import models
 from compat import tf, tf1
-from experiments.training import step
+from experiments import Experiment
+from experiments.training import optimizers, step
 
 if TYPE_CHECKING:
     from tests.conformance import reference
@@ -23,17 +24,47 @@ else:
     import reference
 
 
-def module(model: Any, optimizer: Any) -> Callable[..., Any]:
-    """A network that is a `tf.Module`, updated by `experiments.training.step.train_step`."""
-    return step.train_step(model, optimizer, compat.get_or_create_global_step(), remote=True)
+class Classifier(Experiment):
+    """A network that is a `tf.Module`, updated as an experiment's is."""
+
+    def __init__(self, model: Any, optimizer: str) -> None:
+        super().__init__(Experiment.Settings(optimizer=optimizer))
+        self._model = model
+
+    def learning_rate(self, step: Any) -> Any:
+        return reference.LEARNING_RATES[self.settings.optimizer]
+
+    def loss(self, batch: Any, training: bool) -> Any:
+        logits = self._model(pixels(batch["images"]), training=training)
+        return models.cross_entropy(logits, batch["labels"])
 
 
-def tf1_function(optimizer: Any) -> Callable[..., Any]:
-    """The network that is a function of the TensorFlow 1.x kind, on the same batches."""
+def pixels(images: Any) -> Any:
+    """Returns images uint8 `[batch, 28, 28]` as float32 `[batch, 784]`, in [0, 1]."""
+    return tf.cast(tf.reshape(images, [-1, 28 * 28]), tf.float32) / 255.0
+
+
+def module(model: Any, optimizer: str) -> Callable[..., Any]:
+    """The step of a network that is a `tf.Module`."""
+    global_step = compat.get_or_create_global_step()
+    update = step.training_step(Classifier(model, optimizer), global_step, remote=True)
 
     def train(images: Any, labels: Any, indices: Any) -> Any:
-        batch = step.pixels(tf.gather(images, indices))
-        return models.model_fn(batch, tf.gather(labels, indices), optimizer)
+        batch = {"images": tf.gather(images, indices), "labels": tf.gather(labels, indices)}
+        return update(batch)
+
+    return train
+
+
+def tf1_function(optimizer: str) -> Callable[..., Any]:
+    """The network that is a function of the TensorFlow 1.x kind, on the same batches."""
+
+    made = optimizers.create(optimizer, reference.LEARNING_RATES[optimizer])
+
+    def train(images: Any, labels: Any, indices: Any) -> Any:
+        batch = pixels(tf.gather(images, indices))
+        found = models.model_fn(batch, tf.gather(labels, indices), made)
+        return {"loss": found.pop("cost"), **found}
 
     return train
 
@@ -62,7 +93,7 @@ def build(network: str, optimizer: str) -> compat.Step:
     """Makes variables and step, in a scope of their own."""
     with tf1.variable_scope(f"{network}_{optimizer}"):
         return compat.step(
-            NETWORKS[network][0](step.optimizer(optimizer, reference.LEARNING_RATES[optimizer])),
+            NETWORKS[network][0](optimizer),
             [tf.TensorSpec([None], tf.int32)],
             per_worker_data=list(reference.data()),
         )
@@ -74,8 +105,8 @@ def costs(session: compat.Session, train: compat.Step) -> list[float]:
     for number in range(reference.STEPS):
         batch = np.arange(number * reference.BATCH, (number + 1) * reference.BATCH)
         values = session.run(train, (batch % reference.EXAMPLES).astype(np.int32))
-        seen[values["global_step"]] = values["cost"]
-    seen.update((values["global_step"], values["cost"]) for values in session.drain())
+        seen[values["global_step"]] = values["loss"]
+    seen.update((values["global_step"], values["loss"]) for values in session.drain())
     return [cost for number, cost in sorted(seen.items()) if number > first]
 
 

@@ -20,8 +20,10 @@ from experiments.training import step
 
 if TYPE_CHECKING:
     from tests.conformance import reference
+    from tests.conformance.losses import Classifier
 else:
     import reference
+    from losses import Classifier
 
 
 def main(settings: dict[str, Any]) -> None:
@@ -30,20 +32,28 @@ def main(settings: dict[str, Any]) -> None:
     if server.serves:
         server.join()
         return
-    optimizer = step.optimizer(
-        settings["optimizer"], reference.LEARNING_RATES[settings["optimizer"]]
-    )
-    sync = None
-    if not server.synchronous:
-        optimizer = sync = tf1.train.SyncReplicasOptimizer(optimizer, server.num_workers)
+    sync: list[Any] = []
+
+    def wrap(optimizer: Any) -> Any:
+        if server.synchronous:
+            return optimizer
+        sync.append(tf1.train.SyncReplicasOptimizer(optimizer, server.num_workers))
+        return sync[0]
+
     with compat.device(compat.replica_device_setter(cluster=server.cluster)):
         global_step = compat.get_or_create_global_step()
+        classifier = Classifier(models.MLP(seed=1 + server.trainer_index), settings["optimizer"])
+        update = step.training_step(classifier, global_step, wrap=wrap)
         train = compat.step(
-            step.train_step(models.MLP(seed=1 + server.trainer_index), optimizer, global_step),
+            lambda images, labels, indices: update(
+                {"images": tf.gather(images, indices), "labels": tf.gather(labels, indices)}
+            ),
             [tf.TensorSpec([None], tf.int32)],
             per_worker_data=list(reference.data()),
         )
-    supervisor = compat.Supervisor(is_chief=server.is_chief, logdir=None, sync_optimizer=sync)
+    supervisor = compat.Supervisor(
+        is_chief=server.is_chief, logdir=None, sync_optimizer=sync[0] if sync else None
+    )
     with supervisor.managed_session(server.target) as session:
         seen = []
         for number in range(reference.STEPS):
@@ -51,7 +61,7 @@ def main(settings: dict[str, Any]) -> None:
             part = np.array_split(batch % reference.EXAMPLES, server.num_workers)
             values = session.run(train, part[server.trainer_index].astype(np.int32))
             assert values["global_step"] == number + 1, values
-            seen.append(values["cost"])
+            seen.append(values["loss"])
     print(json.dumps(seen))
 
 

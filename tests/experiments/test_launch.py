@@ -217,5 +217,6 @@ def test_the_description_of_a_cluster() -> None:
             own, pass_fds = port.pass_to_child()
             assert command.pass_fds == pass_fds
             no_gpu = {"CUDA_VISIBLE_DEVICES": "-1"} if job == "ps" else {}
-            assert command.env == {"PYTHONUNBUFFERED": "1", **own, **no_gpu}
+            launched = {"PYTHONUNBUFFERED": "1", "EXPERIMENTS_LAUNCHED": "1"}
+            assert command.env == {**launched, **own, **no_gpu}
     assert len(commands) == 3

@@ -17,8 +17,8 @@ from experiments.training.program import build_evaluation
 
 def main(settings: dict[str, Any]) -> None:
     compat.select_runtime(settings["runtime"])
-    experiment = MNIST(MNIST.Settings(dataset="digits"))
-    program = build_evaluation(experiment, data_of(experiment.data()))
+    mnist = MNIST(MNIST.Settings(dataset="digits"))
+    program = build_evaluation(mnist, data_of(mnist.data()))
     supervisor = compat.Supervisor(logdir=settings["logdir"], save_model_secs=0)
     with supervisor.managed_session() as session:
         values = program.evaluate(session, "test")

@@ -10,10 +10,10 @@ import json
 import numpy as np
 
 import compat
-import models
 from compat import tf, tf1
 from compat.cluster import ports
 from compat.runtime.device_placement import shortened
+from experiments.mnist import MNIST
 from experiments.training import step
 
 WORKER = "/job:worker/task:0"
@@ -27,8 +27,13 @@ def main() -> None:
     spec = tf1.train.ClusterSpec(cluster)
     with tf1.device(tf1.train.replica_device_setter(worker_device=WORKER, cluster=spec)):
         global_step = compat.get_or_create_global_step()
+        mnist = MNIST(MNIST.Settings(optimizer="adam", initial="normal"))
+        mnist.build()
+        update = step.training_step(mnist, global_step, remote=True)
         train = compat.step(
-            step.train_step(models.MLP(), step.optimizer("adam", 0.1), global_step, remote=True),
+            lambda images, labels, indices: update(
+                {"images": tf.gather(images, indices), "labels": tf.gather(labels, indices)}
+            ),
             [tf.TensorSpec([2], tf.int32)],
             per_worker_data=[np.zeros([3, 28, 28], np.uint8), np.zeros([3], np.int32)],
         )

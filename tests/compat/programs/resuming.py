@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 import compat
-import models
 from compat import tf, tf1
 from compat.runtime import interface as runtimes
+from experiments.mnist import MNIST
 from experiments.training import step
 
 LEARNING_RATES = {"adam": 0.001, "momentum": 0.01}
@@ -29,15 +29,23 @@ def train(runtime: str, optimizer: str, logdir: str, until: int) -> list[float]:
     labels = random.randint(0, 10, 60).astype(np.int32)
     with compat.device(None):
         global_step = compat.get_or_create_global_step()
-        update = step.optimizer(optimizer, LEARNING_RATES[optimizer])
-        function = step.train_step(models.MLP(), update, global_step)
-        indices = [tf.TensorSpec([None], tf.int32)]
-        update_once = compat.step(function, indices, per_worker_data=[images, labels])
+        rate = LEARNING_RATES[optimizer]
+        settings = MNIST.Settings(optimizer=optimizer, learning_rate=rate, initial="normal")
+        mnist = MNIST(settings)
+        mnist.build()
+        update = step.training_step(mnist, global_step)
+        update_once = compat.step(
+            lambda images, labels, indices: update(
+                {"images": tf.gather(images, indices), "labels": tf.gather(labels, indices)}
+            ),
+            [tf.TensorSpec([None], tf.int32)],
+            per_worker_data=[images, labels],
+        )
     costs = []
     with compat.Supervisor(logdir=logdir).managed_session() as session:
         while session.planned_step < until:
             batch = np.arange(20) + 20 * (session.planned_step % 3)
-            costs.append(session.run(update_once, batch.astype(np.int32))["cost"])
+            costs.append(session.run(update_once, batch.astype(np.int32))["loss"])
     return costs
 
 
