@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Any, Mapping
 
 from absl import flags
 
@@ -45,15 +45,41 @@ def run(experiment: Any, **settings: Any) -> Any:
     return None
 
 
-def main(experiment: Any, values: flags.FlagValues) -> int:
-    """Does what the flags say; returns the exit code."""
+def read(
+    experiment: Any, values: flags.FlagValues, environment: Mapping[str, str] = os.environ
+) -> tuple[Any, ClusterSpec | None, Task | None]:
+    """Returns the settings, the cluster and this process's task that parsed flags describe.
+
+    Args:
+      experiment: a subclass of `Experiment`, whose flags are defined.
+      values: the parsed flags.
+      environment: may have TF_CONFIG, and a cluster manager's variables.
+
+    Returns:
+      As `experiments.settings.place.place_from_flags`, after the settings.
+
+    Raises:
+      UserError: something is wrong, missing or contradictory; found without TensorFlow.
+    """
     settings = settings_from_flags(values, experiment.Settings, experiment.presets)
     settings = settings.resolved(experiment.name())
+    cluster, task = place_from_flags(values, environment.get("TF_CONFIG"))
+    check_evaluation(values, task)
+    if cluster is not None and task is not None:
+        check_agreement(cluster, task, environment)
+        # A wrong task is wrong on either runtime.
+        role(task, cluster, "legacy" if settings.runtime == "auto" else settings.runtime)
+        if task.job != EVALUATOR:
+            access.check_allowed(access.cluster_hosts(cluster), settings.allow_network)
+    return settings, cluster, task
+
+
+def main(experiment: Any, values: flags.FlagValues) -> int:
+    """Does what the flags say; returns the exit code."""
+    settings, cluster, task = read(experiment, values)
     if values.print_config:
         print_config(settings)
         return 0
-    cluster, task = place_from_flags(values, os.environ.get("TF_CONFIG"))
-    check_evaluation(values, task)
     if settings.strategy != "local" and cluster is None:
         # What each task would find out for itself, all have to agree on; the last flag counts.
         argv = [*sys.argv[1:], f"--logdir={settings.logdir}", *experiment.shared_flags(settings)]
@@ -66,13 +92,8 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
             max_restarts=settings.max_restarts,
             evaluator=settings.evaluator,
         )
-    if cluster is not None and task is not None:
-        check_agreement(cluster, task, os.environ)
-        # A wrong task is reported before TensorFlow loads, and is wrong on either runtime.
-        role(task, cluster, "legacy" if settings.runtime == "auto" else settings.runtime)
-        if task.job == EVALUATOR:
-            return _evaluate(experiment, settings, cluster, task)
-        access.check_allowed(access.cluster_hosts(cluster), settings.allow_network)
+    if cluster is not None and task is not None and task.job == EVALUATOR:
+        return _evaluate(experiment, settings, cluster, task)
     _train(experiment, settings, cluster, task or Task("worker", 0))
     return 0
 

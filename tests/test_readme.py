@@ -101,11 +101,10 @@ def trainings() -> list[str]:
 def test_training_commands_are_understood(command: str) -> None:
     flags = [word for word in shlex.split(command) if word.startswith("--")]
     check = (
-        "import sys; import experiments.mnist as m;"
-        "m.config_from_flags(m.flags.FLAGS) if m.command_line.parse(sys.argv) else None;"
-        "cluster, _ = m.place_from_flags(m.flags.FLAGS, None);"
-        "hosts = m.network.cluster_hosts(cluster) if cluster else [];"
-        "m.network.check_allowed(hosts, m.flags.FLAGS.allow_network)"
+        "import sys; from absl import flags; from experiments import main; "
+        "from experiments.launching import command_line; from experiments.mnist import MNIST; "
+        "main.define_flags(MNIST.Settings, MNIST.presets); command_line.parse(sys.argv); "
+        "print(main.read(MNIST, flags.FLAGS)[1:])"
     )
     done = subprocess.run(
         [sys.executable, "-c", check, *flags],

@@ -23,10 +23,10 @@ DEPLOY = ROOT / "deploy"
 SCHEMAS = Path(__file__).parent / "schemas"
 KUBERNETES = ["statefulset.yaml", "tfjob.yaml", "volume.yaml"]
 PARSE = (
-    "import sys, experiments.mnist as m; m.command_line.parse(sys.argv);"
-    "config = m.config_from_flags(m.flags.FLAGS); place = m.place_from_flags(m.flags.FLAGS, None);"
-    "print(place); hosts = m.network.cluster_hosts(place[0] or m.ClusterSpec({}));"
-    "m.network.check_allowed(hosts, config.allow_network)"
+    "import sys; from absl import flags; from experiments import main; "
+    "from experiments.launching import command_line; from experiments.mnist import MNIST; "
+    "main.define_flags(MNIST.Settings, MNIST.presets); command_line.parse(sys.argv); "
+    "print(main.read(MNIST, flags.FLAGS)[1:])"
 )
 
 
