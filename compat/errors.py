@@ -1,4 +1,4 @@
-"""What goes wrong by the caller's hand or a peer's, as one line that says how to mend it."""
+"""Errors of the user or of a peer, each with a one-line message and a remedy."""
 
 from __future__ import annotations
 

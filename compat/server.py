@@ -18,7 +18,7 @@ _SERVING = (Role.SERVE, Role.SERVE_AND_COORDINATE, Role.TRAIN, Role.TRAIN_AS_CHI
 
 
 class Server:
-    """Differs from `tf.compat.v1.train.Server` in how it ends and in what it says.
+    """`tf.compat.v1.train.Server` that exits when the run is over and reports lost peers.
 
     `join` returns when the training is over. A port that is in use is said in one line. Peers
     are waited for in any start order, and it is said for whom.
@@ -184,7 +184,7 @@ class Server:
     def lookout(
         self, task: Task, look: Callable[[str], str | None] | None = None
     ) -> rendezvous.Lookout:
-        """Returns what looks whether a task is there, and gives it up after the timeout.
+        """Returns a check that a task is reachable, which raises after the timeout.
 
         Args:
           task: of this cluster.

@@ -266,7 +266,7 @@ class Supervisor(Coordinated):
         close_summary_writer: bool = True,
         ignore_live_threads: bool = True,
     ) -> None:
-        """Stops the threads, and tells the serving tasks that this one is done.
+        """Stops the threads and notifies the serving tasks that this one has finished.
 
         Raises:
           Exception: what a thread passed to `request_stop`.

@@ -1,4 +1,4 @@
-"""Experiments: distributed training with a record, from one class of one's own.
+"""Experiments: distributed training with records, from a single class.
 
     from experiments import Experiment, Settings, run, setting
 

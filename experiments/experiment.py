@@ -1,4 +1,4 @@
-"""An experiment of one's own: its settings, data, model, loss and metrics in one class.
+"""Base class of experiments: settings, data, model, loss and metrics in one class.
 
     class Cancer(Experiment):
         monitor, mode = "validation/recall", "max"

@@ -60,7 +60,7 @@ class LanguageModel(Experiment):
         return Data(**{split: stream(split) for split in made}, name="a made-up text")
 
     def _windows(self, symbols: np.ndarray, worker: int, workers: int) -> Any:
-        """Returns windows of texts side by side; a row goes on where it was in the one before."""
+        """Returns windows of parallel texts; a row continues that of the previous window."""
         own = np.array_split(symbols, workers)[worker]
         rows, window = self.settings.batch_size, self.settings.window
         steps = (len(own) - 1) // rows // window

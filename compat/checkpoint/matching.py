@@ -1,4 +1,4 @@
-"""Which variable of an old checkpoint is which of a program's: by its name, or as one is told.
+"""Matches the variables of an old checkpoint to those of a program, by name or by rename.
 
 Nothing is guessed: shapes and dtypes serve as hints, and say why two variables are not the same.
 """

@@ -1,4 +1,4 @@
-"""Clusters beyond this machine: their servers trust all who reach them, so the user has to as well.
+"""Checks that a cluster on other machines is allowed: its servers trust every client.
 
 Example:
   >>> check_allowed(["127.0.0.1", "pc-01"], False)

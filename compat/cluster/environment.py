@@ -1,4 +1,4 @@
-"""A cluster from however it was written down: flags, TF_CONFIG, or the old server's one string.
+"""Reads the cluster and the task from flags, TF_CONFIG, or the old server's specification.
 
 The one address of everything about clusters: what a cluster is stands in `cluster_spec`, who does
 what in it in `roles`.

@@ -1,4 +1,4 @@
-"""Connections to hosts that may go without a word: the kernel gives them up, and TensorFlow hears.
+"""Breaks TCP connections to unresponsive hosts, so that TensorFlow reports an error.
 
 gRPC could ask for signs of life, but TensorFlow gives it no such option. So the sockets under its
 connections are set, as gRPC itself would; on Linux, where they can be found.
@@ -20,7 +20,7 @@ _PROBES = 4  # Signs of life that are asked for within the timeout.
 
 
 def begin(ports: Iterable[int], timeout: float) -> None:
-    """Has connections of this process to other hosts broken once they are silent for too long.
+    """Breaks connections of this process to other hosts that are silent for too long.
 
     Does nothing on systems that cannot.
 
@@ -53,7 +53,7 @@ def _limit_if_to(ports: frozenset[int], descriptor: int, timeout: float) -> None
 
 
 def limit(connection: socket.socket, timeout: float) -> None:
-    """Has a TCP connection broken when its peer gives no sign of life for `timeout` seconds."""
+    """Breaks a TCP connection when its peer has not responded for `timeout` seconds."""
     pause = max(1, int(timeout / _PROBES))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause)

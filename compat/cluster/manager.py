@@ -1,4 +1,4 @@
-"""What a cluster manager says about this process, held against what the flags say.
+"""Compares the task that a cluster manager assigns to this process with the flags.
 
 Example:
   >>> check_agreement(cluster, Task("worker", 1), {"TF_CONFIG": '{... "task": ... "index": 0}}'})

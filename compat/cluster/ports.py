@@ -1,4 +1,4 @@
-"""Ports of this machine that nobody else can take before the server that they are meant for.
+"""Reserves ports of this machine for servers that start later.
 
 A launcher reserves a port per task, and hands the bound socket to the task's process, which lets
 go of it right before its server starts. TensorFlow's servers cannot take over a bound socket, and

@@ -34,7 +34,7 @@ def bypass(environ: Mapping[str, str], hosts: Iterable[str]) -> dict[str, str]:
 
 
 def go_past(hosts: Iterable[str], say: Callable[[str], object] = print) -> None:
-    """Has gRPC reach `hosts` directly from this process, and says so where it would not have."""
+    """Makes gRPC bypass proxies for `hosts` in this process; logs it if a proxy was set."""
     added = bypass(os.environ, hosts)
     if added:
         say("proxies are set; what the tasks send each other goes past them (no_proxy)")

@@ -1,4 +1,4 @@
-"""The jobs of a cluster, their tasks, and where each task listens: plain, checked data."""
+"""Specifies a cluster: its jobs, their tasks and the address of each task."""
 
 from __future__ import annotations
 

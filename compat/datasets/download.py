@@ -1,4 +1,4 @@
-"""Downloads of published data sets, within a time limit that holds whatever a server does.
+"""Downloads published datasets within a time limit.
 
 A file gets its name when it is whole and verified. docs/adr/0018-downloads-of-our-own.md says why
 this is not pooch.
@@ -107,7 +107,7 @@ def _download_file(
 
 @contextlib.contextmanager
 def named_when_whole(target: Path) -> Iterator[Path]:
-    """Yields another path, whose file becomes `target` if the body ends well, and else goes."""
+    """Yields a temporary path; renames its file to `target`, or removes it after an error."""
     partial = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:
         yield partial

@@ -79,7 +79,7 @@ FASHION_MNIST = Published(
 
 
 def read_folder(folder: Path) -> dict[str, idx.IdxFile]:
-    """Returns those of the four files that a folder holds, by name; plain goes before gzip.
+    """Returns the files of the dataset in a folder, by name; prefers plain files to gzip.
 
     Raises:
       BrokenFileError: a file is there and cannot be read.

@@ -1,4 +1,4 @@
-"""That tasks which meet belong to one training, so that two on the same machines never mix.
+"""Verifies that peers belong to the same run.
 
 Each server has a note on it that says which training it is of: its cluster, and a token, if it was
 given one. Tasks look at the notes of those they need before they train, or while they serve.

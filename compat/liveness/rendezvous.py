@@ -1,4 +1,4 @@
-"""Waiting for the other tasks of a cluster, in any start order, and never without a word.
+"""Waits for the other tasks of a cluster, started in any order, and logs which are missing.
 
 A peer is there once its port accepts a TCP connection, which is closed at once; a TensorFlow
 server takes no notice. It serves once it greets as gRPC does. Proxies play no role for plain TCP.

@@ -1,4 +1,4 @@
-"""That all tasks of a cluster see the same folder, found out before anything is trained.
+"""Verifies before training that all tasks of a cluster see the same log folder.
 
 A mount that is missing on one machine shows late: by checkpoints that nobody finds. So each task
 lays the path of its folder on its own TensorFlow server. The chief leaves a mark with a random

@@ -184,7 +184,7 @@ class ProcessGroup:
             self._conclude(late, f"{self._chief} ended {self._patience:g} s ago, the rest did not")
 
     def _fail(self, child: Child, code: int) -> None:
-        """Has a child that failed started again, or ends the group, unless it is beside that."""
+        """Restarts a failed child, or stops the group unless the child is optional."""
         reason = f"{child.name} failed with {_end(child)}"
         ran = time.monotonic() - child.started
         pause = self._restarts.pause(child.name, code, ran) if self._exit_code is None else None

@@ -1,4 +1,4 @@
-"""What the chief of a training writes down: TensorBoard, MLflow, and lines on the console.
+"""Writers of the chief: TensorBoard, MLflow and the console.
 
     console = Console(logdir, total_steps=11000)
     writer = MultiWriter(

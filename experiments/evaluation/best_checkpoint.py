@@ -1,4 +1,4 @@
-"""The best checkpoint of a run, in a folder of its own, where it stays.
+"""Keeps the best checkpoint of a run in its own folder.
 
 The chief keeps the last few checkpoints only. Whenever a process is killed, the folder has a whole
 one, the earlier or the new, and `tf.compat.v1.train.latest_checkpoint` finds it.

@@ -112,6 +112,6 @@ def _close_broken_output() -> None:
 
 
 def quiet_tensorflow() -> None:
-    """Has TensorFlow say errors only, for ours are the lines that matter; before it is loaded."""
+    """Limits TensorFlow's log to errors; called before it is loaded."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.set_verbosity(logging.ERROR)

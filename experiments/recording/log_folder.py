@@ -1,4 +1,4 @@
-"""The log folder of a training, as it is seen by somebody who only looks."""
+"""Reads the log folder of a run without changing it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def newest_checkpoint(logdir: str) -> str | None:
 
 
 class Silence:
-    """How long nothing has changed in the log folder of a training.
+    """Measures how long the log folder of a run has not changed.
 
     For a chief whose address is not known; others are asked by
     `compat.liveness.rendezvous.Lookout`. Of the files only changes count: the clock of another

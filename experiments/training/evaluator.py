@@ -51,7 +51,7 @@ def run(
     stop: Stop,
     earlier_end: dict[str, Any] | None,
 ) -> None:
-    """Evaluates the newest checkpoint, time and again, until the run is over.
+    """Evaluates the newest checkpoint repeatedly until the run is over.
 
     Args:
       experiment: as in the other tasks; its model and data have to be the same.

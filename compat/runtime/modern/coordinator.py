@@ -78,7 +78,7 @@ def _give_back_steps() -> None:
 
 
 def _quiet_destructors() -> None:
-    """Has destructors not tell once more of a lost peer, whose error was raised before."""
+    """Suppresses errors in destructors about a lost peer, which was reported before."""
     before = getattr(sys, "unraisablehook", None)  # Since Python 3.8.
     lost = tf1.errors.OpError
 

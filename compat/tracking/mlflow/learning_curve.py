@@ -1,4 +1,4 @@
-"""The learning curve of a training, drawn from its spool."""
+"""Plots the learning curve of a run from its spool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One MLflow run, which a training goes on with over all its restarts.
+"""Provides the MLflow run of a training run, also over restarts.
 
 MLflow may be asked for the same thing twice, as an answer can get lost: a metric, parameter or
 tag that is already there with the same value stays one, and an artifact is written over. So what

@@ -1,4 +1,4 @@
-"""The id of the MLflow run of a training, kept in its log folder over all restarts."""
+"""Stores the MLflow run id in the log folder, for restarts."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def follow(delivery: Delivery, ending: Ending) -> int:
 
 
 def send(delivery: Delivery, logdir: str) -> int:
-    """Delivers what is left of a training that is over; returns the exit status."""
+    """Delivers the remaining records of a finished run; returns the exit status."""
     if not delivery.attempt(over=True):
         return 1
     draw(logdir)
@@ -153,7 +153,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _prepare_mlflow(uri: str, timeout_secs: int) -> None:
-    """Has MLflow fail fast, since this process tries again itself, and tell nobody else."""
+    """Makes MLflow fail fast, since this process retries itself, and disables its telemetry."""
     os.environ.update(
         MLFLOW_HTTP_REQUEST_TIMEOUT=str(timeout_secs),
         MLFLOW_HTTP_REQUEST_MAX_RETRIES="0",

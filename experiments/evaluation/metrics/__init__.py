@@ -1,4 +1,4 @@
-"""Streaming metrics, exact over the whole set: not averages of what its chunks gave.
+"""Streaming metrics, exact over the whole set, not averages over chunks.
 
     metric = Recall(threshold=0.0)  # Of logits.
     for outputs in chunks:
