@@ -19,14 +19,17 @@ from compat.tracking.console import Console, closing_lines, step_line
 
 
 def test_the_lines_are_those_of_the_example():
-    assert step_line(18700, 18, 550, 550, 2.8933, 7.9) == (
+    assert step_line(18700, 18, 550, 550, 2.8933, 7.9, "cost") == (
         "Step: 18700,  Epoch: 18,  Batch: 550 of 550,  Cost: 2.8933,  AvgTime: 7.90ms"
     )
     assert step_line(100, 1, 99, 550, 12.5, 10.123) == (
-        "Step: 100,  Epoch:  1,  Batch:  99 of 550,  Cost: 12.5000,  AvgTime: 10.12ms"
+        "Step: 100,  Epoch:  1,  Batch:  99 of 550,  Loss: 12.5000,  AvgTime: 10.12ms"
     )
-    assert closing_lines(0.41, 221.72, 2.53581) == [
+    assert step_line(7, 1, 7, None, 12.5, 1.0) == "Step: 7,  Loss: 12.5000,  AvgTime: 1.00ms"
+    assert closing_lines({"accuracy": 0.41, "loss": 2.5}, 221.72, 2.53581, "cost") == [
         "Test-Accuracy: 0.41", "Total Time: 221.72s", "Final Cost: 2.5358", "done"]  # fmt: skip
+    assert closing_lines({"loss": 0.001234}, 1.0, None) == [
+        "Test-Loss: 0.001234", "Total Time: 1.00s", "done"]  # fmt: skip
 
 
 def test_lines_are_printed_and_kept(logdir):
