@@ -15,7 +15,7 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util.tensor_util import make_ndarray
 
 from compat.cluster.ports import reserve
-from experiments.settings.config import Config
+from experiments.mnist import MNIST
 
 pytestmark = pytest.mark.once
 WEIGHTS = {"hidden/kernel": 78400, "hidden/bias": 100, "output/kernel": 1000, "output/bias": 10}
@@ -110,7 +110,7 @@ def test_settings_are_a_text_and_hyperparameters(recorded: Any) -> None:
     ((_, start),) = recorded.points["_hparams_/session_start_info"]
     data = HParamsPluginData.FromString(start.metadata.plugin_data.content)
     settings = data.session_start_info.hparams
-    assert set(settings) == set(Config().params())
+    assert set(settings) == set(MNIST.Settings().params())
     assert settings["learning_rate"].number_value == 0.5
     assert settings["dataset"].string_value == "digits"
     ((_, end),) = recorded.points["_hparams_/session_end_info"]
@@ -133,17 +133,17 @@ def test_run(recorded: Any, local: Any) -> None:
 
 def test_params_are_all_settings(recorded: Any, local: Any, runtime: str) -> None:
     params = dict(recorded.select("select key, value from params"))
-    settings = Config(
+    given: dict[str, Any] = dict(MNIST.presets["2016"], epochs=4, learning_rate=0.5)
+    settings = MNIST.Settings(
         runtime=runtime,
         dataset="digits",
-        epochs=4,
-        learning_rate=0.5,
         log_every=5,
         summary_every=4,
         checkpoint_every=20,
         logdir=str(local.logdir),
         run_name="local",
-    )
+        **given,
+    ).resolved("mnist")
     assert params == {name: str(value) for name, value in settings.params().items()}
 
 

@@ -10,11 +10,29 @@ import numpy as np
 import pytest
 
 from compat.tracking import Console, TensorBoard
-from experiments.recording.report import DivergedError, Reporter, as_images, check_finite
+from experiments import Experiment, Settings
+from experiments.recording.images import as_images
+from experiments.recording.report import DivergedError, Reporter, check_finite
+from experiments.recording.run import Run
 from experiments.recording.schedule import Schedule
-from experiments.settings.config import Config
 
 Points = Dict[str, List[Tuple[int, Any]]]
+
+
+class Hooked(Experiment):
+    """Records the calls of its hooks."""
+
+    loss_name = "cost"
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__(settings)
+        self.calls: list[tuple[str, int]] = []
+
+    def on_step(self, run: Run, values: Any) -> None:
+        self.calls.append(("on_step", run.step))
+
+    def on_evaluation(self, run: Run, values: Any) -> None:
+        self.calls.append(("on_evaluation", run.step))
 
 
 class Chief:
@@ -28,7 +46,7 @@ class Chief:
     """
 
     def __init__(self, logdir: Path, record: Any, step: int = 0, **settings: Any) -> None:
-        config = Config(**settings)
+        self.experiment = Hooked(Settings(**settings))
         schedule = Schedule(
             batches_per_epoch=10, num_workers=2, total_steps=60, steps_per_loop=1, log_every=5
         )
@@ -39,16 +57,17 @@ class Chief:
         self._said = io.StringIO()
         self._board = TensorBoard(str(logdir))
         kernel = np.arange(784 * 20, dtype=np.float32).reshape(784, 20)
+        run: Any = Run(step, self.experiment.settings, None, self._board, str(logdir))
         self.reporter = Reporter(
-            config,
+            self.experiment,
             schedule,
             step,
-            self._board,
+            run,
             Console(stream=self._said),
             # Others go on meanwhile: the measurement is of a later step.
-            evaluate=lambda: {"cost": 2.0, "accuracy": 0.5, "global_step": self.reporter.step + 3},
+            evaluate=lambda: {"loss": 2.0, "accuracy": 0.5, "global_step": self.reporter.step + 3},
             save=self._save,
-            read_weights=lambda: ({"kernel": kernel}, kernel),
+            read_weights=lambda: {"kernel": kernel},
             clock=lambda: self.time,
         )
 
@@ -62,7 +81,7 @@ class Chief:
         """Reports updates, half a second after each other."""
         for step in steps:
             self.time += 0.5
-            self.reporter.report({"cost": cost, "accuracy": 0.25, "global_step": float(step)})
+            self.reporter.report({"loss": cost, "accuracy": 0.25, "global_step": float(step)})
 
     @property
     def lines(self) -> list[str]:
@@ -130,20 +149,17 @@ def test_measurements_have_the_step_at_which_they_were_made(
     chief = chief(eval_every=eval_every, summary_every=1000)
     chief.see(*range(1, 44))
     points = chief.points()
-    assert set(points) == {
-        "validation/cost",
-        "validation/accuracy",
-        "weights/kernel",
-        "first_layer",
-    }
-    assert [[step for step, _ in found] for found in points.values()] == [steps] * 4
+    assert set(points) == {"validation/cost", "validation/accuracy", "weights/kernel"}
+    assert [[step for step, _ in found] for found in points.values()] == [steps] * 3
+    called = [step for hook, step in chief.experiment.calls if hook == "on_evaluation"]
+    assert called == steps
     assert [value.simple_value for _, value in points["validation/accuracy"]] == [0.5, 0.5]
 
 
 def test_a_step_is_measured_once(chief: Any) -> None:
     chief = chief(eval_every=1)
     chief.see(1)
-    chief.reporter.measure()
+    chief.reporter.evaluate()
     assert [step for step, _ in chief.points()["validation/cost"]] == [4]
 
 
@@ -151,6 +167,12 @@ def test_checkpoints(chief: Any) -> None:
     chief = chief(checkpoint_every=7)
     chief.see(5, 8, 9, 13, 29)
     assert chief.saved == [8, 29]
+
+
+def test_each_update_that_is_seen_is_a_step_of_the_hooks(chief: Any) -> None:
+    chief = chief()
+    chief.see(3, 2, 5)
+    assert chief.experiment.calls == [("on_step", 3), ("on_step", 5)]
 
 
 def test_updates_are_told_when_they_are_saved(chief: Any) -> None:
@@ -185,15 +207,15 @@ def test_cost_that_is_no_number_ends_the_training(chief: Any, cost: float) -> No
 
 
 def test_diverging_is_a_failure_that_no_restart_mends() -> None:
-    check_finite({"cost": 1e30, "global_step": 1.0}, 0.1)
+    check_finite({"loss": 1e30, "global_step": 1.0}, 0.1)
     assert DivergedError.exit_code == 1
 
 
 def test_cost_is_none_until_there_is_one(chief: Any) -> None:
     chief = chief()
-    assert chief.reporter.cost is None
+    assert chief.reporter.loss is None
     chief.see(1)
-    assert chief.reporter.cost == 1.5
+    assert chief.reporter.loss == 1.5
 
 
 def test_weights_of_a_dense_layer_are_images_of_its_input() -> None:

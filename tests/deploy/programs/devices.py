@@ -12,7 +12,7 @@ from compat import Server, UserError, select_runtime, tf
 from compat.cluster import ports
 from compat.cluster.roles import Role
 from compat.cluster.spec import Task
-from experiments.settings.config import Config
+from experiments.settings import Settings
 from experiments.training import devices
 
 
@@ -24,7 +24,7 @@ def threads(name: str) -> int:
 
 def main(settings: dict[str, Any]) -> None:
     runtime = settings["runtime"]
-    config = Config(inter_op_threads=3, intra_op_threads=2, gpu_memory_fraction=settings["share"])
+    config = Settings(inter_op_threads=3, intra_op_threads=2, gpu_memory_fraction=settings["share"])
     report: dict[str, Any] = {}
     select_runtime(runtime)
     devices.hide_gpus(Task("ps", 0), Role.SERVE)
