@@ -129,7 +129,7 @@ def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = Non
 
 def iterator_spec(dataset: Any) -> Any:
     """Returns the type of an iterator over a dataset."""
-    return iter(dataset)._type_spec
+    return tf.data.IteratorSpec(dataset.element_spec)
 
 
 def deferred_captures(graph: Any) -> list[Any]:
@@ -147,7 +147,18 @@ def keep_functions() -> None:
     blocks the interpreter forever for one that does not answer. Traced functions stay in memory.
     """
     context: Any = importlib.import_module("tensorflow.python.eager.context")
-    context.Context.remove_function = lambda self, name: None
+    if hasattr(context.Context, "remove_function"):
+        context.Context.remove_function = lambda self, name: None
+
+
+def register_function(definition: Any) -> None:
+    """Registers a `FunctionDef` here and on all servers, unless one of its name is there.
+
+    TensorFlow registers by itself only functions that it has traced, not imported ones.
+    """
+    context: Any = importlib.import_module("tensorflow.python.eager.context").context()
+    if not context.has_function(definition.signature.name):
+        context.add_function_def(definition)
 
 
 @contextlib.contextmanager

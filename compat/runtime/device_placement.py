@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import tf1
 
@@ -16,7 +16,7 @@ class Placed(NamedTuple):
     Attributes:
       name: in its graph.
       kind: such as "MatMul".
-      device: such as "/job:ps/task:0"; "" for that of whoever runs the step.
+      device: such as "/job:ps/task:0"; "" for that of the task that runs the step.
     """
 
     name: str
@@ -24,18 +24,22 @@ class Placed(NamedTuple):
     device: str
 
 
-def operations(graph_def: Any, output: str, variables: Mapping[str, str]) -> list[Placed]:
-    """Returns the operations that a tensor depends on, by name; not constants and inputs.
+def operations(
+    graph_def: Any, outputs: Sequence[str], variables: Mapping[str, str]
+) -> list[Placed]:
+    """Returns the operations that tensors depend on, by name; not constants and inputs.
 
-    What reads or writes a variable runs where that is, whatever it asks for itself: so TensorFlow
-    places it. The rest runs where it asks to.
+    What reads or writes a variable runs where the variable is stored, whatever device it asks for:
+    so TensorFlow places it. The rest runs on the device that it asks for.
 
     Args:
       graph_def: the graph.
-      output: name of the tensor, as "add:0".
+      outputs: names of the tensors, as "add:0".
       variables: the devices of the variables, by the names of the operations they come from.
     """
-    needed = tf1.graph_util.extract_sub_graph(graph_def, [output.partition(":")[0]])
+    needed = tf1.graph_util.extract_sub_graph(
+        graph_def, sorted({name.partition(":")[0] for name in outputs})
+    )
     placed = []
     for node in needed.node:
         if node.op in _NOTHING_TO_DO:

@@ -179,6 +179,13 @@ def step(
     modern one it is lifted by `wrap_function`, and workers run it when the coordinator schedules
     it. On both an operation runs if a returned value depends on it, and only then.
 
+    Local variables (`tf1.metrics`, `tf1.get_local_variable`) are stored on the worker and keep
+    their values from one of its steps to the next. They are in no checkpoint, and have their
+    initial values again on a worker that was restarted.
+
+    On the modern runtime a call that a lost worker had begun is run again as a whole by another
+    one: each loss of a worker may apply up to the `count` steps of one `run_many` twice.
+
     Args:
       function: takes the element of `dataset`, if there is one, then the tensors of
         `per_worker_data` and those of `signature`. It returns a dict of tensors, in which
@@ -188,9 +195,11 @@ def step(
         as the training set.
       on_coordinator: on the modern runtime, run in the coordinator's process, not on a worker; for
         evaluation.
-      dataset: returns the `tf.data.Dataset` of a worker, given its index and the number of workers.
-        Each update takes an element, of any structure. At its end see `Session.run`;
-        `Session.restart` begins it anew.
+      dataset: returns the `tf.data.Dataset` of a worker, given its index and the number of workers;
+        on the coordinator, 0 and 1. Each step takes an element, of any structure. At its end
+        see `Session.run`; `Session.restart` begins it anew, and so does the restart of a worker.
+        On the modern runtime it runs on the worker, where Python code of
+        `Dataset.from_generator` or `tf.py_function` is not available.
 
     Returns:
       A step for `Session.run`. "global_step" is among its values where the program has one.

@@ -20,7 +20,8 @@ class LegacyStep(Step):
 
     Attributes:
       graph: that graph.
-      vector: its scalars.
+      vector: its scalars, packed.
+      outputs: these, and its other values.
       fetches: what a call fetches.
       iterator: the elements of its dataset, or None.
     """
@@ -53,7 +54,8 @@ class LegacyStep(Step):
         found = pack(function(*elements, *stored, *self.placeholders), global_step())
         self.names, self.vector, others = found
         self.others = list(others)
-        self.fetches: Any = [self.vector, *others.values()] if others else self.vector
+        self.outputs = [self.vector, *others.values()]
+        self.fetches: Any = self.outputs if others else self.vector
 
     def values(self, fetched: Any) -> Values:
         """Returns the values of a call by name."""
@@ -65,7 +67,7 @@ class LegacyStep(Step):
     def operations(self) -> list[Placed]:
         graph_def = self.graph.as_graph_def()
         handles = {n.name: n.device for n in graph_def.node if n.op in _VARIABLES}
-        return operations(graph_def, self.vector.name, handles)
+        return operations(graph_def, [t.name for t in self.outputs], handles)
 
     def feed(self, arrays: Sequence[Any]) -> dict[Any, Any]:
         """Returns the feed of one call.

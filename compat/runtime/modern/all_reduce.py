@@ -34,7 +34,7 @@ class Replicas:
         with identity.declared(server.address, server.training):
             server.wait_for_peers(everybody=True)
             if not server.is_chief:
-                # Who asks too early takes the chief for lost, or waits for ever (2.4 and later).
+                # Asking too early, it takes the chief for lost, or waits for ever (2.4 and later).
                 server.wait_for_chief()
         resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
             tf1.train.ClusterSpec(server.cluster.as_dict()),
@@ -64,8 +64,13 @@ class Replicas:
         return unpacked(mean, [tensor.shape for tensor in tensors])
 
     def any(self, flag: bool) -> bool:
-        """Returns whether any worker says so; waits until all have said something."""
+        """Returns whether the flag is set on any worker; waits until all have asked."""
         return bool(self._any(tf.constant(np.int32(flag))) > 0)
+
+    def all(self, flag: Any) -> Any:
+        """Returns, inside a step, whether the boolean scalar `flag` is true on all workers."""
+        missing = tf.cast(tf.logical_not(flag), tf.int32)
+        return tf.equal(self._reduce(tf.distribute.ReduceOp.SUM, missing), 0)
 
     def broadcast(self, variables: Sequence[Any]) -> None:
         """Gives the variables of all workers the chief's values."""

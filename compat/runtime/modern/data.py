@@ -16,7 +16,7 @@ class Opened(NamedTuple):
     Attributes:
       arrays: the stored tensors.
       iterator: of the dataset, or None.
-      worker: the worker's index, int64 scalar, or None without a dataset.
+      worker: the worker's index, int64 scalar; None on a worker without a dataset.
     """
 
     arrays: Sequence[Any]
@@ -24,17 +24,22 @@ class Opened(NamedTuple):
     worker: Any
 
 
-class EagerData:
+class OwnData:
     """The data of a step that runs in this process.
 
     Args:
       arrays: tensors.
       dataset: as for `compat.step`, or None.
+      worker: index of this process among the workers.
+      num_workers: how many there are.
     """
 
-    def __init__(self, arrays: Sequence[Any], dataset: Dataset | None) -> None:
+    def __init__(
+        self, arrays: Sequence[Any], dataset: Dataset | None, worker: int = 0, num_workers: int = 1
+    ) -> None:
         self._arrays = tuple(arrays)
         self._dataset = dataset
+        self._shard = worker, num_workers
         self._iterator: Any = None
 
     @property
@@ -43,7 +48,7 @@ class EagerData:
         if self._dataset is None:
             return self._arrays
         if self._iterator is None:
-            self._iterator = iter(self._dataset(0, 1))
+            self._iterator = iter(self._dataset(*self._shard))
         return (self._arrays, self._iterator)
 
     def restart(self) -> None:
@@ -52,9 +57,8 @@ class EagerData:
 
     def opened(self, source: Any) -> Opened:
         """Returns the data inside the function, of its first argument."""
-        if self._dataset is None:
-            return Opened(source, None, None)
-        return Opened(source[0], source[1], tf.constant(0, tf.int64))
+        arrays, iterator = (source, None) if self._dataset is None else source
+        return Opened(arrays, iterator, tf.constant(0, tf.int64))
 
 
 class WorkerData:
@@ -116,7 +120,7 @@ class WorkerData:
 
 
 def _worker_index() -> int:
-    """Returns the index of the worker whose device surrounds the caller."""
+    """Returns the index of the worker whose device is the default one."""
     found = re.search(r"/job:worker/replica:\d+/task:(\d+)", tf.zeros([]).device)
     return int(found.group(1)) if found else 0
 

@@ -1,17 +1,27 @@
-"""TF1 model code on the modern runtime: a v1 graph, lifted so that workers can run it."""
+"""Functions that build v1 graphs, lifted out of them so that workers can run copies."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import deferred_captures, tf, tf1
 from compat.runtime.device_placement import Placed, operations
-from compat.runtime.modern.variables import Placement, WorkerVariable, full_name
+from compat.runtime.modern import graphs
+from compat.runtime.modern.variables import Placement, full_name
 from compat.runtime.session import Packed, pack
 
-# The collection in which a graph keeps what `get_variable` has made; it has had no public name, and
-# no other name, from 1.15 to 2.21.
-_VARIABLE_STORE = ("__variable_store",)
+
+class Resources(NamedTuple):
+    """What all copies of a graph in one function share.
+
+    Attributes:
+      captured: what the graph captures from around it, such as variables.
+      state: by name of their tensor in the graph, what its own stateful operations give: tables,
+        queues, iterators.
+    """
+
+    captured: Sequence[Any]
+    state: Mapping[str, Any]
 
 
 class Lifted:
@@ -24,128 +34,101 @@ class Lifted:
     Attributes:
       names: the names of its scalars, in the order in which they are packed.
       others: the names of its other values.
-      graph_def: TensorFlow's description of what the values depend on; the rest is left out.
-      trains: whether it updates the global step.
+      graph_def: TensorFlow's description of it, without what no value depends on.
+      trains: whether it updates the global step, or where there is none, the model.
     """
 
-    def __init__(
-        self, packed: Packed, function: Any, variables: Sequence[WorkerVariable], global_step: Any
-    ) -> None:
-        graph = function.graph
+    def __init__(self, packed: Packed, function: Any, placement: Placement) -> None:
         self.names, self.others = packed.names, list(packed.others)
         self._outputs = [tensor.name for tensor in function.outputs]
-        self.graph_def = tf1.graph_util.extract_sub_graph(
-            graph.as_graph_def(), [tensor.op.name for tensor in function.outputs]
-        )
-        self._empty = [
-            (
-                [size or 0 for size in (tensor.shape.as_list() if tensor.shape.rank else [])],
-                tensor.dtype,
-            )
-            for tensor in function.outputs[1:]
-        ]
-        self._captured = [outer for outer, _ in graph.captures]
-        # The keys by which workers find each other's tensors: each copy needs one of its own.
-        self._deferred = deferred_captures(graph)
-        captured = {
-            inner.op.name: outer for outer, inner in graph.captures if outer.dtype == tf.resource
-        }
-        self._variables = {name: outer.device for name, outer in captured.items()}
+        self._empty = [(t.shape, t.dtype) for t in function.outputs]
         self._inputs = [tensor.name for tensor in function.inputs]
-        self._worker_variables = list(variables)
-        self._kept = {node.name for node in self.graph_def.node}
-        steps = {
-            name
-            for name, outer in captured.items()
-            if global_step is not None and outer is global_step.handle
+        self.graph_def = graphs.needed(function.graph.as_graph_def(), self._outputs, self._inputs)
+        self._body, self._state = graphs.without_state(self.graph_def)
+        self._captured = [outer for outer, _ in function.graph.captures]
+        # The keys by which workers find each other's tensors: each copy needs one of its own.
+        self._deferred = deferred_captures(function.graph)
+        self._local = {id(variable.handle): variable for variable in placement.local_variables}
+        self._variables = {
+            inner.op.name: "" if id(outer) in self._local else outer.device
+            for outer, inner in function.graph.captures
+            if outer.dtype == tf.resource
         }
-        self.trains = any(
-            node.op.startswith("Assign") and node.input and node.input[0].split(":")[0] in steps
-            for node in self.graph_def.node
-        )
+        step, trainable = placement.global_step, placement.variables.values()
+        counted = [v for v in trainable if v.trainable] if step is None else [step]
+        counting = {id(variable.handle) for variable in counted}
+        handles = [i.op.name for outer, i in function.graph.captures if id(outer) in counting]
+        self.trains = graphs.writes(self.graph_def, handles)
 
-    def worker_handles(self) -> list[Any]:
-        """Makes the handles of the worker's variables, once for all copies in a function.
+    def resources(self, on_worker: bool) -> Resources:
+        """Opens, inside the function that is being traced, what its copies share.
 
-        Operations on one handle are ordered, those on different ones are not.
+        Args:
+          on_worker: whether a worker runs the function, which has local variables of its own.
         """
-        return [variable.handle() for variable in self._worker_variables]
-
-    def empty_others(self) -> list[Any]:
-        """Returns tensors of the types of the other values, for when no step was made."""
-        return [
-            tf.fill(shape, "") if dtype == tf.string else tf.zeros(shape, dtype)
-            for shape, dtype in self._empty
+        captured = [
+            _local_handle(self._local[id(outer)])
+            if on_worker and id(outer) in self._local
+            else outer
+            for outer in self._captured
         ]
+        names = [f"{node.name}:0" for node in self._state.node]
+        tensors = tf1.import_graph_def(self._state, return_elements=names, name="state")
+        return Resources(captured, dict(zip(names, tensors)))
 
-    def __call__(
-        self, tensors: Sequence[Any], copy: int = 0, handles: Sequence[Any] = ()
-    ) -> list[Any]:
+    def __call__(self, tensors: Sequence[Any], resources: Resources, copy: int = 0) -> list[Any]:
         """Copies the graph into the function that is being traced.
 
         Args:
           tensors: its inputs.
+          resources: what the copies share.
           copy: number of the copy within a function; each draws random numbers of its own.
-          handles: of the worker's variables.
 
         Returns:
           The packed scalars, float64 `[len(names)]`, and the other values.
         """
-        graph_def = type(self.graph_def)()
-        graph_def.CopyFrom(self.graph_def)
-        inner = [function.node_def for function in graph_def.library.function]
-        for nodes in [graph_def.node, *inner]:
-            for node in nodes:
-                if "seed2" in node.attr and (node.attr["seed"].i or node.attr["seed2"].i):
-                    node.attr["seed2"].i += copy
-        if copy and any(_is_seeded(node) for nodes in inner for node in nodes):
-            _rename_functions(graph_def, f"_copy_{copy}")
         function = tf1.get_default_graph()
-        given = [function.capture(tensor) for tensor in (*tensors, *self._captured)]
+        given = [function.capture(tensor) for tensor in (*tensors, *resources.captured)]
         given += tf.nest.flatten([value() for value in self._deferred])
-        given_by_name = dict(zip(self._inputs, given))
-        for variable, handle in zip(self._worker_variables, handles):
-            given_by_name[variable.name] = function.capture(handle)
-        return list(
-            tf1.import_graph_def(
-                graph_def,
-                input_map={n: t for n, t in given_by_name.items() if n.split(":")[0] in self._kept},
-                return_elements=self._outputs,
-                name="step",
-            )
+        mapped = dict(zip(self._inputs, given))
+        mapped.update((k, function.capture(tensor)) for k, tensor in resources.state.items())
+        body = graphs.reseeded(self._body, copy)
+        used = {name for node in body.node for name in node.input}
+        used.update(self._outputs)
+        outputs: list[Any] = tf1.import_graph_def(
+            body,
+            input_map={k: v for k, v in mapped.items() if k in used or k[:-2] in used},
+            return_elements=self._outputs,
+            name="step",
         )
+        return outputs
+
+    def empty(self) -> list[Any]:
+        """Returns values for when no step was made: zeros, of length 0 where that is not known."""
+        return [
+            tf.zeros([size or 0 for size in shape] if shape.rank is not None else [], dtype)
+            for shape, dtype in self._empty
+        ]
 
     def operations(self) -> list[Placed]:
         """Returns the operations of the graph, and where they run."""
-        return operations(self.graph_def, self._outputs[0], self._variables)
+        return operations(self.graph_def, self._outputs, self._variables)
 
 
-def _is_seeded(node: Any) -> bool:
-    return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
+def _local_handle(variable: Any) -> Any:
+    """Returns the handle of a worker's own variable, which has the value of `variable` first."""
+    handle = tf1.raw_ops.VarHandleOp(
+        dtype=variable.dtype, shape=variable.shape, shared_name=f"local/{id(variable)}"
+    )
+    with tf.init_scope():  # Its value as this process has it, which is the initial one.
+        first = variable.numpy()
 
+    def initialize() -> Any:
+        tf1.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(first, variable.dtype))
+        return tf.constant(True)
 
-def _rename_functions(graph_def: Any, suffix: str) -> None:
-    """Gives a graph's functions, the bodies of its loops and branches, names of their own.
-
-    Functions of the same name are taken for the same, whatever seeds they have.
-    """
-    names = {function.signature.name for function in graph_def.library.function}
-    for function in graph_def.library.function:
-        function.signature.name += suffix
-    for gradient in graph_def.library.gradient:
-        gradient.function_name += suffix
-        gradient.gradient_func += suffix
-    bodies = [function.node_def for function in graph_def.library.function]
-    for nodes in [graph_def.node, *bodies]:
-        for node in nodes:
-            if node.op in names:
-                node.op += suffix
-            for attr in node.attr.values():
-                for func in (
-                    [attr.func, *attr.list.func] if attr.HasField("func") else attr.list.func
-                ):
-                    if func.name in names:
-                        func.name += suffix
+    tf.cond(tf1.raw_ops.VarIsInitializedOp(resource=handle), lambda: tf.constant(True), initialize)
+    return handle
 
 
 def lift(
@@ -166,26 +149,15 @@ def lift(
 
     def build(*tensors: Any) -> Any:
         # What a v1 graph would know of the variables that were made before, and of the scopes.
-        store = tf1.get_collection_ref(_VARIABLE_STORE)
-        store.extend(placement.variable_store)
-        for variable in placement.variables.values():
-            tf1.add_to_collection(tf1.GraphKeys.GLOBAL_VARIABLES, variable)
-            if variable.trainable:
-                tf1.add_to_collection(tf1.GraphKeys.TRAINABLE_VARIABLES, variable)
-        if placement.global_step is not None:
-            tf1.add_to_collection(tf1.GraphKeys.GLOBAL_STEP, placement.global_step)
         inputs = [tf.identity(tensor) for tensor in tensors]  # What may be a control input.
-        with tf1.name_scope(name_scope or None), tf1.variable_scope(
+        with placement.graph_scope(), tf1.name_scope(name_scope or None), tf1.variable_scope(
             variable_scope, auxiliary_name_scope=False
         ):
-            packed = pack(function(*inputs), tf1.train.get_global_step())
-        found.append(packed)
-        placement.variable_store = list(store)
-        return [packed.vector, *packed.others.values()]
+            found.append(pack(function(*inputs), tf1.train.get_global_step()))
+        return [found[0].vector, *found[0].others.values()]
 
-    placement.worker_variables = []
     with placement.scope():
         lifted = tf1.wrap_function(build, list(signature))
     if placement.global_step is None:
         placement.global_step = placement.variables.get("global_step")
-    return Lifted(found[-1], lifted, placement.worker_variables, placement.global_step)
+    return Lifted(found[0], lifted, placement)

@@ -9,7 +9,7 @@ import numpy as np
 from compat._tensorflow import tf, traced
 from compat.errors import UserError
 from compat.runtime.device_placement import Placed
-from compat.runtime.modern.data import EagerData, WorkerData
+from compat.runtime.modern.data import OwnData, WorkerData
 from compat.runtime.modern.lift import lift
 from compat.runtime.session import Step
 
@@ -25,7 +25,7 @@ class ModernStep(Step):
 
     Attributes:
       on_coordinator: whether it runs in this process.
-      trains: whether it updates the global step.
+      trains: whether it updates the global step, or where there is none, the model.
       streams: whether it takes the elements of a dataset.
     """
 
@@ -38,12 +38,17 @@ class ModernStep(Step):
         on_coordinator: bool,
         dataset: Callable[[int, int], Any] | None,
     ) -> None:
-        self.on_coordinator = on_coordinator
+        coordinator = None if on_coordinator else runtime.coordinator
+        self.on_coordinator = coordinator is None
+        self._replicas = None if on_coordinator else runtime.replicas
         self.streams = dataset is not None
         self._signature = signature
-        coordinator = None if on_coordinator else runtime.coordinator
+        server = None if on_coordinator else runtime.server
+        shard = 0, 1
+        if server is not None:
+            shard = 0 if coordinator else server.trainer_index, server.num_workers
         arrays = [tf.constant(array) for array in per_worker_data]
-        element = None if dataset is None else dataset(0, 1).element_spec
+        element = None if dataset is None else dataset(*shard).element_spec
         specs = [] if dataset is None else tf.nest.flatten(element, expand_composites=True)
         specs += [tf.TensorSpec(t.shape, t.dtype) for t in arrays] + list(signature)
         components = len(specs) - len(arrays) - len(signature)
@@ -57,12 +62,11 @@ class ModernStep(Step):
         self._lifted = lift(on_flat, specs, runtime.placement)
         self.names, self.others = self._lifted.names, self._lifted.others
         self.trains = self._lifted.trains
-        self._data: EagerData | WorkerData
+        self._data: OwnData | WorkerData
         if coordinator is None:
-            self._data = EagerData(arrays, dataset)
+            self._data = OwnData(arrays, dataset, *shard)
         else:
-            workers = runtime.server.num_workers if runtime.server is not None else 1
-            self._data = WorkerData(coordinator, arrays, dataset, workers)
+            self._data = WorkerData(coordinator, arrays, dataset, shard[1])
         self._loops: dict[int, Any] = {}
 
     def restart(self) -> None:
@@ -92,37 +96,34 @@ class ModernStep(Step):
         return self._loops[key]
 
     def _on_arrays(self, count: int, data: Any, stacked: Sequence[Any]) -> Any:
+        resources = self._lifted.resources(not self.on_coordinator)
+
+        def unrolled(first: Any, count: int) -> Any:
+            """Runs the steps from `first` on; returns the values of the last."""
+            for i in range(count):
+                inputs = [*data.arrays, *[array[first + i] for array in stacked]]
+                last = self._lifted(inputs, resources, i)
+            return last
+
+        def turn(number: Any) -> Any:
+            with tf.control_dependencies(unrolled(number * _STEPS_A_TURN, _STEPS_A_TURN)[:1]):
+                return (number + 1,)
+
         if count <= MOST_UNROLLED:
-            return self._unrolled(0, count, data.arrays, stacked)
+            return unrolled(0, count)
         # For more the graph would take too long to make. Each turn of a `while_loop` makes the
-        # worker and all parameter servers agree to go on, so a turn has several steps.
+        # worker and all parameter servers agree to continue, so a turn has several steps.
         turns, rest = divmod(count - 1, _STEPS_A_TURN)
-        (turn,) = tf.while_loop(
-            lambda turn: turn < turns,
-            lambda turn: (self._turn(turn, data.arrays, stacked),),
-            [tf.constant(0)],
-            parallel_iterations=1,
+        (done,) = tf.while_loop(
+            lambda number: number < turns, turn, [tf.constant(0)], parallel_iterations=1
         )
-        with tf.control_dependencies([turn]):
-            return self._unrolled(turns * _STEPS_A_TURN, rest + 1, data.arrays, stacked)
-
-    def _turn(self, turn: Any, arrays: Sequence[Any], stacked: Sequence[Any]) -> Any:
-        vector, *_ = self._unrolled(turn * _STEPS_A_TURN, _STEPS_A_TURN, arrays, stacked)
-        with tf.control_dependencies([vector]):
-            return turn + 1
-
-    def _unrolled(self, first: Any, count: int, data: Sequence[Any], stacked: Sequence[Any]) -> Any:
-        """Runs the steps from `first` on; returns the values of the last."""
-        handles = self._lifted.worker_handles()
-        for i in range(count):
-            inputs = [*data, *[array[first + i] for array in stacked]]
-            last = self._lifted(inputs, i, handles)
-        return last
+        with tf.control_dependencies([done]):
+            return unrolled(turns * _STEPS_A_TURN, rest + 1)
 
     def _on_elements(self, data: Any, count: Any, stacked: Sequence[Any]) -> Any:
         """Runs steps as long as there are elements, one after the other."""
-        handles = self._lifted.worker_handles()
-        first = [tf.zeros([len(self.names)], tf.float64), *self._lifted.empty_others()]
+        resources = self._lifted.resources(not self.on_coordinator)
+        first = self._lifted.empty()
 
         def turn(made: Any, _: Any, *last: Any) -> Any:
             element = data.iterator.get_next_as_optional()
@@ -130,12 +131,14 @@ class ModernStep(Step):
             def on_element() -> Any:
                 flat = tf.nest.flatten(element.get_value(), expand_composites=True)
                 arrays = [array[made] for array in stacked]
-                return [made + 1, *self._lifted([*flat, *data.arrays, *arrays], 0, handles)]
+                return [made + 1, *self._lifted([*flat, *data.arrays, *arrays], resources)]
 
             def on_end() -> Any:
                 return [tf.identity(tensor) for tensor in (made, *last)]
 
             there = element.has_value()
+            if self._replicas is not None:  # They make each step together, or none of them does.
+                there = self._replicas.all(there)
             made, *last = tf.cond(there, on_element, on_end)
             return (made, there, *last)
 

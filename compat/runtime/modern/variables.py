@@ -1,15 +1,18 @@
-"""Variables of the modern runtime: named and placed as a v1 graph would, or one on each worker."""
+"""Variables of TF1 model code on the modern runtime: their names, and the servers they are on."""
 
 from __future__ import annotations
 
 import contextlib
-import uuid
 from typing import Any, Callable, Iterator, Mapping
 
 import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
+
+# The collection in which a graph keeps what `get_variable` has made; it has had no public name, and
+# no other name, from 1.15 to 2.21. Where it is another, each step makes its variables anew.
+_VARIABLE_STORE = ("__variable_store",)
 
 
 class Placement:
@@ -22,21 +25,23 @@ class Placement:
     optimizers refuse to work, and the strategy would place variables by its own count.
 
     Attributes:
-      variables: all variables by name, without the ":0".
+      variables: all variables but the local ones by name, without the ":0".
+      local_variables: those of the collection LOCAL_VARIABLES, which no server stores: each worker
+        has its own, and these hold the initial values.
       global_step: the variable that counts updates, if the program has made it.
       variable_store: what `get_variable` finds its variables in, once one has been made.
-      worker_variables: what the function that is being lifted has made on the workers.
     """
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
+        self.local_variables: list[Any] = []
         self.global_step: Any = None
         self.variable_store: list[Any] = []
-        self.worker_variables: list[WorkerVariable] = []
         self._graph = tf1.Graph()
         self._setters: list[Any] = []
         self._device = ""
         self._open = 0
+        self._is_local = False
 
     @contextlib.contextmanager
     def scope(self, setter: Any = None) -> Iterator[None]:
@@ -58,11 +63,41 @@ class Placement:
                 self._open -= 1
                 self._setters, self._device = outer
 
+    @contextlib.contextmanager
+    def graph_scope(self) -> Iterator[None]:
+        """Makes the default graph know the variables made so far; for the inside of a lift."""
+        store = tf1.get_collection_ref(_VARIABLE_STORE)
+        store.extend(self.variable_store)
+        for variable in self.variables.values():
+            tf1.add_to_collection(tf1.GraphKeys.GLOBAL_VARIABLES, variable)
+            if variable.trainable:
+                tf1.add_to_collection(tf1.GraphKeys.TRAINABLE_VARIABLES, variable)
+        for variable in self.local_variables:
+            tf1.add_to_collection(tf1.GraphKeys.LOCAL_VARIABLES, variable)
+        if self.global_step is not None:
+            tf1.add_to_collection(tf1.GraphKeys.GLOBAL_STEP, self.global_step)
+        # Here, for the creator of `wrap_function` keeps the collections to itself.
+        with tf.variable_creator_scope(self._note_collections):
+            yield
+        self.variable_store = list(store)
+
+    def _note_collections(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        self._is_local = tf1.GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
+        try:
+            return next_creator(**kwargs)
+        finally:
+            self._is_local = False
+
     def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         initial = kwargs.get("initial_value")
         if tf.is_tensor(initial) and not hasattr(initial, "numpy"):
             # A 2016 program's `tf.Variable(tf.random_normal(...))`, inside the lifted function.
             initial = kwargs["initial_value"] = _evaluate(initial)
+        if self._is_local:
+            with tf.device(None):
+                variable = next_creator(**kwargs)
+            self.local_variables.append(variable)
+            return variable
         shape, dtype = _shape_and_dtype(initial, kwargs)
         here = _current_device()
         if here == self._device:
@@ -137,49 +172,3 @@ def _evaluate(tensor: Any) -> np.ndarray:
     with tf1.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
         (value,) = tf1.import_graph_def(part, return_elements=[tensor.name], name="")
         return np.asarray(session.run(value))
-
-
-class WorkerVariable:
-    """A variable of its own on each worker, inside a lifted graph; see `compat.worker_variable`.
-
-    Each worker's resource is made by the handle operation that the worker runs. It has its first
-    value when it is first read.
-
-    Attributes:
-      name: of the handle's tensor in the lifted graph.
-      shape, dtype: of the value.
-      shared_name: of the resource, by which all handles of a worker are the same.
-    """
-
-    def __init__(self, initial: Any, name: str) -> None:
-        self._initial = np.asarray(initial)
-        self.shape = self._initial.shape
-        self.dtype = tf.as_dtype(self._initial.dtype)
-        self.shared_name = f"{name}-{uuid.uuid4().hex}"
-        self._handle = self.handle()
-        self.name = self._handle.name
-
-    def handle(self) -> Any:
-        """Makes a handle in the graph at hand, for the worker that runs it."""
-        return tf1.raw_ops.VarHandleOp(
-            dtype=self.dtype, shape=self.shape, shared_name=self.shared_name
-        )
-
-    def read_value(self) -> Any:
-        """Returns the value as a tensor."""
-        handle, raw = self._handle, tf1.raw_ops
-
-        def first() -> Any:
-            initial = tf.constant(self._initial)
-            with tf.control_dependencies([raw.AssignVariableOp(resource=handle, value=initial)]):
-                return tf.identity(initial)
-
-        return tf.cond(
-            raw.VarIsInitializedOp(resource=handle),
-            lambda: raw.ReadVariableOp(resource=handle, dtype=self.dtype),
-            first,
-        )
-
-    def assign(self, value: Any) -> Any:
-        """Returns the operation that gives it a value, after it has been read."""
-        return tf1.raw_ops.AssignVariableOp(resource=self._handle, value=value)

@@ -1,0 +1,145 @@
+"""Changes to the description of a graph before copies of it are taken into a function."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Iterator, Sequence
+
+from compat._tensorflow import quietly, register_function, tf1
+
+_CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input is the choice.
+_WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
+
+
+def needed(graph_def: Any, outputs: Sequence[str], inputs: Sequence[str]) -> Any:
+    """Returns the part of a graph that its outputs depend on, ready to be copied several times.
+
+    What has state, such as a table or an iterator, gets a name by which all copies share it; and
+    nothing waits for the inputs, which are there before the graph runs.
+
+    Args:
+      graph_def: the graph.
+      outputs: names of tensors.
+      inputs: names of the tensors that the copies are given.
+    """
+    nodes = sorted({name.partition(":")[0] for name in outputs})
+    with quietly():  # Says that it is deprecated, not by what.
+        graph_def = tf1.graph_util.extract_sub_graph(graph_def, nodes)
+    waits = {"^" + name.partition(":")[0] for name in inputs}
+    token = uuid.uuid4().hex
+    for scope, found in _scopes(graph_def):
+        for node in found:
+            if node.op == "OneShotIterator":
+                continue  # Cannot be named: it is shared by the copies in one function alone.
+            if "shared_name" in node.attr and not node.attr["shared_name"].s:
+                node.attr["shared_name"].s = f"{token}/{scope}/{node.name}".encode()
+    for node in graph_def.node:
+        kept = [name for name in node.input if name not in waits]
+        del node.input[:]
+        node.input.extend(kept)
+    return graph_def
+
+
+def without_state(graph_def: Any) -> tuple[Any, Any]:
+    """Returns the graph without its stateful sources, such as tables, and a graph of those."""
+    body, state = type(graph_def)(), type(graph_def)()
+    for part in (body, state):
+        part.CopyFrom(graph_def)
+        del part.node[:]
+    for node in graph_def.node:
+        is_source = "shared_name" in node.attr and not node.input
+        (state if is_source else body).node.add().CopyFrom(node)
+    apart = {f"loc:@{node.name}".encode() for node in state.node}
+    for node in state.node:
+        node.attr.pop("_class", None)
+    for node in body.node if apart else ():
+        beside = [place for place in node.attr["_class"].list.s if place not in apart]
+        node.attr["_class"].list.s[:] = beside
+    return body, state
+
+
+def reseeded(graph_def: Any, copy: int) -> Any:
+    """Returns a graph whose seeded random operations draw other numbers in each copy.
+
+    Args:
+      graph_def: the graph.
+      copy: number of the copy; 0 changes nothing.
+    """
+    if not copy:
+        return graph_def
+    copied = type(graph_def)()
+    copied.CopyFrom(graph_def)
+    functions = {f.signature.name: f for f in copied.library.function}
+    random = {name for name, f in functions.items() if any(map(_is_seeded, f.node_def))}
+    while True:  # With those that call them.
+        calling = {
+            name
+            for name, f in functions.items()
+            if any(called.name in random for node in f.node_def for called in _called(node))
+        }
+        if calling <= random:
+            break
+        random |= calling
+    for name in random:
+        functions[name].signature.name = f"{name}_copy_{copy}"
+    for _, nodes in _scopes(copied):
+        for node in nodes:
+            if _is_seeded(node):
+                node.attr["seed2"].i += copy
+            for called in _called(node):
+                if called.name in random:
+                    called.name = f"{called.name}_copy_{copy}"
+    for gradient in copied.library.gradient:
+        for field in ("function_name", "gradient_func"):
+            if getattr(gradient, field) in random:
+                setattr(gradient, field, f"{getattr(gradient, field)}_copy_{copy}")
+    for name in random:
+        register_function(functions[name])
+    return copied
+
+
+def writes(graph_def: Any, handles: Sequence[str]) -> bool:
+    """Whether anything writes to one of these resources, also in functions that are called.
+
+    Args:
+      graph_def: the graph.
+      handles: names of the operations that the resources come from.
+    """
+    functions = {f.signature.name: f for f in graph_def.library.function}
+
+    def any_writes(nodes: Any, handles: set[str]) -> bool:
+        for node in nodes:
+            positions = [i for i, k in enumerate(node.input) if k.partition(":")[0] in handles]
+            if not positions:
+                continue
+            if node.op.startswith(_WRITING):
+                return True
+            first = 1 if node.op in _CHOOSING else 0
+            for called in _called(node):
+                function = functions[called.name]
+                names = [argument.name for argument in function.signature.input_arg]
+                inner = {names[i - first] for i in positions}
+                if any_writes(function.node_def, inner):
+                    return True
+        return False
+
+    return bool(handles) and any_writes(graph_def.node, set(handles))
+
+
+def _scopes(graph_def: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the nodes of the graph and of its functions, with a name for each."""
+    yield "", graph_def.node
+    for function in graph_def.library.function:
+        yield function.signature.name, function.node_def
+
+
+def _is_seeded(node: Any) -> bool:
+    return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
+
+
+def _called(node: Any) -> Iterator[Any]:
+    """Yields the attributes that name functions, to be read or changed."""
+    for value in node.attr.values():
+        if value.HasField("func"):
+            yield value.func
+        yield from value.list.func
