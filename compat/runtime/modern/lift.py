@@ -149,11 +149,10 @@ def lift(
 
     def build(*tensors: Any) -> Any:
         # What a v1 graph would know of the variables that were made before, and of the scopes.
-        inputs = [tf.identity(tensor) for tensor in tensors]  # What may be a control input.
         with placement.graph_scope(), tf1.name_scope(name_scope or None), tf1.variable_scope(
             variable_scope, auxiliary_name_scope=False
         ):
-            found.append(pack(function(*inputs), tf1.train.get_global_step()))
+            found.append(pack(function(*tensors), tf1.train.get_global_step()))
         return [found[0].vector, *found[0].others.values()]
 
     with placement.scope():

@@ -52,7 +52,7 @@ def main(settings: dict[str, Any]) -> None:
             mean, update = tf1.metrics.mean(tf.cast(element["x"], tf.float32))
             row, ragged = element["parts"]
             copies = tf.reduce_sum(tf.sparse.to_dense(row)) + tf.reduce_sum(ragged.values)
-            with tf.control_dependencies([update]):
+            with tf.control_dependencies([update, number]):
                 carried = tf1.assign_add(seen, number)
             with tf.control_dependencies([carried]):
                 added = total.assign_add(copies * factor, read_value=False)
