@@ -117,7 +117,7 @@ def test_a_worker_that_is_silent_and_then_lost(start: Any, runtime: str) -> None
     hasty = start(*flags, "--timeout=8", module=MODULE).wait()
     hosts = ";".join(workers.hosts)
     assert hasty.code == 138
-    assert hasty.err.startswith(f"error: no result from the workers {hosts} within 8 s; see that")
+    assert hasty.err.startswith(f"error: no result from the workers {hosts} within 8 s; check that")
     assert hasty.err.count("\n") == 1
     patient.wait_until_it_says("single-node time")
     workers.servers[1].send(signal.SIGKILL)

@@ -71,8 +71,8 @@ def test_one_command_starts_all_ends_all_and_leaves_a_record(
     for worker in ("worker 0", "worker 1"):
         assert f"[{worker}] ended with loss below one: True" in lines
         assert f"[{worker}] compat: protocol 'grpc+gdr' is replaced by 'grpc'" in lines
-        assert f"[{worker}] compat: address 'pc-03:2222 ' is taken for 'pc-03:2222'" in lines
-        assert f"[{worker}] compat: device 'job:ps/task:0' is taken for '/job:ps/task:0'" in lines
+        assert f"[{worker}] compat: address 'pc-03:2222 ' is replaced by 'pc-03:2222'" in lines
+        assert f"[{worker}] compat: device 'job:ps/task:0' is replaced by '/job:ps/task:0'" in lines
 
     (events,) = event_files(str(tmp_path / "logs"))
     points = [
