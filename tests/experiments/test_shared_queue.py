@@ -101,7 +101,7 @@ def test_a_lost_parameter_server(start: Any, runtime: str) -> None:
     serving, other = tasks.start("ps", 0), tasks.start("worker", 1)
     chief = tasks.start("worker", 0).wait_until_it_says("worker 0 enqueued")
     serving.send(signal.SIGKILL)
-    sentence = f"error: lost /job:ps/task:0 at {tasks.addresses['ps', 0]}; what it held or did is"
+    sentence = f"error: lost /job:ps/task:0 at {tasks.addresses['ps', 0]}; its state is lost"
     assert chief.wait().code == 138
     assert sentence in chief.err
     assert chief.err.count("\n") == 1, chief.err
