@@ -49,3 +49,22 @@ def test_what_only_graphs_have(ran: Any, runtime: str) -> None:
         )
     else:
         assert ran["feed_dict"] == "a step was run on 0 arrays; its signature has 1, pass as many"
+
+
+def test_a_dataset_gives_elements_until_its_end_and_anew(ran: Any) -> None:
+    assert ran["of_any_shape"]["sums"] == [20, 21, 22, 23] * 2
+
+
+def test_values_have_any_shape_and_kind(ran: Any) -> None:
+    seen = ran["of_any_shape"]
+    assert seen["last"] == [0.5, 1, [[0, 0, 4]], [[3, 0], [4, 3]], ["a", "b"]]
+    assert seen["kinds"]["sum"] == ["float", None]
+    assert seen["kinds"]["dense"] == ["ndarray", [1, 3]]
+
+
+def test_what_a_step_does_not_return_does_not_run(ran: Any) -> None:
+    assert ran["of_any_shape"]["counter"] == 8
+
+
+def test_many_updates_on_no_rows_are_none(ran: Any) -> None:
+    assert ran["of_any_shape"]["nothing"] == {}

@@ -13,9 +13,9 @@ from compat import tf, tf1
 from compat.runtime import interface as runtimes
 
 if TYPE_CHECKING:
-    from tests.compat.programs.cases import refusal
+    from tests.compat.programs.cases import fresh, refusal
 else:
-    from cases import refusal
+    from cases import fresh, refusal
 
 VECTOR = [tf.TensorSpec([2], tf.float32)]
 
@@ -101,7 +101,65 @@ def main(name: str) -> None:
         report["feed_dict"] = refusal(lambda: session.run(train, feed_dict={"x": 1}), Exception)
         if name == "modern":
             report["string"] = refusal(lambda: session.run("total:0"))
+    report["of_any_shape"] = of_any_shape()
     print(json.dumps(report))
+
+
+def of_any_shape() -> dict[str, Any]:
+    """What is returned of other shapes and kinds, by a step that takes elements of a dataset."""
+
+    def data(worker: int, workers: int) -> Any:
+        numbers = tf.data.Dataset.range(4).map(
+            lambda i: {
+                "dense": tf.cast(i, tf.float32),
+                "sparse": tf.sparse.SparseTensor([[0, 2]], [i + 1], [1, 3]),
+                "ragged": tf.RaggedTensor.from_row_lengths([i, i + 1, i], [1, 2]),
+            }
+        )
+        return numbers.shard(workers, worker)
+
+    fresh()
+    with compat.device(None):
+        counter = tf.Variable(np.int64(0), name="counter", trainable=False)
+
+        def function(element: Any, scale: Any, x: Any) -> Any:
+            counted = counter.assign_add(tf.cast(element["dense"] * 0.0 + 1.0, tf.int64))
+            counter.assign_add(100)  # Not returned, so not run.
+            return {
+                "rate": 0.5,
+                "sum": element["dense"] + scale[0] * x,
+                "dense": tf.sparse.to_dense(element["sparse"]),
+                "rows": element["ragged"].to_tensor(),
+                "text": tf.constant(["a", "b"]),
+                "flag": x > 0.0,
+                "counted": getattr(counted, "op", counted),
+            }
+
+        step = compat.step(
+            function,
+            [tf.TensorSpec([], tf.float32)],
+            per_worker_data=[np.float32([10.0])],
+            dataset=data,
+        )
+    seen: dict[str, Any] = {"sums": []}
+    with compat.Supervisor().managed_session() as session:
+        seen["nothing"] = session.run_many(step, np.zeros([0], np.float32))
+        for _ in range(2):
+            while True:
+                try:
+                    values = session.run(step, np.float32(2))
+                except tf1.errors.OutOfRangeError:
+                    break
+                seen["sums"].append(values["sum"])
+            session.restart(step)
+        kinds = {k: [type(v).__name__, getattr(v, "shape", None)] for k, v in values.items()}
+        seen["kinds"] = kinds
+        seen["last"] = [values["rate"], values["flag"], values["dense"].tolist()]
+        seen["last"] += [values["rows"].tolist(), [t.decode() for t in values["text"].tolist()]]
+        seen["counter"] = int(session.run(counter))
+        while True:
+            session.run(step, np.float32(2))  # Until the end, which ends the session.
+    return seen
 
 
 def graph_nodes(step: compat.Step) -> Any:
