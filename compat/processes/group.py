@@ -55,6 +55,7 @@ class ProcessGroup:
         out: TextIO | None = None,
         grace: float = 10.0,
         patience: float = 30.0,
+        silence: float = 600.0,
         max_restarts: int = 0,
     ) -> None:
         """Describes the group; entering the context starts it.
@@ -70,6 +71,7 @@ class ProcessGroup:
           out: takes the output; None for standard output.
           grace: seconds between SIGTERM and SIGKILL.
           patience: seconds that the others have after the chief has ended with 0.
+          silence: seconds without output after which those beside are stopped behind the chief.
           max_restarts: how often each command may be started again by its own fault; see
             `Restarts`.
 
@@ -90,11 +92,13 @@ class ProcessGroup:
         self._output = Output(self._out, names)
         self._grace = grace
         self._patience = patience
+        self._silence = silence
         self._restarts = Restarts(max_restarts, self._beside)
         self._children: list[Child] = []
         self._exit_code: int | None = None
         self._stop_grace: float | None = None  # None while nothing is being stopped.
         self._chief_ended: float | None = None
+        self._heard = 0.0  # When one of those beside last wrote something.
         self._signals: list[int] = []
         self._handlers: dict[int, Any] = {}
 
@@ -179,9 +183,12 @@ class ProcessGroup:
         if self._chief_ended is None:
             if any(child.name == self._chief and child.returncode == 0 for child in self._children):
                 self._chief_ended = now
+        elif self._unfinished() and set(self._unfinished()) <= self._beside:
+            # Such as an evaluator, which has the last checkpoint to evaluate.
+            if now - max(self._chief_ended, self._heard) > self._silence:
+                self._conclude(1, f"no output for {self._silence:g} s after {self._chief} ended")
         elif now - self._chief_ended > self._patience and self._unfinished():
-            late = 0 if set(self._unfinished()) <= self._beside else 1
-            self._conclude(late, f"{self._chief} ended {self._patience:g} s ago, the rest did not")
+            self._conclude(1, f"{self._chief} ended {self._patience:g} s ago, the rest did not")
 
     def _fail(self, child: Child, code: int) -> None:
         """Restarts a failed child, or stops the group unless the child is optional."""
@@ -240,6 +247,8 @@ class ProcessGroup:
     def _copy_output(self, child: Child) -> None:
         """Copies the lines that `child` has finished."""
         lines = child.read_lines()
+        if lines and child.name in self._beside:
+            self._heard = time.monotonic()
         with self._writing():
             self._output.write(child.name, lines, child.unfinished)
 

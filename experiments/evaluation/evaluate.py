@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from typing import Any, Callable, Iterable, Mapping
 
 import numpy as np
@@ -14,6 +15,7 @@ from experiments.evaluation import best_checkpoint
 
 Values = Mapping[str, float]
 _GLOBAL_STEP = "global_step"
+_ATTEMPTS = 10  # Workers poll for an early end every three seconds.
 
 
 def evaluate(
@@ -72,7 +74,8 @@ def evaluate_best(
 ) -> dict[str, float] | None:
     """Returns what the best checkpoint of a run gives; the variables are as before afterwards.
 
-    For the chief, when no worker trains any more: all read and update the same variables. The
+    For the chief at the end of training, as all workers share the variables: what was evaluated
+    while one still made updates, on the legacy runtime, is discarded and evaluated again. The
     global step keeps its value throughout, as it is what other workers go by.
 
     Args:
@@ -97,9 +100,16 @@ def evaluate_best(
         say(f"the best checkpoint is not evaluated: {error}")
         return None
     last = session.read(own)
+    counter = {name: variables[name] for name in variables if name == _GLOBAL_STEP}
     try:
-        session.assign(own, best)
-        values = evaluate()
+        for _ in range(_ATTEMPTS):
+            before = session.read(counter)
+            session.assign(own, best)
+            values = evaluate()
+            if session.read(counter) == before:
+                return {**values, _GLOBAL_STEP: float(best_checkpoint.step_of(kept[-1]))}
+            time.sleep(1)
     finally:
         session.assign(own, last)
-    return {**values, _GLOBAL_STEP: float(best_checkpoint.step_of(kept[-1]))}
+    say("the best checkpoint is not evaluated: other workers still make updates")
+    return None

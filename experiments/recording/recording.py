@@ -135,7 +135,11 @@ class Recording:
         self._console.say(f"stopped; the same command with --logdir={logdir} resumes")
 
     def finish(
-        self, step: int, test: Mapping[str, float], evaluated: Mapping[str, float]
+        self,
+        step: int,
+        test: Mapping[str, float],
+        evaluated: Mapping[str, float],
+        best_test: Mapping[str, float] | None = None,
     ) -> Result:
         """Records that the run is complete; returns its result.
 
@@ -143,8 +147,11 @@ class Recording:
           step: the last global step.
           test: what the test split gave, by name.
           evaluated: what the last evaluation gave, by name of its curve.
+          best_test: what the test split gave for the best checkpoint, None where there is none.
         """
-        metrics = named("test", test, self._experiment.loss_name)
+        loss_name = self._experiment.loss_name
+        metrics = named("test", test, loss_name)
+        metrics.update(named("best_test", best_test or {}, loss_name))
         # A run that was complete before has these values already, at this very step.
         if step > self._step and metrics:
             self.writer.scalars(step, metrics)

@@ -12,6 +12,7 @@ from compat import tf1
 from compat.runtime.interface import current_runtime
 from compat.tracking import Console, closing_lines
 from experiments.evaluation import early_stopping
+from experiments.evaluation.evaluate import evaluate_best
 from experiments.evaluation.selection import Selection
 from experiments.launching.signals import Stop
 from experiments.recording.recording import Recording
@@ -153,7 +154,16 @@ def _train_as_chief(
         return None
     test = program.evaluate(session, "test") if program.can_evaluate("test") else {}
     test.pop("global_step", None)
-    result = recording.finish(reporter.step, test, reporter.evaluated)
+    best = None
+    if test:
+        best = evaluate_best(
+            session,
+            current_runtime().variables(),
+            settings.logdir,
+            lambda: program.evaluate(session, "test"),
+            console.say,
+        )
+    result = recording.finish(reporter.step, test, reporter.evaluated, best)
     experiment.on_end(replace(run, step=result.step), result)
     seconds = time.monotonic() - started
     for line in closing_lines(test, seconds, reporter.loss, experiment.loss_name):

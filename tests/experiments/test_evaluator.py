@@ -133,8 +133,8 @@ def test_does_not_go_on_without_more_patience(legs: list[Any]) -> None:
         "or another --logdir to start anew"
     )
     assert not re.search("^Step:", again.out, re.M)
-    assert more.out.splitlines()[0] == f"going on from step 36 in {first.logdir}"
-    assert without.out.splitlines()[0] == f"going on from step 60 in {first.logdir}"
+    assert more.out.splitlines()[0] == f"resuming from step 36 in {first.logdir}"
+    assert without.out.splitlines()[0] == f"resuming from step 60 in {first.logdir}"
     assert "\ndone\n" in without.out
 
 
@@ -146,6 +146,15 @@ def test_each_evaluation_has_its_checkpoint(legs: list[Any], record: Any) -> Non
     assert kept(legs[0].logdir) == [12]
     for tag in TAGS:
         assert [step for step, _ in recorded.points[tag]] == [12, 24, 36, 48, 60, 72]
+
+
+def test_the_best_checkpoint_is_tested_as_well(legs: list[Any], record: Any) -> None:
+    points = record(legs[0].logdir).points
+    for name in ("cost", "accuracy"):
+        assert [step for step, _ in points[f"best_test/{name}"]] == [36, 60, 72]
+        assert [step for step, _ in points[f"test/{name}"]] == [36, 60, 72]
+    # Of the weights of step 12 each time.
+    assert len({value.simple_value for _, value in points["best_test/cost"]}) == 1
 
 
 @pytest.mark.cluster

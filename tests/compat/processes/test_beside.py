@@ -36,10 +36,17 @@ def test_failure_of_another_stops_it() -> None:
 
 
 def test_it_is_given_time_behind_the_chief() -> None:
-    code, said, _ = run("", "time.sleep(1)")
+    code, said, _ = run("", "time.sleep(1)", patience=0.1)
     assert (code, said) == (0, [])
 
 
-def test_being_late_is_no_failure() -> None:
-    code, said, _ = run("", "time.sleep(50)", patience=0.5)
-    assert (code, said) == (0, ["chief ended 0.5 s ago, the rest did not; stopping evaluator"])
+def test_it_is_given_time_as_long_as_it_writes() -> None:
+    writing = "[(print(i, flush=True), time.sleep(0.5)) for i in range(10)]"
+    code, said, seconds = run("", writing, patience=0.1, silence=3)
+    assert (code, said) == (0, [])
+    assert seconds >= 5
+
+
+def test_being_silent_behind_the_chief_is_a_failure() -> None:
+    code, said, _ = run("", "time.sleep(50)", patience=50, silence=0.5)
+    assert (code, said) == (1, ["no output for 0.5 s after chief ended; stopping evaluator"])
