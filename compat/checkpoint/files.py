@@ -1,8 +1,8 @@
 """Checkpoints: one format for both runtimes, TensorFlow's own, keyed by variable name.
 
-The values go through the chief, which alone writes. So parameter servers need not share a folder
-with it, and the runtimes need not agree on anything but names. `tf.compat.v1.train.Saver` reads
-these files and this module reads its (partitioned variables are kept a part each).
+Only the chief writes, with values that it reads from the parameter servers. So they need no folder
+in common, and the runtimes need to agree on names only. `tf.compat.v1.train.Saver` reads these
+files, and this module reads those of `Saver`; each part of a partitioned variable is an entry.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ def read(prefix: str, remedy: str = _OTHER_CHECKPOINT) -> dict[str, np.ndarray]:
     """Returns all values of a checkpoint by name.
 
     Args:
-      prefix: of its files. Also those of TensorFlow before 0.12 are read, of one file, or of a few
+      prefix: of its files. Those of TensorFlow before 0.12 are read, too: one file, or several
         whose prefix ends as in "-?????-of-00002".
-      remedy: what the user can do if it cannot be read.
+      remedy: the end of the error's message.
 
     Raises:
-      UserError: there is none, or it cannot be read.
+      UserError: it does not exist, or cannot be read.
     """
     try:
         reader = tf.train.load_checkpoint(prefix)
         names = reader.get_variable_to_shape_map()
         return {name: np.asarray(reader.get_tensor(name)) for name in names}
     except (tf1.errors.OpError, LookupError, ValueError, RuntimeError) as error:
-        # By release and by what is wrong; a LookupError for a data file that was cut off.
+        # Which one depends on the release; a LookupError is for a truncated data file.
         reason = str(error).splitlines()[0]
         raise UserError(f"checkpoint {prefix} cannot be read ({reason}); {remedy}") from error
 
@@ -71,7 +71,7 @@ def newest_whole(
 
     Args:
       prefixes: oldest first, at least one.
-      say: told of those that are passed over, such as one that a power cut has torn.
+      say: called with a line for each that is skipped, such as one truncated by a power cut.
 
     Raises:
       UserError: none can be read.
@@ -88,7 +88,7 @@ def read_for(prefix: str, variables: Mapping[str, Any]) -> dict[str, np.ndarray]
     """Returns the values of exactly these variables.
 
     Raises:
-      UserError: the checkpoint cannot be read, or is of another model.
+      UserError: the checkpoint cannot be read, or belongs to another model.
     """
     return fitted(prefix, read(prefix), variables)
 
@@ -99,16 +99,16 @@ def fitted(
     variables: Mapping[str, Any],
     others: bool = False,
 ) -> dict[str, np.ndarray]:
-    """Returns of the values of a checkpoint those of these variables.
+    """Returns the values of these variables from a checkpoint.
 
     Args:
       prefix: of the checkpoint's files.
       values: what `read` has returned.
       variables: the variables, by name.
-      others: whether it may hold more than these, such as the slots of an optimizer.
+      others: whether the checkpoint may have more variables, such as optimizer slots.
 
     Raises:
-      UserError: the checkpoint is of another model: names, shapes or dtypes differ.
+      UserError: the checkpoint belongs to another model: names, shapes or dtypes differ.
     """
     if others:
         values = {name: value for name, value in values.items() if name in variables}
@@ -135,7 +135,7 @@ def fitted(
 
 
 def history(folder: str) -> list[str]:
-    """Returns the prefixes of the checkpoints that `folder` keeps, oldest first.
+    """Returns the prefixes of the checkpoints in `folder`, oldest first.
 
     Raises:
       UserError: the file that names them cannot be read.
@@ -146,7 +146,7 @@ def history(folder: str) -> list[str]:
             state = tf1.train.get_checkpoint_state(folder)
         if state is not None:
             return _present(folder, state.all_model_checkpoint_paths)
-    except ValueError:  # It is no text, or names what can be no file.
+    except ValueError:  # It is not text, or a name in it cannot be a file name.
         pass
     if file.exists():
         raise UserError(
@@ -157,10 +157,10 @@ def history(folder: str) -> list[str]:
 
 
 def _present(folder: str, prefixes: Iterable[str]) -> list[str]:
-    """Returns those of the checkpoints that a folder has files of.
+    """Returns the prefixes of those checkpoints whose files are in the folder.
 
-    By their names only: the folder may have been moved or copied since. One that has no file left
-    was removed, so that an earlier one is used. Before 0.12 a prefix was the file or a pattern.
+    Only the last part of a prefix counts: the folder may have been moved or copied. Before 0.12 a
+    prefix was the name of the file, or a pattern.
     """
     paths = [Path(folder) / Path(prefix).name for prefix in prefixes]
     return [
@@ -176,7 +176,7 @@ class Saver:
     Args:
       var_list: the variables to save, as a list or a dict by name; None: all of the model and
         the optimizer, when `save` is called.
-      max_to_keep: how many checkpoints stay; None or 0: all.
+      max_to_keep: how many checkpoints to keep; None or 0 keeps all.
     """
 
     def __init__(self, var_list: Any = None, max_to_keep: int | None = 5) -> None:
@@ -200,24 +200,24 @@ class Saver:
         return list(self._kept)
 
     def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
-        """Takes over checkpoints of an earlier process, oldest first, and keeps count of them."""
+        """Counts the checkpoints of an earlier process, oldest first, towards `max_to_keep`."""
         self._kept = [path for path in checkpoint_paths if Path(path + ".index").exists()]
 
     def recover(self, checkpoint_paths: Sequence[str]) -> dict[str, np.ndarray]:
-        """Takes over checkpoints of an earlier process; returns the values of the newest whole one.
+        """Recovers an earlier process's checkpoints; returns the values of the newest whole one.
 
         Args:
           checkpoint_paths: oldest first, at least one.
 
         Raises:
-          UserError: none can be read, or that one is of another model.
+          UserError: none can be read, or that one belongs to another model.
         """
         whole, values = newest_whole(checkpoint_paths)
         self.recover_last_checkpoints(list(whole))
         return fitted(whole[-1], values, self.variables())
 
     def save(self, sess: Any, save_path: str, global_step: Any = None) -> str:
-        """Writes a checkpoint and names it in the folder's `checkpoint` file.
+        """Writes a checkpoint, and adds it to the folder's `checkpoint` file.
 
         Args:
           sess: a session of ours, or of TensorFlow's on the legacy runtime.
@@ -229,7 +229,7 @@ class Saver:
 
         Raises:
           NotFiniteError: a trainable variable has NaN or infinity in it; nothing is written.
-          NotWrittenError: the folder takes no files, or no more.
+          NotWrittenError: the files cannot be written, as on a full disk.
         """
         variables = self.variables()
         values = {name: np.asarray(value) for name, value in sess.run(variables).items()}
@@ -249,12 +249,12 @@ class Saver:
         try:
             self._write(prefix, values)
         except (OSError, tf1.errors.OpError) as error:
-            # TensorFlow has more lines; that of the file system has the path of a temporary file.
+            # TensorFlow's message has more lines; the one with the path has the reason.
             reasons = [line for line in str(error).splitlines() if prefix in line]
             reason = (reasons or [str(error)])[0].rpartition("; ")[2]
             raise NotWrittenError(
-                f"checkpoint {prefix} cannot be written ({reason}); the earlier ones stay; see to "
-                "the folder, and the same command goes on from the newest"
+                f"checkpoint {prefix} cannot be written ({reason}); the earlier ones stay; free "
+                "or repair the folder, and the same command resumes from the newest"
             ) from error
         return prefix
 
@@ -271,10 +271,10 @@ class Saver:
             tf1.train.update_checkpoint_state(str(Path(prefix).parent), prefix, self._kept)
 
     def restore(self, sess: Any, save_path: str) -> None:
-        """Gives the variables the values of the checkpoint `save_path`.
+        """Restores the variables from the checkpoint `save_path`.
 
         Raises:
-          UserError: there is no such checkpoint, or it is of another model.
+          UserError: there is no such checkpoint, or it belongs to another model.
         """
         variables = self.variables()
         values = read_for(save_path, variables)

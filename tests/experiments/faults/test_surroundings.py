@@ -103,7 +103,8 @@ def test_disk_full(
     assert full.code == 1
     assert re.fullmatch(
         rf"error: checkpoint {logdir}/model\.ckpt-\d+ cannot be written \(No space left on device\)"
-        "; the earlier ones stay; see to the folder, and the same command goes on from the newest",
+        "; the earlier ones stay; free or repair the folder, and the same command resumes from "
+        "the newest",
         full.err.strip().splitlines()[-1],
     )
     assert "Traceback" not in full.err
