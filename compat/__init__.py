@@ -26,6 +26,7 @@ from compat.placement import (
     byte_size_load_fn,
     replica_device_setter,
 )
+from compat.processes.program import run_main
 from compat.runtime.interface import (
     average,
     device,
@@ -55,6 +56,7 @@ __all__ = [
     "device",
     "get_or_create_global_step",
     "replica_device_setter",
+    "run_main",
     "select_runtime",
     "step",
     "tf",

@@ -1,4 +1,4 @@
-"""Errors of the user or of a peer, each with a one-line message and a remedy."""
+"""Errors of the user, of a peer and of a stop request, each as one line with the remedy."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def may_pass(exit_code: int) -> bool:
+def is_retryable(exit_code: int) -> bool:
     """Whether the same command may succeed when it is run again.
 
-    As Kubernetes' training operators read exit codes: 128 and above, a signal or a lost peer, may
-    pass; 1 to 127, a wrong input or a failure of the program, will not. Ctrl-C is the user's will.
+    As Kubernetes' training operators read exit codes: 128 and above, a signal or a lost peer, are
+    retryable; 1 to 127, a wrong input or a failure of the program, are permanent. Ctrl-C is the
+    user's will.
     """
     return exit_code >= 128 and exit_code != _CTRL_C
 
@@ -33,22 +34,43 @@ class _LineError(Exception):
 class UserError(_LineError, ValueError, RuntimeError):
     """A wrong input: the message names the value, what was expected and the remedy, in one line.
 
-    A `ValueError` and a `RuntimeError` too, which TensorFlow raises where `compat` raises this.
-    Programs print it as it is, without a traceback, and exit with code 2, which cluster managers
-    read as permanent: the same command would fail again.
+    `compat.run_main` prints it as it is, without a traceback, and exits with code 2, which cluster
+    managers read as permanent: the same command would fail again. A `ValueError` and a
+    `RuntimeError` too, which TensorFlow raises where `compat` raises this.
     """
 
     exit_code = 2
 
 
+class UserTypeError(UserError, TypeError):
+    """A wrong input of a wrong type, for which TensorFlow raises a `TypeError`."""
+
+
 class PeerError(_LineError):
     """A peer that is missing or lost: the message names the task, its address and the remedy.
 
-    Programs print it as it is, without a traceback, and exit with code 138, which Kubernetes'
-    training operators read as retryable: the same command may well succeed once the peer is there.
+    `compat.run_main` prints it as it is, without a traceback, and exits with code 138, which
+    Kubernetes' training operators read as retryable: the same command may well succeed once the
+    peer is there.
     """
 
     exit_code = 138
+
+
+class Stopped(BaseException):
+    """The user or the cluster manager asked this process to stop.
+
+    Like `KeyboardInterrupt` not an `Exception`: it is not a failure to be handled as one.
+
+    Attributes:
+      exit_code: 128 plus the signal's number, as shells report it.
+      loses: whether the last checkpoint could not be written; the message then says so.
+    """
+
+    def __init__(self, signum: int, loss: str = "") -> None:
+        super().__init__(loss or signal.Signals(signum).name)
+        self.exit_code = 128 + signum
+        self.loses = bool(loss)
 
 
 class Parser(argparse.ArgumentParser):

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import atexit
-from typing import Any, Callable
+import functools
+import sys
+from typing import Any, Callable, Iterable
 
 from compat._tensorflow import startup, tf1
 from compat.cluster import access, keepalive, ports, proxies
 from compat.cluster.address import split_address
-from compat.cluster.roles import Role, is_synchronous, num_workers, role, trainers
-from compat.cluster.spec import ClusterSpec, Task, all_tasks
-from compat.errors import PeerError, UserError, may_pass
-from compat.liveness import identity, monitor, rendezvous, shutdown
+from compat.cluster.roles import (
+    Role,
+    is_local,
+    is_synchronous,
+    num_workers,
+    role,
+    strategy_names,
+    trainers,
+)
+from compat.cluster.spec import ClusterSpec, Task, all_tasks, only_task
+from compat.errors import PeerError, UserError, is_retryable
+from compat.liveness import diagnosis, identity, shutdown
+from compat.liveness.monitor import Monitor
+from compat.liveness.probe import reason_unreachable
 from compat.runtime.interface import select_runtime
 
 _SERVING = (Role.SERVE, Role.SERVE_AND_COORDINATE, Role.TRAIN, Role.TRAIN_AS_CHIEF)
@@ -20,30 +32,33 @@ _SERVING = (Role.SERVE, Role.SERVE_AND_COORDINATE, Role.TRAIN, Role.TRAIN_AS_CHI
 class Server:
     """`tf.compat.v1.train.Server` that exits when the run is over and reports lost peers.
 
-    `join` returns when the training is over. A port that is in use is said in one line. Peers
-    are waited for in any start order, and it is said for whom.
+    `join` returns when the training is over. A port that is in use takes one line. Peers are waited
+    for in any start order, and those that are missing are named.
 
     Args:
-      server_or_cluster_def: a `ClusterSpec`, ours or TensorFlow's, or a dict of host lists.
-      job_name: "ps", "worker" or "chief".
-      task_index: number of the task in its job.
+      server_or_cluster_def: a `ClusterSpec`, ours or TensorFlow's, a dict of host lists, a
+        `ClusterDef`, or a `ServerDef`, which has defaults for the next four as well.
+      job_name: "ps", "worker", "chief", or what the cluster's jobs are called; see
+        `compat.cluster.roles`. Defaults to the only job of the cluster.
+      task_index: number of the task in its job; defaults to its only one.
       protocol: as in TensorFlow; None means "grpc".
       config: a `ConfigProto` for the server's devices and threads.
       start: False if `start` is to be called later.
       runtime: see `compat.select_runtime`; chosen here for the whole process.
       rendezvous_timeout: seconds for which this task waits for the tasks it needs; one that
         serves needs the chief.
-      run_token: what tells this training from another one with the same cluster; the same text for
+      run_token: what tells this run from another one with the same cluster; the same text for
         all of its tasks.
       allow_network: whether hosts may be others than this machine; see `compat.cluster.access`.
-      say: told about waiting.
+      say: receives lines about waiting.
       while_waiting: called every few seconds while a call that needs other tasks does not return
         and one of them does not answer, with the seconds that it has taken so far; what it raises,
         ends the waiting.
 
     Attributes:
       runtime: name of the runtime, "legacy" or "modern".
-      task: the `Task` that this process is.
+      cluster: of checked data; its jobs are called chief, ps and worker on the modern runtime.
+      task: the `Task` that this process is in it.
       role: what the task does on this runtime.
       serves: whether the task has nothing to do but `join`.
       is_chief: whether the task writes checkpoints and summaries.
@@ -52,7 +67,7 @@ class Server:
         cluster has no ps.
       target: what a session connects to.
       rendezvous_timeout: seconds for which this task waits for the tasks it needs.
-      training: what its tasks have in common; see `compat.liveness.identity`.
+      run: what its tasks have in common; see `compat.liveness.identity`.
       while_waiting: as given.
 
     Raises:
@@ -63,8 +78,8 @@ class Server:
     def __init__(
         self,
         server_or_cluster_def: Any,
-        job_name: str = "worker",
-        task_index: int = 0,
+        job_name: str | None = None,
+        task_index: int | None = None,
         protocol: str | None = None,
         config: Any = None,
         start: bool = True,
@@ -78,9 +93,21 @@ class Server:
     ) -> None:
         chosen = select_runtime(runtime)
         self.runtime = chosen.name
-        self.cluster = ClusterSpec(server_or_cluster_def)
-        self.task = Task(job_name, task_index)
+        defined = server_or_cluster_def
+        if hasattr(defined, "default_session_config"):  # A `ServerDef`.
+            job_name = defined.job_name if job_name is None else job_name
+            task_index = defined.task_index if task_index is None else task_index
+            protocol = protocol or defined.protocol
+            merged = tf1.ConfigProto()
+            merged.CopyFrom(defined.default_session_config)
+            if config is not None:
+                merged.MergeFrom(config)
+            defined, config = defined.cluster, merged
+        self.cluster = ClusterSpec(defined)
+        self.task = only_task(self.cluster, job_name, task_index)
         self.role = role(self.task, self.cluster, self.runtime)
+        if self.runtime == "modern":
+            self.cluster, self.task = strategy_names(self.cluster, self.task)
         hosts = access.cluster_hosts(self.cluster)
         remedy = "give compat.Server allow_network=True"
         access.check_allowed(hosts, allow_network, remedy=remedy, say=say)
@@ -96,32 +123,42 @@ class Server:
         self.rendezvous_timeout = rendezvous_timeout
         self._say = say
         self.while_waiting = while_waiting
-        self.training = identity.training(self.cluster, run_token)
+        self.run = identity.fingerprint(self.cluster, run_token)
         self._server: Any = None
-        self.address = self.cluster.task_address(job_name, task_index)
+        self.address = self.cluster.address_of(self.task)
         self.target = "grpc://" + self.address
         proxies.go_past(hosts, say)
         if not all(map(access.is_written_loopback, hosts)):  # This machine is always there.
             keepalive.begin(access.cluster_ports(self.cluster), rendezvous_timeout)
-        ports.release_inherited(split_address(self.address)[1])
-        ports.check_free(self.address)
+        port = split_address(self.address, any_port=True)[1]
+        if port:  # Else the system chooses one.
+            ports.release_inherited(port)
+            ports.check_free(self.address)
         # The server of a pure coordinator, or of synchronous workers, belongs to their strategy.
         if self.role in _SERVING and not self.synchronous:
             self._server = tf1.train.Server(
                 self.cluster.as_dict(),
-                job_name=job_name,
-                task_index=task_index,
+                job_name=self.task.job,
+                task_index=self.task.index,
                 protocol=protocol or "grpc",
                 config=config,
                 start=False,
             )
             self.target = self._server.target
+            self.address = self.address if port else self.target[len("grpc://") :]
             if start:
                 self.start()
+        if is_local(self.cluster):
+            return  # There are no peers, and the runtime is that of a process alone.
         if not self.serves:
             # Also when the program leaves by an exception, lest the others wait for ever.
-            atexit.register(self.announce_end)
+            atexit.register(self._announce_at_exit)
         chosen.server = self
+
+    @staticmethod
+    def create_local_server(config: Any = None, start: bool = True) -> Server:
+        """Returns a server that is in no cluster, on a free port of this machine."""
+        return Server({"localhost": ["localhost:0"]}, config=config, start=start)
 
     @property
     def trainer_index(self) -> int:
@@ -137,16 +174,17 @@ class Server:
         """Starts the server; only needed after `start=False`."""
         with startup.without_notes():
             self._server.start()
-        identity.declare(self.target, self.task, self.training)
+        if not is_local(self.cluster):
+            identity.declare(self.target, self.task, self.run)
 
-    def join(self, look: Callable[[], None] = lambda: None) -> None:
+    def join(self, poll: Callable[[], None] = lambda: None) -> None:
         """Serves until the training is over.
 
         Args:
-          look: called about twice a second until the chief is done; what it raises ends the wait.
+          poll: called about twice a second until the chief is done; what it raises ends the wait.
 
         Raises:
-          UserError: the task trains, so that nobody would be left to end the training.
+          UserError: the task trains, so that no task would be left to end the training.
           PeerError: the chief did not come, or has gone and not come back, in time.
         """
         if not self.serves:
@@ -155,48 +193,44 @@ class Server:
                 "where server.serves is true"
             )
         self._say(f"{self.task.name} serves at {self.address} until the training is over")
-        lookout = self.chief_lookout()
+        monitor = self.chief_monitor()
 
-        def look_both() -> None:
-            look()
-            lookout.look()
+        def poll_both() -> None:
+            poll()
+            monitor.poll()
 
         shutdown.wait_until_over(
             self.target,
             self.task.name,
             len(self._trainers),
             say=self._say,
-            look=look_both,
-            training=self.training,
+            poll=poll_both,
+            run=self.run,
         )
 
     def chief_runs(self) -> bool:
         """Whether the chief's port accepts connections, as it does until that process has ended."""
-        chief = self._trainers[0]
-        address = self.cluster.task_address(chief.job, chief.index)
-        return rendezvous.reason_unreachable(address) is None
+        return reason_unreachable(self.cluster.address_of(self._trainers[0])) is None
 
-    def chief_lookout(self) -> rendezvous.Lookout:
-        """Returns what looks whether the chief is there, and gives it up after the timeout."""
-        look = identity.Recognition(self.cluster, self.runtime, self.training)
-        return self.lookout(self._trainers[0], look)
+    def chief_monitor(self) -> Monitor:
+        """Returns what is polled for the chief; see `compat.liveness.identity.chief_check`."""
+        check = identity.chief_check(self.cluster, self.runtime, self.run)
+        chief = self.cluster.describe(self._trainers[0])
+        return Monitor({chief: check}, self.rendezvous_timeout, self._say)
 
-    def lookout(
-        self, task: Task, look: Callable[[str], str | None] | None = None
-    ) -> rendezvous.Lookout:
-        """Returns a check that a task is reachable, which raises after the timeout.
+    def monitor(self, tasks: Iterable[Task], reason: Callable[[str], str | None]) -> Monitor:
+        """Returns a monitor of other tasks, which gives them up after the timeout.
 
         Args:
-          task: of this cluster.
-          look: as for `Lookout`.
+          tasks: of this cluster; this very task is left out.
+          reason: a probe; returns why nothing answers at an address, else None.
         """
-        return rendezvous.Lookout(
-            task.name,
-            self.cluster.task_address(task.job, task.index),
-            self.rendezvous_timeout,
-            self._say,
-            look=look,
-        )
+        checks = {
+            self.cluster.describe(task): functools.partial(reason, self.cluster.address_of(task))
+            for task in tasks
+            if task != self.task
+        }
+        return Monitor(checks, self.rendezvous_timeout, self._say)
 
     def wait_for_peers(self, everybody: bool) -> None:
         """Waits until the tasks that a training task needs can be reached.
@@ -208,62 +242,53 @@ class Server:
         Raises:
           PeerError: some did not come in time; the message names them.
         """
-        needed = {
-            task.name: task
+        # Without parameter servers, the servers start when all tasks have met.
+        reason = identity.reason_not_met if self.synchronous else identity.reason_not_member
+        checks = {
+            self.cluster.describe(task): functools.partial(
+                reason, self.cluster.address_of(task), task, self.run
+            )
             for task in all_tasks(self.cluster)
             if (everybody or task.job == "ps" or task == self._trainers[0]) and task != self.task
         }
+        try:
+            Monitor(checks, self.rendezvous_timeout, self._say).wait()
+        except BaseException as error:
+            self.diagnose(error)
+            raise
+        self._error = self._lost = None  # What was lost before is back.
 
-        # Without parameter servers, the servers start when all tasks have met.
-        reason = identity.reason_not_met if self.synchronous else identity.reason_not_member
+    def diagnose(self, error: BaseException) -> PeerError | None:
+        """Records the error by which this task ends; returns the lost peer behind it, or None.
 
-        def look(name: str, address: str) -> str | None:
-            return reason(address, needed[name], self.training)
-
-        rendezvous.wait_for(
-            {name: self.cluster.task_address(t.job, t.index) for name, t in needed.items()},
-            timeout=self.rendezvous_timeout,
-            say=self._say,
-            look=look,
-        )
-
-    def wait_for_chief(self) -> None:
-        """Waits until the chief's server answers, not only its port.
-
-        Raises:
-          PeerError: it did not in time.
-        """
-        chief = self._trainers[0]
-        rendezvous.wait_for(
-            {chief.name: self.cluster.task_address(chief.job, chief.index)},
-            timeout=self.rendezvous_timeout,
-            say=self._say,
-            look=lambda _, address: rendezvous.reason_not_serving(address),
-        )
-
-    def ends_by(self, error: BaseException) -> PeerError | None:
-        """Takes the error by which this task ends; returns the lost peer behind it, or None.
-
-        Call it before anything is closed: that takes seconds, after which who was lost may be back.
-        If the error may pass, the serving tasks are not told of an end, and wait for this one's
-        return: a lost peer, SIGTERM and the like call for a restart.
+        Call it before anything is closed: that takes seconds, after which the peer may be back.
+        If the error is retryable, a lost peer, SIGTERM and the like, the serving tasks wait for the
+        return of this one: no end is announced to them.
         """
         if self._error is not error:
-            self._error, self._lost = error, monitor.peer_error(error, self.cluster, own=self.task)
-        if may_pass(getattr(self._lost or error, "exit_code", 1)):
-            self._announced = True
+            self._error = error
+            self._lost = diagnosis.peer_error(error, self.cluster, own=self.task)
         return self._lost
 
     def announce_end(self) -> None:
         """Tells the serving tasks that this one has done its part; further calls do nothing."""
-        if self.serves or self._announced:
+        error = self._lost or self._error
+        returns = error is not None and is_retryable(getattr(error, "exit_code", 1))
+        if self.serves or self._announced or returns:
             return
         self._announced = True
-        addresses = {}
-        for task in all_tasks(self.cluster):
-            if role(task, self.cluster, self.runtime) is Role.SERVE:
-                addresses[task.name] = self.cluster.task_address(task.job, task.index)
-        shutdown.announce(addresses, self.trainer_index, training=self.training)
+        addresses = {
+            task.name: self.cluster.address_of(task)
+            for task in all_tasks(self.cluster)
+            if role(task, self.cluster, self.runtime) is Role.SERVE
+        }
+        shutdown.announce(addresses, self.trainer_index, run=self.run)
+
+    def _announce_at_exit(self) -> None:
+        uncaught = getattr(sys, "last_value", None)
+        if uncaught is not None:
+            self.diagnose(uncaught)
+        self.announce_end()
 
     _announced = False
     _error: BaseException | None = None

@@ -26,7 +26,7 @@ import urllib.request
 from pathlib import Path
 from typing import Iterator
 
-from compat.errors import UserError
+from compat.errors import Stopped, UserError
 from experiments.launching import command_line, signals
 
 FOLDER = Path(__file__).resolve().parent / "tensorboard"
@@ -192,7 +192,7 @@ def main() -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except signals.Stopped as stopped:
+    except Stopped as stopped:
         return stopped.exit_code
     return 0
 

@@ -29,7 +29,8 @@ from compat.cluster.environment import parse_cluster_spec
 from compat.cluster.ports import reserve
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import PeerError, UserError
-from compat.liveness import monitor, rendezvous, watchdog
+from compat.liveness import diagnosis, watchdog
+from compat.liveness.monitor import Monitor, connection_checks
 from compat.processes.group import Command, ProcessGroup
 from experiments.launching import command_line, signals
 from experiments.seeds import matrices
@@ -160,10 +161,10 @@ def _compute(
     runtime = select_runtime(values.runtime).name
     print(f"runtime: {runtime}")
     run = powers.run_legacy if runtime == "legacy" else powers.run_modern
-    result = watchdog.watched(lambda: run(operands, values.n, powers.HERE), lambda: None)
+    result = watchdog.run_with_watchdog(lambda: run(operands, values.n, powers.HERE), lambda: None)
     print(f"single-node time: {result.seconds * 1000:.2f} ms")
     if cluster is not None:
-        workers = {task.name: cluster.task_address(task.job, task.index) for task in _TASKS}
+        workers = {task.name: cluster.address_of(task) for task in _TASKS}
 
         def run_on_workers() -> powers.Result:
             if runtime == "legacy":
@@ -180,10 +181,10 @@ def _compute(
 
 def _wait_for_workers(cluster: ClusterSpec, timeout: float) -> None:
     """Waits until both workers are reachable; called before TensorFlow is loaded."""
-    workers = {task.name: cluster.task_address(task.job, task.index) for task in _TASKS}
+    workers = {task.name: cluster.address_of(task) for task in _TASKS}
     hosts = {split_address(address)[0] for address in workers.values()}
     os.environ.update(proxies.bypass(os.environ, hosts))
-    rendezvous.wait_for(workers, timeout=timeout)
+    Monitor(connection_checks(workers), timeout).wait()
 
 
 def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -> Any:
@@ -193,11 +194,11 @@ def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -
       PeerError: a worker was lost, or the result timed out.
       UserError: the workers were started as another cluster.
     """
-    hosts = ";".join(cluster.task_address(task.job, task.index) for task in _TASKS)
+    hosts = ";".join(cluster.address_of(task) for task in _TASKS)
     deadline = time.monotonic() + timeout
 
     def check() -> None:
-        lost = monitor.lost_task(_TASKS, cluster, _LOST)
+        lost = diagnosis.lost_task(_TASKS, cluster, _LOST)
         if lost is None and time.monotonic() > deadline:
             lost = PeerError(
                 f"no result from the workers {hosts} within {timeout:g} s; check that both are "
@@ -207,7 +208,7 @@ def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -
             raise lost
 
     try:
-        return watchdog.watched(compute, check)
+        return watchdog.run_with_watchdog(compute, check)
     except tf1.errors.InvalidArgumentError as error:
         if "device" not in str(error):
             raise
@@ -216,7 +217,7 @@ def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -
             f"cluster that was named here; start each with --cluster_spec='worker|{hosts}'"
         ) from error
     except Exception as error:
-        lost = monitor.peer_error(error, cluster, _LOST)
+        lost = diagnosis.peer_error(error, cluster, _LOST)
         if lost is None:
             raise
         raise lost from error

@@ -65,7 +65,7 @@ def cluster_ports(cluster: ClusterSpec) -> set[int]:
 
 def _places(cluster: ClusterSpec) -> list[tuple[str, int]]:
     tasks = all_tasks(cluster)
-    return [split_address(cluster.task_address(task.job, task.index)) for task in tasks]
+    return [split_address(cluster.address_of(task), any_port=True) for task in tasks]
 
 
 def is_loopback(host: str) -> bool:

@@ -6,7 +6,7 @@ import ipaddress
 import re
 import reprlib
 
-from compat.errors import UserError
+from compat.errors import UserError, UserTypeError
 
 # Underscores are no part of a host name by RFC 1123, but the names of compose services have them.
 _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
@@ -14,18 +14,22 @@ _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
 _IPV6 = re.compile(r"[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?")
 
 
-def split_address(address: str) -> tuple[str, int]:
+def split_address(address: str, any_port: bool = False) -> tuple[str, int]:
     """Returns host and port of `address`; an IPv6 host without its brackets.
 
     Example:
       >>> split_address("[::1]:2222")
       ('::1', 2222)
 
+    Args:
+      address: "host:port".
+      any_port: whether the port may be 0, by which a server lets the system choose one.
+
     Raises:
       UserError: `address` is not a string "host:port" with a port in 1..65535.
     """
     if not isinstance(address, str):
-        raise UserError(
+        raise UserTypeError(
             f"address {reprlib.repr(address)} is not text; write host:port, as in localhost:2222"
         )
     if not address.strip():
@@ -38,13 +42,13 @@ def split_address(address: str) -> tuple[str, int]:
     # Not `isdigit`, nor `int` alone: both take digits of other scripts, `int` also "+1" and "1_0".
     if not re.fullmatch("[0-9]{1,9}", port):
         raise UserError(f"port {port!r} of {address!r} is not a number; use one from 1 to 65535")
-    if not 1 <= int(port) <= 65535:
+    if not (0 if any_port else 1) <= int(port) <= 65535:
         raise UserError(f"port {port} of {address!r} is out of range; use one from 1 to 65535")
     return _host(host, address), int(port)
 
 
 def _host(host: str, address: str) -> str:
-    """Returns `host` without brackets, or raises `UserError` if it can be no host."""
+    """Returns `host` without brackets, or raises `UserError` if it cannot be a host."""
     bracketed = host.startswith("[") and host.endswith("]")
     if ":" in host and not bracketed:
         raise UserError(f"host {host!r} of {address!r} has a colon; write IPv6 as [::1]:2222")
@@ -56,9 +60,9 @@ def _host(host: str, address: str) -> str:
         if re.fullmatch("[0-9.]+", host):
             return str(ipaddress.IPv4Address(host))
     except ValueError:
-        raise UserError(f"host {host!r} of {address!r} is no IP address; correct it") from None
+        raise UserError(f"host {host!r} of {address!r} is not an IP address; correct it") from None
     if not _HOST_NAME.fullmatch(host):
         raise UserError(
-            f"host {host!r} of {address!r} is no host name; write host:port, as in localhost:2222"
+            f"host {host!r} of {address!r} is not a host name; write host:port as in localhost:2222"
         )
     return host

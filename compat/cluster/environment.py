@@ -122,7 +122,7 @@ def _parse_tf_config(text: str) -> tuple[ClusterSpec, Task]:
     task = Task("chief" if job == "master" else job, index)
     cluster = ClusterSpec(jobs)
     if task.job in cluster.jobs or task.job != "evaluator":
-        cluster.task_address(task.job, task.index)
+        cluster.address_of(task)
     elif task.index < 0:
         raise UserError(f"task index {task.index} is negative, expected 0 or more")
     jobs.pop("evaluator", None)

@@ -1,13 +1,21 @@
-"""Who does what in a cluster, on either runtime."""
+"""Assigns each task of a cluster its role, on either runtime.
+
+Jobs may be called anything. "ps" holds variables; "chief", or "master", which is its older name,
+initializes, saves and reports. All other jobs are of workers. Without a chief the first learner, or
+else trainer, worker, or task of the first job by name, is it.
+"""
 
 from __future__ import annotations
 
 import enum
 
+from compat.cluster.address import split_address
 from compat.cluster.spec import ClusterSpec, Task, all_tasks
 from compat.errors import UserError
 
 RUNTIMES = ("legacy", "modern")
+_CHIEFS = ("chief", "master")
+_STAND_INS = (*_CHIEFS, "learner", "trainer", "worker")
 
 
 class Role(enum.Enum):
@@ -15,53 +23,79 @@ class Role(enum.Enum):
 
     SERVE = "hold variables or compute what others hand out, until told that training is over"
     TRAIN = "hand out its own updates"
-    TRAIN_AS_CHIEF = "hand out its own updates; initialise, save and report"
-    COORDINATE = "hand out the updates of all workers; initialise, save and report"
+    TRAIN_AS_CHIEF = "hand out its own updates; initialize, save and report"
+    COORDINATE = "hand out the updates of all workers; initialize, save and report"
     SERVE_AND_COORDINATE = "coordinate, and compute as one of the workers, in one process"
-    EVALUATE = "measure the checkpoints that the chief writes"
+    EVALUATE = "evaluate the checkpoints that the chief writes"
 
 
 def chief_task(cluster: ClusterSpec) -> Task:
-    """Returns the task that initialises, saves and reports: the chief, else the first worker."""
-    job = "chief" if "chief" in cluster.jobs else "worker"
+    """Returns the task that initializes, saves and reports.
+
+    Raises:
+      UserError: the cluster has parameter servers only.
+    """
+    jobs = [job for job in cluster.jobs if job != "ps"]
+    if not jobs:
+        raise _lacks("worker", cluster)
+    job = next((name for name in _STAND_INS if name in jobs), jobs[0])
     return Task(job, cluster.task_indices(job)[0])
+
+
+def is_local(cluster: ClusterSpec) -> bool:
+    """Whether a cluster is one task of a job with a name of its own, which needs no other task."""
+    names = {"ps", "worker", *_CHIEFS}
+    return len(all_tasks(cluster)) == 1 and not names & set(cluster.jobs)
 
 
 def is_synchronous(cluster: ClusterSpec, runtime: str) -> bool:
     """Whether all workers make each update together, each on weights of its own: without any ps."""
-    return runtime == "modern" and "ps" not in cluster.jobs and "worker" in cluster.jobs
+    alone = "ps" in cluster.jobs or is_local(cluster)
+    return runtime == "modern" and not alone and bool(_worker_jobs(cluster))
+
+
+def strategy_names(cluster: ClusterSpec, task: Task) -> tuple[ClusterSpec, Task]:
+    """Returns cluster and task as TensorFlow 2's strategies call them: chief, ps and worker."""
+    if is_local(cluster):
+        return cluster, task
+    workers = dict.fromkeys(_worker_jobs(cluster), "worker")
+    names = {"ps": "ps", "chief": "chief", "master": "chief", **workers}
+    jobs = {names[job]: tasks for job, tasks in cluster.as_dict().items()}
+    return ClusterSpec(jobs), Task(names[task.job], task.index)
 
 
 def role(task: Task, cluster: ClusterSpec, runtime: str) -> Role:
     """Returns what `task` does in `cluster`.
 
-    An evaluator reads checkpoints only, so it is asked for no place in the cluster, nor for one.
+    An evaluator only reads checkpoints, so it needs no place in the cluster.
 
     Raises:
-      UserError: `runtime` is unknown, the cluster lacks ps or workers or has jobs that nobody
-        knows or several chiefs, or `task` is not in it.
+      UserError: `runtime` is unknown, the cluster lacks ps or workers or has several chiefs, or
+        `task` is not in it.
     """
     _check_runtime(runtime)
     if task.job == "evaluator":
         return Role.EVALUATE
     _check_cluster(cluster, runtime)
-    cluster.task_address(task.job, task.index)
+    cluster.address_of(task)
     if task.job == "ps":
         return Role.SERVE
-    if runtime == "legacy" or is_synchronous(cluster, runtime):
-        return Role.TRAIN_AS_CHIEF if task == chief_task(cluster) else Role.TRAIN
-    if task != chief_task(cluster):
+    chief = task == chief_task(cluster)
+    if runtime == "legacy" or is_synchronous(cluster, runtime) or is_local(cluster):
+        return Role.TRAIN_AS_CHIEF if chief else Role.TRAIN
+    if not chief:
         return Role.SERVE
-    return Role.COORDINATE if task.job == "chief" else Role.SERVE_AND_COORDINATE
+    return Role.COORDINATE if task.job in _CHIEFS else Role.SERVE_AND_COORDINATE
 
 
 def trainers(cluster: ClusterSpec, runtime: str) -> list[Task]:
-    """Returns the tasks that hand out updates: all but ps, or just the coordinating one.
+    """Returns the tasks that hand out updates, the chief first: all but ps, or just that one.
 
     Raises:
       UserError: as `role`.
     """
-    return [task for task in all_tasks(cluster) if role(task, cluster, runtime) is not Role.SERVE]
+    found = [task for task in all_tasks(cluster) if role(task, cluster, runtime) is not Role.SERVE]
+    return sorted(found, key=lambda task: task != chief_task(cluster))
 
 
 def num_workers(cluster: ClusterSpec, runtime: str) -> int:
@@ -72,9 +106,13 @@ def num_workers(cluster: ClusterSpec, runtime: str) -> int:
     """
     _check_runtime(runtime)
     _check_cluster(cluster, runtime)
-    chiefs = cluster.num_tasks("chief") if "chief" in cluster.jobs else 0
-    computes = runtime == "legacy" or is_synchronous(cluster, runtime)
-    return cluster.num_tasks("worker") + (chiefs if computes else 0)
+    coordinates = runtime == "modern" and not is_synchronous(cluster, runtime)
+    idle = ("ps", *_CHIEFS) if coordinates else ("ps",)
+    return sum(cluster.num_tasks(job) for job in cluster.jobs if job not in idle)
+
+
+def _worker_jobs(cluster: ClusterSpec) -> list[str]:
+    return [job for job in cluster.jobs if job != "ps" and job not in _CHIEFS]
 
 
 def _check_runtime(runtime: str) -> None:
@@ -84,16 +122,36 @@ def _check_runtime(runtime: str) -> None:
 
 def _check_cluster(cluster: ClusterSpec, runtime: str) -> None:
     for job in cluster.jobs:
-        if job not in ("chief", "ps", "worker"):
-            raise UserError(f"job {job!r} of the cluster is unknown; use chief, ps and worker")
-    for job in ("ps", "worker"):
-        if job not in cluster.jobs and not is_synchronous(cluster, runtime):
-            present = ", ".join(cluster.jobs) or "no job at all"
+        if not cluster.num_tasks(job):
+            raise UserError(f"job {job!r} has no task; give it a host:port, or leave the job out")
+        if job == "evaluator":
+            raise UserError("an evaluator is in no cluster; leave the job 'evaluator' out")
+    tasks, workers = all_tasks(cluster), _worker_jobs(cluster)
+    for task in tasks if len(tasks) > 1 else []:
+        if split_address(cluster.address_of(task), any_port=True)[1] == 0:
             raise UserError(
-                f"the cluster has {present} and lacks {job}; add at least one {job} task"
+                f"port 0 of {cluster.describe(task)} lets the system choose one, which the other "
+                "tasks cannot know; use one from 1 to 65535"
             )
-    if "chief" in cluster.jobs and cluster.num_tasks("chief") > 1:
-        chiefs = cluster.num_tasks("chief")
+    # Tasks of names of their own, such as learner and actors, may hold the variables themselves.
+    needs_ps = runtime == "modern" or "worker" in workers or not workers
+    does_without = is_synchronous(cluster, runtime) or is_local(cluster) or not needs_ps
+    if "ps" not in cluster.jobs and not does_without:
+        raise _lacks("ps", cluster)
+    if not workers:
+        raise _lacks("worker", cluster)
+    chiefs = sum(cluster.num_tasks(job) for job in _CHIEFS if job in cluster.jobs)
+    if chiefs > 1:
         raise UserError(
             f"the cluster has {chiefs} chief tasks, but one is needed; make workers of the rest"
         )
+    if runtime == "modern" and len(workers) > 1:
+        raise UserError(
+            f"the cluster has the jobs {', '.join(workers)}, but the modern runtime has one job of "
+            "workers; make one of them, or use the legacy runtime"
+        )
+
+
+def _lacks(job: str, cluster: ClusterSpec) -> UserError:
+    present = ", ".join(cluster.jobs) or "no job at all"
+    return UserError(f"the cluster has {present} and lacks {job}; add at least one {job} task")

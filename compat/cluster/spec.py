@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import reprlib
+import sys
 from dataclasses import dataclass
 from typing import Any, Mapping
 
+from compat._tensorflow import tf1
 from compat.cluster.address import split_address
-from compat.errors import UserError
+from compat.errors import UserError, UserTypeError
 
 
 @dataclass(frozen=True)
@@ -27,42 +29,59 @@ class Task:
 class ClusterSpec:
     """`tf.train.ClusterSpec` without TensorFlow, checked when made and never changed afterwards.
 
-    Other than there, a job has tasks, each task a well-formed address, no two the same one, and
-    what is wrong with a cluster or with a question to it is a `UserError`.
+    TensorFlow's own classes take it for theirs. Other than there, each task has a well-formed
+    address, no two the same one, and what is wrong with a cluster or with a question to it is a
+    `UserError`, which is the `ValueError` or `TypeError` that TensorFlow raises.
     """
 
-    def __init__(self, jobs: Any) -> None:
+    def __init__(self, cluster: Any) -> None:
         """Describes a cluster.
 
         Args:
-          jobs: a mapping from job name to a list of "host:port" or, where task indices have gaps,
-            to a mapping from index to "host:port"; or another cluster: anything with `as_dict()`.
+          cluster: a mapping from job name to a list of "host:port" or, where task indices have
+            gaps, to a mapping from index to "host:port"; a `ClusterDef`; or another cluster:
+            anything with `as_dict()`.
 
         Raises:
-          UserError: a name, an index or an address is malformed, a job empty or an address taken.
+          UserError: a name, an index or an address is malformed, or an address taken.
         """
-        jobs = jobs.as_dict() if hasattr(jobs, "as_dict") else jobs
+        jobs = cluster.as_dict() if hasattr(cluster, "as_dict") else cluster
+        if hasattr(jobs, "SerializeToString"):  # A `ClusterDef`.
+            jobs = {job.name: dict(job.tasks) for job in jobs.job}
         if not isinstance(jobs, Mapping):
             shown = reprlib.repr(jobs)
-            raise UserError(f"cluster {shown} is no mapping; write {{'ps': ['host:port'], ...}}")
+            raise UserTypeError(
+                f"cluster {shown} is not a mapping; write {{'ps': ['host:port'], ...}}"
+            )
         self._jobs = {job: _checked_tasks(job, addresses) for job, addresses in jobs.items()}
         taken: dict[tuple[str, int], Task] = {}
         for task in all_tasks(self):
-            address = self._jobs[task.job][task.index]
-            host, port = split_address(address)
+            address = self.address_of(task)
+            host, port = split_address(address, any_port=True)
             other = taken.setdefault((host.lower(), port), task)
-            if other != task:
+            if port and other != task:
                 raise UserError(
                     f"address {address!r} is given to both {other.name} and {task.name}; "
                     "give each task a port of its own"
                 )
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """TensorFlow's class, once that is loaded, so that its `isinstance` accepts this one."""
+        loaded: type = tf1.train.ClusterSpec if "tensorflow" in sys.modules else ClusterSpec
+        return loaded
+
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
         """Returns a copy, job to list of addresses, or to index -> address if there are gaps."""
         return {
-            job: list(tasks.values()) if list(tasks) == list(range(len(tasks))) else dict(tasks)
+            job: list(tasks.values()) if [*tasks] == [*range(len(tasks))] else dict(tasks)
             for job, tasks in self._jobs.items()
         }
+
+    def as_cluster_def(self) -> Any:
+        """Returns the `ClusterDef`, TensorFlow's message; jobs and tasks in their order."""
+        jobs = [{"name": job, "tasks": self._jobs[job]} for job in self.jobs]
+        return tf1.train.ClusterDef(job=jobs)
 
     @property
     def jobs(self) -> list[str]:
@@ -87,10 +106,18 @@ class ClusterSpec:
             )
         return tasks[index]
 
+    def address_of(self, task: Task) -> str:
+        """Returns the "host:port" of a task; raises `UserError` if it is not in the cluster."""
+        return self.task_address(task.job, task.index)
+
+    def describe(self, task: Task) -> str:
+        """Returns a task's name and address for a message: "/job:ps/task:0 at host:port"."""
+        return f"{task.name} at {self.address_of(task)}"
+
     def job_tasks(self, job: str) -> list[str | None]:
         """Returns the addresses of `job` by index, None at gaps; `UserError` for an unknown job."""
         tasks = self._tasks(job)
-        return [tasks.get(index) for index in range(max(tasks) + 1)]
+        return [tasks.get(index) for index in range(max(tasks, default=-1) + 1)]
 
     def _tasks(self, job: str) -> dict[int, str]:
         if job not in self._jobs:
@@ -104,34 +131,61 @@ class ClusterSpec:
         return bool(self._jobs)
 
     def __eq__(self, other: object) -> bool:
-        return self._jobs == other._jobs if isinstance(other, ClusterSpec) else NotImplemented
+        try:
+            return self._jobs == ClusterSpec(other)._jobs
+        except UserError:
+            return False
 
     def __hash__(self) -> int:
         return hash(tuple((job, tuple(self._jobs[job].items())) for job in self.jobs))
 
     def __repr__(self) -> str:
-        return f"ClusterSpec({self.as_dict()!r})"
+        jobs = self.as_dict()
+        return f"ClusterSpec({ ({job: jobs[job] for job in self.jobs})!r})"
 
 
 def _checked_tasks(job: object, addresses: Any) -> dict[int, str]:
     """Returns index -> address of one job, ascending, or raises `UserError`."""
     if not isinstance(job, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", job):
-        raise UserError(f"job name {job!r} is malformed; use letters, digits and _, as in 'worker'")
+        kind = UserError if isinstance(job, str) else UserTypeError
+        raise kind(f"job name {job!r} is malformed; use letters, digits and _, as in 'worker'")
     if isinstance(addresses, (list, tuple)):
         addresses = dict(enumerate(addresses))
     if not isinstance(addresses, Mapping):
         shown = reprlib.repr(addresses)
-        raise UserError(f"job {job!r} is {shown}; expected a list as in ['localhost:2222']")
-    if not addresses:
-        raise UserError(f"job {job!r} has no task; give it a host:port, or leave the job out")
+        raise UserTypeError(f"job {job!r} is {shown}; expected a list as in ['localhost:2222']")
     for index, address in addresses.items():
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
             raise UserError(f"task index {index!r} of job {job!r} is malformed; use 0, 1, 2, ...")
         try:
-            split_address(address)
+            split_address(address, any_port=True)
         except UserError as error:
-            raise UserError(f"{Task(job, index).name}: {error}") from None
+            raise type(error)(f"{Task(job, index).name}: {error}") from None
     return dict(sorted(addresses.items()))
+
+
+def only_task(cluster: ClusterSpec, job: str | None, index: int | None) -> Task:
+    """Returns the task of a job and an index, of which what is not given is the only one there is.
+
+    Raises:
+      UserError: there are several, or none.
+    """
+    if job is None:
+        if len(cluster.jobs) != 1:
+            raise UserError(
+                f"no job_name was given, and the cluster has {', '.join(cluster.jobs) or 'none'}; "
+                "give the job of this task"
+            )
+        job = cluster.jobs[0]
+    if index is None:
+        indices = cluster.task_indices(job)
+        if len(indices) != 1:
+            raise UserError(
+                f"no task_index was given, and job {job!r} has {len(indices)} tasks; give the "
+                "number of this task"
+            )
+        index = indices[0]
+    return Task(job, index)
 
 
 def all_tasks(cluster: ClusterSpec) -> list[Task]:

@@ -1,1 +1,1 @@
-"""Whether the other tasks are there: waiting for them, watching them, and the end of the run."""
+"""Waits for the other tasks of a cluster, watches them, names those that are lost, ends the run."""

@@ -1,4 +1,4 @@
-"""Short texts that lie on the TensorFlow servers of a cluster, where other tasks can read them.
+"""Stores short texts on the TensorFlow servers of a cluster, where other tasks can read them.
 
 A server answers by itself: also for a task that is in the middle of something.
 """
@@ -13,19 +13,19 @@ from compat.cluster.spec import Task
 from compat.errors import PeerError
 from compat.liveness.watchdog import connected
 
-ANSWER_SECS = 20.0  # For which a server is given time to answer.
-# A filter that nobody passes: the session waits for no other task of the cluster, which may have
+ANSWER_SECS = 20.0  # Time for a server to answer.
+# A filter that no task passes: the session waits for no other one of the cluster, which may have
 # gone, or be another cluster's and never come.
 _NOBODY = "/job:nobody"
 
 
-def read(target: str, task: Task, name: str) -> str | None:
-    """Returns the text that lies on a task's server; None if there is none.
+def read(target: str, task: Task, key: str) -> str | None:
+    """Returns the value of an entry on a task's server; None if there is none.
 
     Args:
       target: of the server, "grpc://host:port".
       task: whose server it is.
-      name: of the text.
+      key: the name of the entry.
 
     Raises:
       PeerError: the task does not answer.
@@ -34,39 +34,33 @@ def read(target: str, task: Task, name: str) -> str | None:
     """
     try:
         with session(target, task) as opened:
-            text: bytes = opened.run(_text(name).read_value())
+            value: bytes = opened.run(_entry(key).read_value())
     except (tf1.errors.FailedPreconditionError, tf1.errors.NotFoundError):
         return None
     except tf1.errors.DeadlineExceededError as error:
         address = target[len("grpc://") :]
         raise PeerError(f"{task.name} at {address} does not answer; start it again") from error
-    return text.decode()
+    return value.decode()
 
 
-def write(target: str, task: Task, name: str, text: str) -> None:
-    """Lays a text on a task's server, in the place of what lay there under that name.
-
-    Args:
-      target: as for `read`.
-      task: as for `read`.
-      name: as for `read`.
-      text: what is to lie there.
+def write(target: str, task: Task, key: str, value: str) -> None:
+    """Sets the value of an entry on a task's server; arguments as for `read`.
 
     Raises:
       tf.errors.OpError: it is not there.
     """
     with session(target, task) as opened:
-        opened.run(_text(name).assign(text))
+        opened.run(_entry(key).assign(value))
 
 
-def _text(name: str) -> Any:
-    """Returns the variable of the server at hand that holds a text, in no collection."""
-    return tf1.Variable("", name=name, trainable=False, collections=[], use_resource=True)
+def _entry(key: str) -> Any:
+    """Returns the variable that holds an entry on the server at hand, in no collection."""
+    return tf1.Variable("", name=key, trainable=False, collections=[], use_resource=True)
 
 
 @contextlib.contextmanager
 def session(target: str, task: Task) -> Iterator[tf1.Session]:
-    """A session on the server of one task alone, and a graph for it, placed on that task."""
+    """Opens a session on the server of one task alone, with a graph that is placed on that task."""
     options = tf1.ConfigProto(
         device_filters=[_NOBODY], operation_timeout_in_ms=int(1000 * ANSWER_SECS)
     )

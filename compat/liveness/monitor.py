@@ -1,148 +1,146 @@
-"""A peer that is lost, as one line that names it."""
+"""The one way to wait for peers and to watch them: checks that run side by side, with a timeout.
+
+Example:
+  >>> monitor = Monitor(connection_checks({"/job:ps/task:0": "h0:2222"}), timeout=60)
+  >>> monitor.wait()  # Until it is there, in any start order; reports for which peers it waits.
+  >>> while working():
+  ...     monitor.poll()  # Raises a `PeerError` once it has been away for the timeout.
+"""
 
 from __future__ import annotations
 
-import re
+import functools
 import time
-from typing import TYPE_CHECKING, Iterable
+from typing import Callable, Mapping, Optional, TypeVar
 
-from compat._tensorflow import tf1
-from compat.cluster.spec import ClusterSpec, Task, all_tasks
 from compat.errors import PeerError
-from compat.liveness.rendezvous import Lookout, reason_not_serving, reason_unreachable
+from compat.liveness.probe import reason_unreachable
+from compat.liveness.watchdog import submit
 
-if TYPE_CHECKING:
-    from compat.server import Server
+# Returns why a peer is not there, in a word or two; None if it is.
+Check = Callable[[], Optional[str]]
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
-_TASK = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+)")
-# What stands above the reason in what TensorFlow says: of several errors, and where one was seen.
-_HEADING = re.compile(r"Graph execution error:|=*|.*From /job:\S+:|\d+ root error\(s\) found\.")
-# A task that was killed closes its port some time after the connections of which the error is.
-_CLOSING_SECS = 1.0
-_REMEDY = "start it again and then this task: training goes on from the last checkpoint"
-
-
-def _is_lost_peer(error: BaseException) -> bool:
-    """Whether an error of TensorFlow is of the kind that a lost peer causes."""
-    errors = tf1.errors
-    kinds = (errors.UnavailableError, errors.AbortedError, errors.CancelledError)
-    # The last is what workers hear that make each update together.
-    return isinstance(error, (*kinds, errors.DeadlineExceededError))
-
-
-def peer_error(
-    error: BaseException,
-    cluster: ClusterSpec | None,
-    remedy: str = _REMEDY,
-    own: Task | None = None,
-) -> PeerError | None:
-    """Returns the `PeerError` that stands behind an error of TensorFlow, or None.
-
-    Args:
-      error: what a step or a session raised; of a moment ago, for who was lost may come back.
-      cluster: where the lost task is looked up; None means that there are no peers to lose.
-      remedy: what the message tells the user to do.
-      own: this very task; TensorFlow mentions it, too, for it has noticed.
-    """
-    if cluster is None or not _is_lost_peer(error):
-        return None
-    found = [Task(job, int(index)) for job, index in _TASK.findall(str(error))]
-    mentioned = [task for task in dict.fromkeys(found) if task != own and _is_in(task, cluster)]
-    suspects = mentioned + (_parameter_servers(cluster) or list(all_tasks(cluster)))
-    lost = _first_unreachable(suspects, cluster)
-    if lost is None:
-        time.sleep(_CLOSING_SECS)
-        lost = _first_unreachable(suspects, cluster)
-    if lost is not None:
-        return _error(lost, cluster, remedy)
-    what = "a task of the cluster"
-    if mentioned:
-        task = mentioned[0]
-        what = f"{task.name} at {cluster.task_address(task.job, task.index)}, which is back"
-    lines = (line.strip() for line in str(error).splitlines())
-    reason = next((line for line in lines if not _HEADING.fullmatch(line)), type(error).__name__)
-    return PeerError(f"lost {what} ({reason}); {remedy}")
+_REMEDIES = {
+    "refused": "start the task there, or correct its port",
+    "no route": "check its host and the network",
+    "name unknown": "correct its host name",
+    "timed out": "check its host and the firewall",
+    "not TensorFlow": "start the task there, or correct its port",
+    "no answer": "see whether it is stopped or another program, or correct its port",
+    "other cluster": "give all tasks the same hosts and the same run token",
+    "no change": "start its chief, and then this task",
+}
+_PAUSE_SECS = 0.2
 
 
-def lost_parameter_server(cluster: ClusterSpec, remedy: str = _REMEDY) -> PeerError | None:
-    """Returns the error for the first parameter server that cannot be reached now, or None."""
-    return lost_task(_parameter_servers(cluster), cluster, remedy)
+def side_by_side(calls: Mapping[Key, Callable[[], Value]]) -> dict[Key, Value]:
+    """Makes calls at the same time, for each may wait for a host; returns what they return."""
+    if len(calls) < 2:  # What most clusters ask needs no thread.
+        return {key: call() for key, call in calls.items()}
+    outcomes = {key: submit(call) for key, call in calls.items()}
+    return {key: outcome.result() for key, outcome in outcomes.items()}
 
 
-class Watch:
-    """Called every so often while a call into TensorFlow does not return; raises if it never will.
+def run_checks(checks: Mapping[Key, Check]) -> dict[Key, str]:
+    """Runs checks side by side; returns the reasons of those peers that are not there."""
+    reasons = side_by_side(checks)
+    return {key: reason for key, reason in reasons.items() if reason is not None}
 
-    A parameter server that refuses connections is lost. A task that does not answer is given time,
-    and it is said: it was stopped, or its host or network has gone without a word, and TensorFlow,
-    to which nobody says so, may wait without end.
+
+def connection_checks(addresses: Mapping[str, str]) -> dict[str, Check]:
+    """Returns a check for each task, by its name and address: whether it accepts a connection."""
+    return {
+        f"{name} at {address}": functools.partial(reason_unreachable, address)
+        for name, address in addresses.items()
+    }
+
+
+class Monitor:
+    """Reports which peers are not there, and gives up those that are away for too long.
 
     Args:
-      server: of this task; its `while_waiting` is called while one does not answer.
-      workers: whether the call needs the workers, too; without one that refuses connections the
-        coordinator does by itself.
+      checks: by peer, as "/job:ps/task:0 at host:port".
+      timeout: seconds for which a peer may be away.
+      report: called with a line about each peer that is away, and when it is back.
+      every: seconds between two reports, and between two polls.
+      clock: returns the time in seconds.
+
+    Attributes:
+      missing: why a peer was not there at the last poll, by peer.
     """
 
-    def __init__(self, server: Server, workers: bool) -> None:
-        self._server, self._workers = server, workers
-        self._began = time.monotonic()
-        self._lookouts: list[Lookout] = []  # From the first call on: most calls return at once.
+    def __init__(
+        self,
+        checks: Mapping[str, Check],
+        timeout: float,
+        report: Callable[[str], object] = print,
+        every: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._checks, self._timeout, self._report = dict(checks), timeout, report
+        self._every, self._clock = every, clock
+        self._polled = clock()
+        self._seen = dict.fromkeys(self._checks, self._polled)
+        self.missing: dict[str, str] = {}
 
-    def __call__(self) -> None:
-        """Looks after the tasks.
+    def poll(self) -> None:
+        """Runs the checks if it is time to.
 
         Raises:
-          PeerError: one is lost.
+          PeerError: a peer has been away all the time for which it may be.
         """
-        cluster = self._server.cluster
-        servers = _parameter_servers(cluster)
-        if not self._lookouts:
-            workers = all_tasks(cluster) if self._workers else []
-            needed = dict.fromkeys([*servers, *workers])
-            self._lookouts = [
-                self._server.lookout(task, _reason_silent)
-                for task in needed
-                if task != self._server.task
-            ]
-        for task in servers:
-            if reason_unreachable(cluster.task_address(task.job, task.index)) == "refused":
-                raise _error(task, cluster, _REMEDY)
-        for lookout in self._lookouts:  # Each look may take a second.
-            lookout.look()
-            if lookout.misses:
-                self._server.while_waiting(time.monotonic() - self._began)
+        now, missed = self._clock(), self.missing
+        if now - self._polled < min(self._every, self._timeout):
+            return
+        self._polled, self.missing = now, run_checks(self._checks)
+        for peer in [peer for peer in self._checks if peer not in self.missing]:
+            if peer in missed:
+                self._report(f"{peer} is there after {now - self._seen[peer]:.0f} s")
+            self._seen[peer] = now
+        away = {peer: now - self._seen[peer] for peer in self.missing}
+        # Missed twice in a row: a peer may be busy once, or it is we who did not poll for long.
+        self._give_up([p for p in away if p in missed and away[p] >= self._timeout])
+        self._report_missing(away)
 
+    def wait(self, sleep: Callable[[float], None] = time.sleep) -> None:
+        """Returns when each peer has been there; one that has is not checked again.
 
-def _reason_silent(address: str) -> str | None:
-    reason = reason_not_serving(address)
-    return None if reason == "refused" else reason
+        Args:
+          sleep: waits for a number of seconds.
 
+        Raises:
+          PeerError: some peers did not come in time; the message names each with the remedy.
+        """
+        start = reported = self._clock()
+        checks = self._checks
+        while True:
+            self.missing = run_checks(checks)
+            checks = {peer: checks[peer] for peer in self.missing}
+            now = self._clock()
+            if not checks:
+                break
+            if now - start >= self._timeout:
+                self._give_up(list(checks))
+            if now - reported >= self._every:
+                reported = now
+                self._report_missing(dict.fromkeys(checks, now - start))
+            sleep(_PAUSE_SECS)
+        if reported > start:
+            self._report(f"all {len(self._checks)} peers are there after {now - start:.0f} s")
+        self._seen = dict.fromkeys(self._checks, now)
 
-def lost_task(
-    tasks: Iterable[Task], cluster: ClusterSpec, remedy: str = _REMEDY
-) -> PeerError | None:
-    """Returns the error for the first of `tasks` that cannot be reached now, or None."""
-    lost = _first_unreachable(tasks, cluster)
-    return None if lost is None else _error(lost, cluster, remedy)
+    def _report_missing(self, away: Mapping[str, float]) -> None:
+        for peer, secs in away.items():
+            reason = f"{self.missing[peer]} ({secs:.0f} of {self._timeout:.0f} s)"
+            self._report(f"waiting for {peer}: {reason}")
 
-
-def _parameter_servers(cluster: ClusterSpec) -> list[Task]:
-    indices = cluster.task_indices("ps") if "ps" in cluster.jobs else []
-    return [Task("ps", index) for index in indices]
-
-
-def _is_in(task: Task, cluster: ClusterSpec) -> bool:
-    return task.job in cluster.jobs and task.index in cluster.task_indices(task.job)
-
-
-def _first_unreachable(tasks: Iterable[Task], cluster: ClusterSpec) -> Task | None:
-    for task in tasks:
-        # With time for a packet that gets lost; a task that is gone says so at once.
-        address = cluster.task_address(task.job, task.index)
-        if reason_unreachable(address, timeout=10.0) is not None:
-            return task
-    return None
-
-
-def _error(task: Task, cluster: ClusterSpec, remedy: str) -> PeerError:
-    address = cluster.task_address(task.job, task.index)
-    return PeerError(f"lost {task.name} at {address}; {remedy}")
+    def _give_up(self, peers: list[str]) -> None:
+        if not peers:
+            return
+        each = "; ".join(
+            f"{peer}: {reason}, {_REMEDIES.get(reason, 'check its host')}"
+            for peer, reason in ((peer, self.missing[peer]) for peer in peers)
+        )
+        raise PeerError(f"no connection within {self._timeout:g} s to {each}")

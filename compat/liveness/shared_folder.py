@@ -1,15 +1,17 @@
-"""Verifies before training that all tasks of a cluster see the same log folder.
+"""Verifies that all tasks of a cluster see the same folder, before anything is trained.
 
-A mount that is missing on one machine shows late: by checkpoints that nobody finds. So each task
-lays the path of its folder on its own TensorFlow server. The chief leaves a mark with a random
-name in its folder, has each server look for that name under the path that lies there, and tells
-all what it has found. The servers answer by themselves, so a chief that comes back is answered by
-tasks that are in the middle of something; and a task that comes back asks the parameter servers.
+A mount that is missing on one machine shows late: by checkpoints that are not found. So each task
+stores the path of its folder on its own TensorFlow server. The chief writes a marker file with a
+random name to its folder, makes each server read that name under the path that is stored there,
+and stores the result on all. The servers answer by themselves, so a chief that comes back is
+answered by tasks that are in the middle of something; and a task that comes back asks the
+parameter servers.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 import uuid
@@ -20,7 +22,8 @@ from compat.cluster.roles import chief_task
 from compat.cluster.spec import Task, all_tasks
 from compat.errors import PeerError, UserError
 from compat.liveness import key_value
-from compat.liveness.rendezvous import reason_unreachable
+from compat.liveness.monitor import side_by_side
+from compat.liveness.probe import reason_unreachable
 
 if TYPE_CHECKING:
     from compat.server import Server
@@ -40,8 +43,8 @@ def check(
     Args:
       server: this task's.
       folder: the folder's absolute path on this task's machine.
-      patience: seconds that the chief's mark may take to appear: file systems of networks do.
-      say: told about waiting.
+      patience: seconds that the chief's marker file may take to appear, as on network file systems.
+      say: receives a line about waiting.
 
     Raises:
       UserError: some task does not see what the chief writes, or the chief cannot write.
@@ -53,17 +56,17 @@ def check(
         if not server.serves:
             server.wait_for_peers(everybody=False)
         say(f"{server.task.name} waits until the chief has seen that all tasks share {folder}")
-        # For the chief to come, to wait for its peers in turn, and to look.
+        # For the chief to come, to wait for its peers in turn, and to ask them.
         _await_finding(server, 2 * server.rendezvous_timeout + patience + key_value.ANSWER_SECS)
         return
     others = [task for task in all_tasks(server.cluster) if task != server.task]
     try:
         server.wait_for_peers(everybody=True)
-        with _mark(folder) as name:
+        with _marker_file(folder) as name:
             blind = _blind_tasks(server, others, name, patience)
         if blind:
             raise UserError(complaint(server.task, folder, blind))
-    except BaseException as error:  # Also Ctrl-C: nobody shall wait for what does not come.
+    except BaseException as error:  # Also Ctrl-C: the others must not wait in vain.
         code = UserError.exit_code if isinstance(error, UserError) else PeerError.exit_code
         _tell(server, others, f"{code} {error}")
         raise
@@ -71,8 +74,8 @@ def check(
 
 
 @contextlib.contextmanager
-def _mark(folder: str) -> Iterator[str]:
-    """Leaves an empty file in `folder` while inside; yields its name, which is in no other."""
+def _marker_file(folder: str) -> Iterator[str]:
+    """Keeps an empty file in `folder` while inside; yields its name, which no other has."""
     name = f".seen-by-all-{uuid.uuid4().hex}"
     path = os.path.join(folder, name)
     try:
@@ -94,18 +97,18 @@ def _mark(folder: str) -> Iterator[str]:
 def _blind_tasks(
     server: Server, tasks: Sequence[Task], name: str, patience: float
 ) -> dict[str, str | None]:
-    """Returns the folder, None if it is not known, of each task that does not see the mark."""
+    """Returns the folder, None if it is not known, of each task that does not see the file."""
     deadline = time.monotonic() + patience
     while True:
-        looks = {task: _look(server, task, name) for task in tasks}
-        tasks = [task for task in tasks if not looks[task][1]]
+        seen = side_by_side({t: functools.partial(_find, server, t, name) for t in tasks})
+        tasks = [task for task in tasks if not seen[task][1]]
         if not tasks or time.monotonic() > deadline:
-            return {task.name: looks[task][0] for task in tasks}
+            return {task.name: seen[task][0] for task in tasks}
         time.sleep(_POLL_SECS)
 
 
-def _look(server: Server, task: Task, name: str) -> tuple[str | None, bool]:
-    """Returns the folder of a task, None if it has named none yet, and whether the mark is there.
+def _find(server: Server, task: Task, name: str) -> tuple[str | None, bool]:
+    """Returns the folder of a task, None if it has stored none yet, and whether it has the file.
 
     Raises:
       PeerError: the task does not answer.
@@ -129,7 +132,7 @@ def complaint(chief: Task, folder: str, blind: Mapping[str, str | None]) -> str:
     """Returns the line about tasks that do not see the chief's folder.
 
     Args:
-      chief: who writes to it.
+      chief: the task that writes to it.
       folder: its path there.
       blind: by the name of each task that does not see it, its own folder, None if not known.
     """
@@ -147,11 +150,12 @@ def complaint(chief: Task, folder: str, blind: Mapping[str, str | None]) -> str:
 
 
 def _tell(server: Server, tasks: Sequence[Task], finding: str) -> None:
-    for task in tasks:
-        address = server.cluster.task_address(task.job, task.index)
-        if reason_unreachable(address) is None:
+    def tell(task: Task) -> None:
+        if reason_unreachable(server.cluster.address_of(task)) is None:
             with contextlib.suppress(tf1.errors.OpError):  # It is lost, so it need not be told.
                 key_value.write(_target(server, task), task, _FINDING, finding)
+
+    side_by_side({task: functools.partial(tell, task) for task in tasks})
 
 
 def _await_finding(server: Server, timeout: float) -> None:
@@ -163,16 +167,14 @@ def _await_finding(server: Server, timeout: float) -> None:
         if time.monotonic() > deadline:
             chief = chief_task(server.cluster)
             raise PeerError(
-                f"{chief.name} at {server.cluster.task_address(chief.job, chief.index)} did not "
-                f"say within {timeout:g} s whether all tasks share the log folder; start it "
-                "again and then this task"
+                f"{server.cluster.describe(chief)} did not report within {timeout:g} s whether "
+                "all tasks share the log folder; start it again and then this task"
             )
         time.sleep(_POLL_SECS)
         finding = key_value.read(server.target, server.task, _FINDING)
-        address = server.cluster.task_address(first_ps.job, first_ps.index)
-        if finding is None and reason_unreachable(address) is None:
-            # A task that comes back in mid-training is not asked any more; the training is under
-            # way, or its parameter servers would not know of it.
+        if finding is None and reason_unreachable(server.cluster.address_of(first_ps)) is None:
+            # A task that comes back in mid-training is not asked any more; the run is under way,
+            # or its parameter servers would not know of it.
             with contextlib.suppress(tf1.errors.OpError, PeerError):
                 finding = key_value.read(_target(server, first_ps), first_ps, _FINDING)
     code, _, line = finding.partition(" ")
@@ -183,4 +185,4 @@ def _await_finding(server: Server, timeout: float) -> None:
 
 
 def _target(server: Server, task: Task) -> str:
-    return "grpc://" + server.cluster.task_address(task.job, task.index)
+    return "grpc://" + server.cluster.address_of(task)

@@ -1,8 +1,8 @@
-"""How a parameter server learns that training is over, so that it ends by itself.
+"""Ends parameter servers when training is over.
 
-Every serving task owns a queue on its own TensorFlow server. Whoever trains puts its number there
-when it is done; the serving task ends when all have, or a while after the chief has. The idea, a
-queue with a `shared_name` instead of an endless `join`, is a TensorFlow maintainer's.
+Every serving task owns a queue on its own TensorFlow server. A task that trains puts its number
+there when it is done; the serving task exits when all have, or a while after the chief has. The
+idea, a queue with a `shared_name` instead of an endless `join`, is a TensorFlow maintainer's.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from concurrent import futures
 from typing import Callable, Mapping
 
 from compat._tensorflow import tf1
-from compat.liveness.watchdog import begun, connected
+from compat.liveness.watchdog import connected, submit
 
 _NAME = "compat_training_over"
 _CHIEF = 0
 _NOBODY = -1
 
 
-def _queue(device: str, training: str) -> tf1.QueueBase:
+def _queue(device: str, run: str) -> tf1.QueueBase:
     with tf1.device(device):
         # Room for one number of each task of any cluster: putting one in never waits.
-        return tf1.FIFOQueue(100000, [tf1.int32], shapes=[()], shared_name=_NAME + training)
+        return tf1.FIFOQueue(100000, [tf1.int32], shapes=[()], shared_name=_NAME + run)
 
 
 def _config(device: str, patience: float = 0.0) -> tf1.ConfigProto:
@@ -40,8 +40,8 @@ def wait_until_over(
     trainers: int,
     grace: float = 8.0,
     say: Callable[[str], None] = print,
-    look: Callable[[], None] = lambda: None,
-    training: str = "",
+    poll: Callable[[], None] = lambda: None,
+    run: str = "",
 ) -> None:
     """Returns when all trainers are done.
 
@@ -51,15 +51,15 @@ def wait_until_over(
       trainers: how many will report, numbered from 0, the chief.
       grace: seconds that the others still get when the chief is done, for one that died
         never reports.
-      say: told whom it did not wait for.
-      look: called while the chief is waited for, time and again; what it raises ends the wait.
-      training: the trainers of no other one are listened to.
+      say: receives a line about trainers that did not report.
+      poll: called every half second until the chief is done; what it raises ends the wait.
+      run: the fingerprint of the run; trainers of others are ignored.
     """
     reports: queue.Queue[int] = queue.Queue()
 
     def listen() -> None:
         with tf1.Graph().as_default() as graph:
-            report = _queue(device, training).dequeue()
+            report = _queue(device, run).dequeue()
             with connected(target, graph, _config(device)) as session:
                 trainer = 0
                 while trainer != _NOBODY:
@@ -76,39 +76,39 @@ def wait_until_over(
             with contextlib.suppress(queue.Empty):
                 missing.discard(reports.get(timeout=0.5))
             if _CHIEF in missing:
-                look()
+                poll()
             else:
                 deadline = min(deadline, time.monotonic() + grace)
         if missing:
             say(f"training is over; trainers {sorted(missing)} did not report their end")
     finally:
         # A thread that is inside TensorFlow when Python ends makes the process abort.
-        announce({device: target[len("grpc://") :]}, _NOBODY, training=training)
+        announce({device: target[len("grpc://") :]}, _NOBODY, run=run)
         if listener.is_alive():
             listener.join(timeout=5)
 
 
 def announce(
-    addresses: Mapping[str, str], trainer: int, patience: float = 4.0, training: str = ""
+    addresses: Mapping[str, str], trainer: int, patience: float = 4.0, run: str = ""
 ) -> None:
-    """Tells serving tasks that this trainer is done.
+    """Reports to serving tasks that this trainer is done.
 
     Args:
       addresses: host:port of each serving task's server, by device.
       trainer: the trainer's number; 0 is the chief.
       patience: seconds for an answer; a task that does not answer is lost already. After those for
         two no call is left that comes back amid Python's end, which would abort the process.
-      training: as for `wait_until_over`.
+      run: as for `wait_until_over`.
     """
 
     def tell(device: str, address: str) -> None:
         with tf1.Graph().as_default() as graph:
-            report = _queue(device, training).enqueue(trainer)
+            report = _queue(device, run).enqueue(trainer)
             try:
                 with connected("grpc://" + address, graph, _config(device, patience)) as session:
                     session.run(report)
             except tf1.errors.OpError:
                 pass  # It is gone, so it need not be told.
 
-    told = [begun(functools.partial(tell, *item)) for item in addresses.items()]
+    told = [submit(functools.partial(tell, *item)) for item in addresses.items()]
     futures.wait(told, timeout=2.5 * patience)

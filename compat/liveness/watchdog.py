@@ -1,4 +1,4 @@
-"""Calls into TensorFlow that may never return, while Python stays in control."""
+"""Makes calls into TensorFlow that may never return, while Python stays in control."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compat._tensorflow import tf1
 CLOSE_SECS = 5.0
 
 
-def delivered(function: Callable[[], Any]) -> Any:
+def retry_duplicate_rpc(function: Callable[[], Any]) -> Any:
     """Returns what `function` returns; calls it once more if gRPC has sent its request twice.
 
     Then TensorFlow, which wants none twice, raises an error though no peer is lost. It happens
@@ -32,13 +32,13 @@ def delivered(function: Callable[[], Any]) -> Any:
     return function()
 
 
-def delivering(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
-    """Returns a session's `make_callable`, by which queue runners enqueue, whose calls arrive."""
+def retrying(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., Any]:
+    """Wraps a session's `make_callable`, by which queue runners enqueue, in the same retry."""
 
     @functools.wraps(make_callable)
     def make(*args: Any, **kwargs: Any) -> Callable[..., Any]:
         call = make_callable(*args, **kwargs)
-        return lambda *given: delivered(lambda: call(*given))
+        return lambda *given: retry_duplicate_rpc(lambda: call(*given))
 
     return make
 
@@ -69,7 +69,9 @@ _idle: list[_Caller] = []
 _left_behind: list[futures.Future[Any]] = []
 
 
-def watched(function: Callable[[], Any], check: Callable[[], None], every: float = 2.0) -> Any:
+def run_with_watchdog(
+    function: Callable[[], Any], poll: Callable[[], None], every: float = 2.0
+) -> Any:
     """Returns what `function` returns, called on another thread.
 
     A call into TensorFlow cannot be interrupted, neither by Ctrl-C nor when it waits for a peer
@@ -78,16 +80,16 @@ def watched(function: Callable[[], Any], check: Callable[[], None], every: float
 
     Args:
       function: the call.
-      check: called every so often until then; what it raises, ends the waiting.
-      every: seconds between two checks.
+      poll: called until then; what it raises, ends the waiting.
+      every: seconds between two polls.
 
     Raises:
-      Exception: what `function` or `check` raises.
+      Exception: what `function` or `poll` raises.
     """
-    outcome = begun(function)
+    outcome = submit(function)
     try:
         while not futures.wait([outcome], timeout=every).done:
-            check()
+            poll()
     except BaseException:
         _left_behind.append(outcome)
         raise
@@ -96,25 +98,25 @@ def watched(function: Callable[[], Any], check: Callable[[], None], every: float
 
 @contextlib.contextmanager
 def connected(target: str, graph: Any, config: Any) -> Iterator[tf1.Session]:
-    """A session of TensorFlow's on a server, which may be lost meanwhile.
+    """Opens a TensorFlow session on a server that may be lost before it is closed.
 
-    Its own `with` would wait for that one for up to 30 s, and print a traceback of the end.
+    The session's own `with` would then wait for up to 30 s, and print a traceback.
     """
     session = tf1.Session(target, graph=graph, config=config)
     try:
         yield session
     finally:
-        closed(session.close)
+        close_session(session.close)
 
 
-def closed(close: Callable[[], Any], patience: float = CLOSE_SECS) -> None:
+def close_session(close: Callable[[], Any], patience: float = CLOSE_SECS) -> None:
     """Closes a session, for which TensorFlow may wait for lost peers: leaves it behind then.
 
     Args:
-      close: what it raises is of no interest: what was lost, calls have said.
+      close: what it raises is ignored: the failed call has reported the loss.
       patience: seconds that it may take.
     """
-    outcome = begun(close)
+    outcome = submit(close)
     if not futures.wait([outcome], timeout=patience).done:
         _left_behind.append(outcome)
 
@@ -124,10 +126,10 @@ def is_stuck() -> bool:
     return not all(outcome.done() for outcome in _left_behind)
 
 
-def begun(function: Callable[[], Any]) -> futures.Future[Any]:
-    """Returns the future result of `function`, which is called on another thread from now."""
+def submit(function: Callable[[], Any]) -> futures.Future[Any]:
+    """Calls `function` on another thread; returns its future result."""
     try:
-        caller = _waiting()
+        caller = _idle_caller()
     except RuntimeError:  # When Python 3.12 ends, it starts no thread any more: called here, then.
         return _call(function, futures.Future())
     outcome = caller.call(function)
@@ -135,7 +137,7 @@ def begun(function: Callable[[], Any]) -> futures.Future[Any]:
     return outcome
 
 
-def _waiting() -> _Caller:
+def _idle_caller() -> _Caller:
     try:
         return _idle.pop()
     except IndexError:

@@ -1,1 +1,1 @@
-"""Child processes that start, restart and end together."""
+"""Runs programs: `main` with its exit codes, and child processes that start and end together."""

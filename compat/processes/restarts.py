@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 from typing import Container
 
-from compat.errors import PeerError, may_pass
+from compat.errors import PeerError, is_retryable
 
 _FIRST_PAUSE_SECS = 1.0
 _LONGEST_PAUSE_SECS = 30.0
@@ -45,7 +45,7 @@ class Restarts:
           The seconds until it is to be started again, twice as many each time that it has failed
           at once; None if it is not.
         """
-        if not may_pass(exit_code):
+        if not is_retryable(exit_code):
             return None
         excused = self._is_excused(name, exit_code)
         if not excused and self._counts[name] >= self._most:

@@ -73,9 +73,9 @@ class Runtime(abc.ABC):
         del supervisor
 
     def ended_by(self, error: BaseException) -> None:
-        """Called at once with the error that ends this task; see `Server.ends_by`."""
+        """Called at once with the error that ends this task; see `Server.diagnose`."""
         if self.server is not None:
-            self.server.ends_by(error)
+            self.server.diagnose(error)
 
 
 _current: Runtime | None = None
@@ -119,6 +119,11 @@ def select_runtime(name: str = "auto") -> Runtime:
 def current_runtime() -> Runtime:
     """Returns the runtime of this process; settles on "auto" where nothing was chosen yet."""
     return _current if _current is not None else select_runtime("auto")
+
+
+def current_server() -> Server | None:
+    """Returns the server of this process, if it has one yet."""
+    return None if _current is None else _current.server
 
 
 def device(setter: Any) -> ContextManager[None]:

@@ -138,4 +138,4 @@ def _place(server: compat.Server) -> Iterator[tuple[str, Task]]:
     """Yields where the entry is stored: on the first parameter server, if there are any."""
     if "ps" in server.cluster.jobs:
         task = Task("ps", server.cluster.task_indices("ps")[0])
-        yield "grpc://" + server.cluster.task_address(task.job, task.index), task
+        yield "grpc://" + server.cluster.address_of(task), task

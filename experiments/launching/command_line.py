@@ -8,62 +8,32 @@ Example:
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from typing import Callable
 
-from absl import app, flags, logging
+from absl import flags, logging
 
-from compat.errors import PeerError, UserError, one_line
-from experiments.launching import signals
+from compat.errors import UserError
+from compat.processes.program import parse_flags, run_main
 from experiments.settings.flags import help_text
 
 _HELP = ("--help", "-help", "--helpshort", "-helpshort", "-h", "-?")
 
 
 def run(main: Callable[[flags.FlagValues], int]) -> None:
-    """Runs a program with the flags of its command line, and exits with what it returns.
-
-    A `UserError` or `PeerError` takes one line on standard error, and gives its exit code.
-    """
+    """Runs a program with the flags of its command line, and exits; see `compat.run_main`."""
 
     def program(argv: list[str]) -> int:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(line_buffering=True)  # Who waits says so, also into a file.
-        try:
-            if len(argv) > 1:
-                raise UserError(f"argument {argv[1]!r} is not a flag; flags look like --name=value")
-            return main(flags.FLAGS)
-        except (UserError, PeerError, signals.Stopped) as error:
-            return told(error)
+        if len(argv) > 1:
+            raise UserError(f"argument {argv[1]!r} is not a flag; flags look like --name=value")
+        return main(flags.FLAGS)
 
-    app.run(program, flags_parser=parse)
-
-
-def told(error: UserError | PeerError | signals.Stopped) -> int:
-    """Prints an error's line, of a stop only if it has lost something; returns the exit code."""
-    if not isinstance(error, signals.Stopped) or error.loses:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-    return error.exit_code
-
-
-def end_at_once(error: BaseException) -> None:
-    """Ends the process by an error that takes a line, without taking down what it has.
-
-    For tasks that work for others: TensorFlow's server, taken down amid an update, has been seen to
-    hand on what is no number any more, which ended the training. A killed one does not. And for
-    those that lost one: a call that still waits for it, and returns while Python ends, has been
-    seen to abort the process, which then had not the exit code that it should have.
-    """
-    if isinstance(error, (UserError, PeerError, signals.Stopped)):
-        exit_code = told(error)
-        sys.stdout.flush()
-        os._exit(exit_code)
+    run_main(program, flags_parser=parse)
 
 
 def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
-    """Parses the flags; differs from absl in that mistakes take one line, and help is no failure.
+    """Parses the flags as `compat.run_main` does; help comes in the groups of the settings.
 
     Args:
       argv: the program and its arguments.
@@ -81,18 +51,10 @@ def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
             _print_help(text)
             sys.exit(0)
     try:
-        rest: list[str] = values(argv)
-        for name in values:
-            if "\0" in str(values[name].value):
-                raise flags.IllegalFlagValueError(f"flag --{name} has a NUL in its value")
-    except (flags.Error, UnicodeDecodeError) as error:  # The latter of a --flagfile.
-        reason = one_line(" ".join(str(error).split()))
-        print(f"error: {reason}; --help lists the flags", file=sys.stderr, flush=True)
-        sys.exit(UserError.exit_code)
-    except (SystemExit, BrokenPipeError):
+        return parse_flags(argv, values)
+    except (SystemExit, BrokenPipeError) as error:
         _close_broken_output()
-        sys.exit(0)
-    return rest
+        sys.exit(getattr(error, "code", 0))
 
 
 def _print_help(text: str) -> None:

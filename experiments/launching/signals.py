@@ -12,24 +12,10 @@ import time
 import types
 from typing import Callable, Iterator
 
+from compat.errors import Stopped
+
 _LINGER_SECS = 8.0  # Less than the ten seconds that Docker and our launcher allow before SIGKILL.
 _PATIENCE_SECS = 6.0  # The rest is for finding it, for recording the end, and for Python's exit.
-
-
-class Stopped(BaseException):
-    """The user or the cluster manager asked this process to stop.
-
-    Like `KeyboardInterrupt` not an `Exception`: it is not a failure to be handled as one.
-
-    Attributes:
-      exit_code: 128 plus the signal's number, as shells report it.
-      loses: whether the last checkpoint could not be written; the message then says so.
-    """
-
-    def __init__(self, signum: int, loss: str = "") -> None:
-        super().__init__(loss or signal.Signals(signum).name)
-        self.exit_code = 128 + signum
-        self.loses = bool(loss)
 
 
 class Stop:

@@ -1,4 +1,4 @@
-"""Reads the log folder of a run without changing it."""
+"""The log folder of a training, as it is seen by somebody who only looks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import time
 from typing import Callable
 
 from compat.checkpoint import files
-from compat.errors import PeerError, UserError
+from compat.errors import UserError
+from compat.liveness.monitor import Monitor
 from compat.tracking.console import LOG
 from compat.tracking.tensorboard.eventfile import event_files
 
@@ -27,46 +28,37 @@ def newest_checkpoint(logdir: str) -> str | None:
     return prefixes[-1] if prefixes else None
 
 
-class Silence:
-    """Measures how long the log folder of a run has not changed.
+def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -> Monitor:
+    """Returns a monitor of a chief whose address is not known, by the files that it writes.
 
-    For a chief whose address is not known; others are asked by
-    `compat.liveness.rendezvous.Lookout`. Of the files only changes count: the clock of another
-    machine may differ from ours.
+    It gives the chief up when nothing has changed for an hour. Of the files only changes count: the
+    clock of another machine may differ from ours.
     """
+    seen = _signs(logdir)
 
-    def __init__(self, logdir: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._logdir = logdir
-        self._clock = clock
-        self._seen = self._signs()
-        self._since = clock()
+    def check() -> str | None:
+        nonlocal seen
+        before, seen = seen, _signs(logdir)
+        return "no change" if seen == before else None
 
-    def look(self) -> None:
-        """Looks whether the training gives signs of life.
+    return Monitor(
+        {f"the chief of {logdir}": check},
+        _LONGEST_SILENCE_SECS,
+        report=lambda line: None,  # Training may take minutes between two records.
+        clock=clock,
+    )
 
-        Raises:
-          PeerError: it has given none for an hour.
-        """
-        signs = self._signs()
-        if signs != self._seen:
-            self._seen, self._since = signs, self._clock()
-        if self._clock() - self._since > _LONGEST_SILENCE_SECS:
-            raise PeerError(
-                f"nothing has changed in {self._logdir} for {_LONGEST_SILENCE_SECS / 60:.0f} "
-                "minutes, and the training has not said that it is over; start its chief, and "
-                "this task again"
-            )
 
-    def _signs(self) -> list[tuple[str, int, int]]:
-        paths = [os.path.join(self._logdir, name) for name in ("checkpoint", LOG)]
-        signs = []
-        for path in [*paths, *event_files(self._logdir)]:
-            try:
-                found = os.stat(path)
-            except OSError:
-                continue
-            signs.append((path, found.st_mtime_ns, found.st_size))
-        return signs
+def _signs(logdir: str) -> list[tuple[str, int, int]]:
+    paths = [os.path.join(logdir, name) for name in ("checkpoint", LOG)]
+    signs = []
+    for path in [*paths, *event_files(logdir)]:
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        signs.append((path, found.st_mtime_ns, found.st_size))
+    return signs
 
 
 class Wait:

@@ -14,12 +14,12 @@ from typing import Any, Mapping
 
 from compat import Server, UserError, _tensorflow
 from compat.checkpoint.files import history as checkpoints
+from compat.errors import Stopped
 from compat.runtime.interface import current_runtime
 from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, tracking_command
 from compat.tracking.mlflow import run_id
 from experiments.evaluation import best_checkpoint, early_stopping
 from experiments.evaluation.early_stopping import StopRequest
-from experiments.launching.signals import Stopped
 from experiments.recording import completion
 from experiments.recording.log_folder import newest_checkpoint
 from experiments.recording.report import named

@@ -19,7 +19,8 @@ import compat
 from compat import tf, tf1
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import PeerError, UserError
-from compat.liveness import monitor, watchdog
+from compat.liveness import diagnosis
+from compat.liveness.watchdog import connected, run_with_watchdog, submit
 from compat.runtime.modern import coordinator
 
 _DEVICE = "/job:ps/task:0"
@@ -94,7 +95,7 @@ class Counting:
                 "start all with the same number"
             ) from error
         except Exception as error:
-            lost = monitor.peer_error(error, self._cluster, _LOST)
+            lost = diagnosis.peer_error(error, self._cluster, _LOST)
             if lost is None:
                 raise
             raise lost from error
@@ -154,7 +155,7 @@ class Counting:
         numbers: list[tuple[int, int]] = []
         told: list[tuple[int, int]] = []
         workers = self._cluster.task_indices("worker")
-        at_work = [watchdog.begun(functools.partial(work, worker)) for worker in workers]
+        at_work = [submit(functools.partial(work, worker)) for worker in workers]
 
         def progress() -> int:
             for ended in filter(futures.Future.done, at_work):
@@ -165,24 +166,24 @@ class Counting:
             return len(told)
 
         self._wait(progress, self._is_total, f"{self._total} numbers of the workers")
-        pairs = watchdog.watched(lambda: queue.dequeue_many(self._total), self._patience())
+        pairs = run_with_watchdog(lambda: queue.dequeue_many(self._total), self._patience())
         self._show(zip(*(tensor.numpy() for tensor in pairs)))
         self._server.announce_end()
 
     def _session(self, graph: Any) -> ContextManager[Any]:
         # Does not wait for workers that have not started or have exited.
         config = tf1.ConfigProto(device_filters=["/job:ps", self._task.name])
-        return watchdog.connected(self._server.target, graph, config)
+        return connected(self._server.target, graph, config)
 
     def _call(self, session: Any, fetches: Any) -> Any:
-        return watchdog.watched(lambda: session.run(fetches), self._patience())
+        return run_with_watchdog(lambda: session.run(fetches), self._patience())
 
     def _patience(self) -> Callable[[], None]:
         """Returns a check that raises if a parameter server is lost or the timeout has passed."""
         deadline = time.monotonic() + self._timeout
 
         def check() -> None:
-            lost = monitor.lost_parameter_server(self._cluster, _LOST)
+            lost = diagnosis.lost_parameter_server(self._cluster, _LOST)
             if lost is None and time.monotonic() > deadline:
                 lost = PeerError(f"no answer from {_DEVICE} within {self._timeout:g} s; {_LOST}")
             if lost is not None:

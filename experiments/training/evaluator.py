@@ -20,7 +20,8 @@ from compat.checkpoint import files
 from compat.cluster import access, proxies
 from compat.cluster.roles import Role, chief_task
 from compat.cluster.spec import ClusterSpec, Task
-from compat.liveness import identity, rendezvous
+from compat.liveness import identity
+from compat.liveness.monitor import Monitor
 from compat.runtime.interface import current_runtime
 from compat.tracking import FINISHED, KILLED, TensorBoard, Tracker, store_uri
 from experiments.evaluation import best_checkpoint
@@ -28,7 +29,7 @@ from experiments.evaluation.history import Evaluation
 from experiments.evaluation.selection import Selection
 from experiments.launching.signals import Stop
 from experiments.recording import completion, log_folder
-from experiments.recording.log_folder import Silence, Wait
+from experiments.recording.log_folder import Wait, activity_monitor
 from experiments.recording.recording import check_logdir
 from experiments.recording.report import named
 from experiments.recording.run import Run
@@ -91,13 +92,13 @@ def run(
             return Evaluation(step, named("validation", found, experiment.loss_name))
 
         with Evaluator(experiment, session, measure) as evaluator:
-            _follow(settings, evaluator, _lookout(settings, cluster), stop, earlier_end)
+            _follow(settings, evaluator, _chief_monitor(settings, cluster).poll, stop, earlier_end)
 
 
 def _follow(
     settings: Any,
     evaluator: Evaluator,
-    look: Callable[[], None],
+    poll: Callable[[], None],
     stop: Stop,
     earlier_end: dict[str, Any] | None,
 ) -> None:
@@ -124,23 +125,19 @@ def _follow(
             print(f"the training in {settings.logdir} is over")
             return
         wait.go_on(f"a checkpoint after step {max(0, evaluator.step)} in {settings.logdir}")
-        look()
+        poll()
         time.sleep(_POLL_SECS)
 
 
-def _lookout(settings: Any, cluster: ClusterSpec) -> Callable[[], None]:
-    """Returns what looks for the chief, and raises `PeerError` once it is away for too long."""
+def _chief_monitor(settings: Any, cluster: ClusterSpec) -> Monitor:
+    """Returns what is polled for the chief; it raises once that is away for too long."""
     if not cluster:
-        return Silence(settings.logdir).look
+        return activity_monitor(settings.logdir)
     proxies.go_past(access.cluster_hosts(cluster))
     chief = chief_task(cluster)
-    training = identity.training(cluster, settings.run_token)
-    return rendezvous.Lookout(
-        chief.name,
-        cluster.task_address(chief.job, chief.index),
-        settings.rendezvous_timeout,
-        look=identity.Recognition(cluster, current_runtime().name, training),
-    ).look
+    run = identity.fingerprint(cluster, settings.run_token)
+    check = identity.chief_check(cluster, current_runtime().name, run)
+    return Monitor({cluster.describe(chief): check}, settings.rendezvous_timeout)
 
 
 class Evaluator:

@@ -58,7 +58,7 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
     target = server.target if server else ""
     with contextlib.ExitStack() as outer, supervisor.managed_session(
         target, devices.session_config(settings)
-    ) as session, stop.deferred(lambda error: server.ends_by(error) if server else None):
+    ) as session, stop.deferred(lambda error: server.diagnose(error) if server else None):
         modern = current_runtime().name == "modern"
         skip = session.planned_step // (1 if modern else num_workers)
         trainer = server.trainer_index if server else 0

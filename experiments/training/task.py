@@ -9,9 +9,10 @@ from compat import tf1
 from compat.cluster import roles
 from compat.cluster.roles import Role, role
 from compat.cluster.spec import ClusterSpec, Task
+from compat.errors import Stopped
 from compat.liveness import shared_folder, watchdog
-from experiments.launching import command_line
-from experiments.launching.signals import Stop, Stopped
+from compat.processes.program import exit_at_once
+from experiments.launching.signals import Stop
 from experiments.recording import completion
 from experiments.recording.recording import check_logdir
 from experiments.recording.run import Result
@@ -66,7 +67,7 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
                 server.join(lambda: stop.linger(server.chief_runs))
         return None
     except BaseException as error:
-        lost = None if server is None else server.ends_by(error)
+        lost = None if server is None else server.diagnose(error)
         # Others may have come to the end without this one, and exited.
         if isinstance(lost or error, compat.PeerError) and _is_complete(settings):
             return None
@@ -76,7 +77,7 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
         )
         if server is not None and (server.serves or amiss):
             server.announce_end()  # For Python's end, which would, is passed over.
-            command_line.end_at_once(lost or error)
+            exit_at_once(lost or error)
         if lost is None:
             raise
         raise lost from error

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from compat import tf1
-from compat.liveness.watchdog import delivered, delivering, is_stuck, watched
+from compat.liveness.watchdog import is_stuck, retry_duplicate_rpc, retrying, run_with_watchdog
 
 
 def failing(*errors: Any) -> Any:
@@ -32,22 +32,22 @@ def aborted(message: str) -> Any:
 
 def test_a_request_that_came_twice_is_made_again() -> None:
     twice = aborted("The same RunGraph (Worker) request was received twice.")
-    assert delivered(failing()) == 42
-    assert delivered(failing(twice)) == 42
+    assert retry_duplicate_rpc(failing()) == 42
+    assert retry_duplicate_rpc(failing(twice)) == 42
     with pytest.raises(tf1.errors.AbortedError):
-        delivered(failing(twice, twice))
+        retry_duplicate_rpc(failing(twice, twice))
 
 
 def test_what_queue_runners_call_is_made_again() -> None:
     twice = aborted("The same RunGraph (Worker) request was received twice.")
-    assert delivering(lambda operation: failing(twice))("enqueue")() == 42
+    assert retrying(lambda operation: failing(twice))("enqueue")() == 42
 
 
 def test_other_errors_are_raised() -> None:
     with pytest.raises(tf1.errors.AbortedError, match="restarted"):
-        delivered(failing(aborted("the worker was restarted")))
+        retry_duplicate_rpc(failing(aborted("the worker was restarted")))
     with pytest.raises(tf1.errors.UnavailableError):
-        delivered(failing(tf1.errors.UnavailableError(None, None, "lost")))
+        retry_duplicate_rpc(failing(tf1.errors.UnavailableError(None, None, "lost")))
 
 
 def nothing() -> None:
@@ -55,23 +55,23 @@ def nothing() -> None:
 
 
 def test_watched_calls_give_what_they_return_or_raise() -> None:
-    assert watched(lambda: 42, nothing) == 42
+    assert run_with_watchdog(lambda: 42, nothing) == 42
     with pytest.raises(ValueError, match="^wrong$"):
-        watched(failing(ValueError("wrong")), nothing)
+        run_with_watchdog(failing(ValueError("wrong")), nothing)
 
 
 def test_calls_one_after_the_other_share_a_thread() -> None:
-    threads = {watched(threading.get_ident, nothing) for _ in range(100)}
+    threads = {run_with_watchdog(threading.get_ident, nothing) for _ in range(100)}
     assert len(threads) == 1
     assert threads != {threading.get_ident()}
 
 
 def test_calls_at_a_time_do_not_wait_for_each_other() -> None:
     both = threading.Barrier(2)
-    assert watched(lambda: watched(lambda: 42, nothing), nothing) == 42
-    other = threading.Thread(target=watched, args=(lambda: both.wait(20), nothing))
+    assert run_with_watchdog(lambda: run_with_watchdog(lambda: 42, nothing), nothing) == 42
+    other = threading.Thread(target=run_with_watchdog, args=(lambda: both.wait(20), nothing))
     other.start()
-    watched(lambda: both.wait(20), nothing)
+    run_with_watchdog(lambda: both.wait(20), nothing)
     other.join()
 
 
@@ -84,8 +84,8 @@ def test_a_call_that_never_returns_is_left_behind() -> None:
             raise error
 
     with pytest.raises(ConnectionError, match="^gone$"):
-        watched(never.wait, check, every=0.01)
-    assert watched(lambda: 42, nothing) == 42  # Not on the thread that is at work yet.
+        run_with_watchdog(never.wait, check, every=0.01)
+    assert run_with_watchdog(lambda: 42, nothing) == 42  # Not on the thread that is at work yet.
     assert is_stuck()
     never.set()
     deadline = time.monotonic() + 20
@@ -95,7 +95,7 @@ def test_a_call_that_never_returns_is_left_behind() -> None:
 
 def test_a_call_at_the_very_end_of_python() -> None:
     """Where Python 3.12 starts no thread any more."""
-    program = "import atexit; from compat.liveness.watchdog import begun\n"
-    program += "atexit.register(lambda: print(begun(lambda: 42).result()))"
+    program = "import atexit; from compat.liveness.watchdog import submit\n"
+    program += "atexit.register(lambda: print(submit(lambda: 42).result()))"
     command = [sys.executable, "-c", program]
     assert subprocess.run(command, stdout=subprocess.PIPE, timeout=60).stdout == b"42\n"

@@ -57,7 +57,7 @@ def test_the_old_servers_string(text: str) -> None:
         ("ps|h0:1;", "/job:ps/task:1: address '' is empty"),
         ("|h0:1", "job name '' is malformed"),
         ("ps|h0:1,worker|h0:1", "address 'h0:1' is given to both"),
-        ("ps|h0|h1:1", "/job:ps/task:0: host 'h0|h1' of .* is no host name"),
+        ("ps|h0|h1:1", "/job:ps/task:0: host 'h0|h1' of .* is not a host name"),
     ],
 )
 def test_malformed_string(text: str, sentence: str) -> None:

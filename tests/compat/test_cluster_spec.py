@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from compat.cluster.environment import ClusterSpec, Task, all_tasks
+from compat.cluster.spec import only_task
 from compat.errors import UserError
 
 JOBS = {"worker": ["h1:2222", "h2:2222"], "ps": ["h0:2222"]}
@@ -19,7 +20,7 @@ def test_questions() -> None:
     assert cluster.task_indices("worker") == [0, 1]
     assert cluster.task_address("worker", 1) == "h2:2222"
     assert cluster.job_tasks("worker") == ["h1:2222", "h2:2222"]
-    assert repr(cluster) == f"ClusterSpec({JOBS})"
+    assert repr(cluster) == ("ClusterSpec({'ps': ['h0:2222'], 'worker': ['h1:2222', 'h2:2222']})")
     assert [task.name for task in all_tasks(cluster)] == [
         "/job:ps/task:0",
         "/job:worker/task:0",
@@ -62,7 +63,8 @@ def test_a_value() -> None:
     assert hash(turned) == hash(ClusterSpec(JOBS))
     assert other != turned
     assert {turned: 1, other: 2}[ClusterSpec(JOBS)] == 1
-    assert turned != JOBS
+    assert turned == JOBS  # As with TensorFlow's, a mapping of the same jobs will do.
+    assert turned != {"ps": "malformed"}
     assert bool(turned)
     assert not ClusterSpec({})
     assert Task("ps", 0) == Task("ps", 0)
@@ -102,11 +104,9 @@ def test_any_shape_survives_the_round_trip(sizes: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("jobs", "sentence"),
     [
-        ("ps|h:1", r"cluster 'ps\|h:1' is no mapping; write {'ps': \['host:port'\], ...}$"),
+        ("ps|h:1", r"cluster 'ps\|h:1' is not a mapping; write {'ps': \['host:port'\], ...}$"),
         ({0: ["h:1"]}, "job name 0 is malformed; use letters, digits and _"),
         ({"my job": ["h:1"]}, "job name 'my job' is malformed"),
-        ({"ps": []}, "job 'ps' has no task; give it a host:port, or leave the job out$"),
-        ({"ps": {}}, "job 'ps' has no task"),
         ({"ps": "h:1"}, r"job 'ps' is 'h:1'; expected a list as in \['localhost:2222'\]$"),
         ({"ps": None}, "job 'ps' is None; expected a list"),
         ({"ps": {"0": "h:1"}}, "task index '0' of job 'ps' is malformed; use 0, 1, 2, ...$"),
@@ -131,6 +131,29 @@ def test_malformed(jobs: Any, sentence: str) -> None:
     with pytest.raises(UserError, match="^" + sentence) as caught:
         ClusterSpec(jobs)
     assert "\n" not in str(caught.value)
+
+
+def test_a_job_may_have_no_task() -> None:
+    """As in TensorFlow; what such a cluster cannot do is said when a task asks for its role."""
+    cluster = ClusterSpec({"ps": ["h:1"], "worker": [], "chief": {}})
+    assert cluster.job_tasks("worker") == []
+    assert cluster.num_tasks("chief") == 0
+    assert [task.name for task in all_tasks(cluster)] == ["/job:ps/task:0"]
+
+
+@pytest.mark.parametrize("jobs", ["ps|h:1", {0: ["h:1"]}, {"ps": None}, {"ps": [1]}])
+def test_wrong_types_are_type_errors(jobs: Any) -> None:
+    with pytest.raises(TypeError):
+        ClusterSpec(jobs)
+
+
+def test_the_only_task_need_not_be_named() -> None:
+    alone = ClusterSpec({"local": {37: "localhost:0"}})
+    assert only_task(alone, None, None) == Task("local", 37)
+    with pytest.raises(UserError, match="^no job_name was given, and the cluster has ps, worker;"):
+        only_task(ClusterSpec(JOBS), None, 0)
+    with pytest.raises(UserError, match="^no task_index was given, and job 'worker' has 2 tasks;"):
+        only_task(ClusterSpec(JOBS), "worker", None)
 
 
 @pytest.mark.parametrize("question", ["num_tasks", "task_indices", "job_tasks"])

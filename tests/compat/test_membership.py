@@ -62,8 +62,8 @@ def test_a_chief_that_was_recognised_may_be_silent(reasons: Any) -> None:
 
 
 def test_a_training_is_its_cluster_and_its_token() -> None:
-    mine = identity.training(ClusterSpec(CLUSTER), "")
-    assert mine == identity.training(ClusterSpec(dict(reversed(list(CLUSTER.items())))), "")
-    assert mine != identity.training(ClusterSpec(CLUSTER), "token")
-    assert mine != identity.training(ClusterSpec({**CLUSTER, "ps": ["h0:2"]}), "")
-    assert mine != identity.training(ClusterSpec({**CLUSTER, "worker": ["h2:1", "h1:1"]}), "")
+    mine = identity.fingerprint(ClusterSpec(CLUSTER), "")
+    assert mine == identity.fingerprint(ClusterSpec(dict(reversed(list(CLUSTER.items())))), "")
+    assert mine != identity.fingerprint(ClusterSpec(CLUSTER), "token")
+    assert mine != identity.fingerprint(ClusterSpec({**CLUSTER, "ps": ["h0:2"]}), "")
+    assert mine != identity.fingerprint(ClusterSpec({**CLUSTER, "worker": ["h2:1", "h1:1"]}), "")

@@ -15,7 +15,7 @@ import pytest
 from compat import tf1
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import PeerError
-from compat.liveness.monitor import peer_error
+from compat.liveness.diagnosis import peer_error
 
 if TYPE_CHECKING:
     from tests.conftest import StartCluster
@@ -40,7 +40,7 @@ def lost(start_cluster: StartCluster, programs: Path, runtime: str) -> dict[str,
 def test_the_lost_task_is_named(lost: dict[str, Any]) -> None:
     assert lost["lost"] == (
         f"lost /job:ps/task:0 at {lost['address']}; start it again and then this task: training "
-        "goes on from the last checkpoint"
+        "resumes from the last checkpoint"
     )
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import socket
 import subprocess
 import sys
@@ -13,24 +14,19 @@ import pytest
 from compat.cluster import ports
 from compat.cluster.address import split_address
 from compat.errors import PeerError, UserError
-from compat.liveness.rendezvous import (
-    Lookout,
-    drop_if_own,
-    reason_not_serving,
-    reason_unreachable,
-    wait_for,
-)
+from compat.liveness.monitor import Monitor, connection_checks
+from compat.liveness.probe import drop_if_own, reason_not_serving, reason_unreachable
 
 DEADLINE_SECS = 20
 
 # Listens on port argv[1] and waits for the peer at argv[2].
 TASK = """
 import socket, sys
-from compat.liveness.rendezvous import wait_for
+from compat.liveness.monitor import Monitor, connection_checks
 with socket.socket() as server:
     server.bind(("127.0.0.1", int(sys.argv[1])))
     server.listen()
-    wait_for({"peer": sys.argv[2]}, timeout=20)
+    Monitor(connection_checks({"peer": sys.argv[2]}), timeout=20).wait()
     sys.stdin.readline()
 """
 
@@ -72,8 +68,9 @@ def overloaded() -> Iterator[str]:
 def test_peers_that_are_there_need_no_word() -> None:
     said: list[str] = []
     with listening() as one, listening() as two:
-        wait_for({"/job:ps/task:0": one, "/job:ps/task:1": two}, say=said.append)
-    wait_for({}, say=said.append)
+        peers = connection_checks({"/job:ps/task:0": one, "/job:ps/task:1": two})
+        Monitor(peers, DEADLINE_SECS, said.append).wait()
+    Monitor({}, DEADLINE_SECS, said.append).wait()
     assert said == []
 
 
@@ -90,7 +87,7 @@ def test_a_peer_that_comes_late() -> None:
         timer = threading.Timer(1.0, start)
         timer.start()
         peers = {"/job:ps/task:0": there, "/job:ps/task:1": reservation.address}
-        wait_for(peers, timeout=DEADLINE_SECS, every=0.4, say=said.append)
+        Monitor(connection_checks(peers), DEADLINE_SECS, said.append, every=0.4).wait()
         timer.join()
         server.close()
     assert said[0] == (
@@ -145,14 +142,8 @@ def test_a_port_that_never_answers() -> None:
     said: list[str] = []
     clock = Clock()
     with listening() as silent, pytest.raises(PeerError) as caught:
-        wait_for(
-            {"ps 0": silent},
-            8.0,
-            said.append,
-            clock=clock,
-            sleep=clock.sleep,
-            look=lambda _, address: reason_not_serving(address, timeout=0.02),
-        )
+        check = functools.partial(reason_not_serving, silent, timeout=0.02)
+        Monitor({f"ps 0 at {silent}": check}, 8.0, said.append, clock=clock).wait(clock.sleep)
     assert said == [f"waiting for ps 0 at {silent}: no answer (5 of 8 s)"]
     assert str(caught.value) == (
         f"no connection within 8 s to ps 0 at {silent}: no answer, see whether it is stopped or "
@@ -166,9 +157,9 @@ def test_who_is_away_may_come_back_in_time() -> None:
     chief = "/job:worker/task:0"
     with ports.reserve() as reservation:
         address = reservation.address
-        lookout = Lookout(chief, address, 12.0, said.append, clock=clock)
+        monitor = Monitor(connection_checks({chief: address}), 12.0, said.append, clock=clock)
         for _ in range(23):
-            lookout.look()
+            monitor.poll()
             clock.sleep(0.5)
     waiting = [f"waiting for {chief} at {address}: refused ({n} of 12 s)" for n in (5, 10)]
     assert said == waiting
@@ -177,32 +168,32 @@ def test_who_is_away_may_come_back_in_time() -> None:
         server.bind(("127.0.0.1", reservation.port))
         server.listen()
         clock.sleep(5.0)
-        lookout.look()
+        monitor.poll()
     assert said == [*waiting, f"{chief} at {address} is there after 16 s"]
     clock.sleep(10.0)
-    lookout.look()
+    monitor.poll()
     assert said[3:] == [f"waiting for {chief} at {address}: refused (10 of 12 s)"]
     clock.sleep(5.0)
     with pytest.raises(PeerError, match=f"^no connection within 12 s to {chief} at {address}: ref"):
-        lookout.look()
+        monitor.poll()
 
 
-def test_nobody_is_given_up_by_one_look() -> None:
+def test_no_peer_is_given_up_by_one_poll() -> None:
     """However long ago the last one was: this process or its machine may have been stopped."""
     said: list[str] = []
     clock = Clock()
     with listening() as address:
-        lookout = Lookout("ps 0", address, 12.0, said.append, clock=clock)
+        monitor = Monitor(connection_checks({"ps 0": address}), 12.0, said.append, clock=clock)
         clock.sleep(5.0)
-        lookout.look()
-        assert not lookout.misses
+        monitor.poll()
+        assert not monitor.missing
     clock.sleep(60.0)
-    lookout.look()
-    assert lookout.misses
+    monitor.poll()
+    assert monitor.missing
     assert said == [f"waiting for ps 0 at {address}: refused (60 of 12 s)"]
     clock.sleep(5.0)
     with pytest.raises(PeerError, match="^no connection within 12 s to ps 0"):
-        lookout.look()
+        monitor.poll()
 
 
 def test_giving_up() -> None:
@@ -212,7 +203,7 @@ def test_giving_up() -> None:
     with ports.reserve() as closed, listening() as there:
         peers = {"ps 0": there, "ps 1": closed.address, "worker 1": unknown}
         with pytest.raises(PeerError) as caught:
-            wait_for(peers, 12.0, said.append, clock=clock, sleep=clock.sleep)
+            Monitor(connection_checks(peers), 12.0, said.append, clock=clock).wait(clock.sleep)
     assert str(caught.value) == (
         f"no connection within 12 s to ps 1 at {closed.address}: refused, start the task there, "
         f"or correct its port; worker 1 at {unknown}: name unknown, correct its host name"
@@ -227,7 +218,7 @@ def test_giving_up() -> None:
 def test_the_timeout_is_kept() -> None:
     start = time.monotonic()
     with ports.reserve() as closed, pytest.raises(PeerError, match="within 0.5 s to ps 0 at"):
-        wait_for({"ps 0": closed.address}, timeout=0.5)
+        Monitor(connection_checks({"ps 0": closed.address}), timeout=0.5).wait()
     assert 0.5 <= time.monotonic() - start < 5
 
 
@@ -255,4 +246,4 @@ def test_a_connection_to_itself_is_no_peer() -> None:
 
 def test_a_malformed_address_is_not_waited_for() -> None:
     with pytest.raises(UserError, match="^address 'pc' has no port"):
-        wait_for({"ps 0": "pc"})
+        Monitor(connection_checks({"ps 0": "pc"}), timeout=1).wait()

@@ -11,10 +11,15 @@ from compat.cluster.environment import (
     role,
     trainers,
 )
+from compat.cluster.roles import strategy_names
 from compat.errors import UserError
 
 PLAIN = ClusterSpec({"ps": ["p0:1", "p1:1"], "worker": ["w0:1", "w1:1", "w2:1"]})
 CHIEF = ClusterSpec({"ps": ["p0:1", "p1:1"], "worker": ["w0:1", "w1:1"], "chief": ["c0:1"]})
+MASTER = ClusterSpec({"ps": ["p0:1"], "trainer": ["t0:1", "t1:1"], "master": ["m0:1"]})
+TRAINERS = ClusterSpec({"ps": ["p0:1"], "trainer": ["t0:1", "t1:1"]})
+LOCAL = ClusterSpec({"local": {37: "localhost:0"}})
+ACTORS = ClusterSpec({"actor": ["a0:1", "a1:1"], "learner": ["l0:1"]})
 
 TABLE = [
     (PLAIN, "ps", 0, Role.SERVE, Role.SERVE),
@@ -29,6 +34,11 @@ TABLE = [
     (CHIEF, "chief", 0, Role.TRAIN_AS_CHIEF, Role.COORDINATE),
     (CHIEF, "evaluator", 0, Role.EVALUATE, Role.EVALUATE),
     (ClusterSpec({}), "evaluator", 0, Role.EVALUATE, Role.EVALUATE),
+    (MASTER, "master", 0, Role.TRAIN_AS_CHIEF, Role.COORDINATE),
+    (MASTER, "trainer", 1, Role.TRAIN, Role.SERVE),
+    (TRAINERS, "trainer", 0, Role.TRAIN_AS_CHIEF, Role.SERVE_AND_COORDINATE),
+    (TRAINERS, "trainer", 1, Role.TRAIN, Role.SERVE),
+    (LOCAL, "local", 37, Role.TRAIN_AS_CHIEF, Role.TRAIN_AS_CHIEF),
 ]
 
 
@@ -38,6 +48,26 @@ def test_who_does_what(
 ) -> None:
     assert role(Task(job, index), cluster, "legacy") is legacy
     assert role(Task(job, index), cluster, "modern") is modern
+
+
+def test_a_learner_is_the_chief_of_actors() -> None:
+    """Without any ps, which is legacy's alone: the learner holds the variables."""
+    assert role(Task("learner", 0), ACTORS, "legacy") is Role.TRAIN_AS_CHIEF
+    assert role(Task("actor", 1), ACTORS, "legacy") is Role.TRAIN
+    assert num_workers(ACTORS, "legacy") == 3
+    assert [task.name for task in trainers(ACTORS, "legacy")] == [
+        "/job:learner/task:0",
+        "/job:actor/task:0",
+        "/job:actor/task:1",
+    ]
+
+
+def test_strategies_have_names_of_their_own() -> None:
+    cluster, task = strategy_names(MASTER, Task("trainer", 1))
+    assert task == Task("worker", 1)
+    assert cluster == {"ps": ["p0:1"], "worker": ["t0:1", "t1:1"], "chief": ["m0:1"]}
+    assert strategy_names(PLAIN, Task("worker", 2)) == (PLAIN, Task("worker", 2))
+    assert strategy_names(LOCAL, Task("local", 37)) == (LOCAL, Task("local", 37))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +101,22 @@ def test_the_first_worker_there_is_stands_in_for_the_chief() -> None:
         ({"worker": ["h:2"]}, "worker", 0, "legacy", "the cluster has worker and lacks ps; add"),
         ({"ps": ["h:1"], "chief": ["h:2"]}, "ps", 0, "modern", "the cluster .* lacks worker; add"),
         ({}, "ps", 0, "legacy", "the cluster has no job at all and lacks ps; add at least one ps"),
-        ({"ps": ["h:1"], "trainer": ["h:2"]}, "ps", 0, "legacy", "job 'trainer' .*; use chief, ps"),
+        ({"ps": [], "worker": ["h:2"]}, "worker", 0, "legacy", "job 'ps' has no task; give it a "),
+        ({"ps": ["h:1"], "evaluator": ["h:2"]}, "ps", 0, "legacy", "an evaluator is in no cluster"),
+        (
+            {"ps": ["h:1"], "learner": ["h:2"], "actor": ["h:3"]},
+            "actor",
+            0,
+            "modern",
+            "the cluster has the jobs actor, learner, but the modern runtime has one",
+        ),
+        (
+            {"ps": ["h:0"], "worker": ["h:2"]},
+            "ps",
+            0,
+            "legacy",
+            "port 0 of /job:ps/task:0 at h:0 lets the system choose one, which the other tasks",
+        ),
         (
             {"ps": ["h:1"], "worker": ["h:2"], "chief": ["h:3", "h:4"]},
             "ps",

@@ -23,7 +23,7 @@ TASK = """
 import argparse, os, pathlib, socket, sys, time
 from compat.cluster import ports
 from compat.cluster.environment import Task, all_tasks, cluster_from_hosts
-from compat.liveness import rendezvous
+from compat.liveness.monitor import Monitor, connection_checks
 
 flags = argparse.ArgumentParser()
 for name in ("strategy", "job_name", "task_index", "ps_hosts", "worker_hosts", "run_token", "then"):
@@ -41,7 +41,7 @@ with socket.socket() as server:
     server.bind(("", port))
     server.listen()
     others = [task for task in all_tasks(cluster) if task != me]
-    rendezvous.wait_for({task.name: cluster.task_address(task.job, task.index) for task in others})
+    Monitor(connection_checks({task.name: cluster.address_of(task) for task in others}), 60).wait()
     pathlib.Path(f"{me.job}{me.index}").touch()
     while not all(pathlib.Path(f"{task.job}{task.index}").exists() for task in others):
         time.sleep(0.02)

@@ -8,9 +8,10 @@ import pytest
 
 from compat import tf1
 from compat.errors import PeerError
+from compat.liveness.monitor import Monitor
 from experiments.evaluation import best_checkpoint
 from experiments.recording import log_folder
-from experiments.recording.log_folder import Silence, Wait
+from experiments.recording.log_folder import Wait, activity_monitor
 
 pytestmark = pytest.mark.once
 
@@ -38,29 +39,31 @@ def test_a_wait_is_told_ever_more_rarely() -> None:
     assert len(said) == 4
 
 
+def poll_for(monitor: Monitor, clock: Clock, seconds: int) -> None:
+    for _ in range(seconds // 60):
+        clock.time += 60
+        monitor.poll()
+
+
 @pytest.mark.parametrize("name", ["checkpoint", "console.log", "events.out.tfevents.1.host.1.0"])
 def test_a_silent_folder_is_given_up(tmp_path: Path, name: str) -> None:
     clock = Clock()
-    silence = Silence(str(tmp_path), clock)
-    clock.time += 3600
-    silence.look()
+    monitor = activity_monitor(str(tmp_path), clock)
+    poll_for(monitor, clock, 3540)
     (tmp_path / name).write_text("a sign of life")
-    silence.look()
-    clock.time += 3600
-    silence.look()
-    clock.time += 1
-    with pytest.raises(PeerError, match="nothing has changed in .* for 60 minutes, and the"):
-        silence.look()
+    poll_for(monitor, clock, 3600)
+    with pytest.raises(PeerError, match="within 3600 s to the chief of .*: no change, start its "):
+        poll_for(monitor, clock, 60)
 
 
 def test_what_an_evaluator_writes_is_no_sign_of_life(tmp_path: Path) -> None:
     clock = Clock()
-    silence = Silence(str(tmp_path), clock)
-    clock.time += 3601
+    monitor = activity_monitor(str(tmp_path), clock)
+    poll_for(monitor, clock, 3540)
     (tmp_path / "evaluations.jsonl").write_text("{}")
     (tmp_path / "eval").mkdir()
     with pytest.raises(PeerError):
-        silence.look()
+        poll_for(monitor, clock, 60)
 
 
 @pytest.mark.parametrize("state", [None, "", "\x00", "model_checkpoint_path: 7"])

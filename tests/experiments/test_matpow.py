@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from compat.cluster import ports
-from compat.liveness import rendezvous
+from compat.liveness.monitor import Monitor, connection_checks
 
 pytestmark = pytest.mark.once
 MODULE = "experiments.matpow"
@@ -33,7 +33,7 @@ class Workers:
                 task = ["serve", self.spec, "--job_name=worker", f"--task_id={index}"]
                 env, pass_fds = place.pass_to_child()
                 self.servers.append(start(*task, module=SERVE, env=env, pass_fds=pass_fds))
-        rendezvous.wait_for(dict(zip("AB", self.hosts)), timeout=150)
+        Monitor(connection_checks(dict(zip("AB", self.hosts))), 150).wait()
 
     def end(self) -> None:
         for server in self.servers:

@@ -88,7 +88,7 @@ def test_chief_that_was_killed_is_not_waited_for_without_end(
     chief.wait_until_it_says("waiting for /job:worker/task:1")
     chief.send(signal.SIGKILL)
     assert ps.wait(100).code == 138
-    assert f"/job:worker/task:0 at {cluster.hosts['worker'][0]} did not say within" in ps.err
+    assert f"/job:worker/task:0 at {cluster.hosts['worker'][0]} did not report within" in ps.err
     assert ps.err.count("\n") == 1
 
 

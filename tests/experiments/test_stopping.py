@@ -9,8 +9,8 @@ import time
 import pytest
 
 import experiments.launching.signals as module
-from compat.errors import PeerError
-from experiments.launching.signals import Stopped, signals
+from compat.errors import PeerError, Stopped
+from experiments.launching.signals import signals
 
 BOTH = pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 

@@ -9,8 +9,8 @@ from typing import Any, Callable, ContextManager, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import quietly, tf1
-from compat.liveness.monitor import Watch
-from compat.liveness.watchdog import watched
+from compat.liveness.diagnosis import call_monitor
+from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.interface import Runtime
 from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
@@ -185,15 +185,15 @@ class LegacyRuntime(Runtime):
         if server is None:
             return opening()
         # It is the chief that gives the variables their values.
-        lookout = None if server.is_chief else server.chief_lookout()
-        parameter_servers = Watch(server, workers=False)
+        chief = None if server.is_chief else server.chief_monitor()
+        poll_servers = call_monitor(server, workers=False)
 
-        def check() -> None:
-            parameter_servers()
-            if lookout is not None:
-                lookout.look()
+        def poll() -> None:
+            poll_servers()
+            if chief is not None:
+                chief.poll()
 
-        opened: LegacySession = watched(opening, check)
+        opened: LegacySession = run_with_watchdog(opening, poll)
         return opened
 
 

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Se
 import numpy as np
 
 from compat._tensorflow import tf, tf1
-from compat.liveness.monitor import Watch
-from compat.liveness.watchdog import CLOSE_SECS, closed, delivered, delivering, is_stuck, watched
+from compat.liveness.diagnosis import call_monitor
+from compat.liveness.watchdog import (
+    CLOSE_SECS,
+    close_session,
+    is_stuck,
+    retry_duplicate_rpc,
+    retrying,
+    run_with_watchdog,
+)
 from compat.runtime.legacy.step import LegacyStep
 from compat.runtime.legacy.variables import assignments, needs_feed, takes_input, trains
 from compat.runtime.session import Session, Values
@@ -41,7 +48,7 @@ class LegacySession(tf1.Session, Session):
         """
         if not isinstance(raw, cls):
             raw.__class__ = cls  # The manager takes no class of ours.
-            raw.make_callable = delivering(raw.make_callable)
+            raw.make_callable = retrying(raw.make_callable)
         session: LegacySession = raw
         session._begin(supervisor, steps, summary)
         return session
@@ -153,10 +160,12 @@ class LegacySession(tf1.Session, Session):
         """Does what `tf.compat.v1.Session.run` does, or raises if a parameter server is lost."""
 
         def call() -> Any:
-            return delivered(lambda: tf1.Session.run(self, *args, **kwargs))
+            return retry_duplicate_rpc(lambda: tf1.Session.run(self, *args, **kwargs))
 
         server = self._supervisor.runtime.server
-        return call() if server is None else watched(call, Watch(server, workers=False))
+        if server is None:
+            return call()
+        return run_with_watchdog(call, call_monitor(server, workers=False))
 
     def __del__(self) -> None:
         self._is_dropped = True
@@ -167,7 +176,7 @@ class LegacySession(tf1.Session, Session):
             tf1.Session.close(self)
             return
         # A call that was left behind waits for a lost parameter server: so would this one.
-        closed(self._close, patience=0.0 if is_stuck() else CLOSE_SECS)
+        close_session(self._close, patience=0.0 if is_stuck() else CLOSE_SECS)
 
     def leave(self) -> None:
         # Replicas wait for an update of their chief, which makes no more: with these they continue.

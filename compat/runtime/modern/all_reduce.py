@@ -13,8 +13,10 @@ from typing import Any, Sequence
 import numpy as np
 
 from compat._tensorflow import quietly, tf, tf1, traced
+from compat.cluster.roles import chief_task
 from compat.errors import UserError
 from compat.liveness import identity
+from compat.liveness.probe import reason_not_serving
 from compat.runtime.packing import packed, unpacked
 from compat.server import Server
 
@@ -31,11 +33,11 @@ class Replicas:
     """
 
     def __init__(self, server: Server) -> None:
-        with identity.declared(server.address, server.training):
+        with identity.declared_until_started(server.address, server.run):
             server.wait_for_peers(everybody=True)
             if not server.is_chief:
                 # Asking too early, it takes the chief for lost, or waits for ever (2.4 and later).
-                server.wait_for_chief()
+                server.monitor([chief_task(server.cluster)], reason_not_serving).wait()
         resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
             tf1.train.ClusterSpec(server.cluster.as_dict()),
             task_type=server.task.job,
@@ -47,7 +49,7 @@ class Replicas:
         # TensorFlow, to be told of preemption, has taken SIGTERM from Python.
         with contextlib.suppress(ValueError):  # Python's handlers belong to its main thread.
             signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
-        identity.declare(server.target, server.task, server.training)
+        identity.declare(server.target, server.task, server.run)
         devices = self._strategy.extended.worker_devices
         if len(devices) > 1:
             raise UserError(

@@ -47,7 +47,7 @@ def connect(server: Server) -> Any:
         strategy = parameter_server_strategy()(resolver)
         coordinator = _without_destructor(coordinator_module().ClusterCoordinator)(strategy)
     if server.role is Role.COORDINATE:
-        identity.declare(server.target, server.task, server.training)
+        identity.declare(server.target, server.task, server.run)
     _quiet_destructors()
     # One reference that nobody gives back: what it holds would complain of lost peers at the end.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(coordinator))

@@ -11,8 +11,8 @@ import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
-from compat.liveness.monitor import Watch
-from compat.liveness.watchdog import watched
+from compat.liveness.diagnosis import call_monitor
+from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.modern.step import MOST_UNROLLED, ModernStep
 from compat.runtime.session import Session, Values
 
@@ -134,7 +134,8 @@ class ModernSession(Session):
         """Returns what `function` does, which needs the cluster, or raises if a task is lost."""
         if self._runtime.coordinator is None or self._runtime.server is None:
             return function()
-        return watched(function, Watch(self._runtime.server, workers=True))
+        poll = call_monitor(self._runtime.server, workers=True)
+        return run_with_watchdog(function, poll)
 
     def drain(self) -> Iterator[Values]:
         while self._in_flight:

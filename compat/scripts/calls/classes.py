@@ -8,7 +8,7 @@ from concurrent import futures
 from typing import Any
 
 from compat._tensorflow import tf1
-from compat.liveness.watchdog import begun
+from compat.liveness.watchdog import submit
 
 RELEASE = "compat_release_sync_replicas"
 _MANY = 1000
@@ -89,4 +89,4 @@ def release(graph: Any, target: str) -> None:
             session.run(operations)
 
     if operations:
-        futures.wait([begun(run)], timeout=_PATIENCE_SECS)
+        futures.wait([submit(run)], timeout=_PATIENCE_SECS)

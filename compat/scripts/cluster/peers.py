@@ -14,9 +14,9 @@ from typing import Any, Callable, Iterator
 
 from compat._tensorflow import tf1
 from compat.errors import PeerError
-from compat.liveness import watchdog
-from compat.liveness.rendezvous import reason_unreachable, wait_for
-from compat.liveness.watchdog import delivered, watched
+from compat.liveness.diagnosis import unanswered
+from compat.liveness.monitor import Monitor, connection_checks
+from compat.liveness.watchdog import close_session, retry_duplicate_rpc, run_with_watchdog
 from compat.scripts.cluster import distributed
 
 _PATIENCE_SECS = 7200.0  # TensorFlow's default for a session.
@@ -36,17 +36,18 @@ def called(session: Any, function: Callable[[], Any]) -> Any:
         report it.
     """
     if not _target(session).startswith(_SCHEME):
-        return delivered(function)
+        return retry_duplicate_rpc(function)
     if session not in _met:
-        wait_for(_needed(session), _PATIENCE_SECS, distributed.say, _EVERY_SECS)
+        checks = connection_checks(_needed(session))
+        Monitor(checks, _PATIENCE_SECS, distributed.say, _EVERY_SECS).wait()
         _met.add(session)
-    return watched(lambda: delivered(function), lambda: _miss(session))
+    return run_with_watchdog(lambda: retry_duplicate_rpc(function), lambda: _miss(session))
 
 
 def closed(session: Any, close: Callable[[], None]) -> None:
     """Closes a session without waiting for lost tasks."""
     if _target(session).startswith(_SCHEME):
-        watchdog.closed(close)
+        close_session(close)
     else:
         close()
 
@@ -95,9 +96,6 @@ def _miss(session: Any) -> None:
     devices = {operation.device for operation in session.graph.get_operations()}
     places = [tf1.DeviceSpec.from_string(device) for device in devices if device]
     parts = {f"/job:{place.job}/task:{place.task or 0}" for place in places}
-    for name, address in needed.items():
-        if name not in parts and name != _SERVER:
-            continue
-        # Long enough for a retransmitted packet; a stopped task refuses at once.
-        if reason_unreachable(address, timeout=10.0) is not None:
-            raise PeerError(f"lost {name} at {address}; start all tasks again")
+    named = {name: a for name, a in needed.items() if name in parts or name == _SERVER}
+    for name in unanswered(named):
+        raise PeerError(f"lost {name} at {named[name]}; start all tasks again")

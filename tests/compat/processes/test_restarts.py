@@ -94,7 +94,7 @@ if tries <= {times}:
 """
 
 
-def test_what_may_pass_is_tried_again() -> None:
+def test_what_is_retryable_is_tried_again() -> None:
     kill = "os.kill(os.getpid(), signal.SIGKILL)"
     began = time.monotonic()
     code, lines, said = run(

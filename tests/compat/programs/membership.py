@@ -30,16 +30,16 @@ def recognitions() -> dict[str, list[str | None]]:
         with ports.reserve() as held:
             address, port = held.address, held.port
         cluster = ClusterSpec({"chief": [address], "ps": ["h:1"], "worker": ["h:2"]})
-        training = identity.training(cluster, "token")
-        reason = identity.Recognition(cluster, runtime, training)
-        found[runtime] = [reason(address)]
+        training = identity.fingerprint(cluster, "token")
+        reason = identity.chief_check(cluster, runtime, training)
+        found[runtime] = [reason()]
         with silent(port):
-            found[runtime].append(reason(address))
+            found[runtime].append(reason())
         server = tf1.train.Server({"chief": [address]}, job_name="chief")
-        found[runtime].append(reason(address))  # A coordinator gets its note a moment later.
+        found[runtime].append(reason())  # A coordinator gets its entry a moment later.
         identity.declare(server.target, Task("chief", 0), training)
-        others = identity.Recognition(cluster, runtime, identity.training(cluster, "other"))
-        found[runtime] += [reason(address), others(address)]
+        others = identity.chief_check(cluster, runtime, identity.fingerprint(cluster, "other"))
+        found[runtime] += [reason(), others()]
     return found
 
 
@@ -48,15 +48,15 @@ def stopped() -> list[str | None]:
     with ports.reserve() as held:
         address, port = held.address, held.port
     cluster = ClusterSpec({"worker": [address, "h:1"]})
-    training = identity.training(cluster, "token")
-    reason = identity.Recognition(cluster, "modern", training)
-    with identity.declared(address, training):
-        found = [reason(address)]
+    training = identity.fingerprint(cluster, "token")
+    reason = identity.chief_check(cluster, "modern", training)
+    with identity.declared_until_started(address, training):
+        found = [reason()]
     with silent(port):
-        found.append(reason(address))
-    found.append(reason(address))
+        found.append(reason())
+    found.append(reason())
     with silent(port):
-        found.append(reason(address))
+        found.append(reason())
     return found
 
 
@@ -68,24 +68,24 @@ def main() -> None:
     others = ClusterSpec({"ps": [other_ps], "worker": [other_worker, worker]})
     for reservation in held:
         reservation.release()
-    training = identity.training(ours, "token")
+    training = identity.fingerprint(ours, "token")
     server = tf1.train.Server(ours.as_dict(), job_name="ps")
     undeclared = identity.reason_not_member(ps, Task("ps", 0), training)
     joining = identity.reason_not_met(ps, Task("ps", 0), training)
     identity.declare(server.target, Task("ps", 0), training)
     foreign = tf1.train.Server(others.as_dict(), job_name="worker", task_index=1)
-    identity.declare(foreign.target, Task("worker", 1), identity.training(others, "token"))
-    with silent() as no_word, identity.declared(meeting, training), identity.declared(
-        other_meeting, identity.training(others, "token")
-    ):
+    identity.declare(foreign.target, Task("worker", 1), identity.fingerprint(others, "token"))
+    with silent() as no_word, identity.declared_until_started(
+        meeting, training
+    ), identity.declared_until_started(other_meeting, identity.fingerprint(others, "token")):
         report: dict[str, Any] = {
             "undeclared": undeclared,
             "member": identity.reason_not_member(ps, Task("ps", 0), training),
             "other token": identity.reason_not_member(
-                ps, Task("ps", 0), identity.training(ours, "another")
+                ps, Task("ps", 0), identity.fingerprint(ours, "another")
             ),
             "other hosts": identity.reason_not_member(
-                ps, Task("ps", 0), identity.training(others, "token")
+                ps, Task("ps", 0), identity.fingerprint(others, "token")
             ),
             "other task": identity.reason_not_member(worker, Task("worker", 0), training),
             "other training": identity.reason_not_member(worker, Task("worker", 1), training),

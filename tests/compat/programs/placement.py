@@ -153,7 +153,7 @@ def main(runtime: str) -> None:
         reservation.release()
     served = [tf1.train.Server(cluster, job_name="ps", task_index=index) for index in range(NUM_PS)]
     for index, ps_server in enumerate(served):  # They are no servers of ours.
-        training = identity.training(compat.ClusterSpec(cluster), "")
+        training = identity.fingerprint(compat.ClusterSpec(cluster), "")
         identity.declare(ps_server.target, Task("ps", index), training)
     server = compat.Server(cluster, "worker", 0, runtime=runtime)
 

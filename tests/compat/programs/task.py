@@ -135,7 +135,7 @@ def main(settings: dict[str, Any]) -> None:
     except (tf1.errors.OpError, compat.PeerError) as error:
         # TensorFlow raises where it notices, else our session does.
         lost = error if isinstance(error, compat.PeerError) else None
-        lost = lost or server.ends_by(error)
+        lost = lost or server.diagnose(error)
         if lost is None:
             raise
         report = {"lost": str(lost), "exit_code": lost.exit_code}

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-from compat.errors import may_pass
+from compat.errors import is_retryable
 from tests.experiments.faults.conftest import (
     CHIEF,
     EVALUATOR,
@@ -109,7 +109,7 @@ class Supervised:
         self._thread.start()
 
     def _supervise(self) -> None:
-        while may_pass(self.trainings[-1].wait().code) and len(self.trainings) <= MOST_RESTARTS:
+        while is_retryable(self.trainings[-1].wait().code) and len(self.trainings) <= MOST_RESTARTS:
             self.trainings.append(self._begin())
 
     def wait(self) -> Any:

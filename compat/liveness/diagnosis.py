@@ -1,0 +1,144 @@
+"""Names the peer that is lost, in one line: behind an error, or while a call does not return."""
+
+from __future__ import annotations
+
+import functools
+import re
+import time
+from typing import TYPE_CHECKING, Callable, Iterable, Mapping
+
+from compat._tensorflow import tf1
+from compat.cluster.spec import ClusterSpec, Task, all_tasks
+from compat.errors import PeerError
+from compat.liveness.monitor import Monitor, run_checks
+from compat.liveness.probe import reason_not_serving, reason_silent, reason_unreachable
+
+if TYPE_CHECKING:
+    from compat.server import Server
+
+_TASK = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+)")
+# What stands above the reason in what TensorFlow reports: of several errors, and where it was seen.
+_HEADING = re.compile(r"Graph execution error:|=*|.*From /job:\S+:|\d+ root error\(s\) found\.")
+# What TensorFlow reports of a peer that has gone, even if another one has its place now.
+_GONE = re.compile(
+    r"restarted|incarnation|is down|heartbeat|Collective ops is aborted|Socket closed"
+    r"|[Cc]onnection reset|[Ff]ailed to connect|Broken pipe|GOAWAY"
+)
+# A task that was killed closes its port some time after the connections of which the error is.
+_CLOSING_SECS = 1.0
+# Time for a packet that gets lost; the machine of a task that is gone reports it at once.
+_PATIENCE_SECS = 10.0
+_REMEDY = "start it again and then this task: training resumes from the last checkpoint"
+
+
+def peer_error(
+    error: BaseException,
+    cluster: ClusterSpec | None,
+    remedy: str = _REMEDY,
+    own: Task | None = None,
+) -> PeerError | None:
+    """Returns the `PeerError` that stands behind an error of TensorFlow, or None.
+
+    A program may raise errors of the same classes itself: where all peers answer, and TensorFlow
+    does not report that one was lost, the error is the program's.
+
+    Args:
+      error: what a step or a session has just raised; the lost peer may come back soon.
+      cluster: where the lost task is looked up; None means that there are no peers to lose.
+      remedy: the last part of the message.
+      own: this very task; TensorFlow mentions it as well, for it has noticed.
+    """
+    errors = tf1.errors
+    # Workers that make each update together get the last two.
+    others = (errors.AbortedError, errors.CancelledError, errors.DeadlineExceededError)
+    if cluster is None or not isinstance(error, (errors.UnavailableError, *others)):
+        return None
+    found = [Task(job, int(index)) for job, index in _TASK.findall(str(error))]
+    known = set(all_tasks(cluster))
+    mentioned = [task for task in dict.fromkeys(found) if task != own and task in known]
+    suspects = mentioned + (_parameter_servers(cluster) or all_tasks(cluster))
+    lost = lost_task(suspects, cluster, remedy)
+    if lost is None:
+        time.sleep(_CLOSING_SECS)
+        lost = lost_task(suspects, cluster, remedy)
+    if lost is not None:
+        return lost
+    if not isinstance(error, errors.UnavailableError) and not _GONE.search(str(error)):
+        peers = [task for task in suspects if task != own]
+        return lost_task(peers, cluster, remedy, reason_not_serving)
+    what = "a task of the cluster"
+    if mentioned:
+        what = f"{cluster.describe(mentioned[0])}, which is back"
+    lines = (line.strip() for line in str(error).splitlines())
+    reason = next((line for line in lines if not _HEADING.fullmatch(line)), type(error).__name__)
+    return PeerError(f"lost {what} ({reason}); {remedy}")
+
+
+def lost_task(
+    tasks: Iterable[Task],
+    cluster: ClusterSpec,
+    remedy: str = _REMEDY,
+    reason: Callable[[str, float], str | None] = reason_unreachable,
+) -> PeerError | None:
+    """Returns the error for the first of `tasks` that does not answer now, or None.
+
+    Args:
+      tasks: are asked side by side.
+      cluster: of the tasks.
+      remedy: the last part of the message.
+      reason: a probe; returns why nothing answers at an address within some seconds, else None.
+    """
+    places = {cluster.describe(task): cluster.address_of(task) for task in tasks}
+    lost = unanswered(places, reason)
+    return PeerError(f"lost {lost[0]}; {remedy}") if lost else None
+
+
+def unanswered(
+    addresses: Mapping[str, str],
+    reason: Callable[[str, float], str | None] = reason_unreachable,
+) -> list[str]:
+    """Returns the names of those at whose addresses nothing answers; asks them side by side."""
+    checks = {n: functools.partial(reason, a, _PATIENCE_SECS) for n, a in addresses.items()}
+    return list(run_checks(checks))
+
+
+def lost_parameter_server(cluster: ClusterSpec, remedy: str = _REMEDY) -> PeerError | None:
+    """Returns the error for the first parameter server that cannot be reached now, or None."""
+    return lost_task(_parameter_servers(cluster), cluster, remedy)
+
+
+def call_monitor(server: Server, workers: bool) -> Callable[[], None]:
+    """Returns what is polled while a call into TensorFlow does not return; it raises `PeerError`.
+
+    A parameter server that refuses connections is lost. A task that does not answer is given time,
+    and reported: it was stopped, or its host or network has gone without a word, and TensorFlow,
+    which receives nothing, may wait without end.
+
+    Args:
+      server: of this task; its `while_waiting` is called while a peer does not answer.
+      workers: whether the call needs the workers, too; the coordinator itself does without one that
+        refuses connections.
+    """
+    began, cluster = time.monotonic(), server.cluster
+    servers = {
+        cluster.describe(task): functools.partial(reason_unreachable, cluster.address_of(task))
+        for task in _parameter_servers(cluster)
+    }
+    monitors: list[Monitor] = []  # From the first poll on: most calls return at once.
+
+    def poll() -> None:
+        if not monitors:
+            needed = all_tasks(cluster) if workers else _parameter_servers(cluster)
+            monitors.append(server.monitor(needed, reason_silent))
+        for peer, reason in run_checks(servers).items():
+            if reason == "refused":
+                raise PeerError(f"lost {peer}; {_REMEDY}")
+        monitors[0].poll()
+        if monitors[0].missing:
+            server.while_waiting(time.monotonic() - began)
+
+    return poll
+
+
+def _parameter_servers(cluster: ClusterSpec) -> list[Task]:
+    return [task for task in all_tasks(cluster) if task.job == "ps"]

@@ -1,0 +1,109 @@
+"""Runs a program so that its exit code says whether running it again may help.
+
+Example:
+  >>> def main(argv):
+  ...     server = compat.Server(...)
+  >>> if __name__ == "__main__":
+  ...     compat.run_main(main)
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import Any, Callable
+
+from absl import app, flags
+
+from compat.errors import PeerError, Stopped, UserError, one_line
+from compat.liveness import watchdog
+from compat.runtime import interface
+
+_LINES = (UserError, PeerError, Stopped)
+
+
+def run_main(
+    main: Callable[[list[str]], Any],
+    flags_parser: Callable[[list[str]], list[str]] | None = None,
+) -> None:
+    """Runs a program's `main`, as `tf.app.run` of TensorFlow 1.x, and exits.
+
+    The exit code is what `main` returns, 0 for None; 2 for a `UserError` and 138 for a peer that is
+    missing or lost, which take one line on standard error. 138 is also what an error of TensorFlow
+    becomes behind which a lost peer stands. Any other error leaves its traceback and gives 1.
+
+    Args:
+      main: takes the program's name and the arguments that are not flags of `absl.flags`.
+      flags_parser: takes the command line, and returns what `main` takes; `parse_flags` by default.
+    """
+
+    def program(argv: list[str]) -> Any:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True)  # Who waits says so, also into a file.
+        try:
+            return main(argv)
+        except BaseException as error:
+            server = interface.current_server()
+            lost = None if server is None else server.diagnose(error)
+            shown = lost or error
+            if not isinstance(shown, _LINES):
+                raise
+            if server is not None and (server.serves or lost or watchdog.is_stuck()):
+                server.announce_end()  # For Python's exit, which would, is skipped.
+                exit_at_once(shown)
+            return report(shown)
+
+    app.run(program, flags_parser=flags_parser or parse_flags)
+
+
+def report(error: BaseException) -> int:
+    """Prints an error's line, of a stop only if it has lost something; returns the exit code.
+
+    Args:
+      error: a `UserError`, a `PeerError` or a `Stopped`.
+    """
+    if not isinstance(error, Stopped) or error.loses:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+    return int(getattr(error, "exit_code", 1))
+
+
+def exit_at_once(error: BaseException) -> None:
+    """Ends the process by an error that takes a line, without taking down what it has.
+
+    For tasks that work for others: TensorFlow's server, taken down amid an update, has been seen to
+    pass on a NaN, which ended the training. A killed one does not. And for those that lost one: a
+    call that still waits for it, and returns while Python exits, has been seen to abort the
+    process, which then had not the exit code that it should have. Returns for other errors.
+    """
+    if isinstance(error, _LINES):
+        exit_code = report(error)
+        sys.stdout.flush()
+        os._exit(exit_code)
+
+
+def parse_flags(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
+    """Parses the flags; differs from absl in that mistakes take one line, and help is no failure.
+
+    Args:
+      argv: the program and its arguments.
+      values: takes the flags.
+
+    Returns:
+      The program and the arguments that are no flags.
+
+    Raises:
+      SystemExit: a flag is unknown or malformed, or help was asked for and given.
+    """
+    try:
+        rest: list[str] = values(argv)
+        for name in values:
+            if "\0" in str(values[name].value):
+                raise flags.IllegalFlagValueError(f"flag --{name} has a NUL in its value")
+    except (flags.Error, UnicodeDecodeError) as error:  # The latter of a --flagfile.
+        reason = one_line(" ".join(str(error).split()))
+        print(f"error: {reason}; --help lists the flags", file=sys.stderr, flush=True)
+        sys.exit(UserError.exit_code)
+    except SystemExit:
+        sys.exit(0)
+    return rest
