@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -39,3 +42,17 @@ def test_everything_else_appears(capfdbinary: pytest.CaptureFixture[bytes]) -> N
         os.write(2, NOTES + OTHERS)
         raise ValueError("the body failed")
     assert capfdbinary.readouterr().err == OTHERS
+
+
+def test_the_last_words_of_a_process_that_aborts_appear() -> None:
+    """TensorFlow logs a fatal error, and calls `abort`, from which Python hears nothing."""
+    program = (
+        "import os\n"
+        "from compat._tensorflow import startup\n"
+        "with startup.without_notes():\n"
+        "    os.write(2, b'F0000 server.cc:1] Check failed: port is taken\\n')\n"
+        "    os.abort()\n"
+    )
+    process = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE, timeout=60)
+    assert process.returncode == -signal.SIGABRT
+    assert process.stderr == b"F0000 server.cc:1] Check failed: port is taken\n"
