@@ -1,0 +1,112 @@
+"""`Server` and `ClusterSpec` take what TensorFlow's do, and programs keep their exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import compat
+from compat.cluster import ports
+
+if TYPE_CHECKING:
+    from tests.conftest import RunProgram
+
+pytestmark = pytest.mark.cluster
+
+# A program of the ordinary kind; its only parameter server never comes.
+PROGRAM = """
+import sys
+from absl import flags
+import compat
+flags.DEFINE_string("hosts", None, "host:port of the ps and of the worker")
+flags.DEFINE_string("error", "", "what to raise")
+def main(argv):
+    ps, worker = flags.FLAGS.hosts.split(",")
+    if flags.FLAGS.error:
+        raise getattr(compat, flags.FLAGS.error)("the program's own words")
+    cluster = compat.ClusterSpec({"ps": [ps], "worker": [worker]})
+    server = compat.Server(cluster, "worker", 0, rendezvous_timeout=1, runtime="legacy")
+    server.wait_for_peers(everybody=True)
+compat.run_main(main)
+"""
+SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def seen(run_program: RunProgram, programs: Path, runtime: str) -> Any:
+    return run_program(programs / "servers.py", runtime=runtime)
+
+
+@pytest.mark.parametrize(
+    "fact", ["is theirs", "is ours", "taken", "message", "back", "resolved", "port"]
+)
+def test_a_cluster_is_taken_for_one_of_tensorflows(seen: Any, fact: str) -> None:
+    assert seen[fact] is True
+
+
+def test_a_local_server(seen: Any) -> None:
+    assert (seen["local"], seen["local device"]) == (42.0, "/job:localhost/task:0")
+    assert seen["threads"] == 1
+
+
+def test_a_server_def(seen: Any) -> None:
+    assert (seen["defined"], seen["defined device"]) == (42.0, "/job:local/task:37")
+    assert seen["defined threads"] == 2
+
+
+def test_errors_are_of_tensorflows_classes(seen: Any) -> None:
+    assert seen["no job"] == ["UserError", "ValueError"]
+    assert seen["not a cluster"] == ["UserError", "ValueError", "TypeError"]
+
+
+def test_an_error_of_the_program_is_not_a_lost_peer(seen: Any) -> None:
+    """All peers answer; only what TensorFlow reports of a restart is one."""
+    assert seen["own error"] == "None"
+    assert seen["restarted peer"] == "lost a task of the cluster"
+
+
+def run(*flags: str) -> subprocess.CompletedProcess[str]:
+    with ports.reserve() as ps, ports.reserve() as worker:
+        hosts = f"--hosts={ps.address},{worker.address}"
+        worker.release()
+        return subprocess.run(
+            [sys.executable, "-c", PROGRAM, hosts, *flags],
+            env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3"),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("flags", "code", "line"),
+    [
+        ([], 138, "error: no connection within 1 s to /job:ps/task:0 at 127.0.0.1:"),
+        (["--error=UserError"], 2, "error: the program's own words"),
+        (["--error=PeerError"], 138, "error: the program's own words"),
+        (["--no_flag"], 2, "error: Unknown command line flag 'no_flag'"),
+    ],
+)
+def test_a_program_keeps_its_exit_codes(flags: list[str], code: int, line: str) -> None:
+    process = run(*flags)
+    # TensorFlow notes what it finds on the machine when it is loaded.
+    ours = [text for text in process.stderr.splitlines() if not text.startswith("I0000 ")]
+    assert (process.returncode, len(ours)) == (code, 1), process.stderr
+    assert ours[0].startswith(line)
+
+
+@pytest.mark.once
+def test_other_errors_keep_their_traceback() -> None:
+    process = run("--error=step")  # Not an error at all: it raises a TypeError.
+    assert process.returncode == 1
+    assert "TypeError" in process.stderr.splitlines()[-1]
+
+
+def test_run_main_is_public() -> None:
+    assert "run_main" in compat.__all__
