@@ -26,7 +26,8 @@ from compat.liveness.monitor import Monitor, connection_checks
 with socket.socket() as server:
     server.bind(("127.0.0.1", int(sys.argv[1])))
     server.listen()
-    Monitor(connection_checks({"peer": sys.argv[2]}), timeout=20).wait()
+    Monitor(connection_checks({"peer": sys.argv[2]}), timeout=20, report=lambda line: None).wait()
+    print("met", flush=True)
     sys.stdin.readline()
 """
 
@@ -106,10 +107,14 @@ def test_any_start_order(late: int) -> None:
     try:
         for mine, other in [(late ^ 1, late), (late, late ^ 1)]:
             argv = [str(reservations[mine].port), reservations[other].address]
-            child = subprocess.Popen([sys.executable, "-c", TASK, *argv], stdin=subprocess.PIPE)
+            child = subprocess.Popen(
+                [sys.executable, "-c", TASK, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
             children.append(child)
             time.sleep(0.5)
-        for child in children:  # Only now, since who has found the other one may end.
+        # Each, before one of them exits, and with it the port that the other one looks for.
+        assert [child.stdout.readline() for child in children if child.stdout] == [b"met\n"] * 2
+        for child in children:
             child.communicate(b"\n", timeout=DEADLINE_SECS)
         assert [child.returncode for child in children] == [0, 0]
     finally:
