@@ -1,4 +1,4 @@
-"""The log folder of a training, as it is seen by somebody who only looks."""
+"""Reads the log folder of a run without changing it."""
 
 from __future__ import annotations
 
