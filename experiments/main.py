@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import threading
 from typing import Any, Mapping
 
 from absl import flags
 
-from compat._tensorflow import startup
+from compat._tensorflow import startup, tf1
 from compat.cluster import access
 from compat.cluster.manager import check_agreement
 from compat.cluster.roles import role
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
+from compat.runtime.interface import select_runtime
 from experiments.launching import command_line, local_cluster, signals
 from experiments.recording import completion
 from experiments.settings.flags import define_flags, print_config, settings_from_flags
@@ -105,15 +108,23 @@ def _run_here(experiment: Any, given: dict[str, Any]) -> Any:
             f"run() was given strategy={settings.strategy!r} in Python; a cluster needs processes "
             "of its own: start the program with --strategy, or give strategy='local'"
         )
-    return _train(experiment, settings, None, Task("worker", 0))
+    from experiments.training import task as training
+
+    # What an earlier run in this process has made is not this one's.
+    select_runtime(settings.runtime).clear()
+    main_thread = threading.current_thread() is threading.main_thread()
+    with signals.signals() if main_thread else contextlib.nullcontext(signals.Stop()) as stop:
+        return training.run(experiment(settings), None, Task("worker", 0), stop)
 
 
-def _train(experiment: Any, settings: Any, cluster: ClusterSpec | None, task: Task) -> Any:
+def _train(experiment: Any, settings: Any, cluster: ClusterSpec | None, task: Task) -> None:
     command_line.quiet_tensorflow()
     with signals.signals() as stop:
         with startup.without_notes():
             from experiments.training import task as training
-        return training.run(experiment(settings), cluster, task, stop)
+
+            tf1.logging.set_verbosity(tf1.logging.ERROR)
+        training.run(experiment(settings), cluster, task, stop)
 
 
 def _evaluate(experiment: Any, settings: Any, cluster: ClusterSpec, task: Task) -> int:
@@ -124,5 +135,7 @@ def _evaluate(experiment: Any, settings: Any, cluster: ClusterSpec, task: Task) 
     with signals.signals() as stop:
         with startup.without_notes():
             from experiments.training import evaluator
+
+            tf1.logging.set_verbosity(tf1.logging.ERROR)
         evaluator.run(experiment(settings), cluster, task, stop, earlier_end)
     return 0

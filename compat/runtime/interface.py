@@ -68,6 +68,10 @@ class Runtime(abc.ABC):
         """See `compat.average`."""
         return list(tensors)
 
+    @abc.abstractmethod
+    def clear(self) -> None:
+        """Forgets variables and steps, so that the process can build another program."""
+
     def finish_building(self, supervisor: Supervisor) -> None:
         """Called once, when the supervisor is made: the model definition is complete."""
         del supervisor

@@ -15,7 +15,6 @@ from typing import Any, Callable
 import numpy as np
 
 import compat
-from compat import tf1
 from compat.checkpoint import files
 from compat.cluster import access, proxies
 from compat.cluster.roles import Role, chief_task
@@ -68,7 +67,6 @@ def run(
       Stopped: the user ended it.
     """
     settings = experiment.settings
-    tf1.logging.set_verbosity(tf1.logging.ERROR)
     devices.hide_gpus(task, Role.EVALUATE)
     options = replace(settings, gpu_memory_fraction=None)  # It has no GPU.
     if compat.select_runtime(settings.runtime).name == "modern":

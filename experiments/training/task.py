@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import compat
-from compat import tf1
 from compat.cluster import roles
 from compat.cluster.roles import Role, role
 from compat.cluster.spec import ClusterSpec, Task
@@ -39,7 +38,6 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
       Stopped: the user ended it; what was reached is saved.
     """
     settings = experiment.settings
-    tf1.logging.set_verbosity(tf1.logging.ERROR)
     runtime = compat.select_runtime(settings.runtime)
     _check(settings, cluster, runtime.name)
     if cluster is not None and _is_complete(settings):

@@ -120,6 +120,10 @@ class LegacyRuntime(Runtime):
         self._steps.append(step)
         return step
 
+    def clear(self) -> None:
+        tf1.reset_default_graph()
+        self._steps = []
+
     def worker_variable(self, initial: Any, name: str) -> Any:
         with tf1.device(self._own_device()):
             return tf1.Variable(

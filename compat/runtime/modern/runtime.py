@@ -100,6 +100,10 @@ class ModernRuntime(Runtime):
             )
         return ModernStep(function, signature, per_worker_data, self, on_coordinator, dataset)
 
+    def clear(self) -> None:
+        self.placement = Placement()
+        self._global_step = None
+
     def worker_variable(self, initial: Any, name: str) -> Any:
         local = [tf1.GraphKeys.LOCAL_VARIABLES]
         return tf1.Variable(initial, trainable=False, collections=local, name=name)

@@ -1,0 +1,208 @@
+"""An experiment of one's own gets all that the programs of the package have."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import pytest
+
+from tests.experiments.conftest import DEADLINE_SECS, Training, _environment
+
+PROGRAMS = Path(__file__).parent / "programs"
+DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
+CLUSTER = ["--strategy=ps", "--num_ps=1", "--num_workers=2"]
+
+RunFile = Callable[..., Training]
+
+
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory: Any) -> Iterator[RunFile]:
+    """Starts a file of a user's own, in a folder that has nothing else."""
+    started: list[Training] = []
+
+    def begin(file: Path, *flags: str, logdir: Path | None = None) -> Training:
+        folder: Path = tmp_path_factory.mktemp("own")
+        shutil.copy(str(file), str(folder / file.name))
+        logdir = logdir or folder / "logs"
+        argv = [sys.executable, file.name, *flags, f"--logdir={logdir}"]
+        started.append(Training(argv, folder, logdir, {}))
+        return started[-1]
+
+    yield begin
+    for training in started:
+        training.end()
+
+
+@pytest.fixture(scope="module")
+def clusters(run_file: RunFile, runtimes: list[str]) -> dict[str, Training]:
+    """The cancer file as a cluster with an evaluator, on each runtime."""
+    flags = [*CLUSTER, "--evaluator", "--hidden=8", "--checkpoint_every=100"]
+    return {
+        name: run_file(PROGRAMS / "cancer.py", *flags, f"--runtime={name}").wait()
+        for name in runtimes
+    }
+
+
+@pytest.fixture
+def cluster(clusters: dict[str, Training], runtime: str) -> Training:
+    """The one of them on each runtime."""
+    return clusters[runtime]
+
+
+def test_own_lines_are_few() -> None:
+    source = (PROGRAMS / "cancer.py").read_text()
+    own = [line for line in source.splitlines() if line.strip() and not line.startswith('"""')]
+    assert len(own) <= 45
+
+
+def test_cluster_learns_and_ends(cluster: Training) -> None:
+    assert cluster.code == 0, cluster.out + cluster.err
+    assert cluster.err == ""
+    (recall,) = re.findall(r"Test-Recall: (\d\.\d\d)", cluster.out)
+    assert float(recall) > 0.85
+
+
+def test_evaluator_keeps_the_best_by_the_monitor(cluster: Training) -> None:
+    lines = (cluster.logdir / "evaluations.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+    assert found
+    best = max(found, key=lambda evaluation: evaluation["validation/recall"])
+    indices = list((cluster.logdir / "best").glob("model.ckpt-*.index"))
+    assert [path.stem for path in indices] == [f"model.ckpt-{best['step']}"]
+
+
+def test_record_has_curves_and_settings(cluster: Training, record: Any) -> None:
+    recorded = record(cluster.logdir)
+    assert {"train/loss", "validation/recall", "test/recall"} <= set(recorded.points)
+    assert recorded.run[1] == "FINISHED"
+    params = dict(recorded.select("select key, value from params"))
+    assert (params["hidden"], params["batch_size"]) == ("8", "32")
+    names = [name for (name,) in recorded.select("select name from experiments")]
+    assert "cancer" in names
+
+
+def test_settings_file_repeats_the_run(cluster: Training, run_file: RunFile) -> None:
+    file = cluster.logdir / "settings.yaml"
+    shown = run_file(PROGRAMS / "cancer.py", f"--config={file}", "--print_config").wait()
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out == file.read_text()
+    assert "hidden: 8\n" in shown.out
+    changed = run_file(
+        PROGRAMS / "cancer.py", f"--config={file}", "--hidden=9", "--print_config"
+    ).wait()
+    assert "hidden: 9\n" in changed.out
+
+
+def test_complete_run_resumes_with_more_epochs_on_the_other_runtime(
+    cluster: Training, run_file: RunFile, runtime: str, runtimes: list[str], tmp_path: Path
+) -> None:
+    other = next((name for name in runtimes if name != runtime), runtime)
+    logdir = tmp_path / "logs"
+    shutil.copytree(str(cluster.logdir), str(logdir))
+    resumed = run_file(
+        PROGRAMS / "cancer.py",
+        *(f"--runtime={other}", "--hidden=8", "--epochs=60"),
+        logdir=logdir,
+    ).wait()
+    assert resumed.code == 0, resumed.out + resumed.err
+    assert re.search(r"resuming from step 4\d\d in ", resumed.out)
+
+
+def test_help_shows_own_settings(run_file: RunFile) -> None:
+    shown = run_file(PROGRAMS / "cancer.py", "--help").wait()
+    assert (shown.code, shown.err) == (0, "")
+    assert "An experiment of a user's own" in shown.out
+    assert "--hidden: Hidden units." in shown.out
+    positions = [shown.out.index(f"\n{group}:\n") for group in ("cluster", "data", "model")]
+    assert positions == sorted(positions)
+
+
+@pytest.mark.parametrize(
+    ("flag", "sentence"),
+    [
+        ("--hidden=0", "--hidden=0 is too small; give 1 or more"),
+        ("--learning_rate=nan", "--learning_rate=nan is not a positive number"),
+    ],
+)
+def test_wrong_setting_is_one_line(run_file: RunFile, flag: str, sentence: str) -> None:
+    refused = run_file(PROGRAMS / "cancer.py", flag).wait()
+    assert refused.code == 2
+    assert refused.err.startswith(f"error: {sentence}")
+    assert refused.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "flags", "line", "least", "most"),
+    [
+        ("recommender", ["--epochs=1"], r"Test-Auc: (\d\.\d+)", 0.8, 0.95),
+        ("language_model", ["--epochs=2"], r"Test-Perplexity: (\d+\.\d+)", 3.7, 5.5),
+    ],
+)
+@pytest.mark.parametrize("place", [[], pytest.param(CLUSTER, marks=pytest.mark.slow)])
+def test_program_learns(
+    start: Any,
+    module: str,
+    flags: list[str],
+    line: str,
+    least: float,
+    most: float,
+    place: list[str],
+    runtime: str,
+    tmp_path: Path,
+) -> None:
+    training = start(
+        *flags,
+        *place,
+        f"--runtime={runtime}",
+        module=f"experiments.{module}",
+        logdir=tmp_path / "logs",
+    ).wait()
+    assert training.code == 0, training.out + training.err
+    (found,) = re.findall(line, training.out)
+    assert least < float(found) < most
+
+
+def test_program_of_the_docs(run_file: RunFile, runtime: str, tmp_path: Path) -> None:
+    (source,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    assert source.count("\n") <= 40
+    file = tmp_path / "diabetes.py"
+    file.write_text(source)
+    training = run_file(file, f"--runtime={runtime}").wait()
+    assert training.code == 0, training.out + training.err
+    (rmse,) = re.findall(r"Test-Rmse: (\d\.\d+)", training.out)
+    assert 0.6 < float(rmse) < 0.85
+
+
+def test_use_from_python(runtime: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(PROGRAMS / "python_use.py"), runtime, str(tmp_path)],
+        capture_output=True,
+        env=_environment(tmp_path),
+        timeout=DEADLINE_SECS,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert [result["step"] for result in report["results"]] == [80, 40]  # Each from the beginning.
+    for result in report["results"]:
+        assert set(result["metrics"]) == {
+            f"{split}/{name}" for split in ("validation", "test") for name in ("loss", "recall")
+        }
+        assert Path(result["checkpoint"] + ".index").exists()
+    assert report["refusals"][0] == "--hidden=0 is too small; give 1 or more"
+    assert "a cluster needs processes of its own" in report["refusals"][1]
+    assert report["refusals"][2].startswith("--hidden=many is not an integer")
+
+
+def test_programs_are_listed() -> None:
+    listed = subprocess.run(
+        [sys.executable, "-m", "experiments"], stdout=subprocess.PIPE, text=True, timeout=60
+    )
+    for name in ("mnist", "recommender", "language_model", "matpow", "shared_queue", "scaling"):
+        assert re.search(rf"^  {name} +\w", listed.stdout, re.MULTILINE)
