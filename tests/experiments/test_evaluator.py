@@ -13,7 +13,7 @@ import pytest
 
 from compat.cluster import ports
 
-pytestmark = [pytest.mark.once, pytest.mark.endings]
+pytestmark = [pytest.mark.once, pytest.mark.endings, pytest.mark.slow]
 
 # With such a rate nothing is learnt, so that the first evaluation remains the best.
 STALLED = ["--learning_rate=1e-9", "--max_steps=1000000", "--summary_every=10"]

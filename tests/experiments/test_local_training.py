@@ -130,6 +130,7 @@ LAST_EPOCH = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["digits", "mnist"] if MNIST.exists() else ["digits"])
 def test_data_set_trains(train: Any, record: Any, runtime: str, source: str) -> None:
     flags = [f"--dataset={source}", f"--data_dir={MNIST}", f"--runtime={runtime}"]

@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 import pytest
 
-pytestmark = [pytest.mark.cluster, pytest.mark.endings, pytest.mark.once]
+pytestmark = [pytest.mark.cluster, pytest.mark.endings, pytest.mark.once, pytest.mark.slow]
 
 REFUSED = "refused, start the task there, or correct its port"
 

@@ -12,7 +12,7 @@ from experiments.seeds import scaling_report
 from experiments.seeds.scaling_report import Cell, Result
 from tests.conftest import RUNTIMES
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 SCALING = "experiments.scaling"
 
 

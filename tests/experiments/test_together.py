@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import RUNTIMES
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.cluster,
     pytest.mark.once,
     pytest.mark.feature("sync"),

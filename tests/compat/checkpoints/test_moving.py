@@ -21,7 +21,7 @@ from compat import datasets
 if TYPE_CHECKING:
     from tests.conftest import RunProgram
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.slow]
 HERE = Path(__file__).parent
 PAGE = (HERE.parents[2] / "docs" / "checkpoints.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"```sh\n(.*?)\n```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
