@@ -20,7 +20,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 mnist: $(INSTALLED)  ## train on one parameter server and two workers, here
-	@$(BIN)/python -m experiments.mnist --strategy=ps --num_ps=1 --num_workers=2 --dataset=auto --optimizer=adam --epochs=3
+	@$(BIN)/python -m experiments.mnist --strategy=ps --num_ps=1 --num_workers=2 --dataset=auto
 
 test: $(INSTALLED)  ## run the tests, except those that take minutes
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
