@@ -46,7 +46,9 @@ class ModernStep(Step):
         server = None if on_coordinator else runtime.server
         shard = 0, 1
         if server is not None:
-            shard = 0 if coordinator else server.trainer_index, server.num_workers
+            # Replicas read their own shards; a coordinator reads none, nor does a task that serves.
+            own = server.trainer_index if server.synchronous else 0
+            shard = own, server.num_workers
         arrays = [tf.constant(array) for array in per_worker_data]
         element = None if dataset is None else dataset(*shard).element_spec
         specs = [] if dataset is None else tf.nest.flatten(element, expand_composites=True)
