@@ -52,10 +52,8 @@ class MNIST(Experiment):
         initial: str = setting(
             "scaled", "Initial weights of mlp: N(0, 1), or scaled.", choices=("scaled", "normal")
         )
-        learning_rate: float = setting(0.003, "Learning rate.", above=0, group="training")
-        epochs: int = setting(
-            5, "Passes of each worker over the training set.", at_least=1, group="training"
-        )
+        learning_rate: float = 0.003
+        epochs: int = 5
 
     @classmethod
     def shared_flags(cls, settings: Any) -> list[str]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from compat.errors import UserError
 from compat.tracking import experiment, redacted, store_uri
-from experiments.settings import run_names
-from experiments.settings.setting import checked, kind_of, setting
+from experiments.settings import declaration, run_names
+from experiments.settings.setting import checked, setting
 
 STRATEGIES = ("local", "ps", "multi_worker")
 OPTIMIZERS = ("sgd", "momentum", "adam", "adagrad")
@@ -23,10 +23,18 @@ class Settings:
     """The settings of a run; an experiment's own class adds its own fields.
 
     A field is written once: it is a flag, an entry of --config, a parameter in MLflow and an
-    HParam in TensorBoard. One that is declared again has another default.
+    HParam in TensorBoard. One that is declared again with a value has another default:
+
+        @dataclass(frozen=True)
+        class Settings(Settings):
+            hidden: int = setting(16, "Hidden units.", at_least=1)
+            epochs: int = 5
+
+    Values are checked and converted as those of flags are: see `checked`.
 
     Raises:
-      UserError: a value is of another type, out of bounds, or contradicts another one.
+      UserError: a value is of another type, out of bounds, or contradicts another one; or a field
+        has no help, an unsupported type, or a name that is taken.
     """
 
     strategy: str = setting(
@@ -72,7 +80,7 @@ class Settings:
     )
     allow_network: bool = setting(
         False,
-        "Let tasks be on other machines: everyone who reaches their ports can run code there.",
+        declaration.ALLOW_NETWORK,
         group="cluster",
     )
     inter_op_threads: int = setting(
@@ -80,21 +88,21 @@ class Settings:
         "Threads for separate operations; 0: one per core.",
         at_least=0,
         at_most=_MOST_THREADS,
-        group="cluster",
+        group="training",
     )
     intra_op_threads: int = setting(
         0,
         "Threads within an operation; 0: one per core.",
         at_least=0,
         at_most=_MOST_THREADS,
-        group="cluster",
+        group="training",
     )
     gpu_memory_fraction: float | None = setting(
         None,
         "Share of each GPU's memory; by default it grows as needed.",
         above=0,
         at_most=1,
-        group="cluster",
+        group="training",
     )
     log_device_placement: bool = setting(
         False, "Print the devices of variables and operations.", group="cluster"
@@ -183,7 +191,12 @@ class Settings:
         None, "MLflow's id of the run that this one is part of.", group="recording"
     )
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        declaration.prepare(cls, Settings)
+
     def __post_init__(self) -> None:
+        declaration.check_class(type(self))
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, checked(field, getattr(self, field.name)))
         if self.replicas_to_aggregate and not self.sync:
@@ -243,14 +256,3 @@ class Settings:
             if field.metadata["recorded"]
         }
         return dict(redacted({k: "none" if v is None else v for k, v in found.items()}))
-
-
-def check_class(settings: Any) -> None:
-    """Verifies that the fields of a settings class can be flags.
-
-    Raises:
-      UserError: one has no help, or a type that a flag cannot have.
-    """
-    for field in dataclasses.fields(settings):
-        kind_of(field)
-        checked(field, field.default)

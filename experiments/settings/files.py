@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 from typing import Any
 
-import yaml
-
 from compat.errors import UserError, one_line
-from compat.tracking import redacted_text
+from compat.tracking import redacted
 from compat.tracking.files import write_atomically
+from experiments.settings.setting import checked
 
 FILE = "settings.yaml"
-_MOST_BYTES = 1_000_000
-# Of one process or one run: the file is to repeat a run into a log folder of its own.
+_MOST_BYTES = 100_000
+_SHOWN = 160
+# What PyYAML raises for texts with the tag of another type, besides its own errors.
+_BROKEN = (ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError)
+# Of one run or one process: the file is to repeat the run into a log folder of its own.
 _LEFT_OUT = ("logdir", "parent_run", "run_token")
 
 
 def text_of(settings: Any) -> str:
     """Returns settings as YAML, without secrets and without what is of one run only."""
-    found = {
-        field.name: getattr(settings, field.name)
-        for field in dataclasses.fields(settings)
-        if not field.metadata["secret"] and field.name not in _LEFT_OUT
-    }
-    kept = {
-        name: value
-        for name, value in found.items()
-        if not isinstance(value, str) or redacted_text(value) == value
-    }
-    return str(yaml.safe_dump(kept, sort_keys=False, allow_unicode=True))
+    import yaml
+
+    kept, secrets = {}, []
+    for field in dataclasses.fields(settings):
+        name, value = field.name, getattr(settings, field.name)
+        if name in _LEFT_OUT:
+            continue
+        is_secret = field.metadata["secret"] or redacted({name: value}) != {name: value}
+        if value is None or not is_secret:
+            kept[name] = value
+        else:
+            secrets.append(f"# {name} is a secret, or holds one; give it by --{name}\n")
+    return str(yaml.safe_dump(kept, sort_keys=False)) + "".join(secrets)
 
 
 def write_settings(settings: Any, logdir: str) -> None:
@@ -43,47 +48,95 @@ def write_settings(settings: Any, logdir: str) -> None:
 
 
 def read_settings(path: str, known: Any) -> dict[str, Any]:
-    """Returns the settings that a file gives, by name.
+    """Returns the settings that a file gives, by name, in their types.
 
     Args:
       path: of a YAML or JSON file with a mapping of settings.
       known: the settings class.
 
     Raises:
-      UserError: the file cannot be read, is not such a mapping, or names an unknown setting.
+      UserError: the file cannot be read, is not such a mapping, names an unknown setting or one
+        twice, or has a wrong value.
     """
+    given = _read(path)
+    fields = {field.name: field for field in dataclasses.fields(known)}
+    found = {}
+    for name, value in given:
+        if not isinstance(name, str) or name not in fields:
+            raise UserError(
+                f"--config={path} has the unknown setting {_short(name)}; --help lists the settings"
+            )
+        if name in found:
+            raise UserError(f"--config={path} has {name} twice; leave one of them out")
+        try:
+            found[name] = checked(fields[name], value)
+        except UserError as error:
+            raise UserError(f"--config={path}: {error}") from error
+    return found
+
+
+def _read(path: str) -> list[tuple[Any, Any]]:
+    """Returns the names and values in a file, in their order."""
+    import yaml
+
     try:
         with open(path, "rb") as file:
             raw = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:  # The latter of a NUL in the name.
+        raise UserError(
+            f"--config={path} cannot be read ({getattr(error, 'strerror', error)}); name a file of "
+            "settings, such as settings.yaml of a log folder"
+        ) from error
+    try:
         if len(raw) > _MOST_BYTES:
             raise ValueError(f"it has more than {_MOST_BYTES} bytes")
-        text = raw.decode("utf-8")
-        if any(token.__class__.__name__ == "AliasToken" for token in yaml.scan(text)):
-            raise ValueError("it has aliases")
-        found = yaml.safe_load(text)
-    except OSError as error:
+        text = raw.decode("utf-8-sig")
+        if text.lstrip().startswith("{"):
+            try:
+                return _pairs(json.loads(text, object_pairs_hook=tuple))
+            except json.JSONDecodeError:
+                pass  # A mapping of YAML in braces.
+        return _pairs(_compose(text))
+    except (*_BROKEN, yaml.YAMLError) as error:
+        reason = _short(" ".join(str(error).split()), quoted=False)
         raise UserError(
-            f"--config={path} cannot be read ({error.strerror}); name a file of settings, such as "
-            "a log folder's settings.yaml"
+            f"--config={path} is not a file of settings ({reason}); write a line 'name: value' for "
+            "each setting, in YAML or JSON"
         ) from error
-    except (ValueError, yaml.YAMLError, RecursionError) as error:
-        reason = one_line(" ".join(str(error).split()))[:200]
-        raise UserError(
-            f"--config={path} is not YAML or JSON ({reason}); write a line 'name: value' for each "
-            "setting"
-        ) from error
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise UserError(
-            f"--config={path} holds {type(found).__name__}, not a mapping; write a line "
-            "'name: value' for each setting"
-        )
-    names = {field.name for field in dataclasses.fields(known)}
-    for name in found:
-        if name not in names:
-            raise UserError(
-                f"--config={path} has the unknown setting {one_line(str(name))!r}; --help lists "
-                "the settings"
-            )
-    return found
+
+
+def _compose(text: str) -> Any:
+    """Returns the pairs in a YAML document: a mapping of plain values, nothing nested.
+
+    Nothing else is constructed, so that aliases cannot multiply.
+    """
+    import yaml
+
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return ()
+        if not isinstance(node, yaml.MappingNode):
+            raise ValueError(f"it holds a {node.id}")
+        for pair in node.value:
+            for part in pair:
+                if not isinstance(part, yaml.ScalarNode):
+                    raise ValueError(f"line {part.start_mark.line + 1} has a {part.id}")
+        construct = loader.construct_object
+        return tuple((construct(name), construct(value)) for name, value in node.value)
+    finally:
+        loader.dispose()
+
+
+def _pairs(found: Any) -> list[tuple[Any, Any]]:
+    """Returns pairs that JSON or YAML has given, if the values are plain ones."""
+    for name, value in found:
+        if isinstance(value, (tuple, list)):
+            raise ValueError(f"{name} has several values")
+    return list(found)
+
+
+def _short(value: Any, quoted: bool = True) -> str:
+    text = repr(value) if quoted else str(value)
+    return one_line(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")

@@ -9,7 +9,7 @@ from typing import Any, Mapping, Sequence
 from absl import flags
 
 from compat.errors import UserError
-from experiments.settings.base import check_class
+from experiments.settings.declaration import ALLOW_NETWORK, check_class
 from experiments.settings.files import read_settings, text_of
 from experiments.settings.setting import GROUPS, bounds, kind_of
 
@@ -21,8 +21,6 @@ _DEFINE = {
     float: flags.DEFINE_float,
     str: flags.DEFINE_string,
 }
-_OF_A_PROCESS = {"job_name", "task_index", "ps_hosts", "worker_hosts", "parameter_servers"}
-_OF_A_PROCESS |= {"workers", "config", "print_config", "preset"}
 
 
 def define_flags(
@@ -36,7 +34,7 @@ def define_flags(
     Args:
       settings: the settings class.
       presets: values for several settings at once, by name.
-      groups: whose settings become flags.
+      groups: whose settings become flags; without "cluster" there is no --config either.
       values: takes the flags.
 
     Raises:
@@ -45,61 +43,70 @@ def define_flags(
     check_class(settings)
     for field in dataclasses.fields(settings):
         meta = field.metadata
-        if field.name in _OF_A_PROCESS:
-            raise UserError(f"setting {field.name!r} has the name of a flag; choose another name")
         if meta["group"] not in groups:
             continue
-        kind, _ = kind_of(field)
-        limits = "" if meta["choices"] else bounds(field)
-        words = f"{meta['help']} ({limits})" if limits else meta["help"]
+        limits = bounds(field)
+        words = f"{meta['help']} Bounds: {limits}." if limits else meta["help"]
         where = {"flag_values": values, "module_name": meta["group"]}
-        if meta["choices"]:
-            flags.DEFINE_enum(field.name, field.default, meta["choices"], words, **where)
-        else:
-            _DEFINE[kind](field.name, field.default, words, **where)
-    if "cluster" in groups:
-        _define_task(values)
-    where = {"flag_values": values, "module_name": "recording"}
-    flags.DEFINE_string("config", None, "File of settings, YAML or JSON; flags win.", **where)
-    flags.DEFINE_bool("print_config", False, "Print the settings as YAML, and exit.", **where)
+        try:
+            if meta["choices"]:
+                flags.DEFINE_enum(field.name, field.default, meta["choices"], words, **where)
+            else:
+                kind, _ = kind_of(field.name, field.type)
+                _DEFINE[kind](field.name, field.default, words, **where)
+        except flags.Error as error:
+            raise UserError(
+                f"setting {field.name!r} of {settings.__name__} has the name of another flag; "
+                "choose another name"
+            ) from error
     if presets:
         flags.DEFINE_enum(
             "preset",
             None,
             list(presets),
-            "Values for several settings at once; flags and --config win.",
+            "Values for several settings at once; --config and flags take precedence.",
             flag_values=values,
             module_name="training",
         )
+    if "cluster" in groups:
+        _define_process_flags(values)
 
 
-def _define_task(values: flags.FlagValues) -> None:
+def _define_process_flags(values: flags.FlagValues) -> None:
     where: dict[str, Any] = {"flag_values": values, "module_name": "cluster"}
     flags.DEFINE_string(
         "job_name", None, "Job of this process: ps, worker, chief or evaluator.", **where
     )
     flags.DEFINE_integer("task_index", 0, "Index of this process within its job.", **where)
     flags.DEFINE_string(
-        "ps_hosts", None, "host:port of each parameter server, comma-separated.", **where
+        "ps_hosts", None, "Addresses host:port of all parameter servers, comma-separated.", **where
     )
-    flags.DEFINE_string("worker_hosts", None, "host:port of each worker, comma-separated.", **where)
+    flags.DEFINE_string(
+        "worker_hosts", None, "Addresses host:port of all workers, comma-separated.", **where
+    )
     flags.DEFINE_alias("parameter_servers", "ps_hosts", **where)
     flags.DEFINE_alias("workers", "worker_hosts", **where)
+    where["module_name"] = "recording"
+    flags.DEFINE_string(
+        "config",
+        None,
+        "File of settings (YAML or JSON), as settings.yaml of a log folder; flags take precedence.",
+        **where,
+    )
+    flags.DEFINE_bool("print_config", False, "Print the settings as YAML, and exit.", **where)
 
 
 def define_allow_network() -> None:
     """Defines the flag without which no cluster extends beyond this machine."""
-    flags.DEFINE_bool(
-        "allow_network",
-        False,
-        "Let tasks be on other machines: everyone who reaches their ports can run code there.",
-    )
+    flags.DEFINE_bool("allow_network", False, ALLOW_NETWORK)
 
 
 def settings_from_flags(
     values: flags.FlagValues, settings: Any, presets: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Any:
-    """Returns the settings: defaults, in place of these a preset, a file, and the flags.
+    """Returns the settings: defaults, overridden by a preset, then a file, then the flags.
+
+    Flags that the command line does not have then have the value that is in force.
 
     Args:
       values: the parsed flags.
@@ -113,35 +120,26 @@ def settings_from_flags(
     found: dict[str, Any] = {}
     if presets and values.preset is not None:
         found.update(presets[values.preset])
-    if values.config is not None:
-        try:
-            of_file = read_settings(values.config, settings)
-            settings(**of_file)
-        except UserError as error:
-            text = str(error)
-            source = "" if text.startswith("--config") else f"--config={values.config}: "
-            raise UserError(source + text) from error
-        found.update(of_file)
-        if values["epochs"].present:
-            found.pop("max_steps", None)
-    for field in dataclasses.fields(settings):
-        if field.name in values and values[field.name].present:
-            found[field.name] = values[field.name].value
-    # The place of this process is said by flags that a file does not have.
+    if "config" in values and values.config is not None:
+        found.update(read_settings(values.config, settings))
+    if values["epochs"].present:
+        found.pop("max_steps", None)  # Which would take precedence.
+    names = [field.name for field in dataclasses.fields(settings) if field.name in values]
+    found.update({name: values[name].value for name in names if values[name].present})
     made = settings(**found)
-    for field in dataclasses.fields(settings):
-        if field.name in values and not values[field.name].present:
-            values[field.name].value = getattr(made, field.name)
+    for name in names:
+        if not values[name].present:
+            values[name].value = getattr(made, name)
     return made
 
 
 def check_end(values: flags.FlagValues) -> None:
-    """Verifies that the flags say in one way when a run ends.
+    """Verifies that the flags give one end of the run.
 
     Raises:
-      UserError: they do in two.
+      UserError: they give two.
     """
-    if values.max_steps is not None and values["epochs"].present:
+    if values["max_steps"].present and values.max_steps is not None and values["epochs"].present:
         raise UserError(
             f"--epochs={values.epochs} and --max_steps={values.max_steps} both say when to end; "
             "give one of them"
@@ -154,23 +152,26 @@ def print_config(settings: Any) -> None:
 
 
 def help_text(values: flags.FlagValues, width: int = 100) -> str:
-    """Returns the help of all flags, in groups; "" of a program without groups."""
-    by_module = values.flags_by_module_dict()
+    """Returns the help of all flags, in groups; "" of a program without groups.
+
+    Args:
+      values: the flags.
+      width: the longest line, in characters.
+    """
+    by_group = values.flags_by_module_dict()
     lines: list[str] = []
     for group in GROUPS:
-        own = by_module.get(group, [])
-        if own:
-            lines += ["", f"{group}:"]
-        for flag in sorted(own, key=lambda flag: flag.name):
-            is_bool = flag.flag_type() == "bool"
-            name = f"--[no]{flag.name}" if is_bool else f"--{flag.name}"
-            if getattr(flag.parser, "enum_values", None):
-                name += f"=<{'|'.join(flag.parser.enum_values)}>"
-            default = (
-                "" if flag.default is None else f" Default: {flag.default_as_str.strip(chr(39))}."
-            )
-            words = f"{flag.help}{default}"
-            lines += textwrap.wrap(
-                f"  {name}: {words}", width, subsequent_indent="      ", break_long_words=False
-            )
+        own = by_group.get(group, [])
+        lines += ["", f"{group}:"] if own else []
+        for flag in own:
+            name = f"--[no]{flag.name}" if flag.boolean else f"--{flag.name}"
+            words = flag.help
+            choices = getattr(flag.parser, "enum_values", None)
+            if choices:  # absl has written them before the help.
+                name += f"=<{'|'.join(choices)}>"
+                words = words.partition(">: ")[2]
+            if flag.default not in (None, ""):
+                words += f" Default: {flag.default_as_str[1:-1]}."
+            words = f"  {name}: {words}"
+            lines += textwrap.wrap(words, width, subsequent_indent="      ", break_long_words=False)
     return "\n".join(lines[1:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Mapping
+from typing import Mapping, Sequence
 
 from absl import flags
 
@@ -12,9 +12,12 @@ from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
 
 EVALUATOR = "evaluator"  # The job of a process beside the cluster.
-# Set by the launcher, which passes its own flags on to its tasks.
+# Set by the launcher, whose tasks get its own flags as well: settings.yaml, which one of them
+# writes, is to repeat the whole command.
 LAUNCHED = "EXPERIMENTS_LAUNCHED"
+_OF_A_TASK = ("job_name", "task_index", "ps_hosts", "worker_hosts")
 _OF_A_LAUNCHER = ("num_ps", "num_workers", "max_restarts", "evaluator")
+_OF_A_CLUSTER = ("shared_logdir", "run_token", "replicas_to_aggregate")
 
 
 def place_from_flags(
@@ -38,13 +41,22 @@ def place_from_flags(
     """
     cluster, task = _place(values, environment)
     if task is not None and LAUNCHED not in variables:
-        for name in _OF_A_LAUNCHER:
-            if name in values and values[name].present:
-                raise UserError(
-                    f"--{name}={values[name].value} is about a whole cluster that is started on "
-                    f"this machine, and this process is {task.name} of one; leave it out"
-                )
+        for name in _given(values, _OF_A_LAUNCHER):
+            raise UserError(
+                f"--{name}={values[name].value} describes a whole cluster that one command starts "
+                f"on this machine, and this process is {task.job} {task.index}; leave it out"
+            )
+    if task is None and _given(values, ["task_index"]):
+        raise UserError(
+            f"--task_index={values.task_index} has no --job_name beside it; add that, or leave "
+            "both out for a whole cluster on this machine"
+        )
     return cluster, task
+
+
+def _given(values: flags.FlagValues, names: Sequence[str]) -> list[str]:
+    """Returns those of some flags that the command line has."""
+    return [name for name in names if name in values and values[name].present]
 
 
 def _place(
@@ -53,23 +65,20 @@ def _place(
     if values.job_name == EVALUATOR:
         return _beside_cluster(values), Task(EVALUATOR, values.task_index)
     if values.strategy == "local":
-        of_cluster = ["job_name", "task_index", "ps_hosts", "worker_hosts", *_OF_A_LAUNCHER]
-        given = [name for name in of_cluster if values[name].present]
-        if given:
+        for name in _given(values, (*_OF_A_TASK, *_OF_A_LAUNCHER, *_OF_A_CLUSTER)):
             raise UserError(
-                f"--{given[0]}={values[given[0]].value} describes a cluster; "
+                f"--{name}={values[name].value} describes a cluster; "
                 "add --strategy=ps, or leave it out"
             )
         return None, None
     with_ps = values.strategy == "ps"
     needed = [n for n in ("job_name", "ps_hosts", "worker_hosts") if with_ps or n != "ps_hosts"]
     if not with_ps:
-        for name in ("ps_hosts", "num_ps"):
-            if values[name].present:
-                raise UserError(
-                    f"--{name}={values[name].value} is of no use to --strategy=multi_worker, which "
-                    "has no parameter server; leave it out, or use --strategy=ps"
-                )
+        for name in _given(values, ("ps_hosts", "num_ps")):
+            raise UserError(
+                f"--{name}={values[name].value} is of no use to --strategy=multi_worker, which "
+                "has no parameter server; leave it out, or use --strategy=ps"
+            )
     given = [name for name in needed if values[name].value is not None]
     if not given:
         return _from_tf_config(environment, with_ps) if environment else (None, None)
@@ -86,16 +95,17 @@ def _place(
 def check_evaluation(values: flags.FlagValues, task: Task | None) -> None:
     """Verifies that an evaluator has a log folder, and early stopping an evaluation.
 
+    An evaluator that another command starts may evaluate what a single task of a cluster trains.
+
     Raises:
       UserError: not so.
     """
-    evaluates = task is not None and task.job == EVALUATOR
-    if evaluates and values.logdir is None:
+    if task is not None and task.job == EVALUATOR and values.logdir is None:
         raise UserError(
             "--logdir is missing; an evaluator needs that of the chief, whose checkpoints it reads"
         )
     patience = values.early_stopping_patience
-    if patience and not (evaluates or values.evaluator or values.eval_in_chief or task):
+    if patience and not (task or values.evaluator or values.eval_in_chief):
         raise UserError(
             f"--early_stopping_patience={patience} counts evaluations, and nobody is said to make "
             "any; add --eval_in_chief, or --evaluator for a process of its own"

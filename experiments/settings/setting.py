@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
+import operator
 import re
 from typing import Any, Sequence
 
-from compat.errors import UserError, one_line
+from compat.errors import UserError
 
 GROUPS = ("cluster", "data", "model", "training", "evaluation", "recording")
 _TYPES = {"bool": bool, "int": int, "float": float, "str": str}
+_KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
+_WORDS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 _MOST = 2**53  # Up to here, TensorBoard shows an integer as it is.
 _SHOWN = 60
 
@@ -30,20 +34,24 @@ def setting(
     """Returns a dataclass field for a setting of an experiment.
 
     Args:
-      default: its value if nothing else is given.
-      help: what the value is, and its unit.
+      default: value of a run that gives no other.
+      help: what the value is, and its unit; --help adds default and bounds.
       at_least: the smallest number that is allowed.
-      at_most: the largest.
-      above: a number that it has to exceed.
+      at_most: the largest number that is allowed.
+      above: a number that the value has to exceed.
       choices: the texts that are allowed.
-      group: where --help lists it, one of `GROUPS`.
+      group: the part of --help that lists it, one of `GROUPS`.
       secret: whether it is kept out of files and records.
-      recorded: whether it is a parameter of the run, not of the process alone.
+      recorded: whether it is a parameter of the run, and not of its processes alone.
+
+    Raises:
+      UserError: the group does not exist.
     """
     if group not in GROUPS:
-        raise UserError(f"group {group!r} of a setting is unknown; choose one of {GROUPS}")
+        raise UserError(f"group {group!r} of a setting is unknown; give one of {', '.join(GROUPS)}")
     return dataclasses.field(
         default=default,
+        repr=not secret,
         metadata={
             "help": help,
             "at_least": at_least,
@@ -57,109 +65,120 @@ def setting(
     )
 
 
-def kind_of(field: Any) -> tuple[type, bool]:
-    """Returns the type of a setting, and whether it may be None.
+def kind_of(name: str, annotation: Any) -> tuple[type, bool]:
+    """Returns the type that an annotation stands for, and whether the value may be None.
+
+    Args:
+      name: of the setting, for the message.
+      annotation: a type, or its text where annotations are not evaluated.
 
     Raises:
-      UserError: the field was not made by `setting`, or its type is not bool, int, float or str.
+      UserError: the type is not bool, int, float or str, nor one of these or None.
     """
-    if "help" not in field.metadata:
+    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    names = re.findall(r"[\w.]+", text)
+    names = [word.rpartition(".")[2] for word in names]  # `typing.Optional` is `Optional`.
+    kinds = {word for word in names if word in _TYPES}
+    others = set(names) - kinds - {"None", "NoneType", "Optional", "Union"}
+    if len(kinds) != 1 or others:
         raise UserError(
-            f"setting {field.name!r} has no help; write {field.name} = setting(default, 'Help.')"
+            f"setting {name!r} is annotated as {text}; use bool, int, float or str, or one of them "
+            "with '| None'"
         )
-    # With `from __future__ import annotations` the type is a text.
-    text = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", "")
-    text = text if isinstance(field.type, (str, type)) else str(field.type)
-    names = set(re.findall(r"\w+", text)) - {"typing", "Optional", "Union"}
-    kinds = names & set(_TYPES)
-    if len(kinds) != 1 or names - kinds - {"None", "NoneType"}:
-        raise UserError(
-            f"setting {field.name!r} is annotated as {text}; use bool, int, float or str, or one "
-            "of these | None"
-        )
-    optional = "None" in names or "NoneType" in names or "Optional" in text
-    return _TYPES[kinds.pop()], optional
+    return _TYPES[kinds.pop()], bool({"None", "NoneType", "Optional"} & set(names))
 
 
 def checked(field: Any, value: Any) -> Any:
     """Returns a value of a setting in the setting's type.
 
-    A text is read as a flag's would be, and a whole float is an int.
+    A text is read as that of a flag is: "32" is an int of 32. An int is a float, a whole float is
+    an int, and NumPy's scalars are as Python's. A number is not taken for a text.
+
+    Args:
+      field: of the settings class, made by `setting`.
+      value: from a flag, a file or a keyword.
 
     Raises:
       UserError: it is of another type, or out of bounds.
     """
-    kind, optional = kind_of(field)
-    if value is None:
-        if not optional and field.default is not None:
-            raise UserError(f"--{field.name}=None has no value; give {_kind_name(kind)}")
+    kind, optional = kind_of(field.name, field.type)
+    if value is None and (optional or field.default is None):
         return None
     converted = _converted(kind, value)
     if converted is None:
+        quotes = kind is str and isinstance(value, (bool, int, float))
+        example = "" if field.default in (None, "") else f", such as {_shown(field, field.default)}"
         raise UserError(
-            f"--{field.name}={_shown(value)} is not {_kind_name(kind)}; give one"
-            + (f", such as {field.default}" if field.default not in (None, "") else "")
+            f"--{field.name}={_shown(field, value)} is not {_KINDS[kind]}; "
+            + ("put it in quotes" if quotes else f"give {_KINDS[kind]}{example}")
         )
-    _check_bounds(field, converted)
+    if isinstance(converted, str):
+        _check_text(field, converted)
+    elif not isinstance(converted, bool):
+        _check_number(field, converted)
     return converted
 
 
 def _converted(kind: type, value: Any) -> Any:
-    """Returns the value as `kind`, or None if it is no such value."""
-    if kind is bool:
-        words = {"true": True, "1": True, "false": False, "0": False}
-        return value if isinstance(value, bool) else words.get(str(value).lower())
+    """Returns the value as `kind`, or None if it cannot be one."""
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        value = value.item()
     if kind is str:
-        return str(value) if isinstance(value, (str, int, float)) else None
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return value if isinstance(value, str) else None
+    if kind is bool:
+        return value if isinstance(value, bool) else _WORDS.get(str(value).lower())
+    if isinstance(value, bool):
         return None
     try:
-        number = kind(value) if isinstance(value, str) else value
-        if kind is int:
-            return int(number) if number == int(number) else None
-        return float(number)
-    except (ValueError, OverflowError):
+        if isinstance(value, str):
+            return int(value) if kind is int else float(value)
+        if kind is float:
+            return float(value) if isinstance(value, numbers.Real) else None
+        if isinstance(value, float):
+            return int(value) if value == int(value) else None
+        return operator.index(value)
+    except (ValueError, TypeError, OverflowError):
         return None
 
 
-def _check_bounds(field: Any, value: Any) -> None:
-    name, shown, meta = field.name, _shown(value), field.metadata
+def _check_text(field: Any, value: str) -> None:
+    choices = field.metadata["choices"]
+    if choices is not None and value not in choices:
+        raise UserError(
+            f"--{field.name}={_shown(field, value)} is unknown; give one of {', '.join(choices)}"
+        )
+    if "\0" in value:
+        raise UserError(f"--{field.name}={_shown(field, value)} has a NUL in it; leave it out")
+
+
+def _check_number(field: Any, value: float) -> None:
+    given, meta = f"--{field.name}={_shown(field, value)}", field.metadata
     least, most, above = meta["at_least"], meta["at_most"], meta["above"]
-    if meta["choices"] is not None and value not in meta["choices"]:
-        raise UserError(f"--{name}={shown} is unknown; choose one of {', '.join(meta['choices'])}")
-    if isinstance(value, str):
-        if "\0" in value:
-            raise UserError(f"--{name}={shown} has a NUL in it; leave it out")
-        return
-    if isinstance(value, bool):
-        return
-    if (
-        isinstance(value, float)
-        and not math.isfinite(value)
-        or above is not None
-        and value <= above
-    ):
-        if above == 0 and most is None:
-            raise UserError(f"--{name}={shown} is not a positive number; give one, such as 0.1")
-        raise UserError(f"--{name}={shown} is out of range; give {bounds(field) or 'a number'}")
+    finite = isinstance(value, int) or math.isfinite(value)
+    if above == 0 and most is None and not (finite and value > 0):
+        raise UserError(f"{given} is not a positive number; give one, such as 0.1")
+    if not finite or (above is not None and value <= above):
+        raise UserError(f"{given} is out of range; give a number {bounds(field)}".rstrip())
     if least is not None and most is not None and not least <= value <= most:
-        raise UserError(f"--{name}={shown} is out of range; give {least} to {most}")
+        raise UserError(f"{given} is out of range; give {least} to {most}")
     if least is not None and value < least:
-        raise UserError(f"--{name}={shown} is too small; give {least} or more")
+        raise UserError(f"{given} is too small; give {least} or more")
+    if isinstance(value, int) and value < -_MOST:
+        raise UserError(f"{given} is too small; give {-_MOST} or more")
     if most is None and isinstance(value, int):
         most = _MOST
     if most is not None and value > most:
-        raise UserError(f"--{name}={shown} is too large; give {most} or fewer")
+        raise UserError(f"{given} is too large; give {most} or less")
 
 
 def bounds(field: Any) -> str:
-    """Returns the allowed values of a setting in words, "" if all of its type are."""
+    """Returns the allowed numbers in words, such as "1 or more"; "" if there are no bounds."""
     meta = field.metadata
-    if meta["choices"] is not None:
-        return "one of " + ", ".join(meta["choices"])
     words = []
     if meta["above"] is not None:
         words.append(f"above {meta['above']}")
+    if meta["at_least"] is not None and meta["at_most"] is not None:
+        return f"{meta['at_least']} to {meta['at_most']}"
     if meta["at_least"] is not None:
         words.append(f"{meta['at_least']} or more")
     if meta["at_most"] is not None:
@@ -167,11 +186,11 @@ def bounds(field: Any) -> str:
     return ", ".join(words)
 
 
-def _kind_name(kind: type) -> str:
-    names = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
-    return names[kind]
-
-
-def _shown(value: Any) -> str:
-    text = one_line(str(value))
+def _shown(field: Any, value: Any) -> str:
+    if field.metadata["secret"]:
+        return "***"
+    try:
+        text = str(value)
+    except ValueError:  # Python 3.11 and later write no integer of thousands of digits.
+        text = "a number of thousands of digits"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

@@ -14,14 +14,12 @@ from absl import flags
 
 from compat.cluster.manager import check_agreement
 from compat.errors import UserError
-from experiments.settings.config import Config
-from experiments.settings.flags import (
-    check_evaluation,
-    config_from_flags,
-    define_cluster,
-    define_training,
-    place_from_flags,
-)
+from experiments.mnist import MNIST
+from experiments.settings.declaration import PROCESS_FLAGS
+from experiments.settings.flags import define_flags, settings_from_flags
+from experiments.settings.place import check_evaluation, place_from_flags
+
+Settings = MNIST.Settings
 
 WRONG = [
     ("batch_size", 0, "--batch_size=0 is too small; give 1 or more"),
@@ -71,27 +69,31 @@ NAMES = [
 @pytest.mark.parametrize(("name", "value"), NAMES)
 def test_names_that_mlflow_takes_are_taken(name: str, value: str) -> None:
     settings: dict[str, Any] = {name: value}
-    assert Config(**settings).params()[name] == value
+    assert Settings(**settings).params()[name] == value
 
 
 @pytest.mark.parametrize(("name", "value", "sentence"), WRONG)
 def test_wrong_values_are_refused(name: str, value: Any, sentence: str) -> None:
     settings = {name: value}
     with pytest.raises(UserError) as caught:
-        Config(**settings)
+        Settings(**settings)
     assert str(caught.value).startswith(sentence)
     assert "\n" not in str(caught.value)
 
 
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Config().epochs = 3  # type: ignore[misc]
+        Settings().epochs = 3  # type: ignore[misc]
+
+
+# What a local cluster consists of, which is a tag; and what is new each time.
+UNRECORDED = ["strategy", "num_ps", "num_workers", "max_restarts", "run_token", "evaluator"]
 
 
 def test_params_are_all_settings_but_what_is_new_each_time() -> None:
-    params = Config(max_steps=7, run_token="x").params()
-    names = [field.name for field in dataclasses.fields(Config)]
-    assert list(params) == [name for name in names if name != "run_token"]
+    params = Settings(max_steps=7, run_token="x").params()
+    names = [field.name for field in dataclasses.fields(Settings)]
+    assert list(params) == [name for name in names if name not in UNRECORDED]
     assert params["max_steps"] == 7
     assert params["run_name"] == "none"
     assert params["sync"] is False
@@ -99,15 +101,9 @@ def test_params_are_all_settings_but_what_is_new_each_time() -> None:
 
 @pytest.fixture(scope="module")
 def defined() -> flags.FlagValues:
-    """The flags of the program, which go into absl's one set of flags and out again."""
-    before = set(flags.FLAGS)
-    define_cluster()
-    define_training()
-    names = set(flags.FLAGS) - before
+    """The flags of the program."""
     own = flags.FlagValues()
-    for name in names:
-        own[name] = flags.FLAGS[name]
-        delattr(flags.FLAGS, name)
+    define_flags(Settings, MNIST.presets, values=own)
     return own
 
 
@@ -124,35 +120,36 @@ def parse(defined: flags.FlagValues) -> Any:
 
 
 def test_every_setting_has_a_flag_with_its_default(parse: Any) -> None:
-    config = config_from_flags(parse("--logdir=/logs"))
-    assert config == Config(logdir="/logs")
+    config = settings_from_flags(parse("--logdir=/logs"), Settings)
+    assert config == Settings(logdir="/logs")
 
 
 def test_every_flag_is_a_setting_or_says_where_it_runs(defined: flags.FlagValues) -> None:
-    places = {"strategy", "job_name", "task_index", "ps_hosts", "worker_hosts"}
-    places |= {"parameter_servers", "workers", "num_ps", "num_workers", "max_restarts", "evaluator"}
-    assert set(defined) - places == {field.name for field in dataclasses.fields(Config)}
+    assert set(defined) - PROCESS_FLAGS == {field.name for field in dataclasses.fields(Settings)}
 
 
 def test_flags_become_settings(parse: Any) -> None:
-    config = config_from_flags(
-        parse("--runtime=legacy", "--sync", "--learning_rate=0.5", "--max_steps=3", "--logdir=/a")
-    )
-    assert config == Config(
+    flags = ("--runtime=legacy", "--sync", "--learning_rate=0.5", "--max_steps=3", "--logdir=/a")
+    config = settings_from_flags(parse(*flags), Settings)
+    assert config == Settings(
         runtime="legacy", sync=True, learning_rate=0.5, max_steps=3, logdir="/a"
     )
 
 
+def resolved(values: flags.FlagValues) -> Any:
+    return settings_from_flags(values, Settings).resolved("mnist")
+
+
 def test_log_folder_is_absolute(parse: Any, monkeypatch: Any, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    assert config_from_flags(parse("--logdir=logs/1")).logdir == str(tmp_path / "logs" / "1")
+    assert resolved(parse("--logdir=logs/1")).logdir == str(tmp_path / "logs" / "1")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert config_from_flags(parse("--logdir=~/a")).logdir == str(tmp_path / "a")
+    assert resolved(parse("--logdir=~/a")).logdir == str(tmp_path / "a")
 
 
 def test_log_folder_has_the_time_in_its_name(parse: Any, monkeypatch: Any, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    folder = Path(config_from_flags(parse()).logdir)
+    folder = Path(resolved(parse()).logdir)
     assert folder.parent == tmp_path / "runs"
     assert len(folder.name) == len("mnist-20161231-235959")
 
@@ -244,7 +241,7 @@ def test_evaluations_need_somebody_to_make_them(parse: Any, argv: list[str], sen
 
 def test_who_evaluates_is_said_once(parse: Any) -> None:
     with pytest.raises(UserError, match="both say who evaluates the checkpoints; give one of them"):
-        config_from_flags(parse("--strategy=ps", "--evaluator", "--eval_in_chief"))
+        settings_from_flags(parse("--strategy=ps", "--evaluator", "--eval_in_chief"), Settings)
 
 
 def test_number_of_an_evaluator(parse: Any) -> None:

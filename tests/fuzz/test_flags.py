@@ -21,13 +21,9 @@ from compat.scripts.calls import flags as script_flags
 from compat.tracking import store_uri
 from compat.tracking.redaction import redacted_text
 from experiments.launching import command_line
-from experiments.settings.config import Config
-from experiments.settings.flags import (
-    config_from_flags,
-    define_cluster,
-    define_training,
-    place_from_flags,
-)
+from experiments.mnist import MNIST
+from experiments.settings.flags import define_flags, settings_from_flags
+from experiments.settings.place import place_from_flags
 from tests.fuzz.conftest import assert_is_a_line, attempt, mutated, times, words
 
 pytestmark = pytest.mark.once
@@ -46,17 +42,14 @@ TF_CONFIG = json.dumps(
     {"cluster": {"ps": ["a:1"], "worker": ["b:1", "b:2"]}, "task": {"type": "ps", "index": 0}}
 )
 
+Settings = MNIST.Settings
+
 
 @pytest.fixture(scope="module")
 def values() -> flags.FlagValues:
-    """The flags of `experiments.mnist`, which go into absl's one set of flags and out again."""
-    before = set(flags.FLAGS)
-    define_cluster()
-    define_training()
+    """The flags of `experiments.mnist`."""
     own = flags.FlagValues()
-    for name in set(flags.FLAGS) - before:
-        own[name] = flags.FLAGS[name]
-        delattr(flags.FLAGS, name)
+    define_flags(Settings, MNIST.presets, values=own)
     return own
 
 
@@ -77,9 +70,9 @@ def parse(values: flags.FlagValues, argv: list[str]) -> Any:
     return None
 
 
-def begin(values: flags.FlagValues, tf_config: str | None) -> Config:
+def begin(values: flags.FlagValues, tf_config: str | None) -> Any:
     """Does what the program does until it loads TensorFlow."""
-    config = config_from_flags(values)
+    config = settings_from_flags(values, Settings).resolved("mnist")
     cluster, task = place_from_flags(values, tf_config)
     if cluster is not None and task is not None:
         check_agreement(cluster, task, {} if tf_config is None else {"TF_CONFIG": tf_config})
@@ -93,7 +86,7 @@ def assert_begins_or_refuses(values: flags.FlagValues, argv: list[str], tf_confi
         assert code in (0, 2)
         return
     config = attempt(begin, values, tf_config)
-    if isinstance(config, Config):
+    if isinstance(config, Settings):
         # What protobufs of TensorFlow and TensorBoard can take.
         numbers = [value for value in config.params().values() if isinstance(value, int)]
         assert all(int(float(number)) == number for number in numbers)
