@@ -75,11 +75,11 @@ def pack(outputs: Mapping[str, Any], global_step: Any | None) -> Packed:
             f"a step returned {type(outputs).__name__}; return a dict of tensors by name"
         )
     operations = [value for value in outputs.values() if isinstance(value, tf.Operation)]
-    tensors = {
-        name: tf.convert_to_tensor(value)
-        for name, value in outputs.items()
-        if value is not None and not isinstance(value, tf.Operation)
-    }
+    tensors = {}
+    with tf.control_dependencies(operations):  # Variables are read when these have run.
+        for name, value in outputs.items():
+            if value is not None and not isinstance(value, tf.Operation):
+                tensors[str(name)] = _tensor(name, value)
     scalars = {n: t for n, t in tensors.items() if t.shape.rank == 0 and t.dtype != tf.string}
     last = operations
     if global_step is not None and "global_step" not in tensors:
@@ -99,6 +99,16 @@ def pack(outputs: Mapping[str, Any], global_step: Any | None) -> Packed:
         )
         others = {n: tf.identity(tensors[n]) for n in sorted(set(tensors) - set(scalars))}
     return Packed(names, vector, others)
+
+
+def _tensor(name: Any, value: Any) -> Any:
+    try:
+        return tf.convert_to_tensor(value)
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"value {name!r} of a step is {type(value).__name__}; return a tensor, a number or an "
+            "operation"
+        ) from error
 
 
 class Session(abc.ABC):

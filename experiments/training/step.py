@@ -98,9 +98,7 @@ def loss_and_outputs(
     """
     # An evaluation uses the variables that `get_variable` has made for training, if there are any.
     reuse = None if training else tf1.AUTO_REUSE
-    with tf1.variable_scope(
-        tf1.get_variable_scope(), reuse=reuse, auxiliary_name_scope=False
-    ), tf1.name_scope("train" if training else "evaluate"):
+    with tf1.variable_scope(tf1.get_variable_scope(), reuse=reuse, auxiliary_name_scope=False):
         found = experiment.loss(batch, training)
     loss, outputs = found if isinstance(found, tuple) else (found, {})
     if not tf.is_tensor(loss) or loss.shape.rank != 0 or not loss.dtype.is_floating:

@@ -83,10 +83,10 @@ def test_an_unknown_runtime(ran: Any) -> None:
 @pytest.mark.parametrize(
     ("case", "sentence"),
     [
-        ("list", "a step returned list; return a dict of scalar tensors by name"),
-        ("vector", "value 'cost' of a step has shape (2,); reduce it to a scalar"),
-        ("nothing", "a step returned no value; return at least one scalar tensor by name"),
-        ("none", "a step returned no value; return at least one scalar tensor by name"),
+        ("list", "a step returned list; return a dict of tensors by name"),
+        ("object", "value 'cost' of a step is object; return a tensor, a number or an operation"),
+        ("nothing", "a step returned no value; return at least one tensor by name"),
+        ("none", "a step returned no value; return at least one tensor by name"),
     ],
 )
 def test_a_function_that_is_no_step(ran: Any, case: str, sentence: str) -> None:

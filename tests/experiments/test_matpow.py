@@ -144,8 +144,14 @@ SPEC = "--cluster_spec=worker|pc-01:2500"
         (["--strategy=workers", SPEC], f"{SPEC} lacks /job:worker/task:1, expected two workers"),
         (["--strategy=workers", "--worker_hosts=pc-01"], "/job:worker/task:0: address 'pc-01' has"),
         (["--matrix_a=none.npy"], "--matrix_a=none.npy cannot be read (No such file or directory)"),
-        (["--matrix_b=text.npy"], "--matrix_b=text.npy is no .npy file with one array"),
-        (["--matrix_b=objects.npy"], "--matrix_b=objects.npy is no .npy file with one array"),
+        (
+            ["--matrix_b=text.npy"],
+            "--matrix_b=text.npy is not a .npy file with an array of numbers",
+        ),
+        (
+            ["--matrix_b=objects.npy"],
+            "--matrix_b=objects.npy is not a .npy file with an array of numbers",
+        ),
         (["--matrix_a=wide.npy"], "--matrix_a=wide.npy has shape [2, 3], expected a square matrix"),
         (["--matrix_a=nan.npy"], "--matrix_a=nan.npy has elements that are not finite; replace"),
         (["--matrix_a=words.npy"], "--matrix_a=words.npy has elements of type <U1, expected real"),

@@ -30,7 +30,9 @@ def choices(name: str) -> dict[str, Any]:
         "other": refusal(lambda: compat.select_runtime(other)),
         "unknown": refusal(lambda: compat.select_runtime("turbo")),
         "server": refusal(lambda: compat.Server({"ps": ["h:1"], "worker": ["h:2"]}, runtime=other)),
-        "network": refusal(lambda: compat.Server({"ps": ["127.0.0.1:1"], "worker": ["0.0.0.0:1"]})),
+        "network": refusal(
+            lambda: compat.Server({"ps": ["127.0.0.1:1"], "worker": ["0.0.0.0:1"]}, "ps", 0)
+        ),
         "eager": tf.executing_eagerly(),
     }
 
@@ -39,7 +41,7 @@ def bad_steps() -> dict[str, str]:
     """Returns what is said of functions that are no steps."""
     functions: dict[str, Callable[[Any], Any]] = {
         "list": lambda x: [tf.reduce_sum(x)],
-        "vector": lambda x: {"cost": x},
+        "object": lambda x: {"cost": object()},
         "nothing": lambda x: {},
         "none": lambda x: {"cost": None},
     }
