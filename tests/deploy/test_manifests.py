@@ -103,7 +103,7 @@ def test_exit_codes_are_those_of_the_program() -> None:
         if "onExitCodes" in rule
     }
     sigterm = 143
-    assert by_action["FailJob"] == [UserError.exit_code]
+    assert by_action["FailJob"] == [1, UserError.exit_code]  # 1: the run itself failed
     assert by_action["Count"] == [PeerError.exit_code, sigterm]
     assert job["spec"]["template"]["spec"]["restartPolicy"] == "Never"  # The policy asks for it.
     (tfjob,) = documents("tfjob.yaml")

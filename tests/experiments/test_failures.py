@@ -154,7 +154,7 @@ def test_lost_parameter_server_is_named(tasks: Any, record: Any, runtime: str) -
     assert "Traceback" not in worker.err
     assert_one_line(
         worker.err.splitlines(keepends=True)[-1],
-        f"lost /job:ps/task:0 at {address}; start it again and then this task: training goes on "
+        f"lost /job:ps/task:0 at {address}; start it again and then this task: training resumes "
         "from the last checkpoint",
     )
     assert worker.left_running() == []

@@ -53,7 +53,7 @@ def test_sigterm_saves_what_was_reached(legs: list[Leg]) -> None:
         assert leg.training.err == ""
         assert leg.recorded.points["train/cost"][-1][0] == leg.step
         assert leg.run == (legs[0].run[0], "KILLED")
-        goes_on = f"stopped; the same command with --logdir={leg.training.logdir} goes on"
+        goes_on = f"stopped; the same command with --logdir={leg.training.logdir} resumes"
         assert goes_on in leg.training.out.splitlines()
         assert "Test-Accuracy" not in leg.training.out
 
@@ -61,7 +61,7 @@ def test_sigterm_saves_what_was_reached(legs: list[Leg]) -> None:
 def test_goes_on_from_the_saved_step(legs: list[Leg]) -> None:
     for before, leg in zip(legs, legs[1:]):
         first_line, next_line = leg.training.out.splitlines()[:2]
-        assert first_line == f"going on from step {before.step} in {leg.training.logdir}"
+        assert first_line == f"resuming from step {before.step} in {leg.training.logdir}"
         match = re.match(r"Step: (\d+),", next_line)
         assert match, next_line
         assert before.step < int(match.group(1)) <= before.step + 12
@@ -149,7 +149,7 @@ def test_killed_training_goes_on_from_its_last_checkpoint(train: Any, record: An
     assert step <= last <= step + 10  # It may die between a step and saving it.
     again = train(*flags, f"--max_steps={last + 5}", logdir=training.logdir).wait()
     assert again.code == 0, again.err
-    assert f"going on from step {step} in " in again.out
+    assert f"resuming from step {step} in " in again.out
     after = record(training.logdir)
     assert after.run == (before.run[0], "FINISHED")
     after.assert_one_training()
@@ -187,7 +187,7 @@ def test_cluster_that_was_stopped_goes_on(start: Any, record: Any, runtime: str)
     (step,) = before.checkpoints
     again = start(*flags, f"--max_steps={step + 24}", logdir=training.logdir).wait()
     assert again.code == 0, again.out
-    assert f"[worker 0] going on from step {step} in {training.logdir}" in again.out
+    assert f"[worker 0] resuming from step {step} in {training.logdir}" in again.out
     after = record(training.logdir)
     assert after.run == (before.run[0], "FINISHED")
     after.assert_one_training()

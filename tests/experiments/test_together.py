@@ -44,7 +44,7 @@ def test_a_training_is_gone_on_with(resumed: Any, record: Any) -> None:
 
 def test_only_the_chief_says_how_it_goes(resumed: Any) -> None:
     lines = resumed.out.splitlines()
-    assert "[worker 0] going on from step 24 in " + str(resumed.logdir) in lines
+    assert "[worker 0] resuming from step 24 in " + str(resumed.logdir) in lines
     assert "[worker 0] done" in lines
     assert not [line for line in lines if line.startswith("[worker 1] Step: ")]
 

@@ -16,7 +16,7 @@ import pytest
 from compat.doctor import constraints
 
 # By its path: pytest on Python 3.7 imports only what it has collected before.
-_SERVERS = runpy.run_path(str(Path(__file__).parents[1] / "metrics" / "conftest.py"))
+_SERVERS = runpy.run_path(str(Path(__file__).parents[2] / "compat" / "tracking" / "conftest.py"))
 LOADERS, tensorboard, wait_for = (_SERVERS[n] for n in ("LOADERS", "tensorboard", "wait_for"))
 Relay, served_by_mlflow = _SERVERS["Relay"], _SERVERS["served_by_mlflow"]
 
@@ -123,7 +123,7 @@ def updates_lost(out: str) -> list[int]:
     """Returns how many updates each return of the chief has cost, of those that it had told."""
     reached, losses = 0, []
     for line in out.splitlines():
-        told = re.match(r"(?:\[worker 0\] )?(?:Step: |going on from step )(\d+)", line)
+        told = re.match(r"(?:\[worker 0\] )?(?:Step: |resuming from step )(\d+)", line)
         if told and "going on" in line:
             losses.append(max(0, reached - int(told.group(1))))
         if told:

@@ -113,7 +113,7 @@ def test_disk_full(
     assert not list(logdir.glob("*tempstate*"))
     more = train(*flags, f"--max_steps={saved + 100}", logdir=logdir).wait()
     assert (more.code, more.err) == (0, "")
-    assert f"going on from step {saved} in {logdir}" in more.out
+    assert f"resuming from step {saved} in {logdir}" in more.out
     kept = tmp_path / "kept"  # For TensorBoard, which looks when the disk is gone.
     shutil.copytree(str(logdir), str(kept))
     assert recorded(kept).run[1] == "FINISHED"
@@ -130,7 +130,7 @@ def test_newest_checkpoint_torn(tell: Any, runtime: str, train: Any, recorded: A
     assert (more.code, more.err) == (0, "")
     torn = rf"^checkpoint .*/model.ckpt-{steps[-1]} cannot be read \(.*\); trying the one before$"
     assert re.search(torn, more.out, re.M), more.out
-    assert f"going on from step {steps[-2]} in {logdir}" in more.out
+    assert f"resuming from step {steps[-2]} in {logdir}" in more.out
     found = recorded(logdir)
     assert found.checkpoints[-1] == steps[-1] + EVERY
     assert found.run[1] == "FINISHED"
@@ -140,7 +140,7 @@ def test_newest_checkpoint_torn(tell: Any, runtime: str, train: Any, recorded: A
 def test_log_folder_removed(tell: Any, runtime: str, train: Any) -> None:
     training = train(*FLAGS, ENDLESS, f"--runtime={runtime}").wait_until_it_says("^Step: ")
     shutil.rmtree(str(training.logdir), ignore_errors=True)
-    training.wait_until_it_says("^TensorBoard: no more events are written to .* goes on$")
+    training.wait_until_it_says("^TensorBoard: no more events are written to .* continues$")
     reached = last_step(training.out)
     wait_for_step(training, reached + 10 * EVERY)
     assert training.send(signal.SIGTERM).wait().code == 143
