@@ -21,6 +21,9 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping
 
+# Before anything that loads absl: as MLflow configures its loggers, Python closes all handlers that
+# exist, and absl's closes the stream that pytest captures.
+import mlflow  # noqa: F401
 import pytest
 
 import compat
