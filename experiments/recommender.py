@@ -81,7 +81,7 @@ class Recommender(Experiment):
         wide = tf.reduce_sum(found[:, :, -1], axis=1)
         embeddings = tf.reshape(found[:, :, :-1], [-1, settings.features * settings.width])
         inputs = tf.concat([embeddings, batch["numbers"]], axis=1)
-        kernel = variable("hidden/kernel", inputs.shape[1], settings.hidden)
+        kernel = variable("hidden/kernel", int(inputs.shape[1]), settings.hidden)
         hidden = tf.nn.relu(tf.matmul(inputs, kernel) + variable("hidden/bias", settings.hidden))
         logits = wide + tf.squeeze(tf.matmul(hidden, variable("output", settings.hidden, 1)), 1)
         labels = tf.cast(batch["clicked"], tf.float32)
