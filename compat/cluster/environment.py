@@ -1,14 +1,9 @@
 """Reads the cluster and the task from flags, TF_CONFIG, or the old server's specification.
 
-The one address of everything about clusters: what a cluster is stands in `cluster_spec`, who does
-what in it in `roles`.
-
 Example:
   >>> cluster = cluster_from_hosts("localhost:2222", "localhost:2223,localhost:2224")
   >>> cluster.task_address("worker", 1)
   'localhost:2224'
-  >>> role(Task("worker", 0), cluster, "modern").name
-  'SERVE_AND_COORDINATE'
 """
 
 from __future__ import annotations
@@ -17,24 +12,8 @@ import json
 import reprlib
 from typing import Any, Mapping, Sequence
 
-from compat.cluster.roles import RUNTIMES, Role, chief_task, num_workers, role, trainers
-from compat.cluster.spec import ClusterSpec, Task, all_tasks
+from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
-
-__all__ = [
-    "RUNTIMES",
-    "ClusterSpec",
-    "Role",
-    "Task",
-    "all_tasks",
-    "chief_task",
-    "cluster_from_hosts",
-    "cluster_from_tf_config",
-    "num_workers",
-    "parse_cluster_spec",
-    "role",
-    "trainers",
-]
 
 _TF_CONFIG_EXAMPLE = (
     '{"cluster": {"ps": ["h0:2222"], "worker": ["h1:2222"]}, '
@@ -47,16 +26,7 @@ _TASK_TYPES = ("chief", "evaluator", "master", "ps", "worker")
 def cluster_from_hosts(
     ps_hosts: str | Sequence[str] | None, worker_hosts: str | Sequence[str]
 ) -> ClusterSpec:
-    """Returns the cluster of the flags --ps_hosts and --worker_hosts.
-
-    Args:
-      ps_hosts: "host:port,host:port", spaces round the commas allowed, or a list of "host:port";
-        None for workers that need no parameter server.
-      worker_hosts: the same.
-
-    Raises:
-      UserError: a list is empty, or an address in it malformed or doubled.
-    """
+    """Returns the cluster of the flags --ps_hosts and --worker_hosts; None means no such job."""
     jobs = {}
     for job, hosts in (("ps", ps_hosts), ("worker", worker_hosts)):
         if hosts is None:
@@ -68,14 +38,7 @@ def cluster_from_hosts(
 
 
 def parse_cluster_spec(text: str) -> ClusterSpec:
-    """Returns the cluster of the old `grpc_tensorflow_server --cluster_spec`.
-
-    Args:
-      text: "worker|host:port;host:port,ps|host:port".
-
-    Raises:
-      UserError: `text` has another form, or an address is malformed or doubled.
-    """
+    """Returns the cluster of the old server's flag: "worker|host:port;host:port,ps|host:port"."""
     jobs: dict[str, list[str]] = {}
     for part in text.split(","):
         job, bar, hosts = part.strip().partition("|")
@@ -92,12 +55,6 @@ def cluster_from_tf_config(text: str) -> tuple[ClusterSpec, Task]:
 
     A job "master" is the "chief" of TensorFlow 1.x by its older name. An "evaluator" is taken out
     of the cluster, where a coordinator would wait for it for ever; it may still be the task.
-
-    Args:
-      text: JSON, {"cluster": {job: ["host:port"]}, "task": {"type": job, "index": number}}.
-
-    Raises:
-      UserError: `text` has another form, the cluster is malformed, or the task is not in it.
     """
     try:
         return _parse_tf_config(text)

@@ -20,13 +20,9 @@ _PROBES = 4  # Signs of life that are asked for within the timeout.
 
 
 def begin(ports: Iterable[int], timeout: float) -> None:
-    """Breaks connections of this process to other hosts that are silent for too long.
+    """Breaks connections to these ports of other hosts that are silent for `timeout` seconds.
 
     Does nothing on systems that cannot.
-
-    Args:
-      ports: of the other hosts; connections to others are left alone.
-      timeout: seconds for which a host may leave what was sent to it without a sign of life.
     """
     if os.path.isdir(_DESCRIPTORS) and hasattr(socket, "TCP_USER_TIMEOUT"):
         arguments = (frozenset(ports), timeout)
@@ -47,15 +43,10 @@ def _limit_if_to(ports: frozenset[int], descriptor: int, timeout: float) -> None
     try:
         is_tcp = found.family in _FAMILIES and found.type == socket.SOCK_STREAM
         if is_tcp and found.getpeername()[1] in ports:
-            limit(found, timeout)
+            pause = max(1, int(timeout / _PROBES))
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause)
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause)
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * timeout))
     finally:
         found.detach()  # It is another's, who closes it.
-
-
-def limit(connection: socket.socket, timeout: float) -> None:
-    """Breaks a TCP connection when its peer has not responded for `timeout` seconds."""
-    pause = max(1, int(timeout / _PROBES))
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * timeout))

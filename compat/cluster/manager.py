@@ -1,9 +1,4 @@
-"""Compares the task that a cluster manager assigns to this process with the flags.
-
-Example:
-  >>> check_agreement(cluster, Task("worker", 1), {"TF_CONFIG": '{... "task": ... "index": 0}}'})
-  UserError: --job_name=worker --task_index=1 contradicts TF_CONFIG, whose task is worker 0; ...
-"""
+"""Compares the task that a cluster manager assigns to this process with the flags."""
 
 from __future__ import annotations
 
@@ -21,16 +16,7 @@ _PS_THEN_WORKERS = "ps,worker"
 
 
 def check_agreement(cluster: ClusterSpec, task: Task, environment: Mapping[str, str]) -> None:
-    """Sees that the environment gives this process the place that the flags give it.
-
-    Args:
-      cluster: as the flags say, or TF_CONFIG where they say nothing.
-      task: the same.
-      environment: of this process: TF_CONFIG, and Slurm's SLURM_PROCID and SLURM_NTASKS.
-
-    Raises:
-      UserError: they contradict each other; the message names both values.
-    """
+    """Raises `UserError` if TF_CONFIG or Slurm's variables contradict the cluster or the task."""
     if environment.get("TF_CONFIG"):
         _check_tf_config(cluster, task, environment["TF_CONFIG"])
     if SLURM_ORDER in environment and task.job != "evaluator":  # That is not one of its tasks.

@@ -32,12 +32,7 @@ _LOOK_SECS = 0.1  # Between two looks whether the server is to start.
 
 
 class Reservation:
-    """A free port of this machine, kept until `release`; a context manager.
-
-    Attributes:
-      port: the number, 1..65535.
-      address: "127.0.0.1:port".
-    """
+    """A free port of this machine, and its `address` on loopback, kept until `release`."""
 
     def __init__(self) -> None:
         # All addresses of the machine, since TensorFlow's servers listen on all: a port that is
@@ -59,12 +54,10 @@ class Reservation:
         return {_VARIABLE: f"{self.port}:{descriptor}"}, (descriptor,)
 
     def share(self) -> bool:
-        """Has whoever names the port and sets SO_REUSEADDR, as TensorFlow's servers do, get it.
+        """Lets a server that names the port and sets SO_REUSEADDR, as TensorFlow's do, have it.
 
-        To all others it stays reserved; the kernel, for one, chooses it for nobody.
-
-        Returns:
-          Whether this is possible, as on Linux, but not on macOS; else nothing is changed.
+        To all others, and when the kernel chooses, it stays reserved. Returns whether this is
+        possible, as on Linux, but not on macOS; else nothing is changed.
         """
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with socket.socket() as server:
@@ -95,14 +88,9 @@ def reserve() -> Reservation:
 
 @contextlib.contextmanager
 def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
-    """Accepts connections at `address`, an address of this machine, until its server starts.
+    """Accepts connections at `address`, of this machine, and greets them, until its server starts.
 
-    For servers that wait for each other themselves, but in silence and without end. They listen at
-    all addresses of the machine; this does not where it need not.
-
-    Args:
-      address: "host:port".
-      greeting: what everybody who connects is told before the connection is closed.
+    For servers that wait for each other themselves, but in silence and without end.
     """
     over = threading.Event()
 
@@ -113,7 +101,19 @@ def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
                 with connection:
                     connection.sendall(greeting)
 
-    with _bound(address) as listener:
+    host, port = split_address(address)
+    is_ipv6 = ":" in host
+    if not is_ipv6 and not re.fullmatch("[0-9.]+", host) and host.lower() != "localhost":
+        # The others may know a name by another address, as where our own stands for 127.0.1.1.
+        host = ""
+    with socket.socket(socket.AF_INET6 if is_ipv6 else socket.AF_INET) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as error:
+            if error.errno != errno.EADDRNOTAVAIL:
+                raise
+            listener.bind(("", port))  # It is not this machine's, as behind NAT.
         listener.listen()
         listener.settimeout(_LOOK_SECS)
         greeter = threading.Thread(target=greet, daemon=True)
@@ -125,37 +125,8 @@ def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
             greeter.join()
 
 
-def _bound(address: str) -> socket.socket:
-    """Returns a socket that is bound to an address; to all of this machine where it has to be.
-
-    So where it is not this machine's, as behind NAT, and where it is a name: the others may know
-    it by another address than we do, as where our own name stands for 127.0.1.1.
-    """
-    host, port = split_address(address)
-    is_ipv6 = ":" in host
-    if not is_ipv6 and not re.fullmatch("[0-9.]+", host) and host.lower() != "localhost":
-        host = ""
-    bound = socket.socket(socket.AF_INET6 if is_ipv6 else socket.AF_INET)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind((host, port))
-        except OSError as error:
-            if error.errno != errno.EADDRNOTAVAIL:
-                raise
-            bound.bind(("", port))
-    except OSError:
-        bound.close()
-        raise
-    return bound
-
-
 def release_inherited(port: int) -> None:
-    """Lets go of `port` if this process inherited a reservation of it; else does nothing.
-
-    Raises:
-      UserError: what says so in the environment is malformed.
-    """
+    """Lets go of `port` if this process inherited a reservation of it; else does nothing."""
     kept = []
     for entry in filter(None, os.environ.get(_VARIABLE, "").split(",")):
         if not re.fullmatch("[0-9]{1,9}:[0-9]{1,9}", entry):
@@ -188,20 +159,12 @@ def _is_reservation(descriptor: int, port: int) -> bool:
         bound.detach()
 
 
-def check_free(address: str, flag: str = "") -> None:
-    """Checks that a server can be started on the port of `address`, an address of this machine.
+def check_free(address: str) -> None:
+    """Raises `UserError` if no server can be started on the port of `address`, of this machine.
 
     Call it after `release_inherited`, since the reservation of one's own counts as well.
-
-    Args:
-      address: "host:port".
-      flag: where the address was given, as "--worker_hosts", for the message.
-
-    Raises:
-      UserError: the port is in use, or not to be had by this user.
     """
     port = split_address(address)[1]
-    place = " ".join(filter(None, (flag, address)))
     with socket.socket() as probe:
         # As gRPC does, so that connections of an earlier server (TIME_WAIT) are no hindrance.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -211,5 +174,5 @@ def check_free(address: str, flag: str = "") -> None:
             in_use = error.errno == errno.EADDRINUSE
             state = "in use on this machine" if in_use else f"not to be had ({error.strerror})"
             raise UserError(
-                f"port {port} of {place} is {state}; stop the process or choose another port"
+                f"port {port} of {address} is {state}; stop the process or choose another port"
             ) from None

@@ -30,11 +30,7 @@ class Role(enum.Enum):
 
 
 def chief_task(cluster: ClusterSpec) -> Task:
-    """Returns the task that initializes, saves and reports.
-
-    Raises:
-      UserError: the cluster has parameter servers only.
-    """
+    """Returns the task that initializes, saves and reports."""
     jobs = [job for job in cluster.jobs if job != "ps"]
     if not jobs:
         raise _lacks("worker", cluster)
@@ -65,14 +61,7 @@ def strategy_names(cluster: ClusterSpec, task: Task) -> tuple[ClusterSpec, Task]
 
 
 def role(task: Task, cluster: ClusterSpec, runtime: str) -> Role:
-    """Returns what `task` does in `cluster`.
-
-    An evaluator only reads checkpoints, so it needs no place in the cluster.
-
-    Raises:
-      UserError: `runtime` is unknown, the cluster lacks ps or workers or has several chiefs, or
-        `task` is not in it.
-    """
+    """Returns what `task` does in `cluster`; an evaluator, which only reads, is in none."""
     _check_runtime(runtime)
     if task.job == "evaluator":
         return Role.EVALUATE
@@ -89,21 +78,13 @@ def role(task: Task, cluster: ClusterSpec, runtime: str) -> Role:
 
 
 def trainers(cluster: ClusterSpec, runtime: str) -> list[Task]:
-    """Returns the tasks that hand out updates, the chief first: all but ps, or just that one.
-
-    Raises:
-      UserError: as `role`.
-    """
+    """Returns the tasks that hand out updates, the chief first: all but ps, or just that one."""
     found = [task for task in all_tasks(cluster) if role(task, cluster, runtime) is not Role.SERVE]
     return sorted(found, key=lambda task: task != chief_task(cluster))
 
 
 def num_workers(cluster: ClusterSpec, runtime: str) -> int:
-    """Returns how many tasks compute updates; a chief that coordinates does not.
-
-    Raises:
-      UserError: as `role`.
-    """
+    """Returns how many tasks compute updates; a chief that coordinates does not."""
     _check_runtime(runtime)
     _check_cluster(cluster, runtime)
     coordinates = runtime == "modern" and not is_synchronous(cluster, runtime)

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from compat.cluster import manager, ports
 from compat.cluster.address import split_address
 from compat.cluster.environment import (
-    ClusterSpec,
-    Task,
     cluster_from_hosts,
     cluster_from_tf_config,
     parse_cluster_spec,
-    role,
 )
+from compat.cluster.roles import role
+from compat.cluster.spec import ClusterSpec, Task
 from compat.scripts import serve
 from compat.scripts.cluster import addresses, environment, local_cluster
 from tests.fuzz.conftest import attempt, mutated, times, words
