@@ -15,7 +15,7 @@ import functools
 import os
 import time
 import uuid
-from typing import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 
 from compat._tensorflow import tf1
 from compat.cluster.roles import chief_task
@@ -31,20 +31,13 @@ if TYPE_CHECKING:
 _FOLDER = "compat_shared_folder"  # A path.
 _FINDING = "compat_shared_folder_finding"  # An exit code, 0 if all is well, and a line.
 _POLL_SECS = 0.5
+_PATIENCE_SECS = 10.0  # For the chief's marker file to appear, as on network file systems.
 
 
-def check(
-    server: Server, folder: str, patience: float = 10.0, say: Callable[[str], None] = print
-) -> None:
-    """Returns when all tasks are known to see the same folder.
+def check(server: Server, folder: str) -> None:
+    """Returns when all tasks are known to see the same folder, given as this task's absolute path.
 
     Called by every task of a cluster, after its server has started; the chief waits for all.
-
-    Args:
-      server: this task's.
-      folder: the folder's absolute path on this task's machine.
-      patience: seconds that the chief's marker file may take to appear, as on network file systems.
-      say: receives a line about waiting.
 
     Raises:
       UserError: some task does not see what the chief writes, or the chief cannot write.
@@ -55,15 +48,16 @@ def check(
         key_value.write(server.target, server.task, _FOLDER, folder)
         if not server.serves:
             server.wait_for_peers(everybody=False)
-        say(f"{server.task.name} waits until the chief has seen that all tasks share {folder}")
+        print(f"{server.task.name} waits until the chief has seen that all tasks share {folder}")
         # For the chief to come, to wait for its peers in turn, and to ask them.
-        _await_finding(server, 2 * server.rendezvous_timeout + patience + key_value.ANSWER_SECS)
+        longest = 2 * server.rendezvous_timeout + _PATIENCE_SECS + key_value.ANSWER_SECS
+        _await_finding(server, longest)
         return
     others = [task for task in all_tasks(server.cluster) if task != server.task]
     try:
         server.wait_for_peers(everybody=True)
         with _marker_file(folder) as name:
-            blind = _blind_tasks(server, others, name, patience)
+            blind = _blind_tasks(server, others, name)
         if blind:
             raise UserError(complaint(server.task, folder, blind))
     except BaseException as error:  # Also Ctrl-C: the others must not wait in vain.
@@ -94,11 +88,9 @@ def _marker_file(folder: str) -> Iterator[str]:
             os.remove(path)
 
 
-def _blind_tasks(
-    server: Server, tasks: Sequence[Task], name: str, patience: float
-) -> dict[str, str | None]:
+def _blind_tasks(server: Server, tasks: Sequence[Task], name: str) -> dict[str, str | None]:
     """Returns the folder, None if it is not known, of each task that does not see the file."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + _PATIENCE_SECS
     while True:
         seen = side_by_side({t: functools.partial(_find, server, t, name) for t in tasks})
         tasks = [task for task in tasks if not seen[task][1]]
@@ -108,16 +100,12 @@ def _blind_tasks(
 
 
 def _find(server: Server, task: Task, name: str) -> tuple[str | None, bool]:
-    """Returns the folder of a task, None if it has stored none yet, and whether it has the file.
-
-    Raises:
-      PeerError: the task does not answer.
-    """
+    """Returns the folder of a task, None if it has stored none yet, and whether it has the file."""
     folder = key_value.read(_target(server, task), task, _FOLDER)
     if folder is None:
         return None, False
     try:
-        with key_value.session(_target(server, task), task) as session:
+        with key_value.session(_target(server, task), task.name) as session:
             session.run(tf1.read_file(os.path.join(folder, name)))
     except (
         tf1.errors.NotFoundError,
@@ -129,13 +117,7 @@ def _find(server: Server, task: Task, name: str) -> tuple[str | None, bool]:
 
 
 def complaint(chief: Task, folder: str, blind: Mapping[str, str | None]) -> str:
-    """Returns the line about tasks that do not see the chief's folder.
-
-    Args:
-      chief: the task that writes to it.
-      folder: its path there.
-      blind: by the name of each task that does not see it, its own folder, None if not known.
-    """
+    """Returns the line about tasks, given with their own folders, that do not see the chief's."""
     silent = [name for name, path in blind.items() if path is None]
     if silent:
         return (
