@@ -38,8 +38,7 @@ def without_notes() -> Iterator[None]:
     """Passes on what is written to standard error inside, except for TensorFlow's notes.
 
     TensorFlow 2.16 and later write some lines before any setting takes effect, and 2.17 others
-    after it. They say nothing that our users need, four times in a cluster of four. Nothing else
-    is lost, also where the process aborts inside.
+    after it. Nothing else is lost, also where the process aborts inside.
     """
     sys.stderr.flush()
     patterns = [pattern.pattern.decode() for pattern in (_NOTE, _MORE)]
