@@ -60,21 +60,6 @@ def read(prefix: str, remedy: str = _OTHER_CHECKPOINT) -> dict[str, np.ndarray]:
         raise UserError(f"checkpoint {prefix} cannot be read ({reason}); {remedy}") from error
 
 
-def newest_whole(
-    prefixes: Sequence[str], say: Callable[[str], object] = print
-) -> tuple[Sequence[str], dict[str, np.ndarray]]:
-    """Returns the prefixes up to the newest checkpoint that can be read, and its values by name.
-
-    Logs each that is skipped, such as one truncated by a power cut; `UserError` if none is left.
-    """
-    for count in range(len(prefixes), 1, -1):
-        try:
-            return prefixes[:count], read(prefixes[count - 1], "trying the one before")
-        except UserError as error:
-            say(str(error))
-    return prefixes[:1], read(prefixes[0])
-
-
 def fitted(
     prefix: str,
     values: Mapping[str, np.ndarray],
@@ -166,10 +151,24 @@ class Saver:
         """Counts the checkpoints of an earlier process, oldest first, towards `max_to_keep`."""
         self._kept = [path for path in checkpoint_paths if Path(path + ".index").exists()]
 
-    def recover(self, checkpoint_paths: Sequence[str]) -> dict[str, np.ndarray]:
-        """Recovers an earlier process's checkpoints; returns the values of the newest whole one."""
-        whole, values = newest_whole(checkpoint_paths)
-        self.recover_last_checkpoints(list(whole))
+    def recover(
+        self, checkpoint_paths: Sequence[str], say: Callable[[str], object] = print
+    ) -> dict[str, np.ndarray]:
+        """Recovers an earlier process's checkpoints; returns the values of the newest whole one.
+
+        Logs each that is skipped, such as one truncated by a power cut.
+        """
+        whole = list(checkpoint_paths)
+        while len(whole) > 1:
+            try:
+                values = read(whole[-1], "trying the one before")
+                break
+            except UserError as error:
+                say(str(error))
+                whole.pop()
+        else:
+            values = read(whole[0])
+        self.recover_last_checkpoints(whole)
         return fitted(whole[-1], values, self.variables())
 
     def save(self, sess: Any, save_path: str, global_step: Any = None) -> str:

@@ -1,12 +1,8 @@
 """Reserves ports of this machine for servers that start later.
 
 A launcher reserves a port per task, and hands the bound socket to the task's process, which lets
-go of it right before its server starts. TensorFlow's servers cannot take over a bound socket, and
-set no SO_REUSEPORT, so a moment is left in which the port is free; it is microseconds, instead of
-the seconds that importing TensorFlow takes. A socket that never was connected leaves no TIME_WAIT.
-
-On Linux a server can also share the port with the reservation. So a launcher that starts a task
-again keeps its port meanwhile.
+go of it right before its server starts: TensorFlow's servers cannot take over a bound socket. On
+Linux a server can also share the port, so a launcher that starts a task again keeps it meanwhile.
 
 Example:
   >>> with reserve() as reservation:
@@ -22,7 +18,7 @@ import os
 import re
 import socket
 import threading
-from typing import Any, Iterator
+from typing import Any, ContextManager, Iterator
 
 from compat.cluster.address import split_address
 from compat.errors import UserError
@@ -31,7 +27,7 @@ _VARIABLE = "COMPAT_RESERVED_PORTS"  # "20001:5,20002:6", port and descriptor
 _LOOK_SECS = 0.1  # Between two looks whether the server is to start.
 
 
-class Reservation:
+class Reservation(ContextManager["Reservation"]):
     """A free port of this machine, and its `address` on loopback, kept until `release`."""
 
     def __init__(self) -> None:
@@ -73,9 +69,6 @@ class Reservation:
     def release(self) -> None:
         """Lets go of the port; further calls do nothing."""
         self._socket.close()
-
-    def __enter__(self) -> Reservation:
-        return self
 
     def __exit__(self, *exception: Any) -> None:
         self.release()
@@ -136,27 +129,17 @@ def release_inherited(port: int) -> None:
         reserved, descriptor = map(int, entry.split(":"))
         if reserved != port:
             kept.append(entry)
-        elif _is_reservation(descriptor, port):
-            os.close(descriptor)
+            continue
+        # A grandchild has the variable, but not the socket, and may use the number otherwise.
+        with contextlib.suppress(OSError):
+            bound = socket.socket(fileno=descriptor)
+            if bound.family == socket.AF_INET and bound.getsockname()[1] == port:
+                bound.close()
+            bound.detach()
     if kept:
         os.environ[_VARIABLE] = ",".join(kept)
     else:
         os.environ.pop(_VARIABLE, None)
-
-
-def _is_reservation(descriptor: int, port: int) -> bool:
-    """Whether `descriptor` is a socket bound to `port`.
-
-    A grandchild inherits the variable, but not the socket, and may use the number otherwise.
-    """
-    try:
-        bound = socket.socket(fileno=descriptor)
-    except OSError:
-        return False
-    try:
-        return bool(bound.family == socket.AF_INET and bound.getsockname()[1] == port)
-    finally:
-        bound.detach()
 
 
 def check_free(address: str) -> None:

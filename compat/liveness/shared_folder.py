@@ -22,7 +22,7 @@ from compat.cluster.roles import chief_task
 from compat.cluster.spec import Task, all_tasks
 from compat.errors import PeerError, UserError
 from compat.liveness import key_value
-from compat.liveness.monitor import side_by_side
+from compat.liveness.monitor import run_checks, side_by_side
 from compat.liveness.probe import reason_unreachable
 
 if TYPE_CHECKING:
@@ -88,37 +88,34 @@ def _marker_file(folder: str) -> Iterator[str]:
             os.remove(path)
 
 
-def _blind_tasks(server: Server, tasks: Sequence[Task], name: str) -> dict[str, str | None]:
-    """Returns the folder, None if it is not known, of each task that does not see the file."""
+def _blind_tasks(server: Server, tasks: Sequence[Task], name: str) -> dict[str, str]:
+    """Returns the folder, "" if it is not known, of each task that does not see the file."""
     deadline = time.monotonic() + _PATIENCE_SECS
+    checks = {task.name: functools.partial(_blind_folder, server, task, name) for task in tasks}
     while True:
-        seen = side_by_side({t: functools.partial(_find, server, t, name) for t in tasks})
-        tasks = [task for task in tasks if not seen[task][1]]
-        if not tasks or time.monotonic() > deadline:
-            return {task.name: seen[task][0] for task in tasks}
+        blind = run_checks(checks)
+        if not blind or time.monotonic() > deadline:
+            return blind
+        checks = {task: checks[task] for task in blind}
         time.sleep(_POLL_SECS)
 
 
-def _find(server: Server, task: Task, name: str) -> tuple[str | None, bool]:
-    """Returns the folder of a task, None if it has stored none yet, and whether it has the file."""
+def _blind_folder(server: Server, task: Task, name: str) -> str | None:
+    """Returns the folder of a task without the file, "" if it has stored none yet; else None."""
     folder = key_value.read(_target(server, task), task, _FOLDER)
     if folder is None:
-        return None, False
-    try:
-        with key_value.session(_target(server, task), task.name) as session:
-            session.run(tf1.read_file(os.path.join(folder, name)))
-    except (
-        tf1.errors.NotFoundError,
-        tf1.errors.PermissionDeniedError,
-        tf1.errors.FailedPreconditionError,  # What should be a folder is a file.
-    ):
-        return folder, False
-    return folder, True
+        return ""
+    errors = tf1.errors  # The last if what should be a folder is a file.
+    lacks = (errors.NotFoundError, errors.PermissionDeniedError, errors.FailedPreconditionError)
+    with contextlib.suppress(*lacks), key_value.session(_target(server, task), task.name) as opened:
+        opened.run(tf1.read_file(os.path.join(folder, name)))
+        return None
+    return folder
 
 
-def complaint(chief: Task, folder: str, blind: Mapping[str, str | None]) -> str:
+def complaint(chief: Task, folder: str, blind: Mapping[str, str]) -> str:
     """Returns the line about tasks, given with their own folders, that do not see the chief's."""
-    silent = [name for name, path in blind.items() if path is None]
+    silent = [name for name, path in blind.items() if not path]
     if silent:
         return (
             f"{', '.join(silent)} did not say which log folder it has; start all tasks with "

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat.cluster.environment import cluster_from_hosts
-from compat.cluster.manager import check_agreement
+from compat.cluster.environment import check_agreement, cluster_from_hosts
 from compat.cluster.spec import Task
 from compat.errors import UserError
 
