@@ -116,11 +116,6 @@ def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = Non
     return values
 
 
-def iterator_spec(dataset: Any) -> Any:
-    """Returns the type of an iterator over a dataset."""
-    return tf.data.IteratorSpec(dataset.element_spec)
-
-
 def deferred_captures(graph: Any) -> list[Any]:
     """Returns the functions whose values a graph is given at each call, if it has such a list.
 
@@ -130,10 +125,10 @@ def deferred_captures(graph: Any) -> list[Any]:
 
 
 def keep_functions() -> None:
-    """Keeps traced functions on servers after Python has deleted them.
+    """Keeps traced functions on servers, and in memory, after Python has deleted them.
 
-    TensorFlow removes them from each server. That logs an error for a server that has exited, and
-    blocks the interpreter forever for one that does not answer. Traced functions stay in memory.
+    To remove them logs an error for a server that has exited, and blocks the interpreter forever
+    for one that does not answer.
     """
     context: Any = importlib.import_module("tensorflow.python.eager.context")
     if hasattr(context.Context, "remove_function"):

@@ -36,12 +36,13 @@ def write(prefix: str, values: Mapping[str, np.ndarray]) -> None:
     names = sorted(values)
     # A graph and a session of its own: the same on both runtimes, and on this machine.
     with tf1.Graph().as_default(), tf1.device("/cpu:0"):
-        feeds = [tf1.placeholder(values[name].dtype, values[name].shape) for name in names]
+        feeds = {tf1.placeholder(values[n].dtype, values[n].shape): values[n] for n in names}
+        slices = [""] * len(names)
         save = tf1.raw_ops.SaveV2(
-            prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=feeds
+            prefix=prefix, tensor_names=names, shape_and_slices=slices, tensors=list(feeds)
         )
         with tf1.Session() as session:
-            session.run(save, dict(zip(feeds, (values[name] for name in names))))
+            session.run(save, feeds)
 
 
 def read(prefix: str, remedy: str = _OTHER_CHECKPOINT) -> dict[str, np.ndarray]:

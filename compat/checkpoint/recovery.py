@@ -14,10 +14,9 @@ from compat.runtime.interface import current_runtime
 def default_saver() -> Any:
     """Returns the saver of a program that gives none; None where it has no variables."""
     runtime = current_runtime()
-    if runtime.name == "legacy":
-        collected = tf1.get_collection(tf1.GraphKeys.SAVERS)
-        if collected:
-            return collected[0]
+    collected = runtime.name == "legacy" and tf1.get_collection(tf1.GraphKeys.SAVERS)
+    if collected:
+        return collected[0]
     return files.Saver() if runtime.variables() else None
 
 

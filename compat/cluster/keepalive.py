@@ -15,7 +15,6 @@ from typing import Iterable
 
 _DESCRIPTORS = "/proc/self/fd"
 _EVERY_SECS = 0.2  # Between two looks for new connections, half a millisecond each.
-_FAMILIES = (socket.AF_INET, socket.AF_INET6)
 _PROBES = 4  # Signs of life that are asked for within the timeout.
 
 
@@ -41,8 +40,8 @@ def _watch(ports: frozenset[int], timeout: float) -> None:
 def _limit_if_to(ports: frozenset[int], descriptor: int, timeout: float) -> None:
     found = socket.socket(fileno=descriptor)
     try:
-        is_tcp = found.family in _FAMILIES and found.type == socket.SOCK_STREAM
-        if is_tcp and found.getpeername()[1] in ports:
+        is_ip = found.family in (socket.AF_INET, socket.AF_INET6)
+        if is_ip and found.type == socket.SOCK_STREAM and found.getpeername()[1] in ports:
             pause = max(1, int(timeout / _PROBES))
             found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause)

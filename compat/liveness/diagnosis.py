@@ -88,7 +88,7 @@ def unanswered(
     return list(run_checks(checks))
 
 
-def lost_parameter_server(cluster: ClusterSpec, remedy: str = _REMEDY) -> PeerError | None:
+def lost_parameter_server(cluster: ClusterSpec, remedy: str) -> PeerError | None:
     """Returns the error for the first parameter server that cannot be reached now, or None."""
     return lost_task(_parameter_servers(cluster), cluster, remedy)
 

@@ -90,10 +90,8 @@ def chief_check(cluster: ClusterSpec, runtime: str, run: str) -> Check:
 
     def check() -> str | None:
         nonlocal recognized
-        if recognized:
-            reason = probe.reason_unreachable(address)
-        else:
-            reason = reason_stranger(address, task, run)
+        known = probe.reason_unreachable
+        reason = known(address) if recognized else reason_stranger(address, task, run)
         recognized = reason is None
         return reason
 

@@ -1,9 +1,8 @@
 """Verifies that all tasks of a cluster see the same folder, before anything is trained.
 
-A mount that is missing on one machine shows late: by checkpoints that are not found. So each task
-stores the path of its folder on its own TensorFlow server. The chief writes a marker file with a
-random name to its folder, makes each server read that name under the path that is stored there,
-and stores the result on all. The servers answer by themselves, so a chief that comes back is
+Each task stores the path of its folder on its own TensorFlow server. The chief writes a marker file
+with a random name to its folder, makes each server read that name under the path that is stored
+there, and stores the result on all. The servers answer by themselves, so a chief that comes back is
 answered by tasks that are in the middle of something; and a task that comes back asks the
 parameter servers.
 """
