@@ -64,9 +64,8 @@ class Server:
       synchronous: whether they make each update together; so on the modern runtime, where the
         cluster has no ps.
       target: what a session connects to.
-      rendezvous_timeout: seconds for which this task waits for the tasks it needs.
+      rendezvous_timeout, while_waiting: as given.
       run: what its tasks have in common; see `compat.liveness.identity`.
-      while_waiting: as given.
 
     Raises:
       UserError: the cluster or the task is not valid or not allowed, the port is in use, or the

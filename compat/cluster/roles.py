@@ -72,9 +72,8 @@ def role(task: Task, cluster: ClusterSpec, runtime: str) -> Role:
     chief = task == chief_task(cluster)
     if runtime == "legacy" or is_synchronous(cluster, runtime) or is_local(cluster):
         return Role.TRAIN_AS_CHIEF if chief else Role.TRAIN
-    if not chief:
-        return Role.SERVE
-    return Role.COORDINATE if task.job in _CHIEFS else Role.SERVE_AND_COORDINATE
+    coordinates = Role.COORDINATE if task.job in _CHIEFS else Role.SERVE_AND_COORDINATE
+    return coordinates if chief else Role.SERVE
 
 
 def trainers(cluster: ClusterSpec, runtime: str) -> list[Task]:
@@ -121,7 +120,7 @@ def _check_cluster(cluster: ClusterSpec, runtime: str) -> None:
         raise _lacks("ps", cluster)
     if not workers:
         raise _lacks("worker", cluster)
-    chiefs = sum(cluster.num_tasks(job) for job in _CHIEFS if job in cluster.jobs)
+    chiefs = sum(task.job in _CHIEFS for task in tasks)
     if chiefs > 1:
         raise UserError(
             f"the cluster has {chiefs} chief tasks, but one is needed; make workers of the rest"

@@ -14,6 +14,7 @@ import functools
 import os
 import time
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 
 from compat._tensorflow import tf1
@@ -69,22 +70,20 @@ def check(server: Server, folder: str) -> None:
 @contextlib.contextmanager
 def _marker_file(folder: str) -> Iterator[str]:
     """Keeps an empty file in `folder` while inside; yields its name, which no other has."""
-    name = f".seen-by-all-{uuid.uuid4().hex}"
-    path = os.path.join(folder, name)
+    path = Path(folder, f".seen-by-all-{uuid.uuid4().hex}")
     try:
-        os.makedirs(folder, exist_ok=True)
-        with open(path, "w"):
-            pass
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
     except OSError as error:
         raise UserError(
             f"log folder {folder} cannot be written to ({error.strerror}); "
             "choose another with --logdir"
         ) from error
     try:
-        yield name
+        yield path.name
     finally:
         with contextlib.suppress(OSError):
-            os.remove(path)
+            path.unlink()
 
 
 def _blind_tasks(server: Server, tasks: Sequence[Task], name: str) -> dict[str, str]:
