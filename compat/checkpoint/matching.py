@@ -47,7 +47,9 @@ def match(old: Values, like: Values, told: Told) -> list[Match]:
     found = [_match(name, old, like[name], told) for name in sorted(like)]
     left = unused(old, found)
     return [
-        m if m.value is not None else replace(m, alike=_alike(like[m.name], old, left))
+        m
+        if m.value is not None
+        else replace(m, alike=[name for name in left if _is_alike(old[name], like[m.name])])
         for m in found
     ]
 
@@ -114,12 +116,9 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _alike(expected: np.ndarray, old: Values, names: Sequence[str]) -> list[str]:
-    def is_alike(value: np.ndarray) -> bool:
-        same = value.shape == expected.shape and dtype_name(value) == dtype_name(expected)
-        return same and _is_finite(value)
-
-    return [name for name in names if is_alike(old[name])]
+def _is_alike(value: np.ndarray, expected: np.ndarray) -> bool:
+    same = value.shape == expected.shape and dtype_name(value) == dtype_name(expected)
+    return same and _is_finite(value)
 
 
 def _is_finite(value: np.ndarray) -> bool:

@@ -11,33 +11,32 @@ import os
 import socket
 import threading
 import time
-from typing import Iterable
+from typing import Container
 
 _DESCRIPTORS = "/proc/self/fd"
 _EVERY_SECS = 0.2  # Between two looks for new connections, half a millisecond each.
 _PROBES = 4  # Signs of life that are asked for within the timeout.
 
 
-def begin(ports: Iterable[int], timeout: float) -> None:
+def begin(ports: Container[int], timeout: float) -> None:
     """Breaks connections to these ports of other hosts that are silent for `timeout` seconds.
 
     Does nothing on systems that cannot.
     """
+
+    def watch() -> None:
+        while True:
+            for name in os.listdir(_DESCRIPTORS):
+                with contextlib.suppress(OSError):  # Closed meanwhile, or without a peer.
+                    if os.readlink(os.path.join(_DESCRIPTORS, name)).startswith("socket:"):
+                        _limit_if_to(ports, int(name), timeout)
+            time.sleep(_EVERY_SECS)
+
     if os.path.isdir(_DESCRIPTORS) and hasattr(socket, "TCP_USER_TIMEOUT"):
-        arguments = (frozenset(ports), timeout)
-        threading.Thread(target=_watch, args=arguments, name="keepalive", daemon=True).start()
+        threading.Thread(target=watch, name="keepalive", daemon=True).start()
 
 
-def _watch(ports: frozenset[int], timeout: float) -> None:
-    while True:
-        for name in os.listdir(_DESCRIPTORS):
-            with contextlib.suppress(OSError):  # Closed meanwhile, or without a peer.
-                if os.readlink(os.path.join(_DESCRIPTORS, name)).startswith("socket:"):
-                    _limit_if_to(ports, int(name), timeout)
-        time.sleep(_EVERY_SECS)
-
-
-def _limit_if_to(ports: frozenset[int], descriptor: int, timeout: float) -> None:
+def _limit_if_to(ports: Container[int], descriptor: int, timeout: float) -> None:
     found = socket.socket(fileno=descriptor)
     try:
         is_ip = found.family in (socket.AF_INET, socket.AF_INET6)
