@@ -1,9 +1,4 @@
-"""Checks that a cluster on other machines is allowed: its servers trust every client.
-
-Example:
-  >>> check_allowed(["127.0.0.1", "pc-01"], False)
-  UserError: host pc-01 is beyond loopback: servers of TensorFlow have no password ...
-"""
+"""Checks that a cluster on other machines is allowed: its servers trust every client."""
 
 from __future__ import annotations
 
@@ -59,7 +54,7 @@ def _places(cluster: ClusterSpec) -> list[tuple[str, int]]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether all addresses of a host are 127.0.0.0/8 or ::1; an unknown name has none."""
+    """Whether all addresses of a host are 127.0.0.0/8 or ::1; an unknown name is not loopback."""
     if is_written_loopback(host):
         return True
     try:

@@ -1,10 +1,4 @@
-"""Reads the cluster and the task from flags or TF_CONFIG, and checks that what is given agrees.
-
-Example:
-  >>> cluster = cluster_from_hosts("localhost:2222", "localhost:2223,localhost:2224")
-  >>> cluster.task_address("worker", 1)
-  'localhost:2224'
-"""
+"""Reads the cluster and the task from flags or TF_CONFIG, and checks that what is given agrees."""
 
 from __future__ import annotations
 
