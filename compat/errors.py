@@ -18,8 +18,7 @@ def is_retryable(exit_code: int) -> bool:
     """Whether the same command may succeed when it is run again.
 
     As Kubernetes' training operators read exit codes: 128 and above, a signal or a lost peer, are
-    retryable; 1 to 127, a wrong input or a failure of the program, are permanent. Ctrl-C is the
-    user's will.
+    retryable, but for Ctrl-C; a wrong input or a failure of the program are permanent.
     """
     return exit_code >= 128 and exit_code != _CTRL_C
 
@@ -60,16 +59,13 @@ class PeerError(_LineError):
 class Stopped(BaseException):
     """The user or the cluster manager asked this process to stop.
 
-    Like `KeyboardInterrupt` not an `Exception`: it is not a failure to be handled as one.
-
-    Attributes:
-      exit_code: 128 plus the signal's number, as shells report it.
-      loses: whether the last checkpoint could not be written; the message then says so.
+    Like `KeyboardInterrupt` not an `Exception`: it is not a failure to be handled as one. It
+    `loses` something if the last checkpoint could not be written; the message then says so.
     """
 
     def __init__(self, signum: int, loss: str = "") -> None:
         super().__init__(loss or signal.Signals(signum).name)
-        self.exit_code = 128 + signum
+        self.exit_code = 128 + signum  # As shells report it.
         self.loses = bool(loss)
 
 

@@ -27,14 +27,9 @@ def replica_device_setter(
     if cluster is not None:
         # Without an evaluator's job or an empty one, which the setter would count.
         cluster = tf1.train.ClusterSpec(ClusterSpec(cluster).as_dict())
+    ps_ops = None if ps_ops is None else list(ps_ops)
     return tf1.train.replica_device_setter(
-        ps_tasks=ps_tasks,
-        ps_device=ps_device,
-        worker_device=worker_device,
-        merge_devices=merge_devices,
-        cluster=cluster,
-        ps_ops=None if ps_ops is None else list(ps_ops),
-        ps_strategy=ps_strategy,
+        ps_tasks, ps_device, worker_device, merge_devices, cluster, ps_ops, ps_strategy
     )
 
 

@@ -26,8 +26,6 @@ from compat.liveness.monitor import Monitor
 from compat.liveness.probe import reason_unreachable
 from compat.runtime.interface import select_runtime
 
-_SERVING = (Role.SERVE, Role.SERVE_AND_COORDINATE, Role.TRAIN, Role.TRAIN_AS_CHIEF)
-
 
 class Server:
     """`tf.compat.v1.train.Server` that exits when the run is over and reports lost peers.
@@ -66,9 +64,8 @@ class Server:
       synchronous: whether they make each update together; so on the modern runtime, where the
         cluster has no ps.
       target: what a session connects to.
-      rendezvous_timeout: seconds for which this task waits for the tasks it needs.
+      rendezvous_timeout, while_waiting: as given.
       run: what its tasks have in common; see `compat.liveness.identity`.
-      while_waiting: as given.
 
     Raises:
       UserError: the cluster or the task is not valid or not allowed, the port is in use, or the
@@ -99,9 +96,8 @@ class Server:
             task_index = defined.task_index if task_index is None else task_index
             protocol = protocol or defined.protocol
             merged = tf1.ConfigProto()
-            merged.CopyFrom(defined.default_session_config)
-            if config is not None:
-                merged.MergeFrom(config)
+            merged.MergeFrom(defined.default_session_config)
+            merged.MergeFrom(config or tf1.ConfigProto())
             defined, config = defined.cluster, merged
         self.cluster = ClusterSpec(defined)
         self.task = only_task(self.cluster, job_name, task_index)
@@ -112,17 +108,13 @@ class Server:
         remedy = "give compat.Server allow_network=True"
         access.check_allowed(hosts, allow_network, remedy=remedy, say=say)
         self.serves = self.role is Role.SERVE
-        self.is_chief = self.role in (
-            Role.TRAIN_AS_CHIEF,
-            Role.COORDINATE,
-            Role.SERVE_AND_COORDINATE,
-        )
+        self.is_chief = self.role not in (Role.SERVE, Role.TRAIN)
         self.num_workers = num_workers(self.cluster, self.runtime)
         self.synchronous = is_synchronous(self.cluster, self.runtime)
         self._trainers = trainers(self.cluster, self.runtime)
         self.rendezvous_timeout = rendezvous_timeout
-        self._say = say
         self.while_waiting = while_waiting
+        self._say = say
         self.run = identity.fingerprint(self.cluster, run_token)
         self._server: Any = None
         self.address = self.cluster.address_of(self.task)
@@ -135,7 +127,7 @@ class Server:
             ports.release_inherited(port)
             ports.check_free(self.address)
         # The server of a pure coordinator, or of synchronous workers, belongs to their strategy.
-        if self.role in _SERVING and not self.synchronous:
+        if self.role is not Role.COORDINATE and not self.synchronous:
             self._server = tf1.train.Server(
                 self.cluster.as_dict(),
                 job_name=self.task.job,
@@ -200,12 +192,7 @@ class Server:
             monitor.poll()
 
         shutdown.wait_until_over(
-            self.target,
-            self.task.name,
-            len(self._trainers),
-            say=self._say,
-            poll=poll_both,
-            run=self.run,
+            self.target, self.task.name, len(self._trainers), self._say, poll_both, self.run
         )
 
     def chief_runs(self) -> bool:
@@ -219,12 +206,7 @@ class Server:
         return Monitor({chief: check}, self.rendezvous_timeout, self._say)
 
     def monitor(self, tasks: Iterable[Task], reason: Callable[[str], str | None]) -> Monitor:
-        """Returns a monitor of other tasks, which gives them up after the timeout.
-
-        Args:
-          tasks: of this cluster; this very task is left out.
-          reason: a probe; returns why nothing answers at an address, else None.
-        """
+        """Returns a monitor of other tasks by a probe, which gives them up after the timeout."""
         checks = {
             self.cluster.describe(task): functools.partial(reason, self.cluster.address_of(task))
             for task in tasks
@@ -233,15 +215,7 @@ class Server:
         return Monitor(checks, self.rendezvous_timeout, self._say)
 
     def wait_for_peers(self, everybody: bool) -> None:
-        """Waits until the tasks that a training task needs can be reached.
-
-        Args:
-          everybody: False for asynchronous training on the legacy runtime, where a worker needs
-            the parameter servers and the chief, but not the other workers.
-
-        Raises:
-          PeerError: some did not come in time; the message names them.
-        """
+        """Waits for the parameter servers and the chief or, if it needs them, for `everybody`."""
         # Without parameter servers, the servers start when all tasks have met.
         reason = identity.reason_not_met if self.synchronous else identity.reason_not_member
         checks = {

@@ -12,7 +12,7 @@ from absl import flags
 
 from compat._tensorflow import startup, tf1
 from compat.cluster import access
-from compat.cluster.manager import check_agreement
+from compat.cluster.environment import check_agreement
 from compat.cluster.roles import role
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError

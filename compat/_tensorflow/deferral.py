@@ -9,11 +9,7 @@ from typing import Any, Iterator
 
 @contextlib.contextmanager
 def deferred(*names: str) -> Iterator[None]:
-    """Makes imports of some modules fail inside the context, as if they were not installed.
-
-    Args:
-      names: modules to defer; those that are already loaded stay available.
-    """
+    """Makes imports of modules that are not loaded yet fail inside, as if not installed."""
     absent: dict[str, Any] = dict.fromkeys(name for name in names if name not in sys.modules)
     sys.modules.update(absent)  # A module that is None cannot be imported.
     try:

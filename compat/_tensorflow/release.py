@@ -72,12 +72,10 @@ def coordinator_module() -> Any:
     """Returns the module that holds `ClusterCoordinator`, or None where TensorFlow has none.
 
     Tests for the coordinator, because 1.15 to 2.3 have another class with the strategy's name, for
-    Estimator. Experimental in 2.4 and 2.5: remove the second lookup when the oldest supported
-    release has the first.
+    Estimator. Experimental in 2.4 and 2.5: remove the second lookup with these.
     """
-    return getattr(tf.distribute, "coordinator", None) or getattr(
-        tf.distribute.experimental, "coordinator", None
-    )
+    places = (tf.distribute, tf.distribute.experimental)
+    return next((place.coordinator for place in places if hasattr(place, "coordinator")), None)
 
 
 def parameter_server_strategy() -> Any:
@@ -87,20 +85,15 @@ def parameter_server_strategy() -> Any:
 
 
 def gpus() -> list[Any]:
-    """Returns the GPUs that TensorFlow sees.
-
-    Experimental in 1.15, stable since 2.1; remove the second lookup with 1.15.
-    """
+    """Returns the GPUs that TensorFlow sees (experimental in 1.15, stable since 2.1)."""
     stable = getattr(tf.config, "list_physical_devices", None)
     return list((stable or tf.config.experimental.list_physical_devices)("GPU"))
 
 
 def traced(function: Any) -> Any:
-    """Returns `tf.function(function)`, retraced for a new rank but not for each new shape.
-
-    The option was `experimental_relax_shapes` until 2.8; remove that name with the last of them.
-    """
+    """Returns `tf.function(function)`, retraced for a new rank but not for each new shape."""
     options = inspect.signature(tf.function).parameters
+    # The second until 2.8; remove it with the last of them.
     name = "reduce_retracing" if "reduce_retracing" in options else "experimental_relax_shapes"
     return tf.function(function, autograph=False, **{name: True})
 
@@ -110,12 +103,8 @@ def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = Non
 
     `make` is called in this process once for each worker, with the worker's device around it, and
     again for one that was replaced. `create_per_worker_dataset`, the public way, calls its function
-    once for all workers, so that none can be given its own shard (2.4 to 2.21).
-
-    Args:
-      coordinator: a `ClusterCoordinator`.
-      make: returns a tensor or an iterator.
-      spec: type of what it returns; of a scalar int64 tensor it may be left out.
+    once for all workers, so that none can be given its own shard (2.4 to 2.21). `spec` is the type
+    of what `make` returns, by default a scalar int64 tensor.
     """
     values = coordinator._create_per_worker_resources(make)
     spec = tf.TensorSpec([], tf.int64) if spec is None else spec
@@ -127,24 +116,19 @@ def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = Non
     return values
 
 
-def iterator_spec(dataset: Any) -> Any:
-    """Returns the type of an iterator over a dataset."""
-    return tf.data.IteratorSpec(dataset.element_spec)
-
-
 def deferred_captures(graph: Any) -> list[Any]:
-    """Returns the functions whose values a function graph is given at each call, if it has any.
+    """Returns the functions whose values a graph is given at each call, if it has such a list.
 
-    `deferred_external_captures` until 2.12 or so, then a part of the graph's captures.
+    It has until 2.12 or so, then they are a part of the graph's captures.
     """
     return list(getattr(graph, "deferred_external_captures", []))
 
 
 def keep_functions() -> None:
-    """Keeps traced functions on servers after Python has deleted them.
+    """Keeps traced functions on servers, and in memory, after Python has deleted them.
 
-    TensorFlow removes them from each server. That logs an error for a server that has exited, and
-    blocks the interpreter forever for one that does not answer. Traced functions stay in memory.
+    To remove them logs an error for a server that has exited, and blocks the interpreter forever
+    for one that does not answer.
     """
     context: Any = importlib.import_module("tensorflow.python.eager.context")
     if hasattr(context.Context, "remove_function"):
@@ -163,11 +147,7 @@ def register_function(definition: Any) -> None:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Suppresses TensorFlow's Python log below errors, for calls with messages of no use.
-
-    `Supervisor` recommends MonitoredTrainingSession, the checkpoint state recommends
-    CheckpointManager, and connecting logs the default configuration.
-    """
+    """Suppresses TensorFlow's Python log below errors, for calls with messages of no use."""
     # TensorFlow's logger and, since about 2.5, absl's, which `absl.app.run` sets to INFO.
     logs = [tf1.logging, absl.logging]
     levels = [log.get_verbosity() for log in logs]

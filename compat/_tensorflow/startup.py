@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import subprocess
 import sys
 from typing import Iterator
 
-_NOTE = re.compile(
-    rb"I0000 |WARNING: All log messages before absl::InitializeLog|\d{4}-.*: I "
+_NOTE = (
+    r"I0000 |WARNING: All log messages before absl::InitializeLog|\d{4}-.*: I "
     # Until about 2.19 TensorFlow registers the GPU libraries twice, with or without a GPU.
-    rb"|(\d{4}-.*: E |E0000 ).*Unable to register cu\w+ factory"
-    rb"|W0000 .*computation placer already registered"
+    r"|(\d{4}-.*: E |E0000 ).*Unable to register cu\w+ factory"
+    r"|W0000 .*computation placer already registered"
     # 2.17 ignores every setting.
-    rb"|W0000 .*Unable to destroy server_ object"
+    r"|W0000 .*Unable to destroy server_ object"
 )
 # The configuration of a server, which follows its log line.
-_MORE = re.compile(rb"\s*(\w+ \{|\w+: .*|\})?$")
+_MORE = r"\s*(\w+ \{|\w+: .*|\})?$"
 # Runs in a process of its own, which outlives one that aborts.
 _FILTER = """
 import re, sys
@@ -38,13 +37,11 @@ def without_notes() -> Iterator[None]:
     """Passes on what is written to standard error inside, except for TensorFlow's notes.
 
     TensorFlow 2.16 and later write some lines before any setting takes effect, and 2.17 others
-    after it. They say nothing that our users need, four times in a cluster of four. Nothing else
-    is lost, also where the process aborts inside.
+    after it. Nothing else is lost, also where the process aborts inside.
     """
     sys.stderr.flush()
-    patterns = [pattern.pattern.decode() for pattern in (_NOTE, _MORE)]
     # No site-packages, to start fast; a session of its own, so that Ctrl-C does not reach it.
-    command = [sys.executable, "-I", "-S", "-c", _FILTER, *patterns]
+    command = [sys.executable, "-I", "-S", "-c", _FILTER, _NOTE, _MORE]
     shown = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     assert shown.stdin is not None
     kept = os.dup(2)

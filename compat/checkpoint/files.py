@@ -7,8 +7,9 @@ files, and this module reads those of `Saver`; each part of a partitioned variab
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -35,24 +36,20 @@ def write(prefix: str, values: Mapping[str, np.ndarray]) -> None:
     names = sorted(values)
     # A graph and a session of its own: the same on both runtimes, and on this machine.
     with tf1.Graph().as_default(), tf1.device("/cpu:0"):
-        feeds = [tf1.placeholder(values[name].dtype, values[name].shape) for name in names]
+        feeds = {tf1.placeholder(values[n].dtype, values[n].shape): values[n] for n in names}
+        slices = [""] * len(names)
         save = tf1.raw_ops.SaveV2(
-            prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names), tensors=feeds
+            prefix=prefix, tensor_names=names, shape_and_slices=slices, tensors=list(feeds)
         )
         with tf1.Session() as session:
-            session.run(save, dict(zip(feeds, (values[name] for name in names))))
+            session.run(save, feeds)
 
 
 def read(prefix: str, remedy: str = _OTHER_CHECKPOINT) -> dict[str, np.ndarray]:
-    """Returns all values of a checkpoint by name.
+    """Returns all values of a checkpoint by name, or raises `UserError`, which ends with `remedy`.
 
-    Args:
-      prefix: of its files. Those of TensorFlow before 0.12 are read, too: one file, or several
-        whose prefix ends as in "-?????-of-00002".
-      remedy: the end of the error's message.
-
-    Raises:
-      UserError: it does not exist, or cannot be read.
+    Those of TensorFlow before 0.12 are read, too: one file, or several whose prefix ends as in
+    "-?????-of-00002".
     """
     try:
         reader = tf.train.load_checkpoint(prefix)
@@ -64,51 +61,16 @@ def read(prefix: str, remedy: str = _OTHER_CHECKPOINT) -> dict[str, np.ndarray]:
         raise UserError(f"checkpoint {prefix} cannot be read ({reason}); {remedy}") from error
 
 
-def newest_whole(
-    prefixes: Sequence[str], say: Callable[[str], object] = print
-) -> tuple[Sequence[str], dict[str, np.ndarray]]:
-    """Returns the prefixes up to the newest checkpoint that can be read, and its values by name.
-
-    Args:
-      prefixes: oldest first, at least one.
-      say: called with a line for each that is skipped, such as one truncated by a power cut.
-
-    Raises:
-      UserError: none can be read.
-    """
-    for count in range(len(prefixes), 1, -1):
-        try:
-            return prefixes[:count], read(prefixes[count - 1], "trying the one before")
-        except UserError as error:
-            say(str(error))
-    return prefixes[:1], read(prefixes[0])
-
-
-def read_for(prefix: str, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Returns the values of exactly these variables.
-
-    Raises:
-      UserError: the checkpoint cannot be read, or belongs to another model.
-    """
-    return fitted(prefix, read(prefix), variables)
-
-
 def fitted(
     prefix: str,
     values: Mapping[str, np.ndarray],
     variables: Mapping[str, Any],
     others: bool = False,
 ) -> dict[str, np.ndarray]:
-    """Returns the values of these variables from a checkpoint.
+    """Returns the values of these variables from those that `read` returned of a checkpoint.
 
-    Args:
-      prefix: of the checkpoint's files.
-      values: what `read` has returned.
-      variables: the variables, by name.
-      others: whether the checkpoint may have more variables, such as optimizer slots.
-
-    Raises:
-      UserError: the checkpoint belongs to another model: names, shapes or dtypes differ.
+    Raises `UserError` if names, shapes or dtypes differ, so that it belongs to another model; with
+    `others` it may have more variables, such as optimizer slots.
     """
     if others:
         values = {name: value for name, value in values.items() if name in variables}
@@ -135,19 +97,15 @@ def fitted(
 
 
 def history(folder: str) -> list[str]:
-    """Returns the prefixes of the checkpoints in `folder`, oldest first.
-
-    Raises:
-      UserError: the file that names them cannot be read.
-    """
+    """Returns the prefixes of the checkpoints in `folder`, oldest first."""
     file = Path(folder) / "checkpoint"
-    try:
-        with quietly():
-            state = tf1.train.get_checkpoint_state(folder)
+    # A ValueError: it is not text, or a name in it cannot be a file name.
+    with contextlib.suppress(ValueError), quietly():
+        state = tf1.train.get_checkpoint_state(folder)
         if state is not None:
-            return _present(folder, state.all_model_checkpoint_paths)
-    except ValueError:  # It is not text, or a name in it cannot be a file name.
-        pass
+            # Only the last part of a prefix counts: the folder may have been moved or copied.
+            paths = [Path(folder, Path(name).name) for name in state.all_model_checkpoint_paths]
+            return [str(path) for path in paths if _has_files(path)]
     if file.exists():
         raise UserError(
             f"{file} does not name the checkpoints of its folder, as it should; choose "
@@ -156,18 +114,9 @@ def history(folder: str) -> list[str]:
     return []
 
 
-def _present(folder: str, prefixes: Iterable[str]) -> list[str]:
-    """Returns the prefixes of those checkpoints whose files are in the folder.
-
-    Only the last part of a prefix counts: the folder may have been moved or copied. Before 0.12 a
-    prefix was the name of the file, or a pattern.
-    """
-    paths = [Path(folder) / Path(prefix).name for prefix in prefixes]
-    return [
-        str(path)
-        for path in paths
-        if any(path.parent.glob(path.name + ".*")) or any(path.parent.glob(path.name))
-    ]
+def _has_files(prefix: Path) -> bool:
+    # Before 0.12 a prefix was the name of the file, or a pattern.
+    return any(any(prefix.parent.glob(prefix.name + end)) for end in (".*", ""))
 
 
 class Saver:
@@ -203,17 +152,24 @@ class Saver:
         """Counts the checkpoints of an earlier process, oldest first, towards `max_to_keep`."""
         self._kept = [path for path in checkpoint_paths if Path(path + ".index").exists()]
 
-    def recover(self, checkpoint_paths: Sequence[str]) -> dict[str, np.ndarray]:
+    def recover(
+        self, checkpoint_paths: Sequence[str], say: Callable[[str], object] = print
+    ) -> dict[str, np.ndarray]:
         """Recovers an earlier process's checkpoints; returns the values of the newest whole one.
 
-        Args:
-          checkpoint_paths: oldest first, at least one.
-
-        Raises:
-          UserError: none can be read, or that one belongs to another model.
+        Logs each that is skipped, such as one truncated by a power cut.
         """
-        whole, values = newest_whole(checkpoint_paths)
-        self.recover_last_checkpoints(list(whole))
+        whole = list(checkpoint_paths)
+        while len(whole) > 1:
+            try:
+                values = read(whole[-1], "trying the one before")
+                break
+            except UserError as error:
+                say(str(error))
+                whole.pop()
+        else:
+            values = read(whole[0])
+        self.recover_last_checkpoints(whole)
         return fitted(whole[-1], values, self.variables())
 
     def save(self, sess: Any, save_path: str, global_step: Any = None) -> str:
@@ -277,7 +233,7 @@ class Saver:
           UserError: there is no such checkpoint, or it belongs to another model.
         """
         variables = self.variables()
-        values = read_for(save_path, variables)
+        values = fitted(save_path, read(save_path), variables)
         if hasattr(sess, "assign"):
             sess.assign(variables, values)
             return

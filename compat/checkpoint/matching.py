@@ -18,36 +18,22 @@ Values = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Told:
-    """What the user says.
+    """What the user says."""
 
-    Attributes:
-      renames: the old name of a variable, by its new one.
-      fresh: patterns of new names that take nothing from the old checkpoint.
-      cast: patterns of new names whose dtype may differ.
-    """
-
-    renames: Mapping[str, str] = field(default_factory=dict)
-    fresh: Sequence[str] = ()
-    cast: Sequence[str] = ()
+    renames: Mapping[str, str] = field(default_factory=dict)  # Old names, by new ones.
+    fresh: Sequence[str] = ()  # Patterns of new names that take nothing from the old checkpoint.
+    cast: Sequence[str] = ()  # Patterns of new names whose dtype may differ.
 
 
 @dataclass(frozen=True)
 class Match:
-    """One variable of the program, and where its value comes from.
-
-    Attributes:
-      name: of the variable.
-      source: its old name; None if nothing is taken from the old checkpoint.
-      value: what it is to be, or None if that is open.
-      how: why so, or why not.
-      alike: what else is in the old checkpoint, unused, of the same shape and dtype.
-    """
+    """One variable of the program, and where its value comes from."""
 
     name: str
-    source: str | None
-    value: np.ndarray | None
-    how: str
-    alike: Sequence[str] = ()
+    how: str  # Why so, or why not.
+    value: np.ndarray | None = None  # None if that is open.
+    source: str | None = None  # Its old name; None if nothing is taken from the old checkpoint.
+    alike: Sequence[str] = ()  # What else is there, unused, of the same shape and dtype.
 
 
 def dtype_name(value: np.ndarray) -> str:
@@ -56,24 +42,14 @@ def dtype_name(value: np.ndarray) -> str:
 
 
 def match(old: Values, like: Values, told: Told) -> list[Match]:
-    """Finds a value for each variable of a program.
-
-    Args:
-      old: the values to bring over, by their old names.
-      like: those of the program's own checkpoint, by name.
-      told: what is not to be seen from the names.
-
-    Returns:
-      A match for each of `like`, by name; `value` is None where there is none.
-
-    Raises:
-      UserError: what was told names a variable that is not there, or one twice.
-    """
+    """Finds an old value for each variable of the program's own checkpoint, `like`, by name."""
     _check(old, like, told)
     found = [_match(name, old, like[name], told) for name in sorted(like)]
     left = unused(old, found)
     return [
-        m if m.value is not None else replace(m, alike=_alike(like[m.name], old, left))
+        m
+        if m.value is not None
+        else replace(m, alike=[name for name in left if _is_alike(old[name], like[m.name])])
         for m in found
     ]
 
@@ -110,40 +86,39 @@ def _check(old: Values, like: Values, told: Told) -> None:
 def _match(name: str, old: Values, expected: np.ndarray, told: Told) -> Match:
     if _matches(name, told.fresh):
         if not _is_finite(expected):
-            return Match(name, None, None, "it has a value that is not finite in --like")
-        return Match(name, None, expected, "fresh")
+            return Match(name, "it has a value that is not finite in --like")
+        return Match(name, "fresh", expected)
     source = told.renames.get(name, name)
     if name not in told.renames and name in told.renames.values():
-        return Match(name, None, None, "the one of this name is renamed")
+        return Match(name, "the one of this name is renamed")
     if source not in old:
-        return Match(name, None, None, "no such name")
+        return Match(name, "no such name")
     value = old[source]
     subject = "it" if source == name else source
     if value.shape != expected.shape:
         shapes = f"shape {list(value.shape)}, expected {list(expected.shape)}"
-        return Match(name, None, None, f"{subject} has {shapes}")
+        return Match(name, f"{subject} has {shapes}")
     if not _is_finite(value):
-        return Match(name, None, None, f"{subject} has a value that is not finite")
+        return Match(name, f"{subject} has a value that is not finite")
     how = "same name" if source == name else "renamed"
     if dtype_name(value) == dtype_name(expected):
-        return Match(name, source, value, how)
+        return Match(name, how, value, source)
     dtypes = f"{dtype_name(value)}, expected {dtype_name(expected)}"
     if not _matches(name, told.cast):
-        return Match(name, None, None, f"{subject} is {dtypes} (--cast={name} converts it)")
+        return Match(name, f"{subject} is {dtypes} (--cast={name} converts it)")
     converted = _cast(value, expected.dtype)
     if converted is None:
-        return Match(name, None, None, f"{subject} is {dtypes}, and would not stay the same number")
-    return Match(name, source, converted, f"{how}, cast from {dtype_name(value)}")
+        return Match(name, f"{subject} is {dtypes}, and would not stay the same number")
+    return Match(name, f"{how}, cast from {dtype_name(value)}", converted, source)
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _alike(expected: np.ndarray, old: Values, names: Sequence[str]) -> list[str]:
-    kind = (expected.shape, dtype_name(expected))
-    same = [name for name in names if (old[name].shape, dtype_name(old[name])) == kind]
-    return [name for name in same if _is_finite(old[name])]
+def _is_alike(value: np.ndarray, expected: np.ndarray) -> bool:
+    same = value.shape == expected.shape and dtype_name(value) == dtype_name(expected)
+    return same and _is_finite(value)
 
 
 def _is_finite(value: np.ndarray) -> bool:

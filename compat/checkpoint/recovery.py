@@ -14,19 +14,14 @@ from compat.runtime.interface import current_runtime
 def default_saver() -> Any:
     """Returns the saver of a program that gives none; None where it has no variables."""
     runtime = current_runtime()
-    if runtime.name == "legacy":
-        collected = tf1.get_collection(tf1.GraphKeys.SAVERS)
-        if collected:
-            return collected[0]
+    collected = runtime.name == "legacy" and tf1.get_collection(tf1.GraphKeys.SAVERS)
+    if collected:
+        return collected[0]
     return files.Saver() if runtime.variables() else None
 
 
 def checked_saver(saver: Any) -> Any:
-    """Returns `saver`.
-
-    Raises:
-      UserError: it is TensorFlow's, which the modern runtime does not support.
-    """
+    """Returns `saver`, unless it is TensorFlow's, which the modern runtime does not support."""
     if not (saver is None or isinstance(saver, files.Saver) or current_runtime().name == "legacy"):
         raise UserError(
             f"saver={saver!r} needs a graph, which the modern runtime does not have; pass a "
@@ -36,11 +31,7 @@ def checked_saver(saver: Any) -> Any:
 
 
 class Recovery:
-    """The newest whole checkpoint in a log folder.
-
-    Args:
-      logdir: the folder, or None.
-      saver: ours or TensorFlow's, or None.
+    """The newest whole checkpoint in a log folder, for a saver of ours or TensorFlow's.
 
     Attributes:
       prefixes: of the checkpoints that were found last, oldest first.
@@ -50,17 +41,14 @@ class Recovery:
         self._logdir = logdir if saver else None
         self._saver = saver
         self.prefixes: list[str] = []
-        self._kept: tuple[list[str], Any] | None = None
+        self._kept: Any = None
+
+    def _history(self) -> list[str]:
+        return files.history(self._logdir) if self._logdir else []
 
     def read(self) -> Any:
-        """Returns its values by name.
-
-        None if there is no checkpoint, or if the saver is TensorFlow's, which reads by itself.
-
-        Raises:
-          UserError: it is of another model, or none can be read.
-        """
-        self.prefixes = files.history(self._logdir) if self._logdir else []
+        """Returns its values by name; None if there is none, or if TensorFlow's saver reads it."""
+        self.prefixes, self._kept = self._history(), None
         if isinstance(self._saver, files.Saver):
             return self._saver.recover(self.prefixes) if self.prefixes else None
         if self._saver is not None:
@@ -69,22 +57,15 @@ class Recovery:
 
     def check(self) -> None:
         """Reads it, and keeps the values for the first `take`."""
-        values = self.read()
-        self._kept = (self.prefixes, values)
+        self._kept = self.read()
 
     def take(self) -> Any:
         """Returns what `read` returns; a checkpoint is read anew for each session."""
         kept, self._kept = self._kept, None
-        if kept is None or kept[0] != (files.history(self._logdir) if self._logdir else []):
-            return self.read()
-        return kept[1]
+        return self.read() if kept is None or self.prefixes != self._history() else kept
 
     def wait(self, max_secs: float, every: float) -> None:
-        """Blocks until there is a checkpoint.
-
-        Raises:
-          UserError: there was none in time.
-        """
+        """Blocks until there is a checkpoint; raises `UserError` if there was none in time."""
         deadline = time.monotonic() + max_secs
         while self._logdir and not files.history(self._logdir):
             if time.monotonic() >= deadline:

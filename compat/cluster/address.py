@@ -12,33 +12,23 @@ from compat.errors import UserError, UserTypeError
 _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
 # With the interface of a link-local address, for which Python takes any text.
 _IPV6 = re.compile(r"[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?")
+_WRITE = "write host:port, as in localhost:2222"
 
 
 def split_address(address: str, any_port: bool = False) -> tuple[str, int]:
-    """Returns host and port of `address`; an IPv6 host without its brackets.
+    """Returns host and port of `address`: ("::1", 2222) of "[::1]:2222".
 
-    Example:
-      >>> split_address("[::1]:2222")
-      ('::1', 2222)
-
-    Args:
-      address: "host:port".
-      any_port: whether the port may be 0, by which a server lets the system choose one.
-
-    Raises:
-      UserError: `address` is not a string "host:port" with a port in 1..65535.
+    With `any_port` the port may be 0, by which a server lets the system choose one.
     """
     if not isinstance(address, str):
-        raise UserTypeError(
-            f"address {reprlib.repr(address)} is not text; write host:port, as in localhost:2222"
-        )
+        raise UserTypeError(f"address {reprlib.repr(address)} is not text; {_WRITE}")
     if not address.strip():
-        raise UserError(f"address {address!r} is empty; write host:port, as in localhost:2222")
+        raise UserError(f"address {address!r} is empty; {_WRITE}")
     if "://" in address:
-        raise UserError(f"address {address!r} is a URL; write host:port, as in localhost:2222")
+        raise UserError(f"address {address!r} is a URL; {_WRITE}")
     host, colon, port = address.rpartition(":")
     if not colon or port.endswith("]"):
-        raise UserError(f"address {address!r} has no port; write host:port, as in localhost:2222")
+        raise UserError(f"address {address!r} has no port; {_WRITE}")
     # Not `isdigit`, nor `int` alone: both take digits of other scripts, `int` also "+1" and "1_0".
     if not re.fullmatch("[0-9]{1,9}", port):
         raise UserError(f"port {port!r} of {address!r} is not a number; use one from 1 to 65535")

@@ -1,40 +1,14 @@
-"""Reads the cluster and the task from flags, TF_CONFIG, or the old server's specification.
-
-The one address of everything about clusters: what a cluster is stands in `cluster_spec`, who does
-what in it in `roles`.
-
-Example:
-  >>> cluster = cluster_from_hosts("localhost:2222", "localhost:2223,localhost:2224")
-  >>> cluster.task_address("worker", 1)
-  'localhost:2224'
-  >>> role(Task("worker", 0), cluster, "modern").name
-  'SERVE_AND_COORDINATE'
-"""
+"""Reads the cluster and the task from flags or TF_CONFIG, and checks that what is given agrees."""
 
 from __future__ import annotations
 
 import json
+import re
 import reprlib
 from typing import Any, Mapping, Sequence
 
-from compat.cluster.roles import RUNTIMES, Role, chief_task, num_workers, role, trainers
-from compat.cluster.spec import ClusterSpec, Task, all_tasks
+from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
-
-__all__ = [
-    "RUNTIMES",
-    "ClusterSpec",
-    "Role",
-    "Task",
-    "all_tasks",
-    "chief_task",
-    "cluster_from_hosts",
-    "cluster_from_tf_config",
-    "num_workers",
-    "parse_cluster_spec",
-    "role",
-    "trainers",
-]
 
 _TF_CONFIG_EXAMPLE = (
     '{"cluster": {"ps": ["h0:2222"], "worker": ["h1:2222"]}, '
@@ -42,21 +16,17 @@ _TF_CONFIG_EXAMPLE = (
 )
 _JSON_NAMES = {dict: "an object", int: "a whole number", str: "text"}
 _TASK_TYPES = ("chief", "evaluator", "master", "ps", "worker")
+_LEAVE_OUT = "leave out the flags, or unset TF_CONFIG"
+# What deploy/slurm.sbatch exports. Only then do Slurm's numbers mean tasks of our cluster: in any
+# other job they may count whatever the user has started.
+_SLURM_ORDER = "SLURM_TASKS_ARE"
+_PS_THEN_WORKERS = "ps,worker"
 
 
 def cluster_from_hosts(
     ps_hosts: str | Sequence[str] | None, worker_hosts: str | Sequence[str]
 ) -> ClusterSpec:
-    """Returns the cluster of the flags --ps_hosts and --worker_hosts.
-
-    Args:
-      ps_hosts: "host:port,host:port", spaces round the commas allowed, or a list of "host:port";
-        None for workers that need no parameter server.
-      worker_hosts: the same.
-
-    Raises:
-      UserError: a list is empty, or an address in it malformed or doubled.
-    """
+    """Returns the cluster of the flags --ps_hosts and --worker_hosts; None means no such job."""
     jobs = {}
     for job, hosts in (("ps", ps_hosts), ("worker", worker_hosts)):
         if hosts is None:
@@ -68,14 +38,7 @@ def cluster_from_hosts(
 
 
 def parse_cluster_spec(text: str) -> ClusterSpec:
-    """Returns the cluster of the old `grpc_tensorflow_server --cluster_spec`.
-
-    Args:
-      text: "worker|host:port;host:port,ps|host:port".
-
-    Raises:
-      UserError: `text` has another form, or an address is malformed or doubled.
-    """
+    """Returns the cluster of the old server's flag: "worker|host:port;host:port,ps|host:port"."""
     jobs: dict[str, list[str]] = {}
     for part in text.split(","):
         job, bar, hosts = part.strip().partition("|")
@@ -92,12 +55,6 @@ def cluster_from_tf_config(text: str) -> tuple[ClusterSpec, Task]:
 
     A job "master" is the "chief" of TensorFlow 1.x by its older name. An "evaluator" is taken out
     of the cluster, where a coordinator would wait for it for ever; it may still be the task.
-
-    Args:
-      text: JSON, {"cluster": {job: ["host:port"]}, "task": {"type": job, "index": number}}.
-
-    Raises:
-      UserError: `text` has another form, the cluster is malformed, or the task is not in it.
     """
     try:
         return _parse_tf_config(text)
@@ -138,3 +95,63 @@ def _member(mapping: Any, key: str, kind: type) -> Any:
     if type(mapping[key]) is not kind:
         raise UserError(f"{key!r} is {reprlib.repr(mapping[key])}, expected {_JSON_NAMES[kind]}")
     return mapping[key]
+
+
+def check_agreement(cluster: ClusterSpec, task: Task, environment: Mapping[str, str]) -> None:
+    """Raises `UserError` if TF_CONFIG or Slurm's variables contradict the cluster or the task."""
+    if environment.get("TF_CONFIG"):
+        _check_tf_config(cluster, task, environment["TF_CONFIG"])
+    if _SLURM_ORDER in environment and task.job != "evaluator":  # That is not one of its tasks.
+        _check_slurm(cluster, task, environment)
+
+
+def _check_tf_config(cluster: ClusterSpec, task: Task, text: str) -> None:
+    managed, own = cluster_from_tf_config(text)
+    if own != task:
+        raise UserError(
+            f"--job_name={task.job} --task_index={task.index} contradicts TF_CONFIG, whose task is "
+            f"{own.job} {own.index}; {_LEAVE_OUT}"
+        )
+    if task.job == "evaluator":
+        return  # It is in no cluster.
+    for job in sorted({*cluster.jobs, *managed.jobs}):
+        flag, variable = (_hosts(side, job) for side in (cluster, managed))
+        what = f"--{job}_hosts={flag} contradicts TF_CONFIG, which has {variable or 'none'}"
+        if flag is None:  # Only ps and worker have flags.
+            what = f"there is no {job} in the flags, and {variable} in TF_CONFIG"
+        if flag != variable:
+            raise UserError(f"{what}; {_LEAVE_OUT}")
+
+
+def _hosts(cluster: ClusterSpec, job: str) -> str | None:
+    if job not in cluster.jobs:
+        return None
+    return ",".join(cluster.task_address(job, i) for i in cluster.task_indices(job))
+
+
+def _check_slurm(cluster: ClusterSpec, task: Task, environment: Mapping[str, str]) -> None:
+    order = environment[_SLURM_ORDER]
+    if order != _PS_THEN_WORKERS:
+        raise UserError(f"{_SLURM_ORDER}={order} is unknown; use {_PS_THEN_WORKERS}, or unset it")
+    counts = {job: cluster.num_tasks(job) for job in ("ps", "worker") if job in cluster.jobs}
+    tasks = [Task(job, i) for job in counts for i in cluster.task_indices(job)]
+    count, number = _number(environment, "SLURM_NTASKS"), _number(environment, "SLURM_PROCID")
+    if count != len(tasks):
+        raise UserError(
+            f"SLURM_NTASKS={count} contradicts --ps_hosts and --worker_hosts, which have "
+            f"{counts.get('ps', 0)} and {counts.get('worker', 0)}; "
+            f"start as many tasks as there are hosts: srun --ntasks={len(tasks)}"
+        )
+    if not 0 <= number < count or tasks[number] != task:
+        expected = tasks.index(task) if task in tasks else f"0 to {count - 1}"
+        raise UserError(
+            f"SLURM_PROCID={number} contradicts --job_name={task.job} --task_index={task.index}, "
+            f"which is task {expected}; count parameter servers first, then workers"
+        )
+
+
+def _number(environment: Mapping[str, str], name: str) -> int:
+    value = environment.get(name, "")
+    if not re.fullmatch("[0-9]{1,9}", value):  # Not `isdigit`, which takes "²" as well.
+        raise UserError(f"{name}={value!r} is no number; start the tasks with srun")
+    return int(value)

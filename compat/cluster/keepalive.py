@@ -11,51 +11,40 @@ import os
 import socket
 import threading
 import time
-from typing import Iterable
+from typing import Container
 
 _DESCRIPTORS = "/proc/self/fd"
 _EVERY_SECS = 0.2  # Between two looks for new connections, half a millisecond each.
-_FAMILIES = (socket.AF_INET, socket.AF_INET6)
 _PROBES = 4  # Signs of life that are asked for within the timeout.
 
 
-def begin(ports: Iterable[int], timeout: float) -> None:
-    """Breaks connections of this process to other hosts that are silent for too long.
+def begin(ports: Container[int], timeout: float) -> None:
+    """Breaks connections to these ports of other hosts that are silent for `timeout` seconds.
 
     Does nothing on systems that cannot.
-
-    Args:
-      ports: of the other hosts; connections to others are left alone.
-      timeout: seconds for which a host may leave what was sent to it without a sign of life.
     """
+
+    def watch() -> None:
+        while True:
+            for name in os.listdir(_DESCRIPTORS):
+                with contextlib.suppress(OSError):  # Closed meanwhile, or without a peer.
+                    if os.readlink(os.path.join(_DESCRIPTORS, name)).startswith("socket:"):
+                        _limit_if_to(ports, int(name), timeout)
+            time.sleep(_EVERY_SECS)
+
     if os.path.isdir(_DESCRIPTORS) and hasattr(socket, "TCP_USER_TIMEOUT"):
-        arguments = (frozenset(ports), timeout)
-        threading.Thread(target=_watch, args=arguments, name="keepalive", daemon=True).start()
+        threading.Thread(target=watch, name="keepalive", daemon=True).start()
 
 
-def _watch(ports: frozenset[int], timeout: float) -> None:
-    while True:
-        for name in os.listdir(_DESCRIPTORS):
-            with contextlib.suppress(OSError):  # Closed meanwhile, or without a peer.
-                if os.readlink(os.path.join(_DESCRIPTORS, name)).startswith("socket:"):
-                    _limit_if_to(ports, int(name), timeout)
-        time.sleep(_EVERY_SECS)
-
-
-def _limit_if_to(ports: frozenset[int], descriptor: int, timeout: float) -> None:
+def _limit_if_to(ports: Container[int], descriptor: int, timeout: float) -> None:
     found = socket.socket(fileno=descriptor)
     try:
-        is_tcp = found.family in _FAMILIES and found.type == socket.SOCK_STREAM
-        if is_tcp and found.getpeername()[1] in ports:
-            limit(found, timeout)
+        is_ip = found.family in (socket.AF_INET, socket.AF_INET6)
+        if is_ip and found.type == socket.SOCK_STREAM and found.getpeername()[1] in ports:
+            pause = max(1, int(timeout / _PROBES))
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause)
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause)
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * timeout))
     finally:
         found.detach()  # It is another's, who closes it.
-
-
-def limit(connection: socket.socket, timeout: float) -> None:
-    """Breaks a TCP connection when its peer has not responded for `timeout` seconds."""
-    pause = max(1, int(timeout / _PROBES))
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, pause)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * timeout))

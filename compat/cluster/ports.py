@@ -1,12 +1,8 @@
 """Reserves ports of this machine for servers that start later.
 
 A launcher reserves a port per task, and hands the bound socket to the task's process, which lets
-go of it right before its server starts. TensorFlow's servers cannot take over a bound socket, and
-set no SO_REUSEPORT, so a moment is left in which the port is free; it is microseconds, instead of
-the seconds that importing TensorFlow takes. A socket that never was connected leaves no TIME_WAIT.
-
-On Linux a server can also share the port with the reservation. So a launcher that starts a task
-again keeps its port meanwhile.
+go of it right before its server starts: TensorFlow's servers cannot take over a bound socket. On
+Linux a server can also share the port, so a launcher that starts a task again keeps it meanwhile.
 
 Example:
   >>> with reserve() as reservation:
@@ -22,7 +18,7 @@ import os
 import re
 import socket
 import threading
-from typing import Any, Iterator
+from typing import Any, ContextManager, Iterator
 
 from compat.cluster.address import split_address
 from compat.errors import UserError
@@ -31,13 +27,8 @@ _VARIABLE = "COMPAT_RESERVED_PORTS"  # "20001:5,20002:6", port and descriptor
 _LOOK_SECS = 0.1  # Between two looks whether the server is to start.
 
 
-class Reservation:
-    """A free port of this machine, kept until `release`; a context manager.
-
-    Attributes:
-      port: the number, 1..65535.
-      address: "127.0.0.1:port".
-    """
+class Reservation(ContextManager["Reservation"]):
+    """A free port of this machine, and its `address` on loopback, kept until `release`."""
 
     def __init__(self) -> None:
         # All addresses of the machine, since TensorFlow's servers listen on all: a port that is
@@ -59,12 +50,10 @@ class Reservation:
         return {_VARIABLE: f"{self.port}:{descriptor}"}, (descriptor,)
 
     def share(self) -> bool:
-        """Has whoever names the port and sets SO_REUSEADDR, as TensorFlow's servers do, get it.
+        """Lets a server that names the port and sets SO_REUSEADDR, as TensorFlow's do, have it.
 
-        To all others it stays reserved; the kernel, for one, chooses it for nobody.
-
-        Returns:
-          Whether this is possible, as on Linux, but not on macOS; else nothing is changed.
+        To all others, and when the kernel chooses, it stays reserved. Returns whether this is
+        possible, as on Linux, but not on macOS; else nothing is changed.
         """
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with socket.socket() as server:
@@ -81,9 +70,6 @@ class Reservation:
         """Lets go of the port; further calls do nothing."""
         self._socket.close()
 
-    def __enter__(self) -> Reservation:
-        return self
-
     def __exit__(self, *exception: Any) -> None:
         self.release()
 
@@ -95,14 +81,9 @@ def reserve() -> Reservation:
 
 @contextlib.contextmanager
 def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
-    """Accepts connections at `address`, an address of this machine, until its server starts.
+    """Accepts connections at `address`, of this machine, and greets them, until its server starts.
 
-    For servers that wait for each other themselves, but in silence and without end. They listen at
-    all addresses of the machine; this does not where it need not.
-
-    Args:
-      address: "host:port".
-      greeting: what everybody who connects is told before the connection is closed.
+    For servers that wait for each other themselves, but in silence and without end.
     """
     over = threading.Event()
 
@@ -113,7 +94,19 @@ def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
                 with connection:
                     connection.sendall(greeting)
 
-    with _bound(address) as listener:
+    host, port = split_address(address)
+    is_ipv6 = ":" in host
+    if not is_ipv6 and not re.fullmatch("[0-9.]+", host) and host.lower() != "localhost":
+        # The others may know a name by another address, as where our own stands for 127.0.1.1.
+        host = ""
+    with socket.socket(socket.AF_INET6 if is_ipv6 else socket.AF_INET) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as error:
+            if error.errno != errno.EADDRNOTAVAIL:
+                raise
+            listener.bind(("", port))  # It is not this machine's, as behind NAT.
         listener.listen()
         listener.settimeout(_LOOK_SECS)
         greeter = threading.Thread(target=greet, daemon=True)
@@ -125,37 +118,8 @@ def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
             greeter.join()
 
 
-def _bound(address: str) -> socket.socket:
-    """Returns a socket that is bound to an address; to all of this machine where it has to be.
-
-    So where it is not this machine's, as behind NAT, and where it is a name: the others may know
-    it by another address than we do, as where our own name stands for 127.0.1.1.
-    """
-    host, port = split_address(address)
-    is_ipv6 = ":" in host
-    if not is_ipv6 and not re.fullmatch("[0-9.]+", host) and host.lower() != "localhost":
-        host = ""
-    bound = socket.socket(socket.AF_INET6 if is_ipv6 else socket.AF_INET)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind((host, port))
-        except OSError as error:
-            if error.errno != errno.EADDRNOTAVAIL:
-                raise
-            bound.bind(("", port))
-    except OSError:
-        bound.close()
-        raise
-    return bound
-
-
 def release_inherited(port: int) -> None:
-    """Lets go of `port` if this process inherited a reservation of it; else does nothing.
-
-    Raises:
-      UserError: what says so in the environment is malformed.
-    """
+    """Lets go of `port` if this process inherited a reservation of it; else does nothing."""
     kept = []
     for entry in filter(None, os.environ.get(_VARIABLE, "").split(",")):
         if not re.fullmatch("[0-9]{1,9}:[0-9]{1,9}", entry):
@@ -165,43 +129,25 @@ def release_inherited(port: int) -> None:
         reserved, descriptor = map(int, entry.split(":"))
         if reserved != port:
             kept.append(entry)
-        elif _is_reservation(descriptor, port):
-            os.close(descriptor)
+            continue
+        # A grandchild has the variable, but not the socket, and may use the number otherwise.
+        with contextlib.suppress(OSError):
+            bound = socket.socket(fileno=descriptor)
+            if bound.family == socket.AF_INET and bound.getsockname()[1] == port:
+                bound.close()
+            bound.detach()
     if kept:
         os.environ[_VARIABLE] = ",".join(kept)
     else:
         os.environ.pop(_VARIABLE, None)
 
 
-def _is_reservation(descriptor: int, port: int) -> bool:
-    """Whether `descriptor` is a socket bound to `port`.
-
-    A grandchild inherits the variable, but not the socket, and may use the number otherwise.
-    """
-    try:
-        bound = socket.socket(fileno=descriptor)
-    except OSError:
-        return False
-    try:
-        return bool(bound.family == socket.AF_INET and bound.getsockname()[1] == port)
-    finally:
-        bound.detach()
-
-
-def check_free(address: str, flag: str = "") -> None:
-    """Checks that a server can be started on the port of `address`, an address of this machine.
+def check_free(address: str) -> None:
+    """Raises `UserError` if no server can be started on the port of `address`, of this machine.
 
     Call it after `release_inherited`, since the reservation of one's own counts as well.
-
-    Args:
-      address: "host:port".
-      flag: where the address was given, as "--worker_hosts", for the message.
-
-    Raises:
-      UserError: the port is in use, or not to be had by this user.
     """
     port = split_address(address)[1]
-    place = " ".join(filter(None, (flag, address)))
     with socket.socket() as probe:
         # As gRPC does, so that connections of an earlier server (TIME_WAIT) are no hindrance.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -211,5 +157,5 @@ def check_free(address: str, flag: str = "") -> None:
             in_use = error.errno == errno.EADDRINUSE
             state = "in use on this machine" if in_use else f"not to be had ({error.strerror})"
             raise UserError(
-                f"port {port} of {place} is {state}; stop the process or choose another port"
+                f"port {port} of {address} is {state}; stop the process or choose another port"
             ) from None

@@ -30,11 +30,7 @@ class Role(enum.Enum):
 
 
 def chief_task(cluster: ClusterSpec) -> Task:
-    """Returns the task that initializes, saves and reports.
-
-    Raises:
-      UserError: the cluster has parameter servers only.
-    """
+    """Returns the task that initializes, saves and reports."""
     jobs = [job for job in cluster.jobs if job != "ps"]
     if not jobs:
         raise _lacks("worker", cluster)
@@ -65,14 +61,7 @@ def strategy_names(cluster: ClusterSpec, task: Task) -> tuple[ClusterSpec, Task]
 
 
 def role(task: Task, cluster: ClusterSpec, runtime: str) -> Role:
-    """Returns what `task` does in `cluster`.
-
-    An evaluator only reads checkpoints, so it needs no place in the cluster.
-
-    Raises:
-      UserError: `runtime` is unknown, the cluster lacks ps or workers or has several chiefs, or
-        `task` is not in it.
-    """
+    """Returns what `task` does in `cluster`; an evaluator, which only reads, is in none."""
     _check_runtime(runtime)
     if task.job == "evaluator":
         return Role.EVALUATE
@@ -83,27 +72,18 @@ def role(task: Task, cluster: ClusterSpec, runtime: str) -> Role:
     chief = task == chief_task(cluster)
     if runtime == "legacy" or is_synchronous(cluster, runtime) or is_local(cluster):
         return Role.TRAIN_AS_CHIEF if chief else Role.TRAIN
-    if not chief:
-        return Role.SERVE
-    return Role.COORDINATE if task.job in _CHIEFS else Role.SERVE_AND_COORDINATE
+    coordinates = Role.COORDINATE if task.job in _CHIEFS else Role.SERVE_AND_COORDINATE
+    return coordinates if chief else Role.SERVE
 
 
 def trainers(cluster: ClusterSpec, runtime: str) -> list[Task]:
-    """Returns the tasks that hand out updates, the chief first: all but ps, or just that one.
-
-    Raises:
-      UserError: as `role`.
-    """
+    """Returns the tasks that hand out updates, the chief first: all but ps, or just that one."""
     found = [task for task in all_tasks(cluster) if role(task, cluster, runtime) is not Role.SERVE]
     return sorted(found, key=lambda task: task != chief_task(cluster))
 
 
 def num_workers(cluster: ClusterSpec, runtime: str) -> int:
-    """Returns how many tasks compute updates; a chief that coordinates does not.
-
-    Raises:
-      UserError: as `role`.
-    """
+    """Returns how many tasks compute updates; a chief that coordinates does not."""
     _check_runtime(runtime)
     _check_cluster(cluster, runtime)
     coordinates = runtime == "modern" and not is_synchronous(cluster, runtime)
@@ -140,7 +120,7 @@ def _check_cluster(cluster: ClusterSpec, runtime: str) -> None:
         raise _lacks("ps", cluster)
     if not workers:
         raise _lacks("worker", cluster)
-    chiefs = sum(cluster.num_tasks(job) for job in _CHIEFS if job in cluster.jobs)
+    chiefs = sum(task.job in _CHIEFS for task in tasks)
     if chiefs > 1:
         raise UserError(
             f"the cluster has {chiefs} chief tasks, but one is needed; make workers of the rest"

@@ -165,11 +165,7 @@ def _checked_tasks(job: object, addresses: Any) -> dict[int, str]:
 
 
 def only_task(cluster: ClusterSpec, job: str | None, index: int | None) -> Task:
-    """Returns the task of a job and an index, of which what is not given is the only one there is.
-
-    Raises:
-      UserError: there are several, or none.
-    """
+    """Returns the task of a job and an index; what is not given is the only one there is."""
     if job is None:
         if len(cluster.jobs) != 1:
             raise UserError(

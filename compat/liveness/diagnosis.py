@@ -40,13 +40,8 @@ def peer_error(
     """Returns the `PeerError` that stands behind an error of TensorFlow, or None.
 
     A program may raise errors of the same classes itself: where all peers answer, and TensorFlow
-    does not report that one was lost, the error is the program's.
-
-    Args:
-      error: what a step or a session has just raised; the lost peer may come back soon.
-      cluster: where the lost task is looked up; None means that there are no peers to lose.
-      remedy: the last part of the message.
-      own: this very task; TensorFlow mentions it as well, for it has noticed.
+    does not report that one was lost, the error is the program's. TensorFlow mentions `own`, this
+    very task, as well, for it has noticed.
     """
     errors = tf1.errors
     # Workers that make each update together get the last two.
@@ -57,12 +52,11 @@ def peer_error(
     known = set(all_tasks(cluster))
     mentioned = [task for task in dict.fromkeys(found) if task != own and task in known]
     suspects = mentioned + (_parameter_servers(cluster) or all_tasks(cluster))
-    lost = lost_task(suspects, cluster, remedy)
-    if lost is None:
-        time.sleep(_CLOSING_SECS)
+    for pause in (0.0, _CLOSING_SECS):
+        time.sleep(pause)
         lost = lost_task(suspects, cluster, remedy)
-    if lost is not None:
-        return lost
+        if lost is not None:
+            return lost
     if not isinstance(error, errors.UnavailableError) and not _GONE.search(str(error)):
         peers = [task for task in suspects if task != own]
         return lost_task(peers, cluster, remedy, reason_not_serving)
@@ -80,29 +74,21 @@ def lost_task(
     remedy: str = _REMEDY,
     reason: Callable[[str, float], str | None] = reason_unreachable,
 ) -> PeerError | None:
-    """Returns the error for the first of `tasks` that does not answer now, or None.
-
-    Args:
-      tasks: are asked side by side.
-      cluster: of the tasks.
-      remedy: the last part of the message.
-      reason: a probe; returns why nothing answers at an address within some seconds, else None.
-    """
+    """Returns the error for the first of `tasks` that does not answer a probe now, or None."""
     places = {cluster.describe(task): cluster.address_of(task) for task in tasks}
     lost = unanswered(places, reason)
     return PeerError(f"lost {lost[0]}; {remedy}") if lost else None
 
 
 def unanswered(
-    addresses: Mapping[str, str],
-    reason: Callable[[str, float], str | None] = reason_unreachable,
+    addresses: Mapping[str, str], reason: Callable[[str, float], str | None] = reason_unreachable
 ) -> list[str]:
     """Returns the names of those at whose addresses nothing answers; asks them side by side."""
     checks = {n: functools.partial(reason, a, _PATIENCE_SECS) for n, a in addresses.items()}
     return list(run_checks(checks))
 
 
-def lost_parameter_server(cluster: ClusterSpec, remedy: str = _REMEDY) -> PeerError | None:
+def lost_parameter_server(cluster: ClusterSpec, remedy: str) -> PeerError | None:
     """Returns the error for the first parameter server that cannot be reached now, or None."""
     return lost_task(_parameter_servers(cluster), cluster, remedy)
 
@@ -112,29 +98,26 @@ def call_monitor(server: Server, workers: bool) -> Callable[[], None]:
 
     A parameter server that refuses connections is lost. A task that does not answer is given time,
     and reported: it was stopped, or its host or network has gone without a word, and TensorFlow,
-    which receives nothing, may wait without end.
-
-    Args:
-      server: of this task; its `while_waiting` is called while a peer does not answer.
-      workers: whether the call needs the workers, too; the coordinator itself does without one that
-        refuses connections.
+    which receives nothing, may wait without end. With `workers` the call needs these, too; the
+    coordinator itself does without one that refuses connections.
     """
     began, cluster = time.monotonic(), server.cluster
-    servers = {
+    servers = _parameter_servers(cluster)
+    needed = all_tasks(cluster) if workers else servers
+    checks = {
         cluster.describe(task): functools.partial(reason_unreachable, cluster.address_of(task))
-        for task in _parameter_servers(cluster)
+        for task in servers
     }
-    monitors: list[Monitor] = []  # From the first poll on: most calls return at once.
+    monitor: Monitor | None = None  # From the first poll on: most calls return at once.
 
     def poll() -> None:
-        if not monitors:
-            needed = all_tasks(cluster) if workers else _parameter_servers(cluster)
-            monitors.append(server.monitor(needed, reason_silent))
-        for peer, reason in run_checks(servers).items():
+        nonlocal monitor
+        monitor = monitor or server.monitor(needed, reason_silent)
+        for peer, reason in run_checks(checks).items():
             if reason == "refused":
                 raise PeerError(f"lost {peer}; {_REMEDY}")
-        monitors[0].poll()
-        if monitors[0].missing:
+        monitor.poll()
+        if monitor.missing:
             server.while_waiting(time.monotonic() - began)
 
     return poll

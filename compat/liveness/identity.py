@@ -7,10 +7,9 @@ serve.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-from typing import Iterator
+from typing import ContextManager
 
 from compat._tensorflow import tf1
 from compat.cluster import ports
@@ -25,12 +24,7 @@ _GREETING = b"compat training "
 
 
 def fingerprint(cluster: ClusterSpec, run_token: str) -> str:
-    """Returns what all tasks of a run have in common, and no task of another has.
-
-    Args:
-      cluster: all tasks have to be given the same.
-      run_token: tells two runs of one cluster, one after the other, from each other; may be empty.
-    """
+    """Returns what all tasks of a run have in common, and no task of another has."""
     text = json.dumps([cluster.as_dict(), run_token], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -40,11 +34,9 @@ def declare(target: str, task: Task, run: str) -> None:
     key_value.write(target, task, _KEY, run)
 
 
-@contextlib.contextmanager
-def declared_until_started(address: str, run: str) -> Iterator[None]:
+def declared_until_started(address: str, run: str) -> ContextManager[None]:
     """Answers at the address of this very task with the fingerprint, until its server starts."""
-    with ports.answered(address, _greeting(run)):
-        yield
+    return ports.answered(address, _greeting(run))
 
 
 def reason_not_met(address: str, task: Task, run: str) -> str | None:
@@ -65,11 +57,7 @@ def reason_not_met(address: str, task: Task, run: str) -> str | None:
 def reason_not_member(address: str, task: Task, run: str, declares: bool = True) -> str | None:
     """Returns why no member of this run, as `task`, is at an address; None if one is.
 
-    Args:
-      address: "host:port".
-      task: what is expected to be there.
-      run: the fingerprint of this task's run.
-      declares: whether each server of this run has an entry from the beginning.
+    Unless a server `declares` its run from the beginning, one without an entry may be a member.
     """
     reason = probe.reason_not_serving(address)
     if reason is not None:
@@ -91,11 +79,6 @@ def chief_check(cluster: ClusterSpec, runtime: str, run: str) -> Check:
     Its server is asked for its run until it was recognized, and again after each time that it was
     away. In between its port has to accept connections, no more: a chief that is stopped, or on a
     busy machine, answers nothing, and yet is there.
-
-    Args:
-      cluster: whose chief it is.
-      runtime: of the run, "legacy" or "modern".
-      run: the fingerprint of this task's run.
     """
     task = chief_task(cluster)
     address = cluster.address_of(task)
@@ -107,10 +90,8 @@ def chief_check(cluster: ClusterSpec, runtime: str, run: str) -> Check:
 
     def check() -> str | None:
         nonlocal recognized
-        if recognized:
-            reason = probe.reason_unreachable(address)
-        else:
-            reason = reason_stranger(address, task, run)
+        known = probe.reason_unreachable
+        reason = known(address) if recognized else reason_stranger(address, task, run)
         recognized = reason is None
         return reason
 

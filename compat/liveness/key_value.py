@@ -20,20 +20,14 @@ _NOBODY = "/job:nobody"
 
 
 def read(target: str, task: Task, key: str) -> str | None:
-    """Returns the value of an entry on a task's server; None if there is none.
-
-    Args:
-      target: of the server, "grpc://host:port".
-      task: whose server it is.
-      key: the name of the entry.
+    """Returns the value of an entry on the server of `task` at `target`; None if there is none.
 
     Raises:
       PeerError: the task does not answer.
-      tf.errors.InvalidArgumentError: the server is there, but is another task's.
-      tf.errors.OpError: it fails otherwise.
+      tf.errors.OpError: the server is another task's, for one.
     """
     try:
-        with session(target, task) as opened:
+        with session(target, task.name) as opened:
             value: bytes = opened.run(_entry(key).read_value())
     except (tf1.errors.FailedPreconditionError, tf1.errors.NotFoundError):
         return None
@@ -44,12 +38,8 @@ def read(target: str, task: Task, key: str) -> str | None:
 
 
 def write(target: str, task: Task, key: str, value: str) -> None:
-    """Sets the value of an entry on a task's server; arguments as for `read`.
-
-    Raises:
-      tf.errors.OpError: it is not there.
-    """
-    with session(target, task) as opened:
+    """Sets the value of an entry on the server of `task` at `target`."""
+    with session(target, task.name) as opened:
         opened.run(_entry(key).assign(value))
 
 
@@ -59,12 +49,15 @@ def _entry(key: str) -> Any:
 
 
 @contextlib.contextmanager
-def session(target: str, task: Task) -> Iterator[tf1.Session]:
-    """Opens a session on the server of one task alone, with a graph that is placed on that task."""
+def session(target: str, device: str, patience: float = ANSWER_SECS) -> Iterator[tf1.Session]:
+    """Opens a session on the server of one task alone, with a graph that is placed on that task.
+
+    A call fails if it has no answer after `patience` seconds; 0 waits without end.
+    """
     options = tf1.ConfigProto(
-        device_filters=[_NOBODY], operation_timeout_in_ms=int(1000 * ANSWER_SECS)
+        device_filters=[_NOBODY], operation_timeout_in_ms=int(1000 * patience)
     )
-    with tf1.Graph().as_default() as graph, tf1.device(f"{task.name}/cpu:0"), connected(
+    with tf1.Graph().as_default() as graph, tf1.device(f"{device}/cpu:0"), connected(
         target, graph, options
     ) as opened:
         yield opened

@@ -60,12 +60,8 @@ def connection_checks(addresses: Mapping[str, str]) -> dict[str, Check]:
 class Monitor:
     """Reports which peers are not there, and gives up those that are away for too long.
 
-    Args:
-      checks: by peer, as "/job:ps/task:0 at host:port".
-      timeout: seconds for which a peer may be away.
-      report: called with a line about each peer that is away, and when it is back.
-      every: seconds between two reports, and between two polls.
-      clock: returns the time in seconds.
+    Peers are given as "/job:ps/task:0 at host:port", times in seconds; `every` is that between two
+    reports, and between two polls.
 
     Attributes:
       missing: why a peer was not there at the last poll, by peer.
@@ -86,11 +82,7 @@ class Monitor:
         self.missing: dict[str, str] = {}
 
     def poll(self) -> None:
-        """Runs the checks if it is time to.
-
-        Raises:
-          PeerError: a peer has been away all the time for which it may be.
-        """
+        """Runs the checks if it is time to; raises `PeerError` if a peer was away for too long."""
         now, missed = self._clock(), self.missing
         if now - self._polled < min(self._every, self._timeout):
             return
@@ -105,14 +97,7 @@ class Monitor:
         self._report_missing(away)
 
     def wait(self, sleep: Callable[[float], None] = time.sleep) -> None:
-        """Returns when each peer has been there; one that has is not checked again.
-
-        Args:
-          sleep: waits for a number of seconds.
-
-        Raises:
-          PeerError: some peers did not come in time; the message names each with the remedy.
-        """
+        """Returns when each peer has been there; raises `PeerError` if one did not come in time."""
         start = reported = self._clock()
         checks = self._checks
         while True:
@@ -139,8 +124,6 @@ class Monitor:
     def _give_up(self, peers: list[str]) -> None:
         if not peers:
             return
-        each = "; ".join(
-            f"{peer}: {reason}, {_REMEDIES.get(reason, 'check its host')}"
-            for peer, reason in ((peer, self.missing[peer]) for peer in peers)
-        )
-        raise PeerError(f"no connection within {self._timeout:g} s to {each}")
+        found = {peer: self.missing[peer] for peer in peers}
+        each = (f"{p}: {why}, {_REMEDIES.get(why, 'check its host')}" for p, why in found.items())
+        raise PeerError(f"no connection within {self._timeout:g} s to {'; '.join(each)}")

@@ -24,15 +24,7 @@ _SETTINGS = 4  # The type of the frame that a server begins with; it is the four
 
 
 def reason_unreachable(address: str, timeout: float = 1.0) -> str | None:
-    """Returns why nothing accepts a connection at `address`, in a word or two; None if it does.
-
-    Args:
-      address: "host:port".
-      timeout: seconds, for each address that the host name stands for.
-
-    Raises:
-      UserError: `address` is malformed.
-    """
+    """Returns why nothing accepts a connection at `address`, in a word or two; None if it does."""
     try:
         with socket.create_connection(split_address(address), timeout) as connection:
             return "refused" if drop_if_own(connection) else None
@@ -45,10 +37,7 @@ def reason_unreachable(address: str, timeout: float = 1.0) -> str | None:
 
 
 def reason_not_serving(address: str, timeout: float = 1.0) -> str | None:
-    """Returns why no server of gRPC greets at `address`, in a word or two; None if one does.
-
-    Args and errors are those of `reason_unreachable`.
-    """
+    """Returns why no server of gRPC greets at `address`, in a word or two; None if one does."""
     reason = reason_unreachable(address, timeout)
     if reason is not None:
         return reason
@@ -68,15 +57,6 @@ def read_reply(address: str, size: int, request: bytes = b"", timeout: float = 1
     """Returns the first `size` bytes of the reply to a request, or fewer if no more come.
 
     None if nothing came in time; no bytes if the other side hung up, or is not there.
-
-    Args:
-      address: "host:port".
-      size: in bytes.
-      request: what is sent first.
-      timeout: seconds, for each part of the reply.
-
-    Raises:
-      UserError: `address` is malformed.
     """
     place, reply = split_address(address), b""
     try:

@@ -1,9 +1,8 @@
 """Verifies that all tasks of a cluster see the same folder, before anything is trained.
 
-A mount that is missing on one machine shows late: by checkpoints that are not found. So each task
-stores the path of its folder on its own TensorFlow server. The chief writes a marker file with a
-random name to its folder, makes each server read that name under the path that is stored there,
-and stores the result on all. The servers answer by themselves, so a chief that comes back is
+Each task stores the path of its folder on its own TensorFlow server. The chief writes a marker file
+with a random name to its folder, makes each server read that name under the path that is stored
+there, and stores the result on all. The servers answer by themselves, so a chief that comes back is
 answered by tasks that are in the middle of something; and a task that comes back asks the
 parameter servers.
 """
@@ -15,14 +14,15 @@ import functools
 import os
 import time
 import uuid
-from typing import TYPE_CHECKING, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 
 from compat._tensorflow import tf1
 from compat.cluster.roles import chief_task
 from compat.cluster.spec import Task, all_tasks
 from compat.errors import PeerError, UserError
 from compat.liveness import key_value
-from compat.liveness.monitor import side_by_side
+from compat.liveness.monitor import run_checks, side_by_side
 from compat.liveness.probe import reason_unreachable
 
 if TYPE_CHECKING:
@@ -31,20 +31,13 @@ if TYPE_CHECKING:
 _FOLDER = "compat_shared_folder"  # A path.
 _FINDING = "compat_shared_folder_finding"  # An exit code, 0 if all is well, and a line.
 _POLL_SECS = 0.5
+_PATIENCE_SECS = 10.0  # For the chief's marker file to appear, as on network file systems.
 
 
-def check(
-    server: Server, folder: str, patience: float = 10.0, say: Callable[[str], None] = print
-) -> None:
-    """Returns when all tasks are known to see the same folder.
+def check(server: Server, folder: str) -> None:
+    """Returns when all tasks are known to see the same folder, given as this task's absolute path.
 
     Called by every task of a cluster, after its server has started; the chief waits for all.
-
-    Args:
-      server: this task's.
-      folder: the folder's absolute path on this task's machine.
-      patience: seconds that the chief's marker file may take to appear, as on network file systems.
-      say: receives a line about waiting.
 
     Raises:
       UserError: some task does not see what the chief writes, or the chief cannot write.
@@ -55,15 +48,16 @@ def check(
         key_value.write(server.target, server.task, _FOLDER, folder)
         if not server.serves:
             server.wait_for_peers(everybody=False)
-        say(f"{server.task.name} waits until the chief has seen that all tasks share {folder}")
+        print(f"{server.task.name} waits until the chief has seen that all tasks share {folder}")
         # For the chief to come, to wait for its peers in turn, and to ask them.
-        _await_finding(server, 2 * server.rendezvous_timeout + patience + key_value.ANSWER_SECS)
+        longest = 2 * server.rendezvous_timeout + _PATIENCE_SECS + key_value.ANSWER_SECS
+        _await_finding(server, longest)
         return
     others = [task for task in all_tasks(server.cluster) if task != server.task]
     try:
         server.wait_for_peers(everybody=True)
         with _marker_file(folder) as name:
-            blind = _blind_tasks(server, others, name, patience)
+            blind = _blind_tasks(server, others, name)
         if blind:
             raise UserError(complaint(server.task, folder, blind))
     except BaseException as error:  # Also Ctrl-C: the others must not wait in vain.
@@ -76,67 +70,50 @@ def check(
 @contextlib.contextmanager
 def _marker_file(folder: str) -> Iterator[str]:
     """Keeps an empty file in `folder` while inside; yields its name, which no other has."""
-    name = f".seen-by-all-{uuid.uuid4().hex}"
-    path = os.path.join(folder, name)
+    path = Path(folder, f".seen-by-all-{uuid.uuid4().hex}")
     try:
-        os.makedirs(folder, exist_ok=True)
-        with open(path, "w"):
-            pass
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
     except OSError as error:
         raise UserError(
             f"log folder {folder} cannot be written to ({error.strerror}); "
             "choose another with --logdir"
         ) from error
     try:
-        yield name
+        yield path.name
     finally:
         with contextlib.suppress(OSError):
-            os.remove(path)
+            path.unlink()
 
 
-def _blind_tasks(
-    server: Server, tasks: Sequence[Task], name: str, patience: float
-) -> dict[str, str | None]:
-    """Returns the folder, None if it is not known, of each task that does not see the file."""
-    deadline = time.monotonic() + patience
+def _blind_tasks(server: Server, tasks: Sequence[Task], name: str) -> dict[str, str]:
+    """Returns the folder, "" if it is not known, of each task that does not see the file."""
+    deadline = time.monotonic() + _PATIENCE_SECS
+    checks = {task.name: functools.partial(_blind_folder, server, task, name) for task in tasks}
     while True:
-        seen = side_by_side({t: functools.partial(_find, server, t, name) for t in tasks})
-        tasks = [task for task in tasks if not seen[task][1]]
-        if not tasks or time.monotonic() > deadline:
-            return {task.name: seen[task][0] for task in tasks}
+        blind = run_checks(checks)
+        if not blind or time.monotonic() > deadline:
+            return blind
+        checks = {task: checks[task] for task in blind}
         time.sleep(_POLL_SECS)
 
 
-def _find(server: Server, task: Task, name: str) -> tuple[str | None, bool]:
-    """Returns the folder of a task, None if it has stored none yet, and whether it has the file.
-
-    Raises:
-      PeerError: the task does not answer.
-    """
+def _blind_folder(server: Server, task: Task, name: str) -> str | None:
+    """Returns the folder of a task without the file, "" if it has stored none yet; else None."""
     folder = key_value.read(_target(server, task), task, _FOLDER)
     if folder is None:
-        return None, False
-    try:
-        with key_value.session(_target(server, task), task) as session:
-            session.run(tf1.read_file(os.path.join(folder, name)))
-    except (
-        tf1.errors.NotFoundError,
-        tf1.errors.PermissionDeniedError,
-        tf1.errors.FailedPreconditionError,  # What should be a folder is a file.
-    ):
-        return folder, False
-    return folder, True
+        return ""
+    errors = tf1.errors  # The last if what should be a folder is a file.
+    lacks = (errors.NotFoundError, errors.PermissionDeniedError, errors.FailedPreconditionError)
+    with contextlib.suppress(*lacks), key_value.session(_target(server, task), task.name) as opened:
+        opened.run(tf1.read_file(os.path.join(folder, name)))
+        return None
+    return folder
 
 
-def complaint(chief: Task, folder: str, blind: Mapping[str, str | None]) -> str:
-    """Returns the line about tasks that do not see the chief's folder.
-
-    Args:
-      chief: the task that writes to it.
-      folder: its path there.
-      blind: by the name of each task that does not see it, its own folder, None if not known.
-    """
-    silent = [name for name, path in blind.items() if path is None]
+def complaint(chief: Task, folder: str, blind: Mapping[str, str]) -> str:
+    """Returns the line about tasks, given with their own folders, that do not see the chief's."""
+    silent = [name for name, path in blind.items() if not path]
     if silent:
         return (
             f"{', '.join(silent)} did not say which log folder it has; start all tasks with "

@@ -20,9 +20,6 @@ def retry_duplicate_rpc(function: Callable[[], Any]) -> Any:
     Then TensorFlow, which wants none twice, raises an error though no peer is lost. It happens
     now and then on a busy machine. The update that was asked for may have been made already: the
     second call makes another one.
-
-    Raises:
-      Exception: what `function` raises.
     """
     try:
         return function()
@@ -43,29 +40,9 @@ def retrying(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., 
     return make
 
 
-class _Caller:
-    """A thread that makes calls, one after the other."""
-
-    def __init__(self) -> None:
-        self._todo: queue.SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]]]
-        self._todo = queue.SimpleQueue()
-        # Not an executor's thread: those are waited for when Python ends.
-        threading.Thread(target=self._serve, name="tensorflow-call", daemon=True).start()
-
-    def call(self, function: Callable[[], Any]) -> futures.Future[Any]:
-        outcome: futures.Future[Any] = futures.Future()
-        self._todo.put((outcome, function))
-        return outcome
-
-    def _serve(self) -> None:
-        while True:
-            outcome, function = self._todo.get()
-            _call(function, outcome)
-            del outcome, function  # What they hold is not this thread's to keep.
-
-
-# A thread is made in half a millisecond on a busy machine, a call of one that waits in 30 us.
-_idle: list[_Caller] = []
+# The calls that idle threads take: a thread is made in half a millisecond on a busy machine, a call
+# of one that waits in 30 us.
+_idle: list[queue.SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]]]] = []
 _left_behind: list[futures.Future[Any]] = []
 
 
@@ -76,15 +53,7 @@ def run_with_watchdog(
 
     A call into TensorFlow cannot be interrupted, neither by Ctrl-C nor when it waits for a peer
     that is lost: TensorFlow 1.15 waits for ever, any release for one whose host or network has
-    gone without a word. So it is left behind then.
-
-    Args:
-      function: the call.
-      poll: called until then; what it raises, ends the waiting.
-      every: seconds between two polls.
-
-    Raises:
-      Exception: what `function` or `poll` raises.
+    gone without a word. So it is left behind when `poll`, called every few seconds, raises.
     """
     outcome = submit(function)
     try:
@@ -110,11 +79,9 @@ def connected(target: str, graph: Any, config: Any) -> Iterator[tf1.Session]:
 
 
 def close_session(close: Callable[[], Any], patience: float = CLOSE_SECS) -> None:
-    """Closes a session, for which TensorFlow may wait for lost peers: leaves it behind then.
+    """Closes a session, which may wait for lost peers: leaves it behind after `patience` seconds.
 
-    Args:
-      close: what it raises is ignored: the failed call has reported the loss.
-      patience: seconds that it may take.
+    What `close` raises is ignored: the failed call has reported the loss.
     """
     outcome = submit(close)
     if not futures.wait([outcome], timeout=patience).done:
@@ -128,25 +95,32 @@ def is_stuck() -> bool:
 
 def submit(function: Callable[[], Any]) -> futures.Future[Any]:
     """Calls `function` on another thread; returns its future result."""
+    outcome: futures.Future[Any] = futures.Future()
     try:
-        caller = _idle_caller()
-    except RuntimeError:  # When Python 3.12 ends, it starts no thread any more: called here, then.
-        return _call(function, futures.Future())
-    outcome = caller.call(function)
-    outcome.add_done_callback(lambda _: _idle.append(caller))
+        calls = _idle.pop()
+    except IndexError:
+        calls = queue.SimpleQueue()
+        # Not an executor's thread: those are waited for when Python ends.
+        thread = threading.Thread(target=_serve, args=(calls,), name="tensorflow-call", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # When Python 3.12 ends, it starts no thread any more: called here.
+            _call(function, outcome)
+            return outcome
+    outcome.add_done_callback(lambda _: _idle.append(calls))
+    calls.put((outcome, function))
     return outcome
 
 
-def _idle_caller() -> _Caller:
-    try:
-        return _idle.pop()
-    except IndexError:
-        return _Caller()
+def _serve(calls: queue.SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]]]) -> None:
+    while True:
+        outcome, function = calls.get()
+        _call(function, outcome)
+        del outcome, function  # What they hold is not this thread's to keep.
 
 
-def _call(function: Callable[[], Any], outcome: futures.Future[Any]) -> futures.Future[Any]:
+def _call(function: Callable[[], Any], outcome: futures.Future[Any]) -> None:
     try:
         outcome.set_result(function())
     except BaseException as error:
         outcome.set_exception(error)
-    return outcome

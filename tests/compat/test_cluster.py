@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from compat.cluster.environment import ClusterSpec, cluster_from_hosts, parse_cluster_spec
+from compat.cluster.environment import cluster_from_hosts, parse_cluster_spec
+from compat.cluster.spec import ClusterSpec
 from compat.errors import UserError
 
 EXPECTED = ClusterSpec({"ps": ["h0:2222"], "worker": ["h1:2222", "h2:2222"]})

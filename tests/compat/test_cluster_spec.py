@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from compat.cluster.environment import ClusterSpec, Task, all_tasks
-from compat.cluster.spec import only_task
+from compat.cluster.spec import ClusterSpec, Task, all_tasks, only_task
 from compat.errors import UserError
 
 JOBS = {"worker": ["h1:2222", "h2:2222"], "ps": ["h0:2222"]}

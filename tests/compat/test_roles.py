@@ -2,16 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from compat.cluster.environment import (
-    ClusterSpec,
-    Role,
-    Task,
-    chief_task,
-    num_workers,
-    role,
-    trainers,
-)
-from compat.cluster.roles import strategy_names
+from compat.cluster.roles import Role, chief_task, num_workers, role, strategy_names, trainers
+from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
 
 PLAIN = ClusterSpec({"ps": ["p0:1", "p1:1"], "worker": ["w0:1", "w1:1", "w2:1"]})

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from compat.cluster.environment import ClusterSpec, Task, cluster_from_tf_config
+from compat.cluster.environment import cluster_from_tf_config
+from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
 
 CLUSTER = {"ps": ["h0:2222"], "worker": ["h1:2222", "h2:2222"]}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from compat.cluster.environment import Task, cluster_from_hosts
-from compat.cluster.manager import check_agreement
+from compat.cluster.environment import check_agreement, cluster_from_hosts
+from compat.cluster.spec import Task
 from compat.errors import UserError
 
 CLUSTER = cluster_from_hosts("a:1", "b:1,c:1")

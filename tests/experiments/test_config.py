@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from absl import flags
 
-from compat.cluster.manager import check_agreement
+from compat.cluster.environment import check_agreement
 from compat.errors import UserError
 from experiments.mnist import MNIST
 from experiments.settings.declaration import PROCESS_FLAGS

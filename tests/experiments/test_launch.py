@@ -22,7 +22,8 @@ ROOT = Path(ports.__file__).parents[2]
 TASK = """
 import argparse, os, pathlib, socket, sys, time
 from compat.cluster import ports
-from compat.cluster.environment import Task, all_tasks, cluster_from_hosts
+from compat.cluster.environment import cluster_from_hosts
+from compat.cluster.spec import Task, all_tasks
 from compat.liveness.monitor import Monitor, connection_checks
 
 flags = argparse.ArgumentParser()

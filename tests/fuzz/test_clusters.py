@@ -11,16 +11,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compat.cluster import manager, ports
+from compat.cluster import ports
 from compat.cluster.address import split_address
 from compat.cluster.environment import (
-    ClusterSpec,
-    Task,
+    check_agreement,
     cluster_from_hosts,
     cluster_from_tf_config,
     parse_cluster_spec,
-    role,
 )
+from compat.cluster.roles import role
+from compat.cluster.spec import ClusterSpec, Task
 from compat.scripts import serve
 from compat.scripts.cluster import addresses, environment, local_cluster
 from tests.fuzz.conftest import attempt, mutated, times, words
@@ -110,7 +110,7 @@ def test_tf_config(text: str) -> None:
     if isinstance(found, tuple):
         assert_is_a_cluster(found[0])
         environ = {"TF_CONFIG": text}
-        attempt(manager.check_agreement, *found, environ)
+        attempt(check_agreement, *found, environ)
     # What `compat run` does before the script sees it.
     attempt(addresses.mapped_tf_config, text)
 
@@ -124,7 +124,7 @@ NUMBERS = words("0", "1", "3", tokens=("-", "9" * 5000))
 def test_numbers_of_slurm(number: str, count: str, order: str) -> None:
     spec = ClusterSpec({"ps": ["h0:1"], "worker": ["h1:1", "h2:1"]})
     environ = {"SLURM_TASKS_ARE": order, "SLURM_PROCID": number, "SLURM_NTASKS": count}
-    attempt(manager.check_agreement, spec, Task("worker", 0), environ)
+    attempt(check_agreement, spec, Task("worker", 0), environ)
 
 
 @times(3)

@@ -13,7 +13,7 @@ from absl import flags
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from compat.cluster.manager import check_agreement
+from compat.cluster.environment import check_agreement
 from compat.cluster.roles import role
 from compat.errors import UserError
 from compat.scripts import check, run

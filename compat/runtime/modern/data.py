@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, NamedTuple, Sequence
 
-from compat._tensorflow import iterator_spec, per_worker_values, tf
+from compat._tensorflow import per_worker_values, tf
 
 Dataset = Callable[[int, int], Any]
 
@@ -90,7 +90,7 @@ class WorkerData:
                 )
             )
         if dataset is not None:
-            self._spec = iterator_spec(dataset(0, num_workers))
+            self._spec = tf.data.IteratorSpec(dataset(0, num_workers).element_spec)
             self._workers = per_worker_values(coordinator, _worker_index_tensor)
 
     @property

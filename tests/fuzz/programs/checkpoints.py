@@ -33,8 +33,7 @@ def read(folder: Path, model: dict[str, object]) -> list[str]:
     try:
         prefixes = files.history(str(folder))
         if prefixes:
-            whole, values = files.newest_whole(prefixes, said.append)
-            files.fitted(whole[-1], values, model)
+            files.Saver(model).recover(prefixes, said.append)
     except UserError as error:
         said.append(str(error))
     except Exception:
