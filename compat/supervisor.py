@@ -280,6 +280,9 @@ class Supervisor(Coordinated):
                 stop_grace_period_secs=0 if watchdog.is_stuck() else self.stop_grace_secs,
                 ignore_live_threads=ignore_live_threads,
             )
+        except BaseException as error:
+            self.runtime.ended_by(error)  # Before the end would be announced for a lost peer.
+            raise
         finally:
             if close_summary_writer and self._writer not in (None, self.USE_DEFAULT):
                 self._writer.add_session_log(tf1.SessionLog(status=tf1.SessionLog.STOP))

@@ -61,6 +61,10 @@ class Runtime(abc.ABC):
         """Returns the variables that make up a checkpoint, by name, without the ":0"."""
 
     @abc.abstractmethod
+    def slices(self) -> dict[str, Any]:
+        """Returns the `SaveSliceInfo` of each part of a partitioned variable, by its name."""
+
+    @abc.abstractmethod
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
         """Returns a session whose variables have their first or restored values."""
 
@@ -191,6 +195,10 @@ def step(
     Local variables (`tf1.metrics`, `tf1.get_local_variable`) are stored on the worker and keep
     their values from one of its steps to the next. They are in no checkpoint, and have their
     initial values again on a worker that was restarted.
+
+    Random operations and initial values that are given `seed=` draw the same numbers on both
+    runtimes. `tf1.set_random_seed` alone makes runs of one runtime and release repeatable, not
+    those of the other: TensorFlow goes by the number of an operation in its graph.
 
     On the modern runtime a call that a lost worker had begun is run again as a whole by another
     one: each loss of a worker may apply up to the `count` steps of one `run_many` twice.

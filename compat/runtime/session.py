@@ -111,6 +111,20 @@ def _tensor(name: Any, value: Any) -> Any:
         ) from error
 
 
+def number_of_updates(stacked: Sequence[Any], count: int | None) -> int:
+    """Returns how many updates `run_many` is asked for."""
+    if not stacked:
+        return 1 if count is None else count
+    rows = sorted({len(array) for array in stacked})
+    if len(rows) > 1 or count not in (None, rows[0]):
+        asked = "" if count is None else f", and count={count}"
+        raise UserError(
+            f"run_many was given arrays of {' and '.join(map(str, rows))} rows{asked}; pass as "
+            "many rows in each, and no count"
+        )
+    return rows[0]
+
+
 class Session(abc.ABC):
     """Runs steps; opened by `Supervisor.managed_session` or `prepare_or_wait_for_session`.
 
@@ -147,6 +161,7 @@ class Session(abc.ABC):
           count: updates of a step without arrays; by default 1.
 
         Raises:
+          UserError: the arrays have different numbers of rows, or `count` is another one.
           tf.errors.OutOfRangeError: as `run`; no update was left to make.
         """
 

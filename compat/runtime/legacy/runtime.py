@@ -140,6 +140,10 @@ class LegacyRuntime(Runtime):
     def variables(self) -> dict[str, Any]:
         return {variable.op.name: variable for variable in tf1.global_variables()}
 
+    def slices(self) -> dict[str, Any]:
+        found = {name: v._get_save_slice_info() for name, v in self.variables().items()}
+        return {name: part for name, part in found.items() if part is not None}
+
     def finish_building(self, supervisor: Supervisor) -> None:
         arguments = dict(supervisor.graph_arguments)
         if supervisor.sync_optimizer is not None:

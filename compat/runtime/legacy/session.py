@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from compat.liveness.watchdog import (
 )
 from compat.runtime.legacy.step import LegacyStep
 from compat.runtime.legacy.variables import assignments, needs_feed, takes_input, trains
-from compat.runtime.session import Session, Values
+from compat.runtime.session import Session, Values, number_of_updates
 
 if TYPE_CHECKING:
     from compat.supervisor import Supervisor
@@ -82,10 +82,9 @@ class LegacySession(tf1.Session, Session):
 
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:
         values: Values = {}
-        calls: Iterable[tuple[Any, ...]] = zip(*stacked) if stacked else [()] * (count or 1)
-        for arrays in calls:
+        for i in range(number_of_updates(stacked, count)):
             try:
-                values = self._run_step(step, step.feed(arrays))
+                values = self._run_step(step, step.feed([array[i] for array in stacked]))
             except tf1.errors.OutOfRangeError:
                 if not values:
                     raise

@@ -36,6 +36,7 @@ class Lifted:
       others: the names of its other values.
       graph_def: TensorFlow's description of it, without what no value depends on.
       trains: whether it updates the global step, or where there is none, the model.
+      outside: names of variables that it uses and that are this process's own.
     """
 
     def __init__(self, packed: Packed, function: Any, placement: Placement) -> None:
@@ -46,6 +47,8 @@ class Lifted:
         self.graph_def = graphs.needed(function.graph.as_graph_def(), self._outputs, self._inputs)
         self._body, self._state = graphs.without_state(self.graph_def)
         self._captured = [outer for outer, _ in function.graph.captures]
+        captured = set(map(id, self._captured))
+        self.outside = [v.name for v in placement.outside if id(v.handle) in captured]
         # The keys by which workers find each other's tensors: each copy needs one of its own.
         self._deferred = deferred_captures(function.graph)
         self._local = {id(variable.handle): variable for variable in placement.local_variables}
@@ -148,11 +151,18 @@ def lift(
     variable_scope, name_scope = tf1.get_variable_scope(), full_name("x")[:-1]
 
     def build(*tensors: Any) -> Any:
+        graph = tf1.get_default_graph()
+        if graph.seed is not None:
+            # Operations draw by the graph's seed and their number, which one graph would have
+            # gone on counting: without, two steps begin with the same weights.
+            for _ in range(placement.num_operations):
+                tf.no_op()
         # What a v1 graph would know of the variables that were made before, and of the scopes.
         with placement.graph_scope(), tf1.name_scope(name_scope or None), tf1.variable_scope(
             variable_scope, auxiliary_name_scope=False
         ):
             found.append(pack(function(*tensors), tf1.train.get_global_step()))
+        placement.num_operations = len(graph.get_operations())
         return [found[0].vector, *found[0].others.values()]
 
     with placement.scope():

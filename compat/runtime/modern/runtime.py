@@ -50,6 +50,13 @@ class ModernRuntime(Runtime):
         self.replicas: Replicas | None = None
         self.placement = Placement()
         self._global_step: Any = None
+        # As in a graph, variables of a process alone count wherever they are made.
+        self._anywhere = tf.variable_creator_scope(
+            lambda creator, **kwargs: self.placement.create_anywhere(
+                self.server is None, creator, **kwargs
+            )
+        )
+        self._anywhere.__enter__()
 
     @contextlib.contextmanager
     def device(self, setter: Any) -> Iterator[None]:
@@ -59,10 +66,26 @@ class ModernRuntime(Runtime):
             setter = None
             if self.replicas is None:
                 self.replicas = Replicas(self.server)
+                self._leave_outside()
         elif self.coordinator is None:
             self.coordinator = coordinator.connect(self.server)
+            self._leave_outside()
         with self.placement.scope(setter):
             yield
+
+    def _leave_outside(self) -> None:
+        """Begins anew: what was made before the cluster is of this process alone."""
+        outside = [*self.placement.outside, *self.placement.variables.values()]
+        self.placement, self._global_step = Placement(outside), None
+
+    def _check_inside(self, what: str, inside: bool | None = None) -> None:
+        if inside is None:
+            inside = self.coordinator is not None or self.replicas is not None
+        if self.server is not None and not self.server.serves and not inside:
+            raise UserError(
+                f"{what} was made outside of `with compat.device(...)`, so this task would train "
+                "alone; make variables and steps inside it"
+            )
 
     def average(self, tensors: Sequence[Any]) -> list[Any]:
         return list(tensors) if self.replicas is None else self.replicas.average(tensors)
@@ -74,6 +97,7 @@ class ModernRuntime(Runtime):
 
     def create_global_step(self) -> Any:
         if self._global_step is None:
+            self._check_inside("the global step")
             self._global_step = self.global_step()
             if self._global_step is None:
                 with self.placement.scope():
@@ -91,14 +115,12 @@ class ModernRuntime(Runtime):
         on_coordinator: bool,
         dataset: Callable[[int, int], Any] | None,
     ) -> Step:
-        server = self.server
-        trains = server is not None and not server.serves and not on_coordinator
-        if trains and self.coordinator is None and self.replicas is None:
-            raise UserError(
-                "a step was made outside of `with compat.device(...)`, so this task would train "
-                "alone; make variables and steps inside it"
-            )
-        return ModernStep(function, signature, per_worker_data, self, on_coordinator, dataset)
+        if not on_coordinator:
+            self._check_inside("a step")
+        made = ModernStep(function, signature, per_worker_data, self, on_coordinator, dataset)
+        for name in () if on_coordinator else made.outside:
+            self._check_inside(f"variable {name.rpartition(':')[0]}", inside=False)
+        return made
 
     def clear(self) -> None:
         self.placement = Placement()
@@ -110,6 +132,9 @@ class ModernRuntime(Runtime):
 
     def variables(self) -> dict[str, Any]:
         return dict(self.placement.variables)
+
+    def slices(self) -> dict[str, Any]:
+        return self.placement.slices()
 
     def finish_building(self, supervisor: Supervisor) -> None:
         if supervisor.sync_optimizer is not None:

@@ -14,7 +14,7 @@ from compat.errors import UserError
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.modern.step import MOST_UNROLLED, ModernStep
-from compat.runtime.session import Session, Values
+from compat.runtime.session import Session, Values, number_of_updates
 
 if TYPE_CHECKING:
     from compat.runtime.modern.runtime import ModernRuntime
@@ -56,8 +56,7 @@ class ModernSession(Session):
         return self._wait(lambda: tf.nest.map_structure(_value, fetches))
 
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:
-        if count is None:
-            count = len(stacked[0]) if stacked else 1
+        count = number_of_updates(stacked, count)
         values: Values = {}
         most = MOST_UNROLLED if step.on_coordinator else max(count, 1)
         with self._lock:

@@ -27,6 +27,7 @@ class ModernStep(Step):
       on_coordinator: whether it runs in this process.
       trains: whether it updates the global step, or where there is none, the model.
       streams: whether it takes the elements of a dataset.
+      outside: names of variables that it uses and that are this process's own.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class ModernStep(Step):
 
         self._lifted = lift(on_flat, specs, runtime.placement)
         self.names, self.others = self._lifted.names, self._lifted.others
-        self.trains = self._lifted.trains
+        self.trains, self.outside = self._lifted.trains, self._lifted.outside
         self._data: OwnData | WorkerData
         if coordinator is None:
             self._data = OwnData(arrays, dataset, *shard)

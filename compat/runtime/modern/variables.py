@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Mapping
+import functools
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -29,14 +30,20 @@ class Placement:
       local_variables: those of the collection LOCAL_VARIABLES, which no server stores: each worker
         has its own, and these hold the initial values.
       global_step: the variable that counts updates, if the program has made it.
+      outside: variables that a task of a cluster has made outside of all scopes, so that they are
+        this process's own.
       variable_store: what `get_variable` finds its variables in, once one has been made.
+      num_operations: how many the graphs of steps have had so far.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, outside: Iterable[Any] = ()) -> None:
+        self.outside = list(outside)
         self.variables: dict[str, Any] = {}
         self.local_variables: list[Any] = []
         self.global_step: Any = None
         self.variable_store: list[Any] = []
+        self.num_operations = 0
+        self._slices: dict[str, Any] = {}
         self._graph = tf1.Graph()
         self._setters: list[Any] = []
         self._device = ""
@@ -62,6 +69,15 @@ class Placement:
             finally:
                 self._open -= 1
                 self._setters, self._device = outer
+
+    def create_anywhere(self, alone: bool, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        """Makes a variable; a process `alone` counts in also one outside of all scopes."""
+        if self._open or not tf.executing_eagerly():
+            return next_creator(**kwargs)
+        if alone:
+            return self._create(next_creator, **kwargs)
+        self.outside.append(next_creator(**kwargs))
+        return self.outside[-1]
 
     @contextlib.contextmanager
     def graph_scope(self) -> Iterator[None]:
@@ -106,7 +122,28 @@ class Placement:
         with tf.device(device or None):
             variable = next_creator(**kwargs)
         self.variables[name] = variable
+        # Kept here: TensorFlow's optimizers ask a part that knows it for its operation.
+        variable._set_save_slice_info = functools.partial(self._note_slice, name, variable)
         return variable
+
+    def _note_slice(self, name: str, variable: Any, part: Any) -> None:
+        self._slices[name] = part
+        variable._get_save_slice_info = lambda: part
+
+    def slices(self) -> dict[str, Any]:
+        """Returns the `SaveSliceInfo` of each part of a variable and of its slots, by name."""
+        found = dict(self._slices)
+        for name, part in self._slices.items():
+            for slot, variable in self.variables.items():
+                if slot.startswith(name + "/") and variable.shape.rank:
+                    rank = variable.shape.rank
+                    found[slot] = type(part)(
+                        part.full_name + slot[len(name) :],
+                        part.full_shape[:rank],
+                        part.var_offset[:rank],
+                        part.var_shape[:rank],
+                    )
+        return found
 
     def _name_and_place(self, name: str, shape: Any, dtype: Any, here: str) -> tuple[str, str]:
         """Makes the handle in our graph; returns its unique name and its device."""
