@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequen
 
 from compat._tensorflow import coordinator_module, version
 from compat.errors import UserError
+from compat.runtime.session import StepDefinition
 
 if TYPE_CHECKING:
     from compat.runtime.session import Session, Step
@@ -42,14 +43,7 @@ class Runtime(abc.ABC):
         """Returns the variable that counts the updates, int64 scalar; made at the first call."""
 
     @abc.abstractmethod
-    def step(
-        self,
-        function: Callable[..., Mapping[str, Any]],
-        signature: Any,
-        per_worker_data: Any,
-        on_coordinator: bool,
-        dataset: Callable[[int, int], Any] | None,
-    ) -> Step:
+    def step(self, definition: StepDefinition) -> Step:
         """See `compat.step`."""
 
     @abc.abstractmethod
@@ -224,4 +218,6 @@ def step(
     Raises:
       UserError: the function does not return a dict of tensors.
     """
-    return current_runtime().step(function, signature, per_worker_data, on_coordinator, dataset)
+    return current_runtime().step(
+        StepDefinition(function, signature, per_worker_data, on_coordinator, dataset)
+    )

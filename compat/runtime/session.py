@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import types
-from typing import Any, Dict, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -35,51 +35,54 @@ class Step(abc.ABC):
         """Returns the operations of the step, and where they run."""
 
     def unpack(self, vector: Any, others: Sequence[Any] = ()) -> Values:
-        """Returns the values of a call by name.
-
-        Args:
-          vector: the packed scalars, float64 `[len(names)]`; they become floats.
-          others: the other values, which become arrays.
-        """
+        """Returns the values of a call by name: the packed scalars as floats, others as arrays."""
         values: Values = dict(zip(self.names, np.asarray(vector).tolist()))
         values.update(zip(self.others, map(np.asarray, others)))
         return values
 
 
+class StepDefinition(NamedTuple):
+    """The arguments of `compat.step`."""
+
+    function: Callable[..., Mapping[str, Any]]
+    signature: Sequence[Any]
+    per_worker_data: Sequence[Any]
+    on_coordinator: bool
+    dataset: Callable[[int, int], Any] | None
+
+    def check_arrays(self, arrays: Sequence[Any]) -> None:
+        """Raises a `UserError` if a call passes another number of arrays."""
+        if len(arrays) != len(self.signature):
+            raise UserError(
+                f"a step was run on {len(arrays)} arrays; its signature has "
+                f"{len(self.signature)}, pass as many"
+            )
+
+
 class Packed(NamedTuple):
-    """What a step computes, as few tensors.
+    """What a step computes, as few tensors."""
 
-    Attributes:
-      names: of the scalars.
-      vector: float64 `[len(names)]`, exact for integers up to 2**53.
-      others: the other tensors by name.
-    """
-
-    names: list[str]
-    vector: Any
-    others: dict[str, Any]
+    names: list[str]  # Of the scalars.
+    vector: Any  # The scalars, float64 `[len(names)]`, exact for integers up to 2**53.
+    others: dict[str, Any]  # The other tensors by name.
 
 
 def pack(outputs: Mapping[str, Any], global_step: Any | None) -> Packed:
     """Packs the scalars of a step's outputs into one tensor, so that a call fetches once.
 
-    Args:
-      outputs: tensors by name; operations among them are run first.
-      global_step: the variable that counts updates; "global_step" is added where it is missing.
-
-    Raises:
-      UserError: `outputs` is not a dict of tensors.
+    Operations among the outputs are run first; "global_step" is added where it is missing.
     """
     if not isinstance(outputs, Mapping):
         raise UserError(
             f"a step returned {type(outputs).__name__}; return a dict of tensors by name"
         )
     operations = [value for value in outputs.values() if isinstance(value, tf.Operation)]
-    tensors = {}
     with tf.control_dependencies(operations):  # Variables are read when these have run.
-        for name, value in outputs.items():
-            if value is not None and not isinstance(value, tf.Operation):
-                tensors[str(name)] = _tensor(name, value)
+        tensors = {
+            str(name): _tensor(name, value)
+            for name, value in outputs.items()
+            if value is not None and not isinstance(value, tf.Operation)
+        }
     scalars = {n: t for n, t in tensors.items() if t.shape.rank == 0 and t.dtype != tf.string}
     last = operations
     if global_step is not None and "global_step" not in tensors:
@@ -92,11 +95,8 @@ def pack(outputs: Mapping[str, Any], global_step: Any | None) -> Packed:
         raise UserError("a step returned no value; return at least one tensor by name")
     names = sorted(scalars)
     with tf.control_dependencies(last):
-        vector = (
-            tf.stack([tf.cast(scalars[name], tf.float64) for name in names])
-            if names
-            else tf.zeros([0], tf.float64)
-        )
+        columns = [tf.cast(scalars[name], tf.float64) for name in names]
+        vector = tf.stack(columns) if columns else tf.zeros([0], tf.float64)
         others = {n: tf.identity(tensors[n]) for n in sorted(set(tensors) - set(scalars))}
     return Packed(names, vector, others)
 

@@ -78,7 +78,7 @@ def test_what_a_step_does_not_return_does_not_run(ran: Any) -> None:
 def test_seeds(ran: Any) -> None:
     """Those of an operation mean the same on both runtimes; that of all makes no two alike."""
     first, second = ran["seeded"]["own"]
-    assert first == second == pytest.approx([1.0616621, -0.8785783])
+    assert first == second == pytest.approx([0.9447038, -0.9667907])
     first, second = ran["seeded"]["all"]
     assert first != second
 

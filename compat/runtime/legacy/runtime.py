@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from typing import Any, Callable, ContextManager, Mapping, Sequence
+from typing import Any, Callable, ContextManager, Sequence
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
 from compat.runtime.legacy.variables import assignments, global_step, initial_value
 from compat.runtime.services import variable_name
-from compat.runtime.session import Session, Step
+from compat.runtime.session import Session, Step, StepDefinition
 from compat.supervisor import Supervisor
 
 _LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
@@ -38,9 +37,9 @@ class _GraphSupervisor(tf1.train.Supervisor):
         """Writes the graph for TensorBoard and `freeze_graph`, and the meta graph."""
         self._write_graph()
 
-    def graph_is_written(self, written: bool) -> None:
-        """Tells whether the event file that is open has the graph."""
-        self._graph_added_to_summary = written
+    def forget_written_graph(self) -> None:
+        """Tells that the next event file has no graph yet."""
+        self._graph_added_to_summary = False
 
 
 class _Restorer:
@@ -95,43 +94,27 @@ class LegacyRuntime(Runtime):
         existing = global_step()
         if existing is not None:
             return existing
-        collections = [tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.GLOBAL_STEP]
+        keys = [tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.GLOBAL_STEP]
         return tf1.Variable(
-            np.int64(0),
-            name="global_step",
-            trainable=False,
-            use_resource=True,
-            collections=collections,
+            np.int64(0), trainable=False, collections=keys, use_resource=True, name="global_step"
         )
 
-    def step(
-        self,
-        function: Callable[..., Mapping[str, Any]],
-        signature: Any,
-        per_worker_data: Any,
-        on_coordinator: bool,
-        dataset: Callable[[int, int], Any] | None,
-    ) -> Step:
-        worker, workers = 0, 1
-        if self.server is not None and not on_coordinator:
-            worker, workers = self.server.trainer_index, self.server.num_workers
-        made = None if dataset is None else functools.partial(dataset, worker, workers)
-        step = LegacyStep(function, signature, per_worker_data, made, self._own_device())
-        self._steps.append(step)
-        return step
+    def step(self, definition: StepDefinition) -> Step:
+        shard = 0, 1
+        if self.server is not None and not definition.on_coordinator:
+            shard = self.server.trainer_index, self.server.num_workers
+        self._steps.append(LegacyStep(definition, shard, self._own_device()))
+        return self._steps[-1]
 
     def clear(self) -> None:
         tf1.reset_default_graph()
         self._steps = []
 
     def worker_variable(self, initial: Any, name: str) -> Any:
+        keys = [tf1.GraphKeys.LOCAL_VARIABLES]
         with tf1.device(self._own_device()):
             return tf1.Variable(
-                initial,
-                trainable=False,
-                collections=[tf1.GraphKeys.LOCAL_VARIABLES],
-                use_resource=True,
-                name=name,
+                initial, trainable=False, collections=keys, use_resource=True, name=name
             )
 
     def _own_device(self) -> str:

@@ -77,7 +77,7 @@ class LegacySession(tf1.Session, Session):
             self._supervisor.summary_computed(self, summary)
         else:
             result = self._call(fetches, *args, **kwargs)
-        self._supervisor.after_training_call(self, None)
+        self._supervisor.services.after_training_call(self, None)
         return result
 
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:
@@ -96,7 +96,7 @@ class LegacySession(tf1.Session, Session):
         if "global_step" in values:
             self.planned_step = int(values["global_step"])
         if self._is_training_call(step.fetches):
-            self._supervisor.after_training_call(self, values)
+            self._supervisor.services.after_training_call(self, values)
         return values
 
     def restart(self, step: Any) -> None:

@@ -70,7 +70,7 @@ def reseeded(graph_def: Any, copy: int) -> Any:
     copied = type(graph_def)()
     copied.CopyFrom(graph_def)
     functions = {f.signature.name: f for f in copied.library.function}
-    random = {name for name, f in functions.items() if any(map(_is_seeded, f.node_def))}
+    random = {name for name, f in functions.items() if any(map(is_seeded, f.node_def))}
     while True:  # With those that call them.
         calling = {
             name
@@ -84,7 +84,7 @@ def reseeded(graph_def: Any, copy: int) -> Any:
         functions[name].signature.name = f"{name}_copy_{copy}"
     for _, nodes in _scopes(copied):
         for node in nodes:
-            if _is_seeded(node):
+            if is_seeded(node):
                 node.attr["seed2"].i += copy
             for called in _called(node):
                 if called.name in random:
@@ -133,7 +133,8 @@ def _scopes(graph_def: Any) -> Iterator[tuple[str, Any]]:
         yield function.signature.name, function.node_def
 
 
-def _is_seeded(node: Any) -> bool:
+def is_seeded(node: Any) -> bool:
+    """Whether an operation draws random numbers by a seed."""
     return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
 
 

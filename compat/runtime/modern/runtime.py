@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from compat.runtime.modern.all_reduce import Replicas
 from compat.runtime.modern.session import ModernSession
 from compat.runtime.modern.step import ModernStep
 from compat.runtime.modern.variables import Placement
-from compat.runtime.session import Session, Step
+from compat.runtime.session import Session, Step, StepDefinition
 from compat.supervisor import Supervisor
 
 
@@ -107,18 +107,12 @@ class ModernRuntime(Runtime):
             self.placement.global_step = self._global_step
         return self._global_step
 
-    def step(
-        self,
-        function: Callable[..., Mapping[str, Any]],
-        signature: Any,
-        per_worker_data: Any,
-        on_coordinator: bool,
-        dataset: Callable[[int, int], Any] | None,
-    ) -> Step:
-        if not on_coordinator:
-            self._check_inside("a step")
-        made = ModernStep(function, signature, per_worker_data, self, on_coordinator, dataset)
-        for name in () if on_coordinator else made.outside:
+    def step(self, definition: StepDefinition) -> Step:
+        if definition.on_coordinator:
+            return ModernStep(definition, self)
+        self._check_inside("a step")
+        made = ModernStep(definition, self)
+        for name in made.outside:
             self._check_inside(f"variable {name.rpartition(':')[0]}", inside=False)
         return made
 
@@ -142,7 +136,7 @@ class ModernRuntime(Runtime):
                 "SyncReplicasOptimizer is not available on the modern runtime, where "
                 "parameter-server training is asynchronous; use --runtime=legacy --sync"
             )
-        values = supervisor.restored_values()
+        values = supervisor.recovery.read()
         if values is not None:
             for name, variable in supervisor.saver.variables().items():
                 variable.assign(values[name])

@@ -127,7 +127,7 @@ class ModernSession(Session):
     def _record(self, step: ModernStep, values: Values) -> None:
         self._last[step] = values
         if step.trains:
-            self._supervisor.after_training_call(self, values)
+            self._supervisor.services.after_training_call(self, values)
 
     def _wait(self, function: Callable[[], Any]) -> Any:
         """Returns what `function` does, which needs the cluster, or raises if a task is lost."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
+from compat.runtime.modern.graphs import is_seeded
 
 # The collection in which a graph keeps what `get_variable` has made; it has had no public name, and
 # no other name, from 1.15 to 2.21. Where it is another, each step makes its variables anew.
@@ -109,6 +110,8 @@ class Placement:
         if tf.is_tensor(initial) and not hasattr(initial, "numpy"):
             # A 2016 program's `tf.Variable(tf.random_normal(...))`, inside the lifted function.
             initial = kwargs["initial_value"] = _evaluate(initial)
+        elif callable(initial):
+            initial = kwargs["initial_value"] = _as_drawn_in_a_graph(initial, kwargs.get("dtype"))
         if self._is_local:
             with tf.device(None):
                 variable = next_creator(**kwargs)
@@ -190,6 +193,24 @@ def _shape_and_dtype(initial: Any, kwargs: Mapping[str, Any]) -> tuple[Any, Any]
     else:
         value = tf.convert_to_tensor(initial, dtype=kwargs.get("dtype"))
     return value.shape, value.dtype
+
+
+def _as_drawn_in_a_graph(initial: Callable[[], Any], dtype: Any) -> Any:
+    """Returns the value that a graph would draw by an operation's seed, or else `initial`.
+
+    In eager mode operations of one seed are one, which draws other numbers each time.
+    """
+    seed, _ = tf1.get_seed(1)
+    with tf1.Graph().as_default() as graph:
+        try:
+            initial()
+        except RuntimeError:  # It has a tensor of eager mode.
+            return initial
+        if not any(map(is_seeded, graph.as_graph_def().node)):
+            return initial
+    with tf1.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
+        tf1.set_random_seed(seed)
+        return session.run(tf.convert_to_tensor(initial(), dtype=dtype))
 
 
 def _evaluate(tensor: Any) -> np.ndarray:
