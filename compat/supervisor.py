@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
@@ -144,8 +145,7 @@ class Supervisor(Coordinated):
             with contextlib.suppress(tf1.errors.OutOfRangeError):
                 yield session
             self.coord.raise_requested_exception()  # A thread's, which the body may have missed.
-            for _ in session.drain():
-                pass
+            collections.deque(session.drain(), maxlen=0)
             if self.is_chief and self.save_model_secs and start_standard_services:
                 self.save(session)
             session.leave()

@@ -20,11 +20,7 @@ from compat.supervisor import Supervisor
 
 
 def create() -> Runtime:
-    """Returns the runtime.
-
-    Raises:
-      UserError: eager execution is off in this process.
-    """
+    """Returns the runtime; refuses a process without eager execution."""
     if not tf.executing_eagerly():
         raise UserError(
             "runtime 'modern' needs eager execution, which this program has disabled; remove "
@@ -34,20 +30,14 @@ def create() -> Runtime:
 
 
 class ModernRuntime(Runtime):
-    """Maps the old API onto a coordinator and its workers, or onto this process alone.
-
-    Attributes:
-      coordinator: the `ClusterCoordinator`, or None where this process is none.
-      replicas: what joins workers that make each update together, or None.
-      placement: where variables are made.
-    """
+    """Maps the old API onto a coordinator and its workers, or onto this process alone."""
 
     name = "modern"
 
     def __init__(self) -> None:
         super().__init__()
-        self.coordinator: Any = None
-        self.replicas: Replicas | None = None
+        self.coordinator: Any = None  # None where this process is no coordinator.
+        self.replicas: Replicas | None = None  # Of workers that make each update together.
         self.placement = Placement()
         self._global_step: Any = None
         # As in a graph, variables of a process alone count wherever they are made.
@@ -91,19 +81,17 @@ class ModernRuntime(Runtime):
         return list(tensors) if self.replicas is None else self.replicas.average(tensors)
 
     def global_step(self) -> Any | None:
-        if self._global_step is None:
-            return self.placement.variables.get("global_step")
-        return self._global_step
+        found = self._global_step
+        return self.placement.variables.get("global_step") if found is None else found
 
     def create_global_step(self) -> Any:
         if self._global_step is None:
             self._check_inside("the global step")
-            self._global_step = self.global_step()
-            if self._global_step is None:
+            step = self.global_step()
+            if step is None:
                 with self.placement.scope():
-                    self._global_step = tf.Variable(
-                        np.int64(0), name="global_step", trainable=False
-                    )
+                    step = tf.Variable(np.int64(0), name="global_step", trainable=False)
+            self._global_step = step
             self.placement.global_step = self._global_step
         return self._global_step
 

@@ -63,11 +63,9 @@ class ModernSession(Session):
             for first in range(0, count, most):
                 number = min(most, count - first)
                 arguments = step.arguments([a[first : first + most] for a in stacked], number)
+                run = self._run_alone if step.on_coordinator else self._run_on_workers
                 try:
-                    if step.on_coordinator:
-                        values = self._run_alone(step, number, arguments)
-                    else:
-                        values = self._run_on_workers(step, number, arguments)
+                    values = run(step, number, arguments)
                 except tf1.errors.OutOfRangeError:
                     if not values:
                         raise
@@ -152,10 +150,7 @@ class ModernSession(Session):
             step.restart()
 
     def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        def read() -> dict[str, np.ndarray]:
-            return {name: variable.numpy() for name, variable in variables.items()}
-
-        return dict(self._wait(read))
+        return dict(self._wait(lambda: {name: v.numpy() for name, v in variables.items()}))
 
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         def assign() -> None:
@@ -176,8 +171,7 @@ class ModernSession(Session):
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if error is None:
-            for _ in self.drain():
-                pass
+            collections.deque(self.drain(), maxlen=0)
         self.close()
 
 

@@ -58,11 +58,10 @@ class ModernStep(Step):
         self._lifted = lift(on_flat, specs, runtime.placement)
         self.names, self.others = self._lifted.names, self._lifted.others
         self.trains, self.outside = self._lifted.trains, self._lifted.outside
-        self._data: OwnData | WorkerData
         if coordinator is None:
-            self._data = OwnData(arrays, definition.dataset, *shard)
+            self._data = OwnData(arrays, definition.dataset, shard)
         else:
-            self._data = WorkerData(coordinator, arrays, definition.dataset, shard[1])
+            self._data = WorkerData(coordinator, arrays, definition.dataset, shard)
         self._loops: dict[int, Any] = {}
 
     def restart(self) -> None:

@@ -25,25 +25,19 @@ class Placement:
     the device (so every argument and load-balancing strategy of `replica_device_setter` means the
     same on both runtimes). The variable itself is a plain one: inside `strategy.scope()` the v1
     optimizers refuse to work, and the strategy would place variables by its own count.
-
-    Attributes:
-      variables: all variables but the local ones by name, without the ":0".
-      local_variables: those of the collection LOCAL_VARIABLES, which no server stores: each worker
-        has its own, and these hold the initial values.
-      global_step: the variable that counts updates, if the program has made it.
-      outside: variables that a task of a cluster has made outside of all scopes, so that they are
-        this process's own.
-      variable_store: what `get_variable` finds its variables in, once one has been made.
-      num_operations: how many the graphs of steps have had so far.
     """
 
     def __init__(self, outside: Iterable[Any] = ()) -> None:
-        self.outside = list(outside)
+        # All but the local ones by name, without the ":0".
         self.variables: dict[str, Any] = {}
+        # Of the collection LOCAL_VARIABLES, which no server stores: each worker has its own, and
+        # these hold the initial values.
         self.local_variables: list[Any] = []
-        self.global_step: Any = None
-        self.variable_store: list[Any] = []
-        self.num_operations = 0
+        # What a task of a cluster has made outside of all scopes: this process's own.
+        self.outside = list(outside)
+        self.global_step: Any = None  # Once the program has made it.
+        self.num_operations = 0  # In the graphs of all steps so far.
+        self._variable_store: list[Any] = []
         self._slices: dict[str, Any] = {}
         self._graph = tf1.Graph()
         self._setters: list[Any] = []
@@ -84,7 +78,7 @@ class Placement:
     def graph_scope(self) -> Iterator[None]:
         """Makes the default graph know the variables made so far; for the inside of a lift."""
         store = tf1.get_collection_ref(_VARIABLE_STORE)
-        store.extend(self.variable_store)
+        store.extend(self._variable_store)
         for variable in self.variables.values():
             tf1.add_to_collection(tf1.GraphKeys.GLOBAL_VARIABLES, variable)
             if variable.trainable:
@@ -96,7 +90,7 @@ class Placement:
         # Here, for the creator of `wrap_function` keeps the collections to itself.
         with tf.variable_creator_scope(self._note_collections):
             yield
-        self.variable_store = list(store)
+        self._variable_store = list(store)
 
     def _note_collections(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         self._is_local = tf1.GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
@@ -150,14 +144,12 @@ class Placement:
 
     def _name_and_place(self, name: str, shape: Any, dtype: Any, here: str) -> tuple[str, str]:
         """Makes the handle in our graph; returns its unique name and its device."""
+        # Placed already, such as beside its variable by an optimizer? The v1 setter is not asked
+        # then either, so its count goes on undisturbed.
+        setters = [*self._setters, None, here] if here else self._setters
         with self._graph.as_default(), contextlib.ExitStack() as scopes:
-            for setter in self._setters:
+            for setter in setters:
                 scopes.enter_context(tf1.device(setter))
-            if here:
-                # Placed already, such as beside its variable by an optimizer. The v1 setter is
-                # not asked then either, so its count goes on undisturbed.
-                scopes.enter_context(tf1.device(None))
-                scopes.enter_context(tf1.device(here))
             handle = tf1.raw_ops.VarHandleOp(dtype=dtype, shape=shape, name=name)
         return handle.op.name, handle.op.device
 
@@ -187,11 +179,9 @@ def full_name(name: str | None) -> str:
 def _shape_and_dtype(initial: Any, kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
     if kwargs.get("shape") is not None and kwargs.get("dtype") is not None:
         return kwargs["shape"], kwargs["dtype"]
-    if callable(initial):
-        with tf1.Graph().as_default():
-            value = tf.convert_to_tensor(initial(), dtype=kwargs.get("dtype"))
-    else:
-        value = tf.convert_to_tensor(initial, dtype=kwargs.get("dtype"))
+    with tf1.Graph().as_default() if callable(initial) else contextlib.nullcontext():
+        value = initial() if callable(initial) else initial
+        value = tf.convert_to_tensor(value, dtype=kwargs.get("dtype"))
     return value.shape, value.dtype
 
 
@@ -214,11 +204,7 @@ def _as_drawn_in_a_graph(initial: Callable[[], Any], dtype: Any) -> Any:
 
 
 def _evaluate(tensor: Any) -> np.ndarray:
-    """Computes a tensor of the graph that is being built, apart from that graph.
-
-    Raises:
-      UserError: it depends on the step's inputs.
-    """
+    """Computes a tensor of the graph that is being built, apart from that graph."""
     whole = tensor.graph.as_graph_def()
     part = tf1.graph_util.extract_sub_graph(whole, [tensor.op.name])
     inputs = [node.name for node in part.node if node.op == "Placeholder"]
