@@ -80,7 +80,7 @@ class TestCheckpoints:
         assert supervised["with_a_saver"] == [["model.ckpt-3"], True]
 
     def test_init_fn_begins_a_training_but_resumes_none(self, supervised: Any) -> None:
-        assert supervised["init_fn"] == [8, 4, 4, 2]
+        assert supervised["init_fn"] == [8, 4, 4, 2, 2, 1, 1, 0.5]
 
     def test_a_weight_that_is_not_finite_is_an_error_at_the_end(self, supervised: Any) -> None:
         said, stopped, checkpoints = supervised["not_finite_at_the_end"]

@@ -130,13 +130,11 @@ class LegacyRuntime(Runtime):
     def finish_building(self, supervisor: Supervisor) -> None:
         arguments = dict(supervisor.graph_arguments)
         if supervisor.sync_optimizer is not None:
-            sync = supervisor.sync_optimizer
+            sync, is_chief = supervisor.sync_optimizer, supervisor.is_chief
+            local = sync.chief_init_op if is_chief else sync.local_step_init_op
             arguments.setdefault("ready_for_local_init_op", sync.ready_for_local_init_op)
-            arguments.setdefault(
-                "local_init_op",
-                sync.chief_init_op if supervisor.is_chief else sync.local_step_init_op,
-            )
-            if supervisor.is_chief:
+            arguments.setdefault("local_init_op", local)
+            if is_chief:
                 self._tokens = [_first_tokens(sync), sync.get_init_tokens_op(_LAST_TOKENS)]
         if isinstance(supervisor.summary_op, Step):
             arguments["summary_op"] = None  # Its values are written as they come.
@@ -175,14 +173,13 @@ class LegacyRuntime(Runtime):
         server = self.server
         if server is None:
             return opening()
-        # It is the chief that gives the variables their values.
-        chief = None if server.is_chief else server.chief_monitor()
-        poll_servers = call_monitor(server, workers=False)
+        polls = [call_monitor(server, workers=False)]
+        if not server.is_chief:  # It is the chief that gives the variables their values.
+            polls.append(server.chief_monitor().poll)
 
         def poll() -> None:
-            poll_servers()
-            if chief is not None:
-                chief.poll()
+            for each in polls:
+                each()
 
         opened: LegacySession = run_with_watchdog(opening, poll)
         return opened

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 class LegacySession(tf1.Session, Session):
-    """A `tf.compat.v1.Session` that also runs steps; made by `of`.
-
-    Attributes:
-      last_tokens: run by the chief of replicas when it ends, if it is one.
-    """
+    """A `tf.compat.v1.Session` that also runs steps; made by `of`."""
 
     _is_dropped = False
 
@@ -40,11 +36,7 @@ class LegacySession(tf1.Session, Session):
     ) -> LegacySession:
         """Returns the session `raw`, which TensorFlow's session manager has made, as one of ours.
 
-        Args:
-          raw: the session.
-          supervisor: ours, of this task.
-          steps: of its graph.
-          summary: the merged summary, or None.
+        With the steps of its graph and its merged summary, or None.
         """
         if not isinstance(raw, cls):
             raw.__class__ = cls  # The manager takes no class of ours.
@@ -56,7 +48,7 @@ class LegacySession(tf1.Session, Session):
     def _begin(self, supervisor: Supervisor, steps: Sequence[LegacyStep], summary: Any) -> None:
         self._supervisor = supervisor
         self._summary = summary
-        self.last_tokens: Any = None
+        self.last_tokens: Any = None  # Run by the chief of replicas when it ends.
         self.planned_step = 0
         self._trains: dict[tuple[int, ...], bool] = {}
         self._variables = {v.op: v for v in [*tf1.global_variables(), *tf1.local_variables()]}
@@ -128,8 +120,10 @@ class LegacySession(tf1.Session, Session):
     def _is_summary_due(self, feed_dict: Any = None, *_: Any, **__: Any) -> bool:
         if self._summary is None or not self._supervisor.services.summary_due():
             return False
-        fed = [self.graph.as_graph_element(key) for key in feed_dict or () if _is_element(key)]
-        return not needs_feed(self._summary, {tensor.name for tensor in fed})
+        # The keys of a feed are tensors and their names; others are composite tensors.
+        fed = [key for key in feed_dict or () if isinstance(key, (str, tf.Tensor))]
+        names = {self.graph.as_graph_element(key).name for key in fed}
+        return not needs_feed(self._summary, names)
 
     def _is_training_call(self, fetches: Any) -> bool:
         """Whether running `fetches` makes an update of the global step, or else of the model."""
@@ -137,7 +131,7 @@ class LegacySession(tf1.Session, Session):
             return False  # Nothing would be due.
         flat = tf.nest.flatten(fetches)
         tensors = [fetch for fetch in flat if isinstance(fetch, (tf.Tensor, tf.Operation))]
-        key = tuple(id(tensor) for tensor in tensors)
+        key = tuple(map(id, tensors))
         if key not in self._trains:
             step = self._supervisor.global_step
             with self.graph.as_default():
@@ -184,12 +178,7 @@ class LegacySession(tf1.Session, Session):
             tf1.Session.run(self, tokens)
 
     def _close(self) -> None:
-        steps: Sequence[Callable[[], Any]] = (self.leave, lambda: tf1.Session.close(self))
-        for step in steps:
-            with contextlib.suppress(tf1.errors.OpError):  # The failed call has reported the loss.
-                step()
-
-
-def _is_element(key: Any) -> bool:
-    """Whether the key of a feed is a tensor or its name; the others are composite tensors."""
-    return isinstance(key, (str, tf.Tensor))
+        with contextlib.suppress(tf1.errors.OpError):  # The failed call has reported the loss.
+            self.leave()
+        with contextlib.suppress(tf1.errors.OpError):
+            tf1.Session.close(self)

@@ -122,18 +122,17 @@ def lift(
     variable_scope, name_scope = tf1.get_variable_scope(), full_name("x")[:-1]
 
     def build(*tensors: Any) -> Any:
-        graph = tf1.get_default_graph()
-        if graph.seed is not None:
-            # Operations draw by the graph's seed and their number, which one graph would have
-            # gone on counting: without, two steps begin with the same weights.
-            for _ in range(placement.num_operations):
+        if placement.next_seed and tf1.get_default_graph().seed is not None:
+            # Operations draw by the seed of the graph, and by a number that one graph would have
+            # gone on counting, of draws or operations: else two steps begin with the same weights.
+            while tf1.get_seed(None)[1] < placement.next_seed - 1:
                 tf.no_op()
         # What a v1 graph would know of the variables that were made before, and of the scopes.
         with placement.graph_scope(), tf1.name_scope(name_scope or None), tf1.variable_scope(
             variable_scope, auxiliary_name_scope=False
         ):
             found.append(pack(function(*tensors), tf1.train.get_global_step()))
-        placement.num_operations = len(graph.get_operations())
+        placement.next_seed = tf1.get_seed(None)[1] or 0
         return [found[0].vector, *found[0].others.values()]
 
     with placement.scope():

@@ -124,13 +124,14 @@ class ModernRuntime(Runtime):
                 "SyncReplicasOptimizer is not available on the modern runtime, where "
                 "parameter-server training is asynchronous; use --runtime=legacy --sync"
             )
-        values = supervisor.recovery.read()
-        if values is not None:
-            for name, variable in supervisor.saver.variables().items():
-                variable.assign(values[name])
+        supervisor.recovery.check()  # What is wrong with a checkpoint is reported here already.
 
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
         del target, config  # The strategy knows its workers; options go to the Server.
+        values = supervisor.recovery.take()
+        if values is not None:
+            for name, variable in supervisor.saver.variables().items():
+                variable.assign(values[name])
         if self.replicas is not None:
             self.replicas.broadcast(list(self.placement.variables.values()))
         return ModernSession(self, supervisor)

@@ -36,7 +36,7 @@ class Placement:
         # What a task of a cluster has made outside of all scopes: this process's own.
         self.outside = list(outside)
         self.global_step: Any = None  # Once the program has made it.
-        self.num_operations = 0  # In the graphs of all steps so far.
+        self.next_seed = 0  # How far the graphs of steps have counted what draws.
         self._variable_store: list[Any] = []
         self._slices: dict[str, Any] = {}
         self._graph = tf1.Graph()
