@@ -115,7 +115,7 @@ class TestEnd:
         assert supervised["of_2016_with_a_lost_peer"] == ["lost", ["PeerError", "end"]]
 
     def test_a_program_of_2016_ends_by_stop(self, supervised: Any) -> None:
-        assert supervised["of_2016"] == [3, True]
+        assert supervised["of_2016"] == [3, True, 0.875]
 
 
 def test_the_global_step_is_the_one_there_is_or_none(supervised: Any) -> None:

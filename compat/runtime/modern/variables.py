@@ -77,20 +77,19 @@ class Placement:
     @contextlib.contextmanager
     def graph_scope(self) -> Iterator[None]:
         """Makes the default graph know the variables made so far; for the inside of a lift."""
-        store = tf1.get_collection_ref(_VARIABLE_STORE)
-        store.extend(self._variable_store)
-        for variable in self.variables.values():
-            tf1.add_to_collection(tf1.GraphKeys.GLOBAL_VARIABLES, variable)
-            if variable.trainable:
-                tf1.add_to_collection(tf1.GraphKeys.TRAINABLE_VARIABLES, variable)
-        for variable in self.local_variables:
-            tf1.add_to_collection(tf1.GraphKeys.LOCAL_VARIABLES, variable)
-        if self.global_step is not None:
-            tf1.add_to_collection(tf1.GraphKeys.GLOBAL_STEP, self.global_step)
+        known, keys = list(self.variables.values()), tf1.GraphKeys
+        for key, members in (
+            (_VARIABLE_STORE, self._variable_store),
+            (keys.GLOBAL_VARIABLES, known),
+            (keys.TRAINABLE_VARIABLES, [variable for variable in known if variable.trainable]),
+            (keys.LOCAL_VARIABLES, self.local_variables),
+            (keys.GLOBAL_STEP, [] if self.global_step is None else [self.global_step]),
+        ):
+            tf1.get_collection_ref(key).extend(members)
         # Here, for the creator of `wrap_function` keeps the collections to itself.
         with tf.variable_creator_scope(self._note_collections):
             yield
-        self._variable_store = list(store)
+        self._variable_store = tf1.get_collection(_VARIABLE_STORE)
 
     def _note_collections(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         self._is_local = tf1.GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
@@ -119,6 +118,7 @@ class Placement:
         with tf.device(device or None):
             variable = next_creator(**kwargs)
         self.variables[name] = variable
+        variable.eval = lambda session=None: variable.numpy()  # As in a default session.
         # Kept here: TensorFlow's optimizers ask a part that knows it for its operation.
         variable._set_save_slice_info = functools.partial(self._note_slice, name, variable)
         return variable
@@ -131,15 +131,12 @@ class Placement:
         """Returns the `SaveSliceInfo` of each part of a variable and of its slots, by name."""
         found = dict(self._slices)
         for name, part in self._slices.items():
+            places = part.full_shape, part.var_offset, part.var_shape
             for slot, variable in self.variables.items():
-                if slot.startswith(name + "/") and variable.shape.rank:
-                    rank = variable.shape.rank
-                    found[slot] = type(part)(
-                        part.full_name + slot[len(name) :],
-                        part.full_shape[:rank],
-                        part.var_offset[:rank],
-                        part.var_shape[:rank],
-                    )
+                rank = variable.shape.rank
+                if rank and slot.startswith(name + "/"):
+                    whole = part.full_name + slot[len(name) :]
+                    found[slot] = type(part)(whole, *[place[:rank] for place in places])
         return found
 
     def _name_and_place(self, name: str, shape: Any, dtype: Any, here: str) -> tuple[str, str]:
@@ -194,7 +191,7 @@ def _as_drawn_in_a_graph(initial: Callable[[], Any], dtype: Any) -> Any:
     with tf1.Graph().as_default() as graph:
         try:
             initial()
-        except RuntimeError:  # It has a tensor of eager mode.
+        except Exception:  # It is of eager mode only, or fails there as well.
             return initial
         if not any(map(is_seeded, graph.as_graph_def().node)):
             return initial

@@ -137,5 +137,6 @@ def of_2016(logdir: Path) -> Any:
             values = session.run(program.train, np.float32(1))
             if values["global_step"] >= 3:
                 break
+        weight = float(program.weight.eval())
     supervisor.stop()
-    return [values["global_step"], supervisor.should_stop()]
+    return [values["global_step"], supervisor.should_stop(), weight]
