@@ -34,7 +34,7 @@ class Step(abc.ABC):
     def operations(self) -> list[Placed]:
         """Returns the operations of the step, and where they run."""
 
-    def unpack(self, vector: Any, others: Sequence[Any] = ()) -> Values:
+    def unpack(self, vector: Any, *others: Any) -> Values:
         """Returns the values of a call by name: the packed scalars as floats, others as arrays."""
         values: Values = dict(zip(self.names, np.asarray(vector).tolist()))
         values.update(zip(self.others, map(np.asarray, others)))

@@ -214,12 +214,9 @@ def _prepared(
     steps = [step for step in steps if step.graph is graph]
     started: list[int] = []
 
-    def opened(raw: Any, steps: Sequence[LegacyStep] = ()) -> LegacySession:
-        return LegacySession.of(raw, supervisor, steps, own.summary_op)
-
     def init_fn(raw: Any) -> None:
         assert supervisor.init_fn is not None
-        supervisor.init_fn(opened(raw))
+        supervisor.init_fn(LegacySession.of(raw, supervisor))
         read_step(raw)
 
     def read_step(raw: Any, tensor: Any = None, feed: Any = None) -> None:
@@ -256,6 +253,6 @@ def _prepared(
                 read_step(raw, initial_value(supervisor.global_step), own.init_feed_dict)
         if not started:
             read_step(raw)
-        session = opened(raw, steps)
+        session = LegacySession.of(raw, supervisor, steps)
     session.planned_step = started[0] if started else 0
     return session

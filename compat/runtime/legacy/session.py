@@ -32,22 +32,19 @@ class LegacySession(tf1.Session, Session):
 
     @classmethod
     def of(
-        cls, raw: Any, supervisor: Supervisor, steps: Sequence[LegacyStep], summary: Any
+        cls, raw: Any, supervisor: Supervisor, steps: Sequence[LegacyStep] = ()
     ) -> LegacySession:
-        """Returns the session `raw`, which TensorFlow's session manager has made, as one of ours.
-
-        With the steps of its graph and its merged summary, or None.
-        """
+        """Returns the session `raw`, which TensorFlow's session manager has made, as one of ours."""
         if not isinstance(raw, cls):
             raw.__class__ = cls  # The manager takes no class of ours.
             raw.make_callable = retrying(raw.make_callable)
         session: LegacySession = raw
-        session._begin(supervisor, steps, summary)
+        session._begin(supervisor, steps)
         return session
 
-    def _begin(self, supervisor: Supervisor, steps: Sequence[LegacyStep], summary: Any) -> None:
+    def _begin(self, supervisor: Supervisor, steps: Sequence[LegacyStep]) -> None:
         self._supervisor = supervisor
-        self._summary = summary
+        self._summary = supervisor.own.summary_op
         self.last_tokens: Any = None  # Run by the chief of replicas when it ends.
         self.planned_step = 0
         self._trains: dict[tuple[int, ...], bool] = {}
@@ -84,10 +81,10 @@ class LegacySession(tf1.Session, Session):
         return values
 
     def _run_step(self, step: LegacyStep, feed: dict[Any, Any]) -> Values:
-        values = step.values(self._call(step.fetches, feed))
+        values = step.unpack(*self._call(step.outputs, feed))
         if "global_step" in values:
             self.planned_step = int(values["global_step"])
-        if self._is_training_call(step.fetches):
+        if self._is_training_call(step.outputs):
             self._supervisor.services.after_training_call(self, values)
         return values
 

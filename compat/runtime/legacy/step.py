@@ -7,25 +7,18 @@ from typing import Any, Sequence
 from compat._tensorflow import tf1
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.legacy.variables import global_step
-from compat.runtime.session import Step, StepDefinition, Values, pack
+from compat.runtime.session import Step, StepDefinition, pack
 
 _VARIABLES = ("VarHandleOp", "VariableV2")
 
 
 class LegacyStep(Step):
-    """A step whose operations are in the default graph.
-
-    Attributes:
-      graph: that graph.
-      outputs: its packed scalars, and its other values.
-      fetches: what a call fetches.
-      iterator: the elements of its dataset, or None.
-    """
+    """A step whose operations are in the default graph."""
 
     def __init__(self, definition: StepDefinition, shard: tuple[int, int], device: str) -> None:
         self._definition = definition
         self.graph = tf1.get_default_graph()
-        self.iterator: Any = None
+        self.iterator: Any = None  # Of its dataset.
         self.placeholders = [_placeholder(spec) for spec in definition.signature]
         self.per_worker_data = []
         inputs = []
@@ -45,11 +38,6 @@ class LegacyStep(Step):
         found = pack(definition.function(*inputs, *self.placeholders), global_step())
         self.names, self.others = found.names, list(found.others)
         self.outputs = [found.vector, *found.others.values()]
-        self.fetches: Any = self.outputs if self.others else found.vector
-
-    def values(self, fetched: Any) -> Values:
-        """Returns the values of a call by name."""
-        return self.unpack(fetched[0], fetched[1:]) if self.others else self.unpack(fetched)
 
     def graph_def(self) -> bytes:
         return bytes(self.graph.as_graph_def().SerializeToString())

@@ -180,8 +180,7 @@ def _outcome(step: ModernStep, count: int, found: Any) -> tuple[Values, int, int
     made, worker = count, 0
     if step.streams:
         *found, made, worker = found
-    vector, *others = found
-    return step.unpack(vector, others), int(made), int(worker)
+    return step.unpack(*found), int(made), int(worker)
 
 
 def _end_of_data() -> Exception:

@@ -21,14 +21,7 @@ _STEPS_A_TURN = 10
 
 
 class ModernStep(Step):
-    """A lifted step, and the loop in which a worker runs it.
-
-    Attributes:
-      on_coordinator: whether it runs in this process.
-      trains: whether it updates the global step, or where there is none, the model.
-      streams: whether it takes the elements of a dataset.
-      outside: names of variables that it uses and that are this process's own.
-    """
+    """A lifted step, and the loop in which a worker runs it."""
 
     def __init__(self, definition: StepDefinition, runtime: ModernRuntime) -> None:
         alone = definition.on_coordinator
@@ -36,7 +29,7 @@ class ModernStep(Step):
         server = None if alone else runtime.server
         self._definition = definition
         self._replicas = None if alone else runtime.replicas
-        self.on_coordinator = coordinator is None
+        self.on_coordinator = coordinator is None  # So it runs in this process.
         self.streams = definition.dataset is not None
         shard = 0, 1
         if server is not None:
