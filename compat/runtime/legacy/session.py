@@ -34,7 +34,7 @@ class LegacySession(tf1.Session, Session):
     def of(
         cls, raw: Any, supervisor: Supervisor, steps: Sequence[LegacyStep] = ()
     ) -> LegacySession:
-        """Returns the session `raw`, which TensorFlow's session manager has made, as one of ours."""
+        """Returns the session `raw` of TensorFlow's session manager as one of ours."""
         if not isinstance(raw, cls):
             raw.__class__ = cls  # The manager takes no class of ours.
             raw.make_callable = retrying(raw.make_callable)
