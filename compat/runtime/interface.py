@@ -139,7 +139,11 @@ def device(setter: Any) -> ContextManager[None]:
 
 
 def get_or_create_global_step() -> Any:
-    """Returns the variable that counts the updates, int64 scalar, on either runtime."""
+    """Returns the variable that counts the updates, int64 scalar, on either runtime.
+
+    Raises:
+      UserError: it is made outside of `with compat.device(...)`; see `step`.
+    """
     return current_runtime().create_global_step()
 
 
@@ -216,7 +220,8 @@ def step(
       A step for `Session.run`. "global_step" is among its values where the program has one.
 
     Raises:
-      UserError: the function does not return a dict of tensors.
+      UserError: the function does not return a dict of tensors; or in a cluster, on the modern
+        runtime, the step or a variable that it uses is made outside of `with compat.device(...)`.
     """
     return current_runtime().step(
         StepDefinition(function, signature, per_worker_data, on_coordinator, dataset)
