@@ -35,12 +35,8 @@ class Runtime(abc.ABC):
         """Opens a scope in which `setter`, a device function or name, places what is created."""
 
     @abc.abstractmethod
-    def global_step(self) -> Any | None:
+    def global_step(self, create: bool = False) -> Any | None:
         """Returns the variable that counts the updates, or None where the program has none."""
-
-    @abc.abstractmethod
-    def create_global_step(self) -> Any:
-        """Returns the variable that counts the updates, int64 scalar; made at the first call."""
 
     @abc.abstractmethod
     def step(self, definition: StepDefinition) -> Step:
@@ -144,7 +140,7 @@ def get_or_create_global_step() -> Any:
     Raises:
       UserError: it is made outside of `with compat.device(...)`; see `step`.
     """
-    return current_runtime().create_global_step()
+    return current_runtime().global_step(create=True)
 
 
 def average(tensors: Sequence[Any]) -> list[Any]:

@@ -87,12 +87,9 @@ class LegacyRuntime(Runtime):
     def device(self, setter: Any) -> ContextManager[None]:
         return tf1.device(setter if self.server is not None else None)
 
-    def global_step(self) -> Any | None:
-        return global_step()
-
-    def create_global_step(self) -> Any:
+    def global_step(self, create: bool = False) -> Any | None:
         existing = global_step()
-        if existing is not None:
+        if existing is not None or not create:
             return existing
         keys = [tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.GLOBAL_STEP]
         return tf1.Variable(

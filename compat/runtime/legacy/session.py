@@ -139,9 +139,6 @@ class LegacySession(tf1.Session, Session):
     def drain(self) -> Iterator[Values]:
         return iter(())  # Every call has been waited for.
 
-    def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        return {k: np.asarray(v) for k, v in self._call(dict(variables)).items()}
-
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         for operations, feed in assignments(variables, values):
             self._call(operations, feed)

@@ -80,20 +80,17 @@ class ModernRuntime(Runtime):
     def average(self, tensors: Sequence[Any]) -> list[Any]:
         return list(tensors) if self.replicas is None else self.replicas.average(tensors)
 
-    def global_step(self) -> Any | None:
-        found = self._global_step
-        return self.placement.variables.get("global_step") if found is None else found
-
-    def create_global_step(self) -> Any:
-        if self._global_step is None:
+    def global_step(self, create: bool = False) -> Any | None:
+        step = self._global_step
+        if step is None:
+            step = self.placement.variables.get("global_step")
+        if create and self._global_step is None:
             self._check_inside("the global step")
-            step = self.global_step()
             if step is None:
                 with self.placement.scope():
                     step = tf.Variable(np.int64(0), name="global_step", trainable=False)
-            self._global_step = step
-            self.placement.global_step = self._global_step
-        return self._global_step
+            self._global_step = self.placement.global_step = step
+        return step
 
     def step(self, definition: StepDefinition) -> Step:
         if definition.on_coordinator:

@@ -149,9 +149,6 @@ class ModernSession(Session):
             self._last.pop(step, None)
             step.restart()
 
-    def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        return dict(self._wait(lambda: {name: v.numpy() for name, v in variables.items()}))
-
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         def assign() -> None:
             for name, variable in variables.items():
