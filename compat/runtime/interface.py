@@ -23,7 +23,7 @@ RUNTIMES = ("auto", "legacy", "modern")
 
 
 class Runtime(abc.ABC):
-    """The five things that differ between the runtimes; everything else is written once."""
+    """What differs between the runtimes; everything else is written once."""
 
     name = ""
 
