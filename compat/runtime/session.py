@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-import types
+import collections
 from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
@@ -200,10 +200,7 @@ class Session(abc.ABC):
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: types.TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is None:
+            collections.deque(self.drain(), maxlen=0)
         self.close()

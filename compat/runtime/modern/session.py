@@ -166,11 +166,6 @@ class ModernSession(Session):
     def close(self) -> None:
         self._in_flight.clear()
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if error is None:
-            collections.deque(self.drain(), maxlen=0)
-        self.close()
-
 
 def _outcome(step: ModernStep, count: int, found: Any) -> tuple[Values, int, int]:
     """Returns the values of a call, the number of steps that it has made, and the worker."""

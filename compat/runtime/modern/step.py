@@ -123,9 +123,8 @@ class ModernStep(Step):
             made, *last = tf.cond(there, on_element, on_end)
             return (made, there, *last)
 
-        shapes = [tf.TensorShape([]), tf.TensorShape([])]
-        shapes += [tf.TensorShape([len(self.names)])]
-        shapes += [tf.TensorShape(None) for _ in first[1:]]
+        shapes = [tf.TensorShape(shape) for shape in ([], [], [len(self.names)])]
+        shapes += [tf.TensorShape(None)] * (len(first) - 1)
         made, _, *last = tf.while_loop(
             lambda made, there, *_: tf.logical_and(there, made < count),
             turn,
