@@ -290,7 +290,10 @@ class Saver:
 
     def _write(self, prefix: str, values: Mapping[str, np.ndarray]) -> None:
         Path(prefix).parent.mkdir(parents=True, exist_ok=True)
-        write(prefix, values, current_runtime().slices())
+        slices = current_runtime().slices()
+        # A whole of which only some parts are saved could not be read.
+        torn = {part.full_name for name, part in slices.items() if name not in values}
+        write(prefix, values, {n: p for n, p in slices.items() if p.full_name not in torn})
         self._kept = [path for path in self._kept if path != prefix] + [prefix]
         surplus = max(0, len(self._kept) - (self._max_to_keep or len(self._kept)))
         for old in self._kept[:surplus]:

@@ -14,6 +14,7 @@ import numpy as np
 import compat
 from compat import tf, tf1
 from compat.checkpoint import files as checkpoint_files
+from compat.runtime.interface import current_runtime
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import case, checkpoints, fresh, refusal, run
@@ -306,7 +307,11 @@ def partitioned(folder: Path) -> Any:
         table = tf1.get_variable("table", [6, 4], use_resource=True)
         tf1.train.Saver([table]).restore(session, prefix)
         last = session.run(table)[5].tolist()
-    return [costs[:4], costs[4:], shapes, last, checkpoint_files.read(prefix)["table"][5].tolist()]
+    last_part = compat.Saver([current_runtime().variables()["table/part_2"]])
+    with compat.Supervisor().managed_session() as session:
+        alone = sorted(checkpoint_files.read(last_part.save(session, str(folder / "part"))))
+    ours = checkpoint_files.read(prefix)["table"][5].tolist()
+    return [costs[:4], costs[4:], shapes, last, ours, alone]
 
 
 if __name__ == "__main__":
