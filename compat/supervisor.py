@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from compat.liveness import watchdog
 from compat.runtime.coordination import Coordinated
 from compat.runtime.interface import current_runtime
 from compat.runtime.services import Services
-from compat.runtime.session import Session, Values
+from compat.runtime.session import Session
 
 
 class Supervisor(Coordinated):
@@ -80,9 +81,8 @@ class Supervisor(Coordinated):
         self.max_wait_secs: float = 7200
         self.sync_optimizer = sync_optimizer
         self.init_fn = init_fn
-        self.graph: Any = None
-        if self.runtime.name == "legacy":
-            self.graph = graph or tf1.get_default_graph()
+        is_legacy = self.runtime.name == "legacy"
+        self.graph: Any = (graph or tf1.get_default_graph()) if is_legacy else None
         self.summary_op = summary_op
         self._writer = summary_writer
         self.own: Any = None  # Of the legacy runtime: TensorFlow's.
@@ -145,8 +145,7 @@ class Supervisor(Coordinated):
             with contextlib.suppress(tf1.errors.OutOfRangeError):
                 yield session
             self.coord.raise_requested_exception()  # A thread's, which the body may have missed.
-            for _ in session.drain():
-                pass
+            collections.deque(session.drain(), maxlen=0)
             if self.is_chief and self.save_model_secs and start_standard_services:
                 self.save(session)
             session.leave()
@@ -213,14 +212,6 @@ class Supervisor(Coordinated):
             self.services.start(sess)
         return []
 
-    def restored_values(self) -> Any:
-        """Returns the newest whole checkpoint's values by name, or None if there is none."""
-        return self.recovery.read()
-
-    def after_training_call(self, session: Session, values: Values | None) -> None:
-        """Writes what is due after a call that trains; `values` are those of a step, or None."""
-        self.services.after_training_call(session, values)
-
     def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:
         """Writes a summary: a `Summary`, its serialized bytes, or a dict of scalars by name.
 
@@ -272,7 +263,7 @@ class Supervisor(Coordinated):
           Exception: what a thread passed to `request_stop`.
         """
         self.request_stop()
-        self.services.stop()
+        self.services.running = False
         try:
             self.coord.join(
                 threads,
@@ -280,12 +271,15 @@ class Supervisor(Coordinated):
                 stop_grace_period_secs=0 if watchdog.is_stuck() else self.stop_grace_secs,
                 ignore_live_threads=ignore_live_threads,
             )
+        except BaseException as error:
+            self.runtime.ended_by(error)  # Before the end would be announced for a lost peer.
+            raise
         finally:
             if close_summary_writer and self._writer not in (None, self.USE_DEFAULT):
                 self._writer.add_session_log(tf1.SessionLog(status=tf1.SessionLog.STOP))
                 self._writer.close()
                 if self.own:
-                    self.own.graph_is_written(False)
+                    self.own.forget_written_graph()
             if self.runtime.server is not None:
                 self.runtime.server.announce_end()
 

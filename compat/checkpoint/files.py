@@ -2,7 +2,7 @@
 
 Only the chief writes, with values that it reads from the parameter servers. So they need no folder
 in common, and the runtimes need to agree on names only. `tf.compat.v1.train.Saver` reads these
-files, and this module reads those of `Saver`; each part of a partitioned variable is an entry.
+files, and this module reads those of `Saver`; a partitioned variable is one entry, in slices.
 """
 
 from __future__ import annotations
@@ -31,15 +31,23 @@ class NotWrittenError(UserError):
     exit_code = 1
 
 
-def write(prefix: str, values: Mapping[str, np.ndarray]) -> None:
-    """Writes a checkpoint of two files; the index, written last, makes it whole."""
-    names = sorted(values)
+def write(
+    prefix: str, values: Mapping[str, np.ndarray], slices: Mapping[str, Any] | None = None
+) -> None:
+    """Writes a checkpoint of two files; the index, written last, makes it whole.
+
+    `slices` has the `SaveSliceInfo` of the values that are part of a whole.
+    """
+    names, slices = sorted(values), slices or {}
+    parts = [slices.get(name) for name in names]
     # A graph and a session of its own: the same on both runtimes, and on this machine.
     with tf1.Graph().as_default(), tf1.device("/cpu:0"):
         feeds = {tf1.placeholder(values[n].dtype, values[n].shape): values[n] for n in names}
-        slices = [""] * len(names)
         save = tf1.raw_ops.SaveV2(
-            prefix=prefix, tensor_names=names, shape_and_slices=slices, tensors=list(feeds)
+            prefix=prefix,
+            tensor_names=[n if part is None else part.full_name for n, part in zip(names, parts)],
+            shape_and_slices=["" if part is None else part.spec for part in parts],
+            tensors=list(feeds),
         )
         with tf1.Session() as session:
             session.run(save, feeds)
@@ -72,6 +80,7 @@ def fitted(
     Raises `UserError` if names, shapes or dtypes differ, so that it belongs to another model; with
     `others` it may have more variables, such as optimizer slots.
     """
+    values = _cut(values, variables)
     if others:
         values = {name: value for name, value in values.items() if name in variables}
     problems = [f"{name} is missing" for name in sorted(set(variables) - set(values))]
@@ -94,6 +103,23 @@ def fitted(
             "over by python -m compat convert-checkpoint"
         )
     return dict(values)
+
+
+def _cut(values: Mapping[str, np.ndarray], variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Returns the values with partitioned variables in the parts that the program has."""
+    slices = current_runtime().slices()
+    wanted = {name: slices[name] for name in variables if name in slices and name not in values}
+    parts = {
+        name: part
+        for name, part in wanted.items()
+        if list(getattr(values.get(part.full_name), "shape", ())) == list(part.full_shape)
+    }
+    wholes = {part.full_name for part in parts.values()}
+    cut = {name: value for name, value in values.items() if name not in wholes}
+    for name, part in parts.items():
+        ends = zip(part.var_offset, part.var_shape)
+        cut[name] = values[part.full_name][tuple(slice(a, a + size) for a, size in ends)]
+    return cut
 
 
 def history(folder: str) -> list[str]:
@@ -216,7 +242,10 @@ class Saver:
 
     def _write(self, prefix: str, values: Mapping[str, np.ndarray]) -> None:
         Path(prefix).parent.mkdir(parents=True, exist_ok=True)
-        write(prefix, values)
+        slices = current_runtime().slices()
+        # A whole of which only some parts are saved could not be read.
+        torn = {part.full_name for name, part in slices.items() if name not in values}
+        write(prefix, values, {n: p for n, p in slices.items() if p.full_name not in torn})
         self._kept = [path for path in self._kept if path != prefix] + [prefix]
         surplus = max(0, len(self._kept) - (self._max_to_keep or len(self._kept)))
         for old in self._kept[:surplus]:

@@ -8,11 +8,7 @@ from compat._tensorflow import tf1
 
 
 class Coordinated:
-    """The part of a supervisor that its `Coordinator` does.
-
-    Attributes:
-      coord: that coordinator.
-    """
+    """The part of a supervisor that its `Coordinator`, `coord`, does."""
 
     coord: Any
 

@@ -11,31 +11,20 @@ _NOTHING_TO_DO = ("Const", "NoOp", "Placeholder")
 
 
 class Placed(NamedTuple):
-    """An operation, and where it runs.
-
-    Attributes:
-      name: in its graph.
-      kind: such as "MatMul".
-      device: such as "/job:ps/task:0"; "" for that of the task that runs the step.
-    """
+    """An operation, and where it runs."""
 
     name: str
-    kind: str
-    device: str
+    kind: str  # Such as "MatMul".
+    device: str  # Such as "/job:ps/task:0"; "" for that of the task that runs the step.
 
 
 def operations(
     graph_def: Any, outputs: Sequence[str], variables: Mapping[str, str]
 ) -> list[Placed]:
-    """Returns the operations that tensors depend on, by name; not constants and inputs.
+    """Returns the operations that outputs such as "add:0" depend on; not constants and inputs.
 
     What reads or writes a variable runs where the variable is stored, whatever device it asks for:
-    so TensorFlow places it. The rest runs on the device that it asks for.
-
-    Args:
-      graph_def: the graph.
-      outputs: names of the tensors, as "add:0".
-      variables: the devices of the variables, by the names of the operations they come from.
+    so TensorFlow places it. `variables` are their devices by the names of their operations.
     """
     needed = tf1.graph_util.extract_sub_graph(
         graph_def, sorted({name.partition(":")[0] for name in outputs})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequen
 
 from compat._tensorflow import coordinator_module, version
 from compat.errors import UserError
+from compat.runtime.session import StepDefinition
 
 if TYPE_CHECKING:
     from compat.runtime.session import Session, Step
@@ -22,7 +23,7 @@ RUNTIMES = ("auto", "legacy", "modern")
 
 
 class Runtime(abc.ABC):
-    """The five things that differ between the runtimes; everything else is written once."""
+    """What differs between the runtimes; everything else is written once."""
 
     name = ""
 
@@ -34,22 +35,11 @@ class Runtime(abc.ABC):
         """Opens a scope in which `setter`, a device function or name, places what is created."""
 
     @abc.abstractmethod
-    def global_step(self) -> Any | None:
+    def global_step(self, create: bool = False) -> Any | None:
         """Returns the variable that counts the updates, or None where the program has none."""
 
     @abc.abstractmethod
-    def create_global_step(self) -> Any:
-        """Returns the variable that counts the updates, int64 scalar; made at the first call."""
-
-    @abc.abstractmethod
-    def step(
-        self,
-        function: Callable[..., Mapping[str, Any]],
-        signature: Any,
-        per_worker_data: Any,
-        on_coordinator: bool,
-        dataset: Callable[[int, int], Any] | None,
-    ) -> Step:
+    def step(self, definition: StepDefinition) -> Step:
         """See `compat.step`."""
 
     @abc.abstractmethod
@@ -59,6 +49,10 @@ class Runtime(abc.ABC):
     @abc.abstractmethod
     def variables(self) -> dict[str, Any]:
         """Returns the variables that make up a checkpoint, by name, without the ":0"."""
+
+    @abc.abstractmethod
+    def slices(self) -> dict[str, Any]:
+        """Returns the `SaveSliceInfo` of each part of a partitioned variable, by its name."""
 
     @abc.abstractmethod
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
@@ -141,8 +135,12 @@ def device(setter: Any) -> ContextManager[None]:
 
 
 def get_or_create_global_step() -> Any:
-    """Returns the variable that counts the updates, int64 scalar, on either runtime."""
-    return current_runtime().create_global_step()
+    """Returns the variable that counts the updates, int64 scalar, on either runtime.
+
+    Raises:
+      UserError: it is made outside of `with compat.device(...)`; see `step`.
+    """
+    return current_runtime().global_step(create=True)
 
 
 def average(tensors: Sequence[Any]) -> list[Any]:
@@ -192,6 +190,10 @@ def step(
     their values from one of its steps to the next. They are in no checkpoint, and have their
     initial values again on a worker that was restarted.
 
+    Random operations and initial values that are given `seed=` draw the same numbers on both
+    runtimes. `tf1.set_random_seed` alone makes runs of one runtime and release repeatable, not
+    those of the other: TensorFlow counts what draws, and counts otherwise on each.
+
     On the modern runtime a call that a lost worker had begun is run again as a whole by another
     one: each loss of a worker may apply up to the `count` steps of one `run_many` twice.
 
@@ -214,6 +216,9 @@ def step(
       A step for `Session.run`. "global_step" is among its values where the program has one.
 
     Raises:
-      UserError: the function does not return a dict of tensors.
+      UserError: the function does not return a dict of tensors; or in a cluster, on the modern
+        runtime, the step or a variable that it uses is made outside of `with compat.device(...)`.
     """
-    return current_runtime().step(function, signature, per_worker_data, on_coordinator, dataset)
+    return current_runtime().step(
+        StepDefinition(function, signature, per_worker_data, on_coordinator, dataset)
+    )

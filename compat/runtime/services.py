@@ -19,16 +19,15 @@ if TYPE_CHECKING:
 class Services:
     """The standard services of a supervisor, without threads: training calls write what is due.
 
-    Attributes:
-      running: whether anything will be due.
+    While it is `running`, something will be due.
     """
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
         self._lock = threading.RLock()  # A program may train on several threads.
         self.running = False
-        self._summaries_written = 0
-        self._last_summary = self._last_save = self._last_count = 0.0
+        self._last_summary: float | None = None
+        self._last_save = self._last_count = 0.0
         self._counted = 0
 
     def start(self, session: Session) -> None:
@@ -36,8 +35,8 @@ class Services:
         supervisor, writer = self._supervisor, self._supervisor.summary_writer
         summaries = supervisor.save_summaries_secs if writer else 0
         self.running = bool(summaries or supervisor.save_model_secs)
-        self._last_summary = self._last_save = self._last_count = time.monotonic()
-        self._summaries_written = 0
+        self._last_save = self._last_count = time.monotonic()
+        self._last_summary = None
         if supervisor.global_step is not None and writer:
             self._counted = self._read_step(session)
             self._log(tf1.SessionLog.START, self._counted)
@@ -47,26 +46,22 @@ class Services:
         if supervisor.save_model_secs and not supervisor.recovery.prefixes:
             self.save(session)
 
-    def stop(self) -> None:
-        """Makes nothing due any more."""
-        self.running = False
-
     def after_training_call(self, session: Session, values: Values | None) -> None:
-        """Writes what is due; see `Supervisor.after_training_call`."""
+        """Writes what is due after a call that trains; `values` are those of a step, or None."""
         if not self.running:
             return
         with self._lock:
-            now = time.monotonic()
-            supervisor = self._supervisor
+            now, supervisor = time.monotonic(), self._supervisor
             if values is not None and self.summary_due() and supervisor.summary_op is not None:
                 step = int(values.get("global_step", session.planned_step))
-                scalars = {n: v for n, v in values.items() if n != "global_step" and _is_scalar(v)}
+                scalars = {
+                    name: value
+                    for name, value in values.items()
+                    if name != "global_step" and isinstance(value, (bool, float, int))
+                }
                 supervisor.summary_computed(session, scalars, step)
-            if (
-                supervisor.save_summaries_secs
-                and supervisor.global_step is not None
-                and now - self._last_count >= supervisor.save_summaries_secs
-            ):
+            every = supervisor.save_summaries_secs
+            if every and supervisor.global_step is not None and now - self._last_count >= every:
                 step = self._read_step(session)
                 self._write_rate((step - self._counted) / (now - self._last_count), step)
                 self._counted, self._last_count = step, now
@@ -75,10 +70,10 @@ class Services:
 
     def summary_due(self) -> bool:
         """Whether the next training call is to write a summary; the first one is."""
-        every = self._supervisor.save_summaries_secs
+        every, last = self._supervisor.save_summaries_secs, self._last_summary
         if not (self.running and every and self._supervisor.summary_writer):
             return False
-        return self._summaries_written == 0 or time.monotonic() - self._last_summary >= every
+        return last is None or time.monotonic() - last >= every
 
     def write_summary(self, session: Any, summary: Any, step: int | None) -> None:
         """Writes a summary, and starts the time until the next; see `summary_computed`."""
@@ -87,29 +82,24 @@ class Services:
             summary = tf1.Summary(value=values)
         if step is None and self._supervisor.global_step is not None:
             step = self._read_step(session)
-        self._summaries_written += 1
         self._last_summary = time.monotonic()
         self._supervisor.summary_writer.add_summary(summary, step)
-
-    def _read_step(self, session: Any) -> int:
-        return int(np.asarray(session.run(self._supervisor.global_step)).item())
 
     def save(self, session: Any) -> str:
         """Writes a checkpoint; returns its prefix."""
         supervisor = self._supervisor
-        with self._lock, contextlib.ExitStack() as scopes:
-            if supervisor.graph is not None:
-                scopes.enter_context(supervisor.graph.as_default())
+        path, global_step = supervisor.save_path, supervisor.global_step
+        graph = supervisor.graph
+        with self._lock, graph.as_default() if graph else contextlib.nullcontext():
             self._last_save = time.monotonic()
-            prefix = str(
-                supervisor.saver.save(
-                    session, supervisor.save_path, global_step=supervisor.global_step
-                )
-            )
-            if self.running and supervisor.summary_writer and supervisor.global_step is not None:
+            prefix = str(supervisor.saver.save(session, path, global_step=global_step))
+            if self.running and supervisor.summary_writer and global_step is not None:
                 step = self._read_step(session)
-                self._log(tf1.SessionLog.CHECKPOINT, step, checkpoint_path=supervisor.save_path)
+                self._log(tf1.SessionLog.CHECKPOINT, step, checkpoint_path=path)
         return prefix
+
+    def _read_step(self, session: Any) -> int:
+        return int(np.asarray(session.run(self._supervisor.global_step)).item())
 
     def _log(self, status: Any, step: int | None = None, **fields: Any) -> None:
         entry = tf1.SessionLog(status=status, **fields)
@@ -125,7 +115,3 @@ class Services:
 def variable_name(variable: Any) -> str:
     """Returns the name of a variable, without the ":0"; empty for None."""
     return "" if variable is None else str(variable.name.rpartition(":")[0])
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, (bool, float, int))

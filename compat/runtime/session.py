@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import abc
-import types
-from typing import Any, Dict, Iterator, Mapping, NamedTuple, Sequence
+import collections
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -34,52 +34,55 @@ class Step(abc.ABC):
     def operations(self) -> list[Placed]:
         """Returns the operations of the step, and where they run."""
 
-    def unpack(self, vector: Any, others: Sequence[Any] = ()) -> Values:
-        """Returns the values of a call by name.
-
-        Args:
-          vector: the packed scalars, float64 `[len(names)]`; they become floats.
-          others: the other values, which become arrays.
-        """
+    def unpack(self, vector: Any, *others: Any) -> Values:
+        """Returns the values of a call by name: the packed scalars as floats, others as arrays."""
         values: Values = dict(zip(self.names, np.asarray(vector).tolist()))
         values.update(zip(self.others, map(np.asarray, others)))
         return values
 
 
+class StepDefinition(NamedTuple):
+    """The arguments of `compat.step`."""
+
+    function: Callable[..., Mapping[str, Any]]
+    signature: Sequence[Any]
+    per_worker_data: Sequence[Any]
+    on_coordinator: bool
+    dataset: Callable[[int, int], Any] | None
+
+    def check_arrays(self, arrays: Sequence[Any]) -> None:
+        """Raises a `UserError` if a call passes another number of arrays."""
+        if len(arrays) != len(self.signature):
+            raise UserError(
+                f"a step was run on {len(arrays)} arrays; its signature has "
+                f"{len(self.signature)}, pass as many"
+            )
+
+
 class Packed(NamedTuple):
-    """What a step computes, as few tensors.
+    """What a step computes, as few tensors."""
 
-    Attributes:
-      names: of the scalars.
-      vector: float64 `[len(names)]`, exact for integers up to 2**53.
-      others: the other tensors by name.
-    """
-
-    names: list[str]
-    vector: Any
-    others: dict[str, Any]
+    names: list[str]  # Of the scalars.
+    vector: Any  # The scalars, float64 `[len(names)]`, exact for integers up to 2**53.
+    others: dict[str, Any]  # The other tensors by name.
 
 
 def pack(outputs: Mapping[str, Any], global_step: Any | None) -> Packed:
     """Packs the scalars of a step's outputs into one tensor, so that a call fetches once.
 
-    Args:
-      outputs: tensors by name; operations among them are run first.
-      global_step: the variable that counts updates; "global_step" is added where it is missing.
-
-    Raises:
-      UserError: `outputs` is not a dict of tensors.
+    Operations among the outputs are run first; "global_step" is added where it is missing.
     """
     if not isinstance(outputs, Mapping):
         raise UserError(
             f"a step returned {type(outputs).__name__}; return a dict of tensors by name"
         )
     operations = [value for value in outputs.values() if isinstance(value, tf.Operation)]
-    tensors = {}
     with tf.control_dependencies(operations):  # Variables are read when these have run.
-        for name, value in outputs.items():
-            if value is not None and not isinstance(value, tf.Operation):
-                tensors[str(name)] = _tensor(name, value)
+        tensors = {
+            str(name): _tensor(name, value)
+            for name, value in outputs.items()
+            if value is not None and not isinstance(value, tf.Operation)
+        }
     scalars = {n: t for n, t in tensors.items() if t.shape.rank == 0 and t.dtype != tf.string}
     last = operations
     if global_step is not None and "global_step" not in tensors:
@@ -92,11 +95,8 @@ def pack(outputs: Mapping[str, Any], global_step: Any | None) -> Packed:
         raise UserError("a step returned no value; return at least one tensor by name")
     names = sorted(scalars)
     with tf.control_dependencies(last):
-        vector = (
-            tf.stack([tf.cast(scalars[name], tf.float64) for name in names])
-            if names
-            else tf.zeros([0], tf.float64)
-        )
+        columns = [tf.cast(scalars[name], tf.float64) for name in names]
+        vector = tf.stack(columns) if columns else tf.zeros([0], tf.float64)
         others = {n: tf.identity(tensors[n]) for n in sorted(set(tensors) - set(scalars))}
     return Packed(names, vector, others)
 
@@ -109,6 +109,20 @@ def _tensor(name: Any, value: Any) -> Any:
             f"value {name!r} of a step is {type(value).__name__}; return a tensor, a number or an "
             "operation"
         ) from error
+
+
+def number_of_updates(stacked: Sequence[Any], count: int | None) -> int:
+    """Returns how many updates `run_many` is asked for."""
+    if not stacked:
+        return 1 if count is None else count
+    rows = sorted({len(array) for array in stacked})
+    if len(rows) > 1 or count not in (None, rows[0]):
+        asked = "" if count is None else f", and count={count}"
+        raise UserError(
+            f"run_many was given arrays of {' and '.join(map(str, rows))} rows{asked}; pass as "
+            "many rows in each, and no count"
+        )
+    return rows[0]
 
 
 class Session(abc.ABC):
@@ -147,6 +161,7 @@ class Session(abc.ABC):
           count: updates of a step without arrays; by default 1.
 
         Raises:
+          UserError: the arrays have different numbers of rows, or `count` is another one.
           tf.errors.OutOfRangeError: as `run`; no update was left to make.
         """
 
@@ -154,9 +169,9 @@ class Session(abc.ABC):
     def drain(self) -> Iterator[Values]:
         """Waits for all that was scheduled, and yields the values that were not seen yet."""
 
-    @abc.abstractmethod
     def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Returns the variables' values by name."""
+        return {name: np.asarray(value) for name, value in self.run(dict(variables)).items()}
 
     @abc.abstractmethod
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
@@ -185,10 +200,7 @@ class Session(abc.ABC):
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: types.TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if error is None:
+            collections.deque(self.drain(), maxlen=0)
         self.close()

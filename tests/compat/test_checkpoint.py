@@ -173,6 +173,20 @@ def test_a_saver_saves_its_variables_by_its_names(kept: Any) -> None:
     assert kept["names"][1] == [["w"], ["other"]]
 
 
+def test_variables_of_a_process_alone_are_saved_wherever_they_are_made(kept: Any) -> None:
+    assert kept["made_anywhere"] == [3, ["global_step", "w"]]
+
+
+def test_a_partitioned_variable_is_restored_into_other_parts(kept: Any) -> None:
+    whole, halves, shapes, theirs, ours, alone = kept["partitioned"]
+    assert halves == pytest.approx(whole)
+    assert len(set(halves)) == 4
+    slots = {name: [6, 4] for name in ("table", "table/Adam", "table/Adam_1")}
+    assert shapes == {"beta1_power": [], "beta2_power": [], "global_step": [], **slots}
+    assert theirs == ours
+    assert alone == ["table/part_2"]
+
+
 def test_a_saver_restores_into_an_open_session(kept: Any) -> None:
     values, missing = kept["restores"]
     assert values == [1, 2]

@@ -35,6 +35,16 @@ def test_a_variable_cannot_start_as_an_input(placed: Any, runtime: str) -> None:
         )
 
 
+def test_what_is_made_outside_of_the_scope_would_train_alone(placed: Any, runtime: str) -> None:
+    if runtime == "modern":
+        sentence = (
+            "{} was made outside of `with compat.device(...)`, so this task would train alone; "
+            "make variables and steps inside it"
+        )
+        made = ["the global step", "a step", "variable outside"]
+        assert placed["outside"] == [sentence.format(name) for name in made]
+
+
 def test_two_functions_share_what_get_variable_made(placed: Any) -> None:
     """One update of 3 ones by 0.5 in training is seen by the evaluation."""
     assert placed["shared"] == {"net/weights": "ps 0"}

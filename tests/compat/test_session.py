@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 
 def test_the_first_call_gives_values(ran: Any) -> None:
     assert ran["first"] == {"global_step": 1, "large": 2**53 - 1, "seen": 0}
@@ -40,6 +42,13 @@ def test_a_call_takes_as_many_arrays_as_the_signature_has(ran: Any) -> None:
     assert ran["too_many"] == sentence.format(2)
 
 
+def test_many_updates_take_as_many_rows_of_each_array(ran: Any) -> None:
+    sentence = "run_many was given arrays of {}; pass as many rows in each, and no count"
+    counts = ["2 rows, and count=3", "2 rows, and count=1", "1 and 2 rows"]
+    assert ran["uneven"] == [sentence.format(count) for count in counts]
+    assert ran["no_rows"] == [{}, 4]
+
+
 def test_what_only_graphs_have(ran: Any, runtime: str) -> None:
     if runtime == "modern":
         assert ran["feed_dict"].startswith("feed_dict needs placeholders, which the modern runtime")
@@ -64,6 +73,14 @@ def test_values_have_any_shape_and_kind(ran: Any) -> None:
 
 def test_what_a_step_does_not_return_does_not_run(ran: Any) -> None:
     assert ran["of_any_shape"]["counter"] == 8
+
+
+def test_seeds(ran: Any) -> None:
+    """Those of an operation mean the same on both runtimes; that of all makes no two alike."""
+    first, second = ran["seeded"]["own"]
+    assert first == second == pytest.approx([0.9447038, -0.9667907])
+    first, second = ran["seeded"]["all"]
+    assert first != second
 
 
 def test_many_updates_on_no_rows_are_none(ran: Any) -> None:

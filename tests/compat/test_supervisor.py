@@ -80,7 +80,7 @@ class TestCheckpoints:
         assert supervised["with_a_saver"] == [["model.ckpt-3"], True]
 
     def test_init_fn_begins_a_training_but_resumes_none(self, supervised: Any) -> None:
-        assert supervised["init_fn"] == [8, 4, 4, 2]
+        assert supervised["init_fn"] == [8, 4, 4, 2, 2, 1, 1, 0.5]
 
     def test_a_weight_that_is_not_finite_is_an_error_at_the_end(self, supervised: Any) -> None:
         said, stopped, checkpoints = supervised["not_finite_at_the_end"]
@@ -111,8 +111,11 @@ class TestEnd:
     ) -> None:
         assert supervised["error_in_the_body"] == ["'mine'", True, FIRST]
 
+    def test_a_peer_that_a_thread_misses_is_known_before_the_end(self, supervised: Any) -> None:
+        assert supervised["of_2016_with_a_lost_peer"] == ["lost", ["PeerError", "end"]]
+
     def test_a_program_of_2016_ends_by_stop(self, supervised: Any) -> None:
-        assert supervised["of_2016"] == [3, True]
+        assert supervised["of_2016"] == [3, True, 0.875]
 
 
 def test_the_global_step_is_the_one_there_is_or_none(supervised: Any) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from typing import Any, Callable, ContextManager, Mapping, Sequence
+from typing import Any, Callable, ContextManager, Sequence
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
 from compat.runtime.legacy.variables import assignments, global_step, initial_value
 from compat.runtime.services import variable_name
-from compat.runtime.session import Session, Step
+from compat.runtime.session import Session, Step, StepDefinition
 from compat.supervisor import Supervisor
 
 _LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
@@ -38,9 +37,9 @@ class _GraphSupervisor(tf1.train.Supervisor):
         """Writes the graph for TensorBoard and `freeze_graph`, and the meta graph."""
         self._write_graph()
 
-    def graph_is_written(self, written: bool) -> None:
-        """Tells whether the event file that is open has the graph."""
-        self._graph_added_to_summary = written
+    def forget_written_graph(self) -> None:
+        """Tells that the next event file has no graph yet."""
+        self._graph_added_to_summary = False
 
 
 class _Restorer:
@@ -88,50 +87,31 @@ class LegacyRuntime(Runtime):
     def device(self, setter: Any) -> ContextManager[None]:
         return tf1.device(setter if self.server is not None else None)
 
-    def global_step(self) -> Any | None:
-        return global_step()
-
-    def create_global_step(self) -> Any:
+    def global_step(self, create: bool = False) -> Any | None:
         existing = global_step()
-        if existing is not None:
+        if existing is not None or not create:
             return existing
-        collections = [tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.GLOBAL_STEP]
+        keys = [tf1.GraphKeys.GLOBAL_VARIABLES, tf1.GraphKeys.GLOBAL_STEP]
         return tf1.Variable(
-            np.int64(0),
-            name="global_step",
-            trainable=False,
-            use_resource=True,
-            collections=collections,
+            np.int64(0), trainable=False, collections=keys, use_resource=True, name="global_step"
         )
 
-    def step(
-        self,
-        function: Callable[..., Mapping[str, Any]],
-        signature: Any,
-        per_worker_data: Any,
-        on_coordinator: bool,
-        dataset: Callable[[int, int], Any] | None,
-    ) -> Step:
-        worker, workers = 0, 1
-        if self.server is not None and not on_coordinator:
-            worker, workers = self.server.trainer_index, self.server.num_workers
-        made = None if dataset is None else functools.partial(dataset, worker, workers)
-        step = LegacyStep(function, signature, per_worker_data, made, self._own_device())
-        self._steps.append(step)
-        return step
+    def step(self, definition: StepDefinition) -> Step:
+        shard = 0, 1
+        if self.server is not None and not definition.on_coordinator:
+            shard = self.server.trainer_index, self.server.num_workers
+        self._steps.append(LegacyStep(definition, shard, self._own_device()))
+        return self._steps[-1]
 
     def clear(self) -> None:
         tf1.reset_default_graph()
         self._steps = []
 
     def worker_variable(self, initial: Any, name: str) -> Any:
+        keys = [tf1.GraphKeys.LOCAL_VARIABLES]
         with tf1.device(self._own_device()):
             return tf1.Variable(
-                initial,
-                trainable=False,
-                collections=[tf1.GraphKeys.LOCAL_VARIABLES],
-                use_resource=True,
-                name=name,
+                initial, trainable=False, collections=keys, use_resource=True, name=name
             )
 
     def _own_device(self) -> str:
@@ -140,16 +120,18 @@ class LegacyRuntime(Runtime):
     def variables(self) -> dict[str, Any]:
         return {variable.op.name: variable for variable in tf1.global_variables()}
 
+    def slices(self) -> dict[str, Any]:
+        found = {name: v._get_save_slice_info() for name, v in self.variables().items()}
+        return {name: part for name, part in found.items() if part is not None}
+
     def finish_building(self, supervisor: Supervisor) -> None:
         arguments = dict(supervisor.graph_arguments)
         if supervisor.sync_optimizer is not None:
-            sync = supervisor.sync_optimizer
+            sync, is_chief = supervisor.sync_optimizer, supervisor.is_chief
+            local = sync.chief_init_op if is_chief else sync.local_step_init_op
             arguments.setdefault("ready_for_local_init_op", sync.ready_for_local_init_op)
-            arguments.setdefault(
-                "local_init_op",
-                sync.chief_init_op if supervisor.is_chief else sync.local_step_init_op,
-            )
-            if supervisor.is_chief:
+            arguments.setdefault("local_init_op", local)
+            if is_chief:
                 self._tokens = [_first_tokens(sync), sync.get_init_tokens_op(_LAST_TOKENS)]
         if isinstance(supervisor.summary_op, Step):
             arguments["summary_op"] = None  # Its values are written as they come.
@@ -188,14 +170,13 @@ class LegacyRuntime(Runtime):
         server = self.server
         if server is None:
             return opening()
-        # It is the chief that gives the variables their values.
-        chief = None if server.is_chief else server.chief_monitor()
-        poll_servers = call_monitor(server, workers=False)
+        polls = [call_monitor(server, workers=False)]
+        if not server.is_chief:  # It is the chief that gives the variables their values.
+            polls.append(server.chief_monitor().poll)
 
         def poll() -> None:
-            poll_servers()
-            if chief is not None:
-                chief.poll()
+            for each in polls:
+                each()
 
         opened: LegacySession = run_with_watchdog(opening, poll)
         return opened
@@ -230,12 +211,9 @@ def _prepared(
     steps = [step for step in steps if step.graph is graph]
     started: list[int] = []
 
-    def opened(raw: Any, steps: Sequence[LegacyStep] = ()) -> LegacySession:
-        return LegacySession.of(raw, supervisor, steps, own.summary_op)
-
     def init_fn(raw: Any) -> None:
         assert supervisor.init_fn is not None
-        supervisor.init_fn(opened(raw))
+        supervisor.init_fn(LegacySession.of(raw, supervisor))
         read_step(raw)
 
     def read_step(raw: Any, tensor: Any = None, feed: Any = None) -> None:
@@ -272,6 +250,6 @@ def _prepared(
                 read_step(raw, initial_value(supervisor.global_step), own.init_feed_dict)
         if not started:
             read_step(raw)
-        session = opened(raw, steps)
+        session = LegacySession.of(raw, supervisor, steps)
     session.planned_step = started[0] if started else 0
     return session

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,44 +19,33 @@ from compat.liveness.watchdog import (
 )
 from compat.runtime.legacy.step import LegacyStep
 from compat.runtime.legacy.variables import assignments, needs_feed, takes_input, trains
-from compat.runtime.session import Session, Values
+from compat.runtime.session import Session, Values, number_of_updates
 
 if TYPE_CHECKING:
     from compat.supervisor import Supervisor
 
 
 class LegacySession(tf1.Session, Session):
-    """A `tf.compat.v1.Session` that also runs steps; made by `of`.
-
-    Attributes:
-      last_tokens: run by the chief of replicas when it ends, if it is one.
-    """
+    """A `tf.compat.v1.Session` that also runs steps; made by `of`."""
 
     _is_dropped = False
 
     @classmethod
     def of(
-        cls, raw: Any, supervisor: Supervisor, steps: Sequence[LegacyStep], summary: Any
+        cls, raw: Any, supervisor: Supervisor, steps: Sequence[LegacyStep] = ()
     ) -> LegacySession:
-        """Returns the session `raw`, which TensorFlow's session manager has made, as one of ours.
-
-        Args:
-          raw: the session.
-          supervisor: ours, of this task.
-          steps: of its graph.
-          summary: the merged summary, or None.
-        """
+        """Returns the session `raw` of TensorFlow's session manager as one of ours."""
         if not isinstance(raw, cls):
             raw.__class__ = cls  # The manager takes no class of ours.
             raw.make_callable = retrying(raw.make_callable)
         session: LegacySession = raw
-        session._begin(supervisor, steps, summary)
+        session._begin(supervisor, steps)
         return session
 
-    def _begin(self, supervisor: Supervisor, steps: Sequence[LegacyStep], summary: Any) -> None:
+    def _begin(self, supervisor: Supervisor, steps: Sequence[LegacyStep]) -> None:
         self._supervisor = supervisor
-        self._summary = summary
-        self.last_tokens: Any = None
+        self._summary = supervisor.own.summary_op
+        self.last_tokens: Any = None  # Run by the chief of replicas when it ends.
         self.planned_step = 0
         self._trains: dict[tuple[int, ...], bool] = {}
         self._variables = {v.op: v for v in [*tf1.global_variables(), *tf1.local_variables()]}
@@ -77,15 +66,14 @@ class LegacySession(tf1.Session, Session):
             self._supervisor.summary_computed(self, summary)
         else:
             result = self._call(fetches, *args, **kwargs)
-        self._supervisor.after_training_call(self, None)
+        self._supervisor.services.after_training_call(self, None)
         return result
 
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:
         values: Values = {}
-        calls: Iterable[tuple[Any, ...]] = zip(*stacked) if stacked else [()] * (count or 1)
-        for arrays in calls:
+        for i in range(number_of_updates(stacked, count)):
             try:
-                values = self._run_step(step, step.feed(arrays))
+                values = self._run_step(step, step.feed([array[i] for array in stacked]))
             except tf1.errors.OutOfRangeError:
                 if not values:
                     raise
@@ -93,11 +81,11 @@ class LegacySession(tf1.Session, Session):
         return values
 
     def _run_step(self, step: LegacyStep, feed: dict[Any, Any]) -> Values:
-        values = step.values(self._call(step.fetches, feed))
+        values = step.unpack(*self._call(step.outputs, feed))
         if "global_step" in values:
             self.planned_step = int(values["global_step"])
-        if self._is_training_call(step.fetches):
-            self._supervisor.after_training_call(self, values)
+        if self._is_training_call(step.outputs):
+            self._supervisor.services.after_training_call(self, values)
         return values
 
     def restart(self, step: Any) -> None:
@@ -129,8 +117,10 @@ class LegacySession(tf1.Session, Session):
     def _is_summary_due(self, feed_dict: Any = None, *_: Any, **__: Any) -> bool:
         if self._summary is None or not self._supervisor.services.summary_due():
             return False
-        fed = [self.graph.as_graph_element(key) for key in feed_dict or () if _is_element(key)]
-        return not needs_feed(self._summary, {tensor.name for tensor in fed})
+        # The keys of a feed are tensors and their names; others are composite tensors.
+        fed = [key for key in feed_dict or () if isinstance(key, (str, tf.Tensor))]
+        names = {self.graph.as_graph_element(key).name for key in fed}
+        return not needs_feed(self._summary, names)
 
     def _is_training_call(self, fetches: Any) -> bool:
         """Whether running `fetches` makes an update of the global step, or else of the model."""
@@ -138,7 +128,7 @@ class LegacySession(tf1.Session, Session):
             return False  # Nothing would be due.
         flat = tf.nest.flatten(fetches)
         tensors = [fetch for fetch in flat if isinstance(fetch, (tf.Tensor, tf.Operation))]
-        key = tuple(id(tensor) for tensor in tensors)
+        key = tuple(map(id, tensors))
         if key not in self._trains:
             step = self._supervisor.global_step
             with self.graph.as_default():
@@ -148,9 +138,6 @@ class LegacySession(tf1.Session, Session):
 
     def drain(self) -> Iterator[Values]:
         return iter(())  # Every call has been waited for.
-
-    def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        return {k: np.asarray(v) for k, v in self._call(dict(variables)).items()}
 
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         for operations, feed in assignments(variables, values):
@@ -185,12 +172,7 @@ class LegacySession(tf1.Session, Session):
             tf1.Session.run(self, tokens)
 
     def _close(self) -> None:
-        steps: Sequence[Callable[[], Any]] = (self.leave, lambda: tf1.Session.close(self))
-        for step in steps:
-            with contextlib.suppress(tf1.errors.OpError):  # The failed call has reported the loss.
-                step()
-
-
-def _is_element(key: Any) -> bool:
-    """Whether the key of a feed is a tensor or its name; the others are composite tensors."""
-    return isinstance(key, (str, tf.Tensor))
+        with contextlib.suppress(tf1.errors.OpError):  # The failed call has reported the loss.
+            self.leave()
+        with contextlib.suppress(tf1.errors.OpError):
+            tf1.Session.close(self)

@@ -2,64 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
-
-import numpy as np
+from typing import Any, Sequence
 
 from compat._tensorflow import tf1
-from compat.errors import UserError
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.legacy.variables import global_step
-from compat.runtime.session import Step, Values, pack
+from compat.runtime.session import Step, StepDefinition, pack
 
 _VARIABLES = ("VarHandleOp", "VariableV2")
 
 
 class LegacyStep(Step):
-    """A step whose operations are in the default graph.
+    """A step whose operations are in the default graph."""
 
-    Attributes:
-      graph: that graph.
-      vector: its scalars, packed.
-      outputs: these, and its other values.
-      fetches: what a call fetches.
-      iterator: the elements of its dataset, or None.
-    """
-
-    def __init__(
-        self,
-        function: Callable[..., Mapping[str, Any]],
-        signature: Sequence[Any],
-        per_worker_data: Sequence[np.ndarray],
-        dataset: Callable[[], Any] | None,
-        device: str,
-    ) -> None:
+    def __init__(self, definition: StepDefinition, shard: tuple[int, int], device: str) -> None:
+        self._definition = definition
         self.graph = tf1.get_default_graph()
-        self.iterator: Any = None
-        self.placeholders = [_placeholder(spec) for spec in signature]
+        self.iterator: Any = None  # Of its dataset.
+        self.placeholders = [_placeholder(spec) for spec in definition.signature]
         self.per_worker_data = []
-        elements = []
+        inputs = []
         with tf1.device(device):
-            if dataset is not None:
-                self.iterator = tf1.data.make_initializable_iterator(dataset())
-                elements.append(self.iterator.get_next())
-            for array in per_worker_data:
+            if definition.dataset is not None:
+                elements = definition.dataset(*shard)
+                self.iterator = tf1.data.make_initializable_iterator(elements)
+                inputs.append(self.iterator.get_next())
+            for array in definition.per_worker_data:
                 first = tf1.placeholder(array.dtype, array.shape)
                 # In no collection, so nothing saves it or waits for it; the session fills it.
                 variable = tf1.Variable(
                     first, trainable=False, collections=[], use_resource=True, name="per_worker"
                 )
                 self.per_worker_data.append((variable, first, array))
-        stored = [variable for variable, _, _ in self.per_worker_data]
-        found = pack(function(*elements, *stored, *self.placeholders), global_step())
-        self.names, self.vector, others = found
-        self.others = list(others)
-        self.outputs = [self.vector, *others.values()]
-        self.fetches: Any = self.outputs if others else self.vector
-
-    def values(self, fetched: Any) -> Values:
-        """Returns the values of a call by name."""
-        return self.unpack(fetched[0], fetched[1:]) if self.others else self.unpack(fetched)
+                inputs.append(variable)
+        found = pack(definition.function(*inputs, *self.placeholders), global_step())
+        self.names, self.others = found.names, list(found.others)
+        self.outputs = [found.vector, *found.others.values()]
 
     def graph_def(self) -> bytes:
         return bytes(self.graph.as_graph_def().SerializeToString())
@@ -70,16 +48,8 @@ class LegacyStep(Step):
         return operations(graph_def, [t.name for t in self.outputs], handles)
 
     def feed(self, arrays: Sequence[Any]) -> dict[Any, Any]:
-        """Returns the feed of one call.
-
-        Raises:
-          UserError: the number of arrays is wrong.
-        """
-        if len(arrays) != len(self.placeholders):
-            raise UserError(
-                f"a step was run on {len(arrays)} arrays; its signature has "
-                f"{len(self.placeholders)}, pass as many"
-            )
+        """Returns the feed of one call."""
+        self._definition.check_arrays(arrays)
         return dict(zip(self.placeholders, arrays))
 
 

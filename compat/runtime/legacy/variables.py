@@ -49,12 +49,7 @@ def global_step() -> Any | None:
 
 
 def dependencies(fetches: Sequence[Any], fed: Collection[str] = ()) -> Iterator[Any]:
-    """Yields the operations that tensors and operations depend on, themselves included.
-
-    Args:
-      fetches: the tensors and operations.
-      fed: names of tensors that a feed replaces, behind which nothing is run.
-    """
+    """Yields the operations that fetches depend on, and their own; not those behind what is fed."""
     todo = [f if isinstance(f, tf.Operation) else f.op for f in fetches]
     seen = set(todo)
     while todo:
@@ -73,11 +68,8 @@ def trains(fetches: Sequence[Any], variables: Sequence[Any]) -> bool:
         if not (op.inputs and any(kind in op.type for kind in _UPDATES)):
             continue
         variable = by_op.get(op.inputs[0].op)
-        if (
-            variable is not None
-            and op is not getattr(variable, "initializer", None)
-            and not _restores(op)
-        ):
+        initializes = op is getattr(variable, "initializer", None)
+        if variable is not None and not initializes and not _restores(op):
             return True
     return False
 

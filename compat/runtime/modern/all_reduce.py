@@ -22,15 +22,7 @@ from compat.server import Server
 
 
 class Replicas:
-    """Joins this worker with the others.
-
-    Args:
-      server: of this task.
-
-    Raises:
-      PeerError: a worker did not come in time.
-      UserError: this process sees several GPUs.
-    """
+    """Joins this worker with the others."""
 
     def __init__(self, server: Server) -> None:
         with identity.declared_until_started(server.address, server.run):

@@ -23,11 +23,7 @@ from compat.server import Server
 
 
 def connect(server: Server) -> Any:
-    """Makes this process the coordinator of the cluster; returns its `ClusterCoordinator`.
-
-    Raises:
-      PeerError: a task of the cluster did not come in time.
-    """
+    """Makes this process the coordinator of the cluster; returns its `ClusterCoordinator`."""
     server.wait_for_peers(everybody=True)
     jobs = server.cluster.as_dict()
     reservation = None

@@ -11,36 +11,27 @@ Dataset = Callable[[int, int], Any]
 
 
 class Opened(NamedTuple):
-    """The data inside a step's function.
+    """The data inside a step's function."""
 
-    Attributes:
-      arrays: the stored tensors.
-      iterator: of the dataset, or None.
-      worker: the worker's index, int64 scalar; None on a worker without a dataset.
-    """
-
-    arrays: Sequence[Any]
-    iterator: Any
-    worker: Any
+    arrays: Sequence[Any]  # The stored tensors.
+    iterator: Any  # Of the dataset, or None.
+    worker: Any  # The worker's index, int64 scalar; None on a worker without a dataset.
 
 
 class OwnData:
-    """The data of a step that runs in this process.
-
-    Args:
-      arrays: tensors.
-      dataset: as for `compat.step`, or None.
-      worker: index of this process among the workers.
-      num_workers: how many there are.
-    """
+    """The data of a step that runs in this process; `shard` is its index and the number of all."""
 
     def __init__(
-        self, arrays: Sequence[Any], dataset: Dataset | None, worker: int = 0, num_workers: int = 1
+        self, arrays: Sequence[Any], dataset: Dataset | None, shard: tuple[int, int]
     ) -> None:
         self._arrays = tuple(arrays)
         self._dataset = dataset
-        self._shard = worker, num_workers
+        self._shard = shard
         self._iterator: Any = None
+
+    def restart(self) -> None:
+        """Begins the dataset anew, with the next call."""
+        self._iterator = None
 
     @property
     def source(self) -> Any:
@@ -48,12 +39,11 @@ class OwnData:
         if self._dataset is None:
             return self._arrays
         if self._iterator is None:
-            self._iterator = iter(self._dataset(*self._shard))
+            self._iterator = self._open(self._dataset)
         return (self._arrays, self._iterator)
 
-    def restart(self) -> None:
-        """Begins the dataset anew, with the next call."""
-        self._iterator = None
+    def _open(self, dataset: Dataset) -> Any:
+        return iter(dataset(*self._shard))
 
     def opened(self, source: Any) -> Opened:
         """Returns the data inside the function, of its first argument."""
@@ -61,61 +51,40 @@ class OwnData:
         return Opened(arrays, iterator, tf.constant(0, tf.int64))
 
 
-class WorkerData:
+class WorkerData(OwnData):
     """The data of a step that workers run, each on its own.
 
     TensorFlow stores it again on a worker that was replaced. A dataset begins anew there.
-
-    Args:
-      coordinator: schedules the step.
-      arrays: tensors, stored on each worker.
-      dataset: as for `compat.step`, or None.
-      num_workers: of the cluster.
     """
 
     def __init__(
-        self, coordinator: Any, arrays: Sequence[Any], dataset: Dataset | None, num_workers: int
+        self, coordinator: Any, arrays: Sequence[Any], dataset: Dataset | None, shard: Any
     ) -> None:
+        super().__init__((), dataset, shard)
         self._coordinator = coordinator
-        self._dataset = dataset
-        self._num_workers = num_workers
         self._has_arrays = bool(arrays)
-        self._stored: Any = ()
-        self._iterator: Any = None
-        self._workers: Any = None
         if arrays:
-            self._stored = iter(
+            self._arrays = iter(
                 coordinator.create_per_worker_dataset(
                     lambda: tf.data.Dataset.from_tensors(tuple(arrays)).repeat()
                 )
             )
-        if dataset is not None:
-            self._spec = tf.data.IteratorSpec(dataset(0, num_workers).element_spec)
-            self._workers = per_worker_values(coordinator, _worker_index_tensor)
 
-    @property
-    def source(self) -> Any:
-        """What is passed to the step's function."""
-        if self._dataset is None:
-            return self._stored
-        if self._iterator is None:
-            self._iterator = per_worker_values(self._coordinator, self._open, self._spec)
-        return (self._stored, self._iterator, self._workers)
-
-    def _open(self) -> Any:
-        """Makes the iterator of a worker; called for each with its device."""
-        assert self._dataset is not None
-        return iter(self._dataset(_worker_index(), self._num_workers))
-
-    def restart(self) -> None:
-        """Begins the dataset anew, with the next call."""
-        self._iterator = None
+    def _open(self, dataset: Dataset) -> Any:
+        workers = self._shard[1]
+        iterators = per_worker_values(
+            self._coordinator,
+            lambda: iter(dataset(_worker_index(), workers)),
+            tf.data.IteratorSpec(dataset(0, workers).element_spec),
+        )
+        indices = per_worker_values(
+            self._coordinator, lambda: tf.constant(_worker_index(), tf.int64)
+        )
+        return iterators, indices
 
     def opened(self, source: Any) -> Opened:
         """Returns the data inside the function, of its first argument."""
-        if self._dataset is None:
-            return Opened(source.get_next() if self._has_arrays else (), None, None)
-        stored, iterator, worker = source
+        stored, (iterator, worker) = (source, (None, None)) if self._dataset is None else source
         return Opened(stored.get_next() if self._has_arrays else (), iterator, worker)
 
 
@@ -123,7 +92,3 @@ def _worker_index() -> int:
     """Returns the index of the worker whose device is the default one."""
     found = re.search(r"/job:worker/replica:\d+/task:(\d+)", tf.zeros([]).device)
     return int(found.group(1)) if found else 0
-
-
-def _worker_index_tensor() -> Any:
-    return tf.constant(_worker_index(), tf.int64)

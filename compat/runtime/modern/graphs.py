@@ -16,11 +16,6 @@ def needed(graph_def: Any, outputs: Sequence[str], inputs: Sequence[str]) -> Any
 
     What has state, such as a table or an iterator, gets a name by which all copies share it; and
     nothing waits for the inputs, which are there before the graph runs.
-
-    Args:
-      graph_def: the graph.
-      outputs: names of tensors.
-      inputs: names of the tensors that the copies are given.
     """
     nodes = sorted({name.partition(":")[0] for name in outputs})
     with quietly():  # Says that it is deprecated, not by what.
@@ -53,38 +48,32 @@ def without_state(graph_def: Any) -> tuple[Any, Any]:
     for node in state.node:
         node.attr.pop("_class", None)
     for node in body.node if apart else ():
-        beside = [place for place in node.attr["_class"].list.s if place not in apart]
-        node.attr["_class"].list.s[:] = beside
+        beside = node.attr["_class"].list.s
+        beside[:] = [place for place in beside if place not in apart]
     return body, state
 
 
 def reseeded(graph_def: Any, copy: int) -> Any:
-    """Returns a graph whose seeded random operations draw other numbers in each copy.
-
-    Args:
-      graph_def: the graph.
-      copy: number of the copy; 0 changes nothing.
-    """
+    """Returns a graph whose seeded random operations draw other numbers in each copy but 0."""
     if not copy:
         return graph_def
     copied = type(graph_def)()
     copied.CopyFrom(graph_def)
     functions = {f.signature.name: f for f in copied.library.function}
-    random = {name for name, f in functions.items() if any(map(_is_seeded, f.node_def))}
-    while True:  # With those that call them.
+    random = {name for name, f in functions.items() if any(map(is_seeded, f.node_def))}
+    calling = random
+    while calling:  # With those that call them.
         calling = {
             name
             for name, f in functions.items()
             if any(called.name in random for node in f.node_def for called in _called(node))
-        }
-        if calling <= random:
-            break
+        } - random
         random |= calling
     for name in random:
         functions[name].signature.name = f"{name}_copy_{copy}"
     for _, nodes in _scopes(copied):
         for node in nodes:
-            if _is_seeded(node):
+            if is_seeded(node):
                 node.attr["seed2"].i += copy
             for called in _called(node):
                 if called.name in random:
@@ -99,27 +88,19 @@ def reseeded(graph_def: Any, copy: int) -> Any:
 
 
 def writes(graph_def: Any, handles: Sequence[str]) -> bool:
-    """Whether anything writes to one of these resources, also in functions that are called.
-
-    Args:
-      graph_def: the graph.
-      handles: names of the operations that the resources come from.
-    """
+    """Whether anything writes to resources of these operations, also in functions it calls."""
     functions = {f.signature.name: f for f in graph_def.library.function}
 
     def any_writes(nodes: Any, handles: set[str]) -> bool:
         for node in nodes:
             positions = [i for i, k in enumerate(node.input) if k.partition(":")[0] in handles]
-            if not positions:
-                continue
-            if node.op.startswith(_WRITING):
+            if positions and node.op.startswith(_WRITING):
                 return True
             first = 1 if node.op in _CHOOSING else 0
-            for called in _called(node):
+            for called in _called(node) if positions else ():
                 function = functions[called.name]
                 names = [argument.name for argument in function.signature.input_arg]
-                inner = {names[i - first] for i in positions}
-                if any_writes(function.node_def, inner):
+                if any_writes(function.node_def, {names[i - first] for i in positions}):
                     return True
         return False
 
@@ -133,7 +114,8 @@ def _scopes(graph_def: Any) -> Iterator[tuple[str, Any]]:
         yield function.signature.name, function.node_def
 
 
-def _is_seeded(node: Any) -> bool:
+def is_seeded(node: Any) -> bool:
+    """Whether an operation draws random numbers by a seed."""
     return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
 
 

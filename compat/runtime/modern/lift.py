@@ -12,15 +12,10 @@ from compat.runtime.session import Packed, pack
 
 
 class Resources(NamedTuple):
-    """What all copies of a graph in one function share.
+    """What all copies of a graph in one function share."""
 
-    Attributes:
-      captured: what the graph captures from around it, such as variables.
-      state: by name of their tensor in the graph, what its own stateful operations give: tables,
-        queues, iterators.
-    """
-
-    captured: Sequence[Any]
+    captured: Sequence[Any]  # What the graph captures from around it, such as variables.
+    # By name of their tensor, what its own operations with state give: tables, queues, iterators.
     state: Mapping[str, Any]
 
 
@@ -31,11 +26,8 @@ class Lifted:
     writes a variable, and nothing else. Around calls that can only be had by making each wait for
     all results of the one before, which takes a message to the parameter servers and back.
 
-    Attributes:
-      names: the names of its scalars, in the order in which they are packed.
-      others: the names of its other values.
-      graph_def: TensorFlow's description of it, without what no value depends on.
-      trains: whether it updates the global step, or where there is none, the model.
+    It `trains` if it updates the global step, or where there is none, the model; and `outside` are
+    the names of variables that it uses and that are this process's own.
     """
 
     def __init__(self, packed: Packed, function: Any, placement: Placement) -> None:
@@ -46,6 +38,8 @@ class Lifted:
         self.graph_def = graphs.needed(function.graph.as_graph_def(), self._outputs, self._inputs)
         self._body, self._state = graphs.without_state(self.graph_def)
         self._captured = [outer for outer, _ in function.graph.captures]
+        captured = set(map(id, self._captured))
+        self.outside = [v.name for v in placement.outside if id(v.handle) in captured]
         # The keys by which workers find each other's tensors: each copy needs one of its own.
         self._deferred = deferred_captures(function.graph)
         self._local = {id(variable.handle): variable for variable in placement.local_variables}
@@ -61,15 +55,10 @@ class Lifted:
         self.trains = graphs.writes(self.graph_def, handles)
 
     def resources(self, on_worker: bool) -> Resources:
-        """Opens, inside the function that is being traced, what its copies share.
-
-        Args:
-          on_worker: whether a worker runs the function, which has local variables of its own.
-        """
+        """Opens what copies share, in a function; a worker has local variables of its own."""
+        local = self._local if on_worker else {}
         captured = [
-            _local_handle(self._local[id(outer)])
-            if on_worker and id(outer) in self._local
-            else outer
+            _local_handle(local[id(outer)]) if id(outer) in local else outer
             for outer in self._captured
         ]
         names = [f"{node.name}:0" for node in self._state.node]
@@ -77,15 +66,9 @@ class Lifted:
         return Resources(captured, dict(zip(names, tensors)))
 
     def __call__(self, tensors: Sequence[Any], resources: Resources, copy: int = 0) -> list[Any]:
-        """Copies the graph into the function that is being traced.
+        """Copies the graph into a function; returns the packed scalars and the other values.
 
-        Args:
-          tensors: its inputs.
-          resources: what the copies share.
-          copy: number of the copy within a function; each draws random numbers of its own.
-
-        Returns:
-          The packed scalars, float64 `[len(names)]`, and the other values.
+        Each `copy`, by its number within the function, draws random numbers of its own.
         """
         function = tf1.get_default_graph()
         given = [function.capture(tensor) for tensor in (*tensors, *resources.captured)]
@@ -134,25 +117,22 @@ def _local_handle(variable: Any) -> Any:
 def lift(
     function: Callable[..., Mapping[str, Any]], signature: Sequence[Any], placement: Placement
 ) -> Lifted:
-    """Lifts a function that builds a v1 graph out of it, so that workers can run it.
-
-    Args:
-      function: takes tensors, returns a dict of tensors; may make variables.
-      signature: a `tf.TensorSpec` for each tensor.
-      placement: makes its variables.
-
-    Raises:
-      UserError: see `compat.step`.
-    """
+    """Lifts a v1 graph out of the function that builds it, so that workers can run it."""
     found: list[Packed] = []
     variable_scope, name_scope = tf1.get_variable_scope(), full_name("x")[:-1]
 
     def build(*tensors: Any) -> Any:
+        if placement.next_seed and tf1.get_default_graph().seed is not None:
+            # Operations draw by the seed of the graph, and by a number that one graph would have
+            # gone on counting, of draws or operations: else two steps begin with the same weights.
+            while tf1.get_seed(None)[1] < placement.next_seed - 1:
+                tf.no_op()
         # What a v1 graph would know of the variables that were made before, and of the scopes.
         with placement.graph_scope(), tf1.name_scope(name_scope or None), tf1.variable_scope(
             variable_scope, auxiliary_name_scope=False
         ):
             found.append(pack(function(*tensors), tf1.train.get_global_step()))
+        placement.next_seed = tf1.get_seed(None)[1] or 0
         return [found[0].vector, *found[0].others.values()]
 
     with placement.scope():

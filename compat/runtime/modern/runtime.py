@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Sequence
 
 import numpy as np
 
@@ -15,16 +15,12 @@ from compat.runtime.modern.all_reduce import Replicas
 from compat.runtime.modern.session import ModernSession
 from compat.runtime.modern.step import ModernStep
 from compat.runtime.modern.variables import Placement
-from compat.runtime.session import Session, Step
+from compat.runtime.session import Session, Step, StepDefinition
 from compat.supervisor import Supervisor
 
 
 def create() -> Runtime:
-    """Returns the runtime.
-
-    Raises:
-      UserError: eager execution is off in this process.
-    """
+    """Returns the runtime; refuses a process without eager execution."""
     if not tf.executing_eagerly():
         raise UserError(
             "runtime 'modern' needs eager execution, which this program has disabled; remove "
@@ -34,22 +30,23 @@ def create() -> Runtime:
 
 
 class ModernRuntime(Runtime):
-    """Maps the old API onto a coordinator and its workers, or onto this process alone.
-
-    Attributes:
-      coordinator: the `ClusterCoordinator`, or None where this process is none.
-      replicas: what joins workers that make each update together, or None.
-      placement: where variables are made.
-    """
+    """Maps the old API onto a coordinator and its workers, or onto this process alone."""
 
     name = "modern"
 
     def __init__(self) -> None:
         super().__init__()
-        self.coordinator: Any = None
-        self.replicas: Replicas | None = None
+        self.coordinator: Any = None  # None where this process is no coordinator.
+        self.replicas: Replicas | None = None  # Of workers that make each update together.
         self.placement = Placement()
         self._global_step: Any = None
+        # As in a graph, variables of a process alone count wherever they are made.
+        self._anywhere = tf.variable_creator_scope(
+            lambda creator, **kwargs: self.placement.create_anywhere(
+                self.server is None, creator, **kwargs
+            )
+        )
+        self._anywhere.__enter__()
 
     @contextlib.contextmanager
     def device(self, setter: Any) -> Iterator[None]:
@@ -59,46 +56,50 @@ class ModernRuntime(Runtime):
             setter = None
             if self.replicas is None:
                 self.replicas = Replicas(self.server)
+                self._leave_outside()
         elif self.coordinator is None:
             self.coordinator = coordinator.connect(self.server)
+            self._leave_outside()
         with self.placement.scope(setter):
             yield
+
+    def _leave_outside(self) -> None:
+        """Begins anew: what was made before the cluster is of this process alone."""
+        outside = [*self.placement.outside, *self.placement.variables.values()]
+        self.placement, self._global_step = Placement(outside), None
+
+    def _check_inside(self, what: str, inside: bool | None = None) -> None:
+        if inside is None:
+            inside = self.coordinator is not None or self.replicas is not None
+        if self.server is not None and not self.server.serves and not inside:
+            raise UserError(
+                f"{what} was made outside of `with compat.device(...)`, so this task would train "
+                "alone; make variables and steps inside it"
+            )
 
     def average(self, tensors: Sequence[Any]) -> list[Any]:
         return list(tensors) if self.replicas is None else self.replicas.average(tensors)
 
-    def global_step(self) -> Any | None:
-        if self._global_step is None:
-            return self.placement.variables.get("global_step")
-        return self._global_step
-
-    def create_global_step(self) -> Any:
-        if self._global_step is None:
-            self._global_step = self.global_step()
-            if self._global_step is None:
+    def global_step(self, create: bool = False) -> Any | None:
+        step = self._global_step
+        if step is None:
+            step = self.placement.variables.get("global_step")
+        if create and self._global_step is None:
+            self._check_inside("the global step")
+            if step is None:
                 with self.placement.scope():
-                    self._global_step = tf.Variable(
-                        np.int64(0), name="global_step", trainable=False
-                    )
-            self.placement.global_step = self._global_step
-        return self._global_step
+                    step = tf.Variable(np.int64(0), name="global_step", trainable=False)
+            self._global_step = self.placement.global_step = step
+        return step
 
-    def step(
-        self,
-        function: Callable[..., Mapping[str, Any]],
-        signature: Any,
-        per_worker_data: Any,
-        on_coordinator: bool,
-        dataset: Callable[[int, int], Any] | None,
-    ) -> Step:
-        server = self.server
-        trains = server is not None and not server.serves and not on_coordinator
-        if trains and self.coordinator is None and self.replicas is None:
-            raise UserError(
-                "a step was made outside of `with compat.device(...)`, so this task would train "
-                "alone; make variables and steps inside it"
-            )
-        return ModernStep(function, signature, per_worker_data, self, on_coordinator, dataset)
+    def step(self, definition: StepDefinition) -> Step:
+        if definition.on_coordinator:
+            return ModernStep(definition, self)
+        self._check_inside("a step")
+        made = ModernStep(definition, self)
+        for name in made.outside:
+            self._check_inside(f"variable {name.rpartition(':')[0]}", inside=False)
+        return made
 
     def clear(self) -> None:
         self.placement = Placement()
@@ -111,19 +112,23 @@ class ModernRuntime(Runtime):
     def variables(self) -> dict[str, Any]:
         return dict(self.placement.variables)
 
+    def slices(self) -> dict[str, Any]:
+        return self.placement.slices()
+
     def finish_building(self, supervisor: Supervisor) -> None:
         if supervisor.sync_optimizer is not None:
             raise UserError(
                 "SyncReplicasOptimizer is not available on the modern runtime, where "
                 "parameter-server training is asynchronous; use --runtime=legacy --sync"
             )
-        values = supervisor.restored_values()
-        if values is not None:
-            for name, variable in supervisor.saver.variables().items():
-                variable.assign(values[name])
+        supervisor.recovery.check()  # What is wrong with a checkpoint is reported here already.
 
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
         del target, config  # The strategy knows its workers; options go to the Server.
+        values = supervisor.recovery.take()
+        if values is not None:
+            for name, variable in supervisor.saver.variables().items():
+                variable.assign(values[name])
         if self.replicas is not None:
             self.replicas.broadcast(list(self.placement.variables.values()))
         return ModernSession(self, supervisor)

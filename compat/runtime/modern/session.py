@@ -14,7 +14,7 @@ from compat.errors import UserError
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.modern.step import MOST_UNROLLED, ModernStep
-from compat.runtime.session import Session, Values
+from compat.runtime.session import Session, Values, number_of_updates
 
 if TYPE_CHECKING:
     from compat.runtime.modern.runtime import ModernRuntime
@@ -56,19 +56,16 @@ class ModernSession(Session):
         return self._wait(lambda: tf.nest.map_structure(_value, fetches))
 
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:
-        if count is None:
-            count = len(stacked[0]) if stacked else 1
+        count = number_of_updates(stacked, count)
         values: Values = {}
         most = MOST_UNROLLED if step.on_coordinator else max(count, 1)
         with self._lock:
             for first in range(0, count, most):
                 number = min(most, count - first)
                 arguments = step.arguments([a[first : first + most] for a in stacked], number)
+                run = self._run_alone if step.on_coordinator else self._run_on_workers
                 try:
-                    if step.on_coordinator:
-                        values = self._run_alone(step, number, arguments)
-                    else:
-                        values = self._run_on_workers(step, number, arguments)
+                    values = run(step, number, arguments)
                 except tf1.errors.OutOfRangeError:
                     if not values:
                         raise
@@ -128,7 +125,7 @@ class ModernSession(Session):
     def _record(self, step: ModernStep, values: Values) -> None:
         self._last[step] = values
         if step.trains:
-            self._supervisor.after_training_call(self, values)
+            self._supervisor.services.after_training_call(self, values)
 
     def _wait(self, function: Callable[[], Any]) -> Any:
         """Returns what `function` does, which needs the cluster, or raises if a task is lost."""
@@ -152,12 +149,6 @@ class ModernSession(Session):
             self._last.pop(step, None)
             step.restart()
 
-    def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        def read() -> dict[str, np.ndarray]:
-            return {name: variable.numpy() for name, variable in variables.items()}
-
-        return dict(self._wait(read))
-
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         def assign() -> None:
             for name, variable in variables.items():
@@ -175,20 +166,13 @@ class ModernSession(Session):
     def close(self) -> None:
         self._in_flight.clear()
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if error is None:
-            for _ in self.drain():
-                pass
-        self.close()
-
 
 def _outcome(step: ModernStep, count: int, found: Any) -> tuple[Values, int, int]:
     """Returns the values of a call, the number of steps that it has made, and the worker."""
     made, worker = count, 0
     if step.streams:
         *found, made, worker = found
-    vector, *others = found
-    return step.unpack(vector, others), int(made), int(worker)
+    return step.unpack(*found), int(made), int(worker)
 
 
 def _end_of_data() -> Exception:

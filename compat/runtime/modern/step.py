@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+import functools
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 import numpy as np
 
 from compat._tensorflow import tf, traced
-from compat.errors import UserError
 from compat.runtime.device_placement import Placed
 from compat.runtime.modern.data import OwnData, WorkerData
 from compat.runtime.modern.lift import lift
-from compat.runtime.session import Step
+from compat.runtime.session import Step, StepDefinition
 
 if TYPE_CHECKING:
     from compat.runtime.modern.runtime import ModernRuntime
@@ -21,54 +21,40 @@ _STEPS_A_TURN = 10
 
 
 class ModernStep(Step):
-    """A lifted step, and the loop in which a worker runs it.
+    """A lifted step, and the loop in which a worker runs it."""
 
-    Attributes:
-      on_coordinator: whether it runs in this process.
-      trains: whether it updates the global step, or where there is none, the model.
-      streams: whether it takes the elements of a dataset.
-    """
-
-    def __init__(
-        self,
-        function: Callable[..., Mapping[str, Any]],
-        signature: Sequence[Any],
-        per_worker_data: Sequence[np.ndarray],
-        runtime: ModernRuntime,
-        on_coordinator: bool,
-        dataset: Callable[[int, int], Any] | None,
-    ) -> None:
-        coordinator = None if on_coordinator else runtime.coordinator
-        self.on_coordinator = coordinator is None
-        self._replicas = None if on_coordinator else runtime.replicas
-        self.streams = dataset is not None
-        self._signature = signature
-        server = None if on_coordinator else runtime.server
+    def __init__(self, definition: StepDefinition, runtime: ModernRuntime) -> None:
+        alone = definition.on_coordinator
+        coordinator = None if alone else runtime.coordinator
+        server = None if alone else runtime.server
+        self._definition = definition
+        self._replicas = None if alone else runtime.replicas
+        self.on_coordinator = coordinator is None  # So it runs in this process.
+        self.streams = definition.dataset is not None
         shard = 0, 1
         if server is not None:
             # Replicas read their own shards; a coordinator reads none, nor does a task that serves.
-            own = server.trainer_index if server.synchronous else 0
-            shard = own, server.num_workers
-        arrays = [tf.constant(array) for array in per_worker_data]
-        element = None if dataset is None else dataset(*shard).element_spec
-        specs = [] if dataset is None else tf.nest.flatten(element, expand_composites=True)
-        specs += [tf.TensorSpec(t.shape, t.dtype) for t in arrays] + list(signature)
-        components = len(specs) - len(arrays) - len(signature)
+            shard = server.trainer_index if server.synchronous else 0, server.num_workers
+        arrays = [tf.constant(array) for array in definition.per_worker_data]
+        element = definition.dataset(*shard).element_spec if definition.dataset else None
+        specs = tf.nest.flatten(element, expand_composites=True) if self.streams else []
+        components = len(specs)
+        specs += [tf.TensorSpec(t.shape, t.dtype) for t in arrays] + list(definition.signature)
 
         def on_flat(*tensors: Any) -> Mapping[str, Any]:
-            if dataset is None:
-                return function(*tensors)
+            if not self.streams:
+                return definition.function(*tensors)
             flat, rest = list(tensors[:components]), tensors[components:]
-            return function(tf.nest.pack_sequence_as(element, flat, expand_composites=True), *rest)
+            packed = tf.nest.pack_sequence_as(element, flat, expand_composites=True)
+            return definition.function(packed, *rest)
 
         self._lifted = lift(on_flat, specs, runtime.placement)
         self.names, self.others = self._lifted.names, self._lifted.others
-        self.trains = self._lifted.trains
-        self._data: OwnData | WorkerData
+        self.trains, self.outside = self._lifted.trains, self._lifted.outside
         if coordinator is None:
-            self._data = OwnData(arrays, dataset, *shard)
+            self._data = OwnData(arrays, definition.dataset, shard)
         else:
-            self._data = WorkerData(coordinator, arrays, dataset, shard[1])
+            self._data = WorkerData(coordinator, arrays, definition.dataset, shard)
         self._loops: dict[int, Any] = {}
 
     def restart(self) -> None:
@@ -76,28 +62,20 @@ class ModernStep(Step):
         self._data.restart()
 
     def loop(self, count: int) -> Any:
-        """Returns the function that runs `count` steps.
+        """Returns the function that runs `count` steps, and returns the values of the last.
 
-        It returns the packed scalars and the other values of the last step that was made; of a
-        dataset also how many were made, and the index of the worker.
+        Of a dataset also how many were made, and the index of the worker.
         """
         key = 0 if self.streams else count  # A stream is told how many: it may end before.
         if key not in self._loops:
             if self.streams:
-                self._loops[key] = traced(
-                    lambda source, count, *stacked: self._on_elements(
-                        self._data.opened(source), count, stacked
-                    )
-                )
+                self._loops[key] = traced(self._on_elements)
             else:
-                self._loops[key] = traced(
-                    lambda source, *stacked: self._on_arrays(
-                        count, self._data.opened(source), stacked
-                    )
-                )
+                self._loops[key] = traced(functools.partial(self._on_arrays, count))
         return self._loops[key]
 
-    def _on_arrays(self, count: int, data: Any, stacked: Sequence[Any]) -> Any:
+    def _on_arrays(self, count: int, source: Any, *stacked: Any) -> Any:
+        data = self._data.opened(source)
         resources = self._lifted.resources(not self.on_coordinator)
 
         def unrolled(first: Any, count: int) -> Any:
@@ -122,8 +100,9 @@ class ModernStep(Step):
         with tf.control_dependencies([done]):
             return unrolled(turns * _STEPS_A_TURN, rest + 1)
 
-    def _on_elements(self, data: Any, count: Any, stacked: Sequence[Any]) -> Any:
+    def _on_elements(self, source: Any, count: Any, *stacked: Any) -> Any:
         """Runs steps as long as there are elements, one after the other."""
+        data = self._data.opened(source)
         resources = self._lifted.resources(not self.on_coordinator)
         first = self._lifted.empty()
 
@@ -144,9 +123,8 @@ class ModernStep(Step):
             made, *last = tf.cond(there, on_element, on_end)
             return (made, there, *last)
 
-        shapes = [tf.TensorShape([]), tf.TensorShape([])]
-        shapes += [tf.TensorShape([len(self.names)])]
-        shapes += [tf.TensorShape(None) for _ in first[1:]]
+        shapes = [tf.TensorShape(shape) for shape in ([], [], [len(self.names)])]
+        shapes += [tf.TensorShape(None)] * (len(first) - 1)
         made, _, *last = tf.while_loop(
             lambda made, there, *_: tf.logical_and(there, made < count),
             turn,
@@ -163,20 +141,12 @@ class ModernStep(Step):
         return self._lifted.operations()
 
     def arguments(self, stacked: Sequence[Any], count: int) -> Sequence[Any]:
-        """Returns the arguments of a call of `loop(count)`.
-
-        Raises:
-          UserError: the number of arrays is wrong.
-        """
-        if len(stacked) != len(self._signature):
-            raise UserError(
-                f"a step was run on {len(stacked)} arrays; its signature has "
-                f"{len(self._signature)}, pass as many"
-            )
+        """Returns the arguments of a call of `loop(count)`."""
+        self._definition.check_arrays(stacked)
         # To the signature's types, as feeds of the legacy runtime are.
         arrays = [
             np.asarray(array, spec.dtype.as_numpy_dtype)
-            for array, spec in zip(stacked, self._signature)
+            for array, spec in zip(stacked, self._definition.signature)
         ]
         counts = [tf.constant(count, tf.int64)] if self.streams else []
         return (self._data.source, *counts, *[tf.convert_to_tensor(array) for array in arrays])

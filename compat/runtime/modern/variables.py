@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Mapping
+import functools
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
+from compat.runtime.modern.graphs import is_seeded
 
 # The collection in which a graph keeps what `get_variable` has made; it has had no public name, and
 # no other name, from 1.15 to 2.21. Where it is another, each step makes its variables anew.
@@ -23,20 +25,20 @@ class Placement:
     the device (so every argument and load-balancing strategy of `replica_device_setter` means the
     same on both runtimes). The variable itself is a plain one: inside `strategy.scope()` the v1
     optimizers refuse to work, and the strategy would place variables by its own count.
-
-    Attributes:
-      variables: all variables but the local ones by name, without the ":0".
-      local_variables: those of the collection LOCAL_VARIABLES, which no server stores: each worker
-        has its own, and these hold the initial values.
-      global_step: the variable that counts updates, if the program has made it.
-      variable_store: what `get_variable` finds its variables in, once one has been made.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, outside: Iterable[Any] = ()) -> None:
+        # All but the local ones by name, without the ":0".
         self.variables: dict[str, Any] = {}
+        # Of the collection LOCAL_VARIABLES, which no server stores: each worker has its own, and
+        # these hold the initial values.
         self.local_variables: list[Any] = []
-        self.global_step: Any = None
-        self.variable_store: list[Any] = []
+        # What a task of a cluster has made outside of all scopes: this process's own.
+        self.outside = list(outside)
+        self.global_step: Any = None  # Once the program has made it.
+        self.next_seed = 0  # How far the graphs of steps have counted what draws.
+        self._variable_store: list[Any] = []
+        self._slices: dict[str, Any] = {}
         self._graph = tf1.Graph()
         self._setters: list[Any] = []
         self._device = ""
@@ -63,23 +65,31 @@ class Placement:
                 self._open -= 1
                 self._setters, self._device = outer
 
+    def create_anywhere(self, alone: bool, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        """Makes a variable; a process `alone` counts in also one outside of all scopes."""
+        if self._open or not tf.executing_eagerly():
+            return next_creator(**kwargs)
+        if alone:
+            return self._create(next_creator, **kwargs)
+        self.outside.append(next_creator(**kwargs))
+        return self.outside[-1]
+
     @contextlib.contextmanager
     def graph_scope(self) -> Iterator[None]:
         """Makes the default graph know the variables made so far; for the inside of a lift."""
-        store = tf1.get_collection_ref(_VARIABLE_STORE)
-        store.extend(self.variable_store)
-        for variable in self.variables.values():
-            tf1.add_to_collection(tf1.GraphKeys.GLOBAL_VARIABLES, variable)
-            if variable.trainable:
-                tf1.add_to_collection(tf1.GraphKeys.TRAINABLE_VARIABLES, variable)
-        for variable in self.local_variables:
-            tf1.add_to_collection(tf1.GraphKeys.LOCAL_VARIABLES, variable)
-        if self.global_step is not None:
-            tf1.add_to_collection(tf1.GraphKeys.GLOBAL_STEP, self.global_step)
+        known, keys = list(self.variables.values()), tf1.GraphKeys
+        for key, members in (
+            (_VARIABLE_STORE, self._variable_store),
+            (keys.GLOBAL_VARIABLES, known),
+            (keys.TRAINABLE_VARIABLES, [variable for variable in known if variable.trainable]),
+            (keys.LOCAL_VARIABLES, self.local_variables),
+            (keys.GLOBAL_STEP, [] if self.global_step is None else [self.global_step]),
+        ):
+            tf1.get_collection_ref(key).extend(members)
         # Here, for the creator of `wrap_function` keeps the collections to itself.
         with tf.variable_creator_scope(self._note_collections):
             yield
-        self.variable_store = list(store)
+        self._variable_store = tf1.get_collection(_VARIABLE_STORE)
 
     def _note_collections(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         self._is_local = tf1.GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
@@ -93,6 +103,8 @@ class Placement:
         if tf.is_tensor(initial) and not hasattr(initial, "numpy"):
             # A 2016 program's `tf.Variable(tf.random_normal(...))`, inside the lifted function.
             initial = kwargs["initial_value"] = _evaluate(initial)
+        elif callable(initial):
+            initial = kwargs["initial_value"] = _as_drawn_in_a_graph(initial, kwargs.get("dtype"))
         if self._is_local:
             with tf.device(None):
                 variable = next_creator(**kwargs)
@@ -106,18 +118,35 @@ class Placement:
         with tf.device(device or None):
             variable = next_creator(**kwargs)
         self.variables[name] = variable
+        variable.eval = lambda session=None: variable.numpy()  # As in a default session.
+        # Kept here: TensorFlow's optimizers ask a part that knows it for its operation.
+        variable._set_save_slice_info = functools.partial(self._note_slice, name, variable)
         return variable
+
+    def _note_slice(self, name: str, variable: Any, part: Any) -> None:
+        self._slices[name] = part
+        variable._get_save_slice_info = lambda: part
+
+    def slices(self) -> dict[str, Any]:
+        """Returns the `SaveSliceInfo` of each part of a variable and of its slots, by name."""
+        found = dict(self._slices)
+        for name, part in self._slices.items():
+            places = part.full_shape, part.var_offset, part.var_shape
+            for slot, variable in self.variables.items():
+                rank = variable.shape.rank
+                if rank and slot.startswith(name + "/"):
+                    whole = part.full_name + slot[len(name) :]
+                    found[slot] = type(part)(whole, *[place[:rank] for place in places])
+        return found
 
     def _name_and_place(self, name: str, shape: Any, dtype: Any, here: str) -> tuple[str, str]:
         """Makes the handle in our graph; returns its unique name and its device."""
+        # Placed already, such as beside its variable by an optimizer? The v1 setter is not asked
+        # then either, so its count goes on undisturbed.
+        setters = [*self._setters, None, here] if here else self._setters
         with self._graph.as_default(), contextlib.ExitStack() as scopes:
-            for setter in self._setters:
+            for setter in setters:
                 scopes.enter_context(tf1.device(setter))
-            if here:
-                # Placed already, such as beside its variable by an optimizer. The v1 setter is
-                # not asked then either, so its count goes on undisturbed.
-                scopes.enter_context(tf1.device(None))
-                scopes.enter_context(tf1.device(here))
             handle = tf1.raw_ops.VarHandleOp(dtype=dtype, shape=shape, name=name)
         return handle.op.name, handle.op.device
 
@@ -147,20 +176,32 @@ def full_name(name: str | None) -> str:
 def _shape_and_dtype(initial: Any, kwargs: Mapping[str, Any]) -> tuple[Any, Any]:
     if kwargs.get("shape") is not None and kwargs.get("dtype") is not None:
         return kwargs["shape"], kwargs["dtype"]
-    if callable(initial):
-        with tf1.Graph().as_default():
-            value = tf.convert_to_tensor(initial(), dtype=kwargs.get("dtype"))
-    else:
-        value = tf.convert_to_tensor(initial, dtype=kwargs.get("dtype"))
+    with tf1.Graph().as_default() if callable(initial) else contextlib.nullcontext():
+        value = initial() if callable(initial) else initial
+        value = tf.convert_to_tensor(value, dtype=kwargs.get("dtype"))
     return value.shape, value.dtype
 
 
-def _evaluate(tensor: Any) -> np.ndarray:
-    """Computes a tensor of the graph that is being built, apart from that graph.
+def _as_drawn_in_a_graph(initial: Callable[[], Any], dtype: Any) -> Any:
+    """Returns the value that a graph would draw by an operation's seed, or else `initial`.
 
-    Raises:
-      UserError: it depends on the step's inputs.
+    In eager mode operations of one seed are one, which draws other numbers each time.
     """
+    seed, _ = tf1.get_seed(1)
+    with tf1.Graph().as_default() as graph:
+        try:
+            initial()
+        except Exception:  # It is of eager mode only, or fails there as well.
+            return initial
+        if not any(map(is_seeded, graph.as_graph_def().node)):
+            return initial
+    with tf1.Graph().as_default() as graph, tf1.Session(graph=graph) as session:
+        tf1.set_random_seed(seed)
+        return session.run(tf.convert_to_tensor(initial(), dtype=dtype))
+
+
+def _evaluate(tensor: Any) -> np.ndarray:
+    """Computes a tensor of the graph that is being built, apart from that graph."""
     whole = tensor.graph.as_graph_def()
     part = tf1.graph_util.extract_sub_graph(whole, [tensor.op.name])
     inputs = [node.name for node in part.node if node.op == "Placeholder"]

@@ -14,6 +14,7 @@ import numpy as np
 import compat
 from compat import tf, tf1
 from compat.checkpoint import files as checkpoint_files
+from compat.runtime.interface import current_runtime
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import case, checkpoints, fresh, refusal, run
@@ -258,6 +259,59 @@ def restores(folder: Path) -> Any:
         values = session.read(variables)["w"].tolist()
         missing = refusal(lambda: saver.restore(session, str(folder / "model.ckpt-8")))
     return [values, missing.replace(str(folder), "FOLDER")]
+
+
+@case
+def made_anywhere(folder: Path) -> Any:
+    """Of a process alone variables that are made outside of all scopes are saved, too."""
+    compat.get_or_create_global_step()
+    w = tf.Variable(np.float32([1, 2]), name="w")
+    step = compat.step(lambda: {"sum": tf.reduce_sum(w)}, [])
+    with compat.Supervisor(logdir=str(folder)).managed_session() as session:
+        total = session.run(step)["sum"]
+    return [total, sorted(checkpoint_files.read(str(folder / "model.ckpt-0")))]
+
+
+def look_up(parts: int) -> compat.Step:
+    """Makes a step of Adam on a table in some parts."""
+
+    def cost(ids: Any) -> Any:
+        table = tf1.get_variable(
+            "table",
+            [6, 4],
+            initializer=tf1.ones_initializer(),
+            partitioner=tf1.fixed_size_partitioner(parts),
+        )
+        rows = tf1.nn.embedding_lookup(table, ids, partition_strategy="div")
+        cost = tf1.reduce_mean(tf1.square(rows))
+        global_step = tf1.train.get_or_create_global_step()
+        train = tf1.train.AdamOptimizer(0.1).minimize(cost, global_step=global_step)
+        return {"cost": cost, "train": train}
+
+    with compat.device(None):
+        return compat.step(cost, [tf.TensorSpec([None], tf.int32)])
+
+
+@case
+def partitioned(folder: Path) -> Any:
+    """Four steps in two parts; and two in two parts, then two in three parts."""
+    costs = []
+    for logdir, parts, count in (("whole", 2, 4), ("halves", 2, 2), ("halves", 3, 2)):
+        fresh()
+        step = look_up(parts)
+        with compat.Supervisor(logdir=str(folder / logdir)).managed_session() as session:
+            costs += [session.run(step, np.int32([0, 5, 2]))["cost"] for _ in range(count)]
+    prefix = str(folder / "halves" / "model.ckpt-4")
+    shapes = {name: value.shape for name, value in checkpoint_files.read(prefix).items()}
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        table = tf1.get_variable("table", [6, 4], use_resource=True)
+        tf1.train.Saver([table]).restore(session, prefix)
+        last = session.run(table)[5].tolist()
+    last_part = compat.Saver([current_runtime().variables()["table/part_2"]])
+    with compat.Supervisor().managed_session() as session:
+        alone = sorted(checkpoint_files.read(last_part.save(session, str(folder / "part"))))
+    ours = checkpoint_files.read(prefix)["table"][5].tolist()
+    return [costs[:4], costs[4:], shapes, last, ours, alone]
 
 
 if __name__ == "__main__":

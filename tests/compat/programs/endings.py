@@ -99,6 +99,35 @@ def not_finite_at_the_end(logdir: Path) -> Any:
     return [refusal(body, compat.NotFiniteError), supervisor.should_stop(), checkpoints(logdir)]
 
 
+class ServerStub:
+    """Records what a supervisor tells the server of its task."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def diagnose(self, error: BaseException) -> None:
+        self.told.append(type(error).__name__)
+
+    def announce_end(self) -> None:
+        self.told.append("end")
+
+
+@case
+def of_2016_with_a_lost_peer(logdir: Path) -> Any:
+    """It is the thread of a loop that misses it."""
+    Program()
+    supervisor, server = compat.Supervisor(), ServerStub()
+
+    def fail() -> None:
+        raise compat.PeerError("lost")
+
+    with supervisor.prepare_or_wait_for_session():
+        supervisor.loop(0, fail)
+        supervisor.wait_for_stop()
+    supervisor.runtime.server = server  # type: ignore[assignment]
+    return [refusal(supervisor.stop, compat.PeerError), server.told]
+
+
 @case
 def of_2016(logdir: Path) -> Any:
     program = Program()
@@ -108,5 +137,6 @@ def of_2016(logdir: Path) -> Any:
             values = session.run(program.train, np.float32(1))
             if values["global_step"] >= 3:
                 break
+        weight = float(program.weight.eval())
     supervisor.stop()
-    return [values["global_step"], supervisor.should_stop()]
+    return [values["global_step"], supervisor.should_stop(), weight]

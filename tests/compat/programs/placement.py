@@ -160,31 +160,41 @@ def main(runtime: str) -> None:
     def setter(**arguments: Any) -> Any:
         return compat.replica_device_setter(worker_device="/job:worker/task:0", **arguments)
 
-    report: dict[str, Any] = {
-        "round_robin": placed("round_robin", setter(cluster=cluster)),
-        "greedy": placed(
+    report: dict[str, Any] = {}
+    number = [tf.TensorSpec([], tf.float32)]
+    if runtime == "modern":
+        outside = tf.Variable(1.0, name="outside")
+        report["outside"] = [
+            refusal(compat.get_or_create_global_step),
+            refusal(lambda: compat.step(lambda x: {"x": x}, number)),
+        ]
+        with compat.device(setter(cluster=cluster)):
+            report["outside"].append(refusal(lambda: compat.step(lambda x: {"x": outside}, number)))
+    report.update(
+        round_robin=placed("round_robin", setter(cluster=cluster)),
+        greedy=placed(
             "greedy",
             setter(
                 cluster=cluster,
                 ps_strategy=compat.GreedyLoadBalancingStrategy(NUM_PS, compat.byte_size_load_fn),
             ),
         ),
-        "random": placed(
+        random=placed(
             "random", setter(cluster=cluster, ps_strategy=compat.RandomStrategy(NUM_PS, seed=5))
         ),
-        "two_tasks": placed("two_tasks", setter(ps_tasks=2)),
-        "one_device": placed("one_device", setter(ps_tasks=1, ps_device="/job:ps/task:2")),
-        "no_ps_ops": placed("no_ps_ops", setter(cluster=cluster, ps_ops=[])),
-        "other_ps_ops": placed("other_ps_ops", setter(cluster=cluster, ps_ops=["VariableV2"])),
-        "own_spec": placed("own_spec", setter(cluster=compat.ClusterSpec(cluster))),
-        "tensorflows_spec": placed("tensorflows_spec", setter(cluster=server_spec(cluster))),
-        "nested": placed("nested", setter(cluster=cluster), nested),
-        "by_name": placed("by_name", "/job:ps/task:2"),
-        "momentum": placed(
+        two_tasks=placed("two_tasks", setter(ps_tasks=2)),
+        one_device=placed("one_device", setter(ps_tasks=1, ps_device="/job:ps/task:2")),
+        no_ps_ops=placed("no_ps_ops", setter(cluster=cluster, ps_ops=[])),
+        other_ps_ops=placed("other_ps_ops", setter(cluster=cluster, ps_ops=["VariableV2"])),
+        own_spec=placed("own_spec", setter(cluster=compat.ClusterSpec(cluster))),
+        tensorflows_spec=placed("tensorflows_spec", setter(cluster=server_spec(cluster))),
+        nested=placed("nested", setter(cluster=cluster), nested),
+        by_name=placed("by_name", "/job:ps/task:2"),
+        momentum=placed(
             "momentum", setter(cluster=cluster), with_slots(tf1.train.MomentumOptimizer(0.1, 0.9))
         ),
-        "adam": placed("adam", setter(cluster=cluster), with_slots(tf1.train.AdamOptimizer(0.1))),
-    }
+        adam=placed("adam", setter(cluster=cluster), with_slots(tf1.train.AdamOptimizer(0.1))),
+    )
     report["sizes"] = sizes()
     report["names"] = placed("names", None, names)
     with tf1.variable_scope("shared"), compat.device(setter(cluster=cluster)):

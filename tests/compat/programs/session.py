@@ -100,11 +100,39 @@ def main(name: str) -> None:
         report["assigned"] = session.run(total).tolist()
         report["too_few"] = refusal(lambda: session.run(train))
         report["too_many"] = refusal(lambda: session.run_many(train, [ones], [ones]))
+        report["no_rows"] = [session.run_many(look, count=0), int(session.run(global_step))]
+        report["uneven"] = [
+            refusal(lambda: session.run_many(train, [ones, ones], count=3)),
+            refusal(lambda: session.run_many(train, [ones, ones], count=1)),
+            refusal(lambda: session.run_many(train, [ones], [ones, ones])),
+        ]
         report["feed_dict"] = refusal(lambda: session.run(train, feed_dict={"x": 1}), Exception)
         if name == "modern":
             report["string"] = refusal(lambda: session.run("total:0"))
     report["of_any_shape"] = of_any_shape()
+    report["seeded"] = seeded()
     print(json.dumps(report))
+
+
+def seeded() -> dict[str, Any]:
+    """Weights of two steps, each drawn by the operation's seed or by the program's."""
+
+    def draw(name: str) -> compat.Step:
+        def drawn() -> Any:
+            normal = tf1.random_normal_initializer(seed=3)
+            own = tf1.get_variable(name, [2], initializer=normal)
+            return {"own": own.read_value(), "all": tf1.Variable(tf1.random_normal([2]))}
+
+        return compat.step(drawn, [])
+
+    fresh()
+    tf1.set_random_seed(7)
+    with compat.device(None):
+        steps = [draw("first"), draw("second")]
+    with compat.Supervisor().managed_session() as session:
+        values = [session.run(step) for step in steps]
+    tf1.set_random_seed(None)
+    return {name: [value[name].tolist() for value in values] for name in ("own", "all")}
 
 
 def of_any_shape() -> dict[str, Any]:

@@ -88,7 +88,7 @@ def not_the_chief(logdir: Path) -> Any:
     fresh()
     Program()
     supervisor = compat.Supervisor(logdir=str(logdir), is_chief=False)
-    return [supervisor.summary_writer, supervisor.restored_values()]
+    return [supervisor.summary_writer, supervisor.recovery.read()]
 
 
 @case
@@ -134,7 +134,10 @@ def with_a_saver(logdir: Path) -> Any:
 
 @case
 def init_fn(logdir: Path) -> Any:
-    """Sets the weight of a new training, and leaves that of a resumed one alone."""
+    """Sets the weight of a new training, and leaves that of a resumed one alone.
+
+    Be it resumed by another supervisor, or by a second session of the same one.
+    """
     seen = []
     for _ in range(2):
         fresh()
@@ -143,10 +146,12 @@ def init_fn(logdir: Path) -> Any:
         def begin(session: Any, program: Program = program) -> None:
             session.assign({"weight": program.weight}, {"weight": np.float32(8)})
 
-        with compat.Supervisor(logdir=str(logdir), init_fn=begin).managed_session() as session:
-            seen.append(float(session.run(program.weight)))
-            session.run(program.train, np.float32(0))
-            seen.append(float(session.run(program.weight)))
+        supervisor = compat.Supervisor(logdir=str(logdir), init_fn=begin)
+        for _ in range(2):
+            with supervisor.managed_session() as session:
+                seen.append(float(session.run(program.weight)))
+                session.run(program.train, np.float32(0))
+                seen.append(float(session.run(program.weight)))
     return seen
 
 

@@ -56,6 +56,10 @@ A task that is started again when the training is complete finds that in the log
 the same, and ends with 0. On the legacy runtime the second worker trains on its own: it needs the
 parameter server and the chief's initial values, but nobody needs it.
 
+Updates are applied at least once. On the modern runtime the call that a lost worker had begun is
+run again as a whole: each loss of a worker applies at most the updates of one `run_many` twice. On
+the legacy runtime an update is applied twice where gRPC has delivered its request twice.
+
 What goes wrong around whoever records, which is the chief, and what it does; shown here in a
 training of one process:
 
