@@ -35,13 +35,8 @@ def step_of(prefix: str) -> int:
 def held(prefix: str, logdir: str) -> Iterator[str]:
     """Holds the files of a checkpoint that the chief may remove, under another prefix.
 
-    Args:
-      prefix: of the checkpoint's files.
-      logdir: the log folder, in which they are linked to, or copied where there are no links. What
-        a process that was killed has left there is removed.
-
-    Raises:
-      OSError: a file has gone, or cannot be written.
+    They are linked to, or copied where there are no links; what a process that was killed has left
+    there is removed. An `OSError` says that a file has gone, or cannot be written.
     """
     folder = Path(logdir) / _HELD
     try:
@@ -59,17 +54,9 @@ def held(prefix: str, logdir: str) -> Iterator[str]:
 
 
 def keep(prefix: str, folder: str) -> str:
-    """Copies a checkpoint, which then takes the place of the one in the folder.
+    """Copies a checkpoint, which replaces the one in the folder; returns the copy's prefix.
 
-    Args:
-      prefix: of the checkpoint's files.
-      folder: made if there is none.
-
-    Returns:
-      The prefix of the copy.
-
-    Raises:
-      OSError: a file has gone, or cannot be written; the earlier checkpoint stays.
+    Where an `OSError` says that a file has gone, or cannot be written, the earlier one stays.
     """
     name, files = Path(prefix).name, _files(prefix)
     os.makedirs(folder, exist_ok=True)

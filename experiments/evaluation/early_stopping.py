@@ -13,10 +13,10 @@ import json
 import os
 import time
 from dataclasses import asdict, dataclass
-from typing import Callable, Iterator
 
 import compat
 from compat import tf1
+from compat.cluster.roles import chief_task
 from compat.cluster.spec import Task
 from compat.errors import one_line
 from compat.liveness import key_value
@@ -43,11 +43,7 @@ class StopRequest:
 
 
 def request(logdir: str, found: StopRequest) -> None:
-    """Writes the request; one that was there is replaced.
-
-    Raises:
-      OSError: it cannot be written.
-    """
+    """Writes the request; one that was there is replaced."""
     write_atomically(os.path.join(logdir, FILE), json.dumps(asdict(found)) + "\n")
 
 
@@ -65,14 +61,9 @@ def read(logdir: str) -> StopRequest | None:
 def standing(logdir: str, step: int, patience: int | None) -> StopRequest | None:
     """Returns the request that holds for a run which resumes at `step`; removes any other.
 
-    A request no longer holds once the chief is given more patience, or none of it (0). A request of
-    a later step is of a run that was cut off.
-
-    Args:
-      logdir: the log folder.
-      step: the global step of the last checkpoint; 0 for a new run.
-      patience: the chief's own `--early_stopping_patience`; None if it was not given, as where only
-        an evaluator of another machine has it.
+    A request no longer holds once the chief is given more patience, or none of it (0); None says
+    that it was not given any, as where only an evaluator of another machine has it. A request of a
+    later step is of a run that was cut off.
     """
     found = read(logdir)
     patient = patience is not None and (patience == 0 or found is None or patience > found.patience)
@@ -92,24 +83,28 @@ def message(logdir: str, step: int, found: StopRequest) -> str:
     )
 
 
+def entry_place(server: compat.Server) -> tuple[str, Task]:
+    """Returns the server that holds a run's entries: the first parameter server, else the chief."""
+    task = chief_task(server.cluster)
+    if "ps" in server.cluster.jobs:
+        task = Task("ps", server.cluster.task_indices("ps")[0])
+    return "grpc://" + server.cluster.address_of(task), task
+
+
 def announce(server: compat.Server | None) -> None:
     """Announces the end to the workers that find out by `Announcement`, if there are any."""
-    if server is None or server.runtime != "legacy":
-        return
-    with contextlib.suppress(tf1.errors.OpError):  # A lost server is reported by the next update.
-        for target, task in _place(server):
-            key_value.write(target, task, _ENTRY, "1")
+    if server is not None and server.runtime == "legacy":
+        # A lost server is reported by the next update.
+        with contextlib.suppress(tf1.errors.OpError):
+            key_value.write(*entry_place(server), _ENTRY, "1")
 
 
 class Announcement:
     """Whether the chief has announced the end; a worker polls it between its updates."""
 
-    def __init__(
-        self, server: compat.Server | None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, server: compat.Server) -> None:
         self._server = server
-        self._clock = clock
-        self._polled = clock()
+        self._polled = time.monotonic()
         self._step = -1
 
     def poll(self, step: int) -> bool:
@@ -118,24 +113,12 @@ class Announcement:
         And at once if the global step does not move: then the gradients of replicas are no longer
         aggregated, and replicas whose chief has exited have few tokens left before they would wait
         without end.
-
-        Args:
-          step: the global step.
         """
-        now, before = self._clock(), self._step
+        now, before = time.monotonic(), self._step
         self._step = step
-        if self._server is None or (now - self._polled < _POLL_SECS and step != before):
+        if self._server.runtime != "legacy" or (now - self._polled < _POLL_SECS and step != before):
             return False
         self._polled = now
         with contextlib.suppress(tf1.errors.OpError, compat.PeerError):
-            return any(
-                key_value.read(target, task, _ENTRY) for target, task in _place(self._server)
-            )
+            return bool(key_value.read(*entry_place(self._server), _ENTRY))
         return False
-
-
-def _place(server: compat.Server) -> Iterator[tuple[str, Task]]:
-    """Yields where the entry is stored: on the first parameter server, if there are any."""
-    if "ps" in server.cluster.jobs:
-        task = Task("ps", server.cluster.task_indices("ps")[0])
-        yield "grpc://" + server.cluster.address_of(task), task

@@ -11,9 +11,9 @@ import numpy as np
 
 from compat import Session, Step, UserError, tf1
 from compat.checkpoint import files
+from compat.runtime.interface import current_runtime
 from experiments.evaluation import best_checkpoint
 
-Values = Mapping[str, float]
 _GLOBAL_STEP = "global_step"
 _ATTEMPTS = 10  # Workers poll for an early end every three seconds.
 
@@ -25,17 +25,9 @@ def evaluate(
 
     A scalar, such as the loss, is a mean over the examples of a chunk, so that chunks are weighted
     by their numbers of examples. While other workers train, the variables change; "global_step" is
-    that of the last chunk.
-
-    Args:
-      session: where the variables are.
-      step: returns scalars and, for the metrics, arrays; and "examples", the number of examples in
-        the chunk, where that is not the length of its first array.
-      chunks: the arguments of each call. They end the set, or the step's own data do.
-      metrics: by name; see `experiments.evaluation.metrics`.
-
-    Raises:
-      UserError: there is no chunk, a metric cannot be computed, or two values have the same name.
+    that of the last chunk. The set ends with the chunks, which are the arguments of each call, or
+    with the step's own data. "examples" is the number of examples in a chunk, where that is not the
+    length of its first array.
     """
     for metric in metrics.values():
         metric.reset()
@@ -67,30 +59,20 @@ def evaluate(
 
 def evaluate_best(
     session: Session,
-    variables: Mapping[str, Any],
     logdir: str,
     evaluate: Callable[[], dict[str, float]],
-    say: Callable[[str], object] = print,
+    say: Callable[[str], object],
 ) -> dict[str, float] | None:
-    """Returns what the best checkpoint of a run gives; the variables are as before afterwards.
+    """Returns what the best checkpoint gives, None where there is none; restores the variables.
 
     For the chief at the end of training, as all workers share the variables: what was evaluated
     while one still made updates, on the legacy runtime, is discarded and evaluated again. The
-    global step keeps its value throughout, as it is what other workers go by.
-
-    Args:
-      session: where the variables are.
-      variables: all that checkpoints have, by name; see `Runtime.variables`.
-      logdir: the log folder.
-      evaluate: evaluates the variables, e.g. on the test split.
-      say: takes a line for the user.
-
-    Returns:
-      The values of `evaluate`, with the step of the checkpoint as "global_step"; None where there
-      is no best checkpoint.
+    global step keeps its value throughout, as it is what other workers go by; that of the result
+    is the checkpoint's.
     """
     folder = os.path.join(logdir, best_checkpoint.FOLDER)
-    own = {name: variable for name, variable in variables.items() if name != _GLOBAL_STEP}
+    own = dict(current_runtime().variables())
+    counter = {name: own.pop(name) for name in (_GLOBAL_STEP,) if name in own}
     try:
         kept = files.history(folder)
         if not kept:
@@ -100,7 +82,6 @@ def evaluate_best(
         say(f"the best checkpoint is not evaluated: {error}")
         return None
     last = session.read(own)
-    counter = {name: variables[name] for name in variables if name == _GLOBAL_STEP}
     try:
         for _ in range(_ATTEMPTS):
             before = session.read(counter)

@@ -29,12 +29,9 @@ _OLD_NAMES = {"cost": "validation/loss", "accuracy": "validation/accuracy"}
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The values of one checkpoint.
+    """The values of one checkpoint, by the names of their curves; may be NaN or infinite.
 
-    Attributes:
-      step: the global step of the checkpoint, which may be less than that at the end of its
-        evaluation: asynchronous workers do not wait for it.
-      values: by the names of their curves, as "validation/loss"; may be NaN or infinite.
+    Its step may be less than that at the end of its evaluation: asynchronous workers do not wait.
     """
 
     step: int
@@ -42,14 +39,7 @@ class Evaluation:
 
 
 def best(evaluations: Sequence[Evaluation], monitor: str, mode: str) -> Evaluation | None:
-    """Returns the earliest of those with the best value of the monitor; None if there is none.
-
-    A value that is NaN, infinite or missing is never the best.
-
-    Args:
-      evaluations: oldest first.
-      monitor: the name of the value, as "validation/loss".
-      mode: whether a better value is greater ("max") or smaller ("min").
+    """Returns the earliest of those with the best finite value of the monitor; None without any.
 
     >>> evaluations = [Evaluation(1, {"loss": 2.0}), Evaluation(2, {"loss": float("nan")})]
     >>> best(evaluations, "loss", "min").step
@@ -61,34 +51,19 @@ def best(evaluations: Sequence[Evaluation], monitor: str, mode: str) -> Evaluati
 
 
 def without_improvement(evaluations: Sequence[Evaluation], monitor: str, mode: str) -> int:
-    """Returns how many have come after the best one; all of them where there is no best.
-
-    >>> without_improvement([Evaluation(1, {"a": 0.9}), Evaluation(2, {"a": 0.5})], "a", "max")
-    1
-    """
+    """Returns how many have come after the best one; all of them where there is no best."""
     found = best(evaluations, monitor, mode)
-    if found is None:
-        return len(evaluations)
-    return sum(evaluation.step > found.step for evaluation in evaluations)
+    return sum(found is None or evaluation.step > found.step for evaluation in evaluations)
 
 
 class History:
-    """The evaluations of one run, to which one process adds.
-
-    Attributes:
-      evaluations: all of them, oldest first.
-    """
+    """The evaluations of one run, oldest first, to which one process adds."""
 
     def __init__(self, logdir: str, resume_step: int) -> None:
-        """Opens the file.
+        """Opens the file; a `UserError` says why it cannot, as for another process's evaluations.
 
-        Args:
-          logdir: the log folder, made if there is none.
-          resume_step: the step of the checkpoint from which the run resumes; evaluations of later
-            ones are removed, as the run does not have them any more. -1 keeps none.
-
-        Raises:
-          UserError: another process evaluates this run, or the folder cannot be written to.
+        Evaluations after `resume_step` are removed, as the run that resumes there does not have
+        their checkpoints any more; -1 keeps none.
         """
         path = os.path.join(logdir, FILE)
         try:
@@ -120,11 +95,7 @@ class History:
         return self.evaluations[-1].step if self.evaluations else -1
 
     def append(self, evaluation: Evaluation) -> None:
-        """Adds an evaluation of a later step.
-
-        Raises:
-          OSError: it cannot be written; it is among `evaluations` nevertheless.
-        """
+        """Adds an evaluation of a later step, also where an `OSError` says that it is not kept."""
         self.evaluations.append(evaluation)
         values = {k: v if math.isfinite(v) else str(v) for k, v in evaluation.values.items()}
         self._file.write((json.dumps({"step": evaluation.step, **values}) + "\n").encode())

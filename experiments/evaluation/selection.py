@@ -6,6 +6,7 @@ The same, whether the chief evaluates its own checkpoints or another process rea
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, Callable
 
 from compat.errors import UserError
@@ -14,43 +15,28 @@ from experiments.evaluation.early_stopping import StopRequest
 from experiments.evaluation.history import MODES, Evaluation, History
 
 
+@dataclass
 class Selection:
     """Compares the evaluations of a run by a monitored value; a context manager.
 
-    Args:
-      logdir: the log folder.
-      monitor: the name of the value, as "validation/loss".
-      mode: whether a better value is greater ("max") or smaller ("min").
-      patience: evaluations in a row without an improvement after which the chief is requested to
-        stop the run; 0: never.
-      resume_step: as for `experiments.evaluation.history.History`.
-      say: takes a line for the user.
-
-    Raises:
-      UserError: the mode is unknown, another process evaluates this run, or the folder cannot be
-        written to.
+    After `patience` evaluations in a row without an improvement the chief is requested to stop the
+    run; 0: never.
     """
 
-    def __init__(
-        self,
-        logdir: str,
-        monitor: str,
-        mode: str,
-        patience: int,
-        resume_step: int,
-        say: Callable[[str], object] = print,
-    ) -> None:
-        if mode not in MODES:
+    logdir: str
+    monitor: str
+    mode: str
+    patience: int
+    resume_step: int
+    say: Callable[[str], object] = print
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
             raise UserError(
-                f"mode {mode!r} does not say whether a greater or a smaller {monitor} is better; "
-                "set mode to 'max' or 'min'"
+                f"mode {self.mode!r} does not say whether a greater or a smaller {self.monitor} is "
+                "better; set mode to 'max' or 'min'"
             )
-        self._logdir = logdir
-        self._monitor = monitor
-        self._mode = mode
-        self._patience = patience
-        self._say = say
-        self._history = History(logdir, resume_step)
+        self._history = History(self.logdir, self.resume_step)
 
     @property
     def last_step(self) -> int:
@@ -61,50 +47,46 @@ class Selection:
         """Takes the evaluation of a checkpoint, of a later step than the last.
 
         The history is written last: if the process is killed before, the next one evaluates again.
-
-        Raises:
-          UserError: the monitored value is not among those of the evaluation.
         """
-        if self._monitor not in evaluation.values:
+        if self.monitor not in evaluation.values:
             raise UserError(
-                f"monitor {self._monitor!r} is not a value of an evaluation; set monitor to one of "
+                f"monitor {self.monitor!r} is not a value of an evaluation; set monitor to one of "
                 f"{', '.join(sorted(evaluation.values))}"
             )
         evaluations = [*self._history.evaluations, evaluation]
-        is_best = history.best(evaluations, self._monitor, self._mode) is evaluation
+        is_best = history.best(evaluations, self.monitor, self.mode) is evaluation
         values = "".join(f",  {_title(k)}: {_number(v)}" for k, v in evaluation.values.items())
-        self._say(f"Step: {evaluation.step}{values}{',  best' if is_best else ''}")
+        self.say(f"Step: {evaluation.step}{values}{',  best' if is_best else ''}")
         try:
             if is_best:
-                best_checkpoint.keep(prefix, os.path.join(self._logdir, best_checkpoint.FOLDER))
+                best_checkpoint.keep(prefix, os.path.join(self.logdir, best_checkpoint.FOLDER))
             self._stop_early(evaluations)
             self._history.append(evaluation)
         except OSError as error:
             reason = error.strerror or error
-            self._say(f"the evaluation of {prefix} is not kept ({reason}); the run continues")
+            self.say(f"the evaluation of {prefix} is not kept ({reason}); the run continues")
 
     def _stop_early(self, evaluations: list[Evaluation]) -> None:
-        since = history.without_improvement(evaluations, self._monitor, self._mode)
-        if not 0 < self._patience <= since or early_stopping.read(self._logdir) is not None:
+        since = history.without_improvement(evaluations, self.monitor, self.mode)
+        if not 0 < self.patience <= since or early_stopping.read(self.logdir) is not None:
             return
-        best = history.best(evaluations, self._monitor, self._mode)
+        best = history.best(evaluations, self.monitor, self.mode)
         if best is None:
-            reason = f"{self._monitor} was not finite in {since} evaluations"
+            reason = f"{self.monitor} was not finite in {since} evaluations"
         else:
-            value = _number(best.values[self._monitor])
+            value = _number(best.values[self.monitor])
             reason = (
-                f"{self._monitor} did not improve on {value}, of step {best.step}, in {since} "
+                f"{self.monitor} did not improve on {value}, of step {best.step}, in {since} "
                 "evaluations"
             )
-        self._say(f"{reason}; requesting the chief to stop the run")
-        request = StopRequest(evaluations[-1].step, self._patience, reason)
-        early_stopping.request(self._logdir, request)
+        self.say(f"{reason}; requesting the chief to stop the run")
+        request = StopRequest(evaluations[-1].step, self.patience, reason)
+        early_stopping.request(self.logdir, request)
 
     def __enter__(self) -> Selection:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        """Frees the log folder for another process that evaluates."""
         self._history.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from typing import Callable
@@ -21,11 +22,9 @@ def newest_checkpoint(logdir: str) -> str | None:
 
     What the chief does at this moment may make the difference.
     """
-    try:
-        prefixes = files.history(logdir)
-    except (UserError, OSError):
-        return None
-    return prefixes[-1] if prefixes else None
+    with contextlib.suppress(UserError, OSError):
+        return next(reversed(files.history(logdir)), None)
+    return None
 
 
 def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -> Monitor:
@@ -53,11 +52,9 @@ def _signs(logdir: str) -> list[tuple[str, int, int]]:
     paths = [os.path.join(logdir, name) for name in ("checkpoint", LOG)]
     signs = []
     for path in [*paths, *event_files(logdir)]:
-        try:
+        with contextlib.suppress(OSError):
             found = os.stat(path)
-        except OSError:
-            continue
-        signs.append((path, found.st_mtime_ns, found.st_size))
+            signs.append((path, found.st_mtime_ns, found.st_size))
     return signs
 
 

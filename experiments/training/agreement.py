@@ -9,11 +9,10 @@ from typing import Any, Iterable
 
 import compat
 from compat import UserError
-from compat.cluster.roles import chief_task
-from compat.cluster.spec import Task
 from compat.liveness import key_value
+from experiments.evaluation.early_stopping import entry_place
 
-_NAME = "trains_on"
+_ENTRY = "trains_on"
 _POLL_SECS = 0.1
 
 
@@ -29,28 +28,16 @@ def fingerprint(settings: Any, data: Any, variables: Iterable[Any]) -> dict[str,
 
 def publish(server: compat.Server, mine: dict[str, str]) -> None:
     """Stores the chief's fingerprint where the other tasks find it."""
-    target, task = _place(server)
-    key_value.write(target, task, _NAME, json.dumps(mine))
+    key_value.write(*entry_place(server), _ENTRY, json.dumps(mine))
 
 
 def check(server: compat.Server, mine: dict[str, str], patience: float) -> None:
-    """Compares the fingerprint of another task with the chief's.
-
-    Args:
-      server: of this task.
-      mine: its fingerprint.
-      patience: seconds to wait for the chief's.
-
-    Raises:
-      UserError: they differ; the message names what, and both values.
-    """
-    target, task = _place(server)
+    """Raises a `UserError` if a task's fingerprint is not the chief's, read within `patience` s."""
     deadline = time.monotonic() + patience
-    while True:
-        found = key_value.read(target, task, _NAME)
-        if found is not None or time.monotonic() >= deadline:
-            break
+    found = key_value.read(*entry_place(server), _ENTRY)
+    while found is None and time.monotonic() < deadline:
         time.sleep(_POLL_SECS)
+        found = key_value.read(*entry_place(server), _ENTRY)
     if found is None:
         return  # The chief is lost, which is reported where it is needed.
     chiefs: dict[str, str] = json.loads(found)
@@ -60,11 +47,3 @@ def check(server: compat.Server, mine: dict[str, str], patience: float) -> None:
                 f"{name} is {value} in {server.task.name} and {chiefs.get(name)} in the chief; "
                 "start all tasks with the same program, settings and data"
             )
-
-
-def _place(server: compat.Server) -> tuple[str, Task]:
-    """Returns the server that holds the text: the first parameter server's, else the chief's."""
-    task = chief_task(server.cluster)
-    if "ps" in server.cluster.jobs:
-        task = Task("ps", server.cluster.task_indices("ps")[0])
-    return "grpc://" + server.cluster.task_address(task.job, task.index), task

@@ -38,12 +38,7 @@ def session_config(config: Any) -> Any:
 def configure_eager(config: Any, *, alone: bool) -> None:
     """Gives the same to what this process computes eagerly; modern runtime only.
 
-    Args:
-      config: the settings.
-      alone: whether this process has no server, whose GPU options would hold for all in it.
-
-    Raises:
-      UserError: a share of the GPU's memory is asked for, which only a server can be given.
+    Only a server, which a process `alone` has not, can be given a share of the GPU's memory.
     """
     if alone and config.gpu_memory_fraction is not None:
         raise UserError(

@@ -53,18 +53,8 @@ def run(
 ) -> None:
     """Evaluates the newest checkpoint repeatedly until the run is over.
 
-    Args:
-      experiment: as in the other tasks; its model and data have to be the same.
-      cluster: the run's, to see whether its chief is there; may be empty.
-      task: this one.
-      stop: whether the user wants to end it.
-      earlier_end: what `completion.read` returned when this process started.
-
-    Raises:
-      UserError: a setting, the data or the log folder is wrong, or the checkpoint is of another
-        model.
-      PeerError: the chief did not come, or has gone and not come back, in time.
-      Stopped: the user ended it.
+    The cluster is the run's, to see whether its chief is there; it may be empty. `earlier_end` is
+    what `completion.read` returned when this process started.
     """
     settings = experiment.settings
     devices.hide_gpus(task, Role.EVALUATE)
@@ -90,13 +80,13 @@ def run(
             return Evaluation(step, named("validation", found, experiment.loss_name))
 
         with Evaluator(experiment, session, measure) as evaluator:
-            _follow(settings, evaluator, _chief_monitor(settings, cluster).poll, stop, earlier_end)
+            _follow(settings, evaluator, _chief_monitor(settings, cluster), stop, earlier_end)
 
 
 def _follow(
     settings: Any,
     evaluator: Evaluator,
-    poll: Callable[[], None],
+    chief: Monitor,
     stop: Stop,
     earlier_end: dict[str, Any] | None,
 ) -> None:
@@ -123,7 +113,7 @@ def _follow(
             print(f"the training in {settings.logdir} is over")
             return
         wait.go_on(f"a checkpoint after step {max(0, evaluator.step)} in {settings.logdir}")
-        poll()
+        chief.poll()
         time.sleep(_POLL_SECS)
 
 
@@ -141,13 +131,8 @@ def _chief_monitor(settings: Any, cluster: ClusterSpec) -> Monitor:
 class Evaluator:
     """Measures checkpoints, and records what they give; a context manager.
 
-    Args:
-      experiment: as in the other tasks.
-      session: where its variables are.
-      measure: returns what a checkpoint gives, of its prefix and its values by name.
-
-    Attributes:
-      step: of the last checkpoint that was evaluated; -1 if none was.
+    `measure` returns what a checkpoint gives, of its prefix and its values by name. `step` is that
+    of the last checkpoint that was evaluated; -1 if none was.
     """
 
     def __init__(
@@ -170,11 +155,7 @@ class Evaluator:
         self.step = -1
 
     def look(self) -> bool:
-        """Evaluates the newest checkpoint if it is a new one; returns whether it was.
-
-        Raises:
-          UserError: it is of another model, or another process evaluates this training.
-        """
+        """Evaluates the newest checkpoint if it is a new one; returns whether it was."""
         prefix = log_folder.newest_checkpoint(self._settings.logdir)
         if prefix is None or prefix == self._done:
             return False
@@ -194,11 +175,9 @@ class Evaluator:
         return True
 
     def _record(self, prefix: str, evaluation: Evaluation) -> None:
-        if self._selection is None:
-            self._open(-1 if self._is_new else evaluation.step)
-        assert self._selection is not None
-        self.step = max(evaluation.step, self._selection.last_step)
-        if evaluation.step <= self._selection.last_step:
+        selected = self._selection or self._open(-1 if self._is_new else evaluation.step)
+        self.step = max(evaluation.step, selected.last_step)
+        if evaluation.step <= selected.last_step:
             return
         self._board.scalars(evaluation.step, evaluation.values)
         # In the run's own record, where the chief has these names.
@@ -207,16 +186,14 @@ class Evaluator:
         logdir = self._settings.logdir
         run = Run(evaluation.step, self._settings, self._session, self._board, logdir)
         self._experiment.on_evaluation(run, evaluation.values)
-        self._selection.take(prefix, evaluation)
+        selected.take(prefix, evaluation)
 
-    def _open(self, resume_step: int) -> None:
+    def _open(self, resume_step: int) -> Selection:
         settings = self._settings
         folder = os.path.join(settings.logdir, FOLDER)
-        self._selection = self._opened.enter_context(
-            selection(self._experiment, resume_step, print)
-        )
+        selected = self._opened.enter_context(selection(self._experiment, resume_step, print))
         # What was written, but not in the history, is evaluated again.
-        self._board = TensorBoard(folder, resume_step=self._selection.last_step)
+        self._board = TensorBoard(folder, resume_step=selected.last_step)
         self._opened.callback(self._board.close)
         self._tracker = Tracker(
             folder,
@@ -227,6 +204,8 @@ class Evaluator:
             training=settings.logdir,
         )
         self._opened.callback(lambda: self._tracker.close(self._status))
+        self._selection = selected
+        return selected
 
     def __enter__(self) -> Evaluator:
         return self

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, Mapping, Union
+from typing import Any, Callable, Dict, Iterator, Mapping
 
 import numpy as np
 
 from compat import UserError, tf, tf1
-from compat.datasets.batches import Batches
 from compat.runtime.interface import current_runtime
 
 Arrays = Dict[str, np.ndarray]
-# Of the worker's index and the number of workers; returns a `tf.data.Dataset` of batches.
-Stream = Callable[[int, int], Any]
-Split = Union[Mapping[str, Any], Stream, None]
 SPLITS = ("train", "validation", "test")
 
 
@@ -59,11 +55,7 @@ class Data:
 
 
 def data_of(found: Any) -> Data:
-    """Returns what `Experiment.data` has returned as `Data`.
-
-    Raises:
-      UserError: it is no mapping of splits, or a split is neither arrays nor a function.
-    """
+    """Returns what `Experiment.data` has returned as `Data`."""
     if isinstance(found, Data):
         return found
     if not isinstance(found, Mapping) or not set(found) <= set(SPLITS):
@@ -93,7 +85,7 @@ def split(
       UserError: the shares leave nothing to train on, or the arrays do not match.
     """
     whole = _arrays("arrays", arrays)
-    number = _examples(whole)
+    number = examples(whole)
     counts = {"validation": round(number * validation), "test": round(number * test)}
     if min(counts.values()) < 0 or sum(counts.values()) >= number:
         raise UserError(
@@ -112,7 +104,7 @@ def split(
 
 def examples(arrays: Arrays) -> int:
     """Returns the number of examples."""
-    return _examples(arrays)
+    return len(next(iter(arrays.values())))
 
 
 def specs(arrays: Arrays) -> list[Any]:
@@ -123,32 +115,13 @@ def specs(arrays: Arrays) -> list[Any]:
     ]
 
 
-def batches(
-    data: Data, batch_size: int, seed: int, trainer: int, num_examples: int | None = None
-) -> Batches:
-    """Returns the indices of the batches that one trainer draws.
-
-    Args:
-      data: of arrays.
-      batch_size: examples in a batch.
-      seed: of the run.
-      trainer: index of the process that draws: a coordinator for all of its workers, a worker of
-        the legacy runtime for itself.
-      num_examples: to draw from; by default those of the training split.
-    """
-    number = _examples(data.train) if num_examples is None else num_examples
-    # The first draws what `DataSet.next_batch` of that seed drew; the streams of the others must
-    # not be those of the next seeds.
-    return Batches(number, batch_size, seed, trainer)
-
-
 def chunks(arrays: Arrays, size: int) -> Iterator[tuple[np.ndarray, ...]]:
     """Yields the arrays, sorted by name, `size` examples at a time."""
-    for start in range(0, _examples(arrays), size):
+    for start in range(0, examples(arrays), size):
         yield tuple(arrays[name][start : start + size] for name in sorted(arrays))
 
 
-def cardinality(stream: Stream, num_workers: int) -> int | None:
+def cardinality(stream: Callable[[int, int], Any], num_workers: int) -> int | None:
     """Returns the number of batches of all workers in a pass over a stream, None if unknown.
 
     TensorFlow knows it of what is made of arrays, and of a dataset that says so by
@@ -156,18 +129,16 @@ def cardinality(stream: Stream, num_workers: int) -> int | None:
     """
     total = 0
     for worker in range(num_workers):
-        number = _cardinality(stream, worker, num_workers)
+        if current_runtime().name == "modern":
+            number = int(tf.data.experimental.cardinality(stream(worker, num_workers)).numpy())
+        else:
+            with tf1.Graph().as_default(), tf1.Session() as session:
+                found = tf.data.experimental.cardinality(stream(worker, num_workers))
+                number = int(session.run(found))
         if number < 0:
             return None
         total += number
     return total
-
-
-def _cardinality(stream: Stream, worker: int, num_workers: int) -> int:
-    if current_runtime().name == "modern":
-        return int(tf.data.experimental.cardinality(stream(worker, num_workers)).numpy())
-    with tf1.Graph().as_default(), tf1.Session() as session:
-        return int(session.run(tf.data.experimental.cardinality(stream(worker, num_workers))))
 
 
 def _split(name: str, found: Any) -> Any:
@@ -197,10 +168,6 @@ def _arrays(split_name: str, found: Mapping[str, Any]) -> Arrays:
             "number, at least one"
         )
     return arrays
-
-
-def _examples(arrays: Arrays) -> int:
-    return len(next(iter(arrays.values())))
 
 
 def _checksum(data: Data) -> str:

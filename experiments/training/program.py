@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterable, Mapping
 import compat
 from compat import tf, tf1
 from experiments.evaluation.evaluate import evaluate
+from experiments.recording.schedule import Schedule
 from experiments.training import inputs, step
 from experiments.training.inputs import Data
 
@@ -47,18 +48,8 @@ class Program:
         return evaluate(session, evaluation, chunks, self.experiment.metrics())
 
 
-def build(
-    experiment: Any, server: compat.Server | None, data: Data, num_workers: int, repeats: int | None
-) -> Program:
-    """Makes variables and steps, on the parameter servers if there are any.
-
-    Args:
-      experiment: an instance of its class.
-      server: of this task, None for a run in this process alone.
-      data: what it is trained and evaluated on.
-      num_workers: workers that make updates of their own.
-      repeats: passes over a stream; None: without end.
-    """
+def build(experiment: Any, server: compat.Server | None, data: Data, schedule: Schedule) -> Program:
+    """Makes variables and steps, on the parameter servers if there are any."""
     settings = experiment.settings
     setter = None
     if server is not None:
@@ -86,9 +77,11 @@ def build(
             experiment,
             global_step,
             wrap=wrap,
-            stale=num_workers > 1,
+            stale=schedule.num_workers > 1,
             remote=server is not None and not server.synchronous,
         )
+        # A stream is repeated without end where the number of updates ends the run.
+        repeats = settings.epochs if schedule.total_steps is None else None
         train = _train(update, data, settings.batch_size, repeats)
         sync = wrapped[0] if wrapped else None
         return Program(experiment, train, sync, data, _evaluations(experiment, data))
@@ -107,9 +100,7 @@ def _train(
 ) -> compat.Step:
     if data.streams:
         return compat.step(
-            update,
-            [],
-            dataset=lambda worker, workers: data.train(worker, workers).repeat(repeats),
+            update, [], dataset=lambda worker, workers: data.train(worker, workers).repeat(repeats)
         )
     names = sorted(data.train)
 
@@ -125,25 +116,29 @@ def _train(
 
 
 def _evaluations(experiment: Any, data: Data) -> dict[str, compat.Step]:
-    """Makes a step for each split that is evaluated; one for all that are arrays of one kind."""
-    measure = step.evaluation_step(experiment)
+    """Makes a step for each split that is evaluated; one for both that are arrays of one kind."""
     found: dict[str, compat.Step] = {}
     for split in ("validation", "test"):
         examples = getattr(data, split)
         if callable(examples):
-            found[split] = compat.step(measure, [], on_coordinator=True, dataset=examples)
+            found[split] = compat.step(
+                lambda batch: step.evaluate(experiment, batch),
+                [],
+                on_coordinator=True,
+                dataset=examples,
+            )
         elif examples is not None:
             specs = inputs.specs(examples)
-            same = [
-                name
-                for name in found
-                if not callable(getattr(data, name)) and inputs.specs(getattr(data, name)) == specs
-            ]
-            found[split] = found[same[0]] if same else _of_arrays(measure, sorted(examples), specs)
+            arrays = {} if callable(data.validation) else data.validation
+            shared = "validation" in found and inputs.specs(arrays) == specs
+            found[split] = found["validation"] if shared else _of_arrays(experiment, examples)
     return found
 
 
-def _of_arrays(measure: Callable[[Any], Any], names: list[str], specs: list[Any]) -> compat.Step:
+def _of_arrays(experiment: Any, examples: inputs.Arrays) -> compat.Step:
+    names = sorted(examples)
     return compat.step(
-        lambda *arrays: measure(dict(zip(names, arrays))), specs, on_coordinator=True
+        lambda *arrays: step.evaluate(experiment, dict(zip(names, arrays))),
+        inputs.specs(examples),
+        on_coordinator=True,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 import compat
@@ -23,24 +24,23 @@ def training_step(
     stale: bool = False,
     remote: bool = False,
 ) -> Callable[[Any], dict[str, Any]]:
-    """Returns the function that makes one update.
+    """Returns the function of a batch that makes one update.
+
+    It returns `loss` and the scalars among the experiment's outputs, of the batch before the
+    update, `learning_rate` and, if `stale`, `staleness`: how many updates of other workers came
+    between reading the variables and updating them, which costs one more read.
 
     Args:
       experiment: its loss is minimised, by its optimizers.
       global_step: counts the updates.
       wrap: makes of the optimizer the one that is used, such as `SyncReplicasOptimizer`.
-      stale: whether to return how many updates of other workers came between reading the variables
-        and updating them; costs one more read.
+      stale: whether to return the staleness.
       remote: whether the variables are on parameter servers.
-
-    Returns:
-      A function of a batch. It returns `loss`, the scalars among the experiment's outputs, all of
-      the batch before the update, `learning_rate` and, if asked for, `staleness`, in updates.
     """
 
     def step(batch: Any) -> dict[str, Any]:
         seen = global_step.read_value() if stale else None
-        loss, outputs = loss_and_outputs(experiment, batch, training=True)
+        loss, outputs = _loss_and_outputs(experiment, batch, training=True)
         scalars = {name: value for name, value in outputs.items() if value.shape.rank == 0}
         variables = tf1.trainable_variables()
         gradients = tf1.gradients(loss, variables)
@@ -59,7 +59,7 @@ def training_step(
         gradients, loss = averaged[: len(gradients)], averaged[len(gradients)]
         scalars.update(zip(names, averaged[len(gradients) + 1 :]))
         if remote:
-            gradients = in_one_message(gradients, variables)
+            gradients = _in_one_message(gradients, variables)
         values: dict[str, Any] = {"loss": loss, **scalars}
         with tf.control_dependencies([] if seen is None else [seen]):
             values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
@@ -73,29 +73,16 @@ def training_step(
     return step
 
 
-def evaluation_step(experiment: Experiment) -> Callable[[Any], dict[str, Any]]:
-    """Returns the function that evaluates a batch.
-
-    Returns:
-      A function of a batch. It returns `loss`, all outputs of the experiment, and `examples`, the
-      number of examples in the batch.
-    """
-
-    def step(batch: Any) -> dict[str, Any]:
-        loss, outputs = loss_and_outputs(experiment, batch, training=False)
-        return {"loss": loss, "examples": _batch_size(batch), **outputs}
-
-    return step
+def evaluate(experiment: Experiment, batch: Any) -> dict[str, Any]:
+    """Returns the loss of a batch, all outputs, and `examples`, the number of its examples."""
+    loss, outputs = _loss_and_outputs(experiment, batch, training=False)
+    return {"loss": loss, "examples": _batch_size(batch), **outputs}
 
 
-def loss_and_outputs(
+def _loss_and_outputs(
     experiment: Experiment, batch: Any, training: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """Calls `Experiment.loss`, and checks what it returns.
-
-    Raises:
-      UserError: the loss is no scalar of floats, or an output has a name that is taken.
-    """
+    """Calls `Experiment.loss`, and checks what it returns."""
     # An evaluation uses the variables that `get_variable` has made for training, if there are any.
     reuse = None if training else tf1.AUTO_REUSE
     with tf1.variable_scope(tf1.get_variable_scope(), reuse=reuse, auxiliary_name_scope=False):
@@ -114,22 +101,17 @@ def loss_and_outputs(
     return loss, {name: tf.convert_to_tensor(value) for name, value in outputs.items()}
 
 
-def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+def _in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
     """Returns the gradients where their variables are, sent as one tensor to each device.
 
     Sparse gradients are sent as they are: their rows are few.
-
-    Args:
-      gradients: tensors of the variables' shapes, or `tf.IndexedSlices`.
-      variables: each on a device.
     """
     arrived = list(gradients)
-    dense = [i for i, gradient in enumerate(gradients) if tf.is_tensor(gradient)]
-    places = sorted({(variables[i].device, gradients[i].dtype.name) for i in dense})
-    for device, dtype in places:
-        there = [
-            i for i in dense if (variables[i].device, gradients[i].dtype.name) == (device, dtype)
-        ]
+    places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
+    for i, gradient in enumerate(gradients):
+        if tf.is_tensor(gradient):
+            places[variables[i].device, gradient.dtype.name].append(i)
+    for (device, _), there in sorted(places.items()):
         flat = packed([gradients[i] for i in there])
         with tf.device(device):
             parts = unpacked(flat, [variables[i].shape for i in there])
@@ -174,11 +156,11 @@ def _apply(
     done: list[Any] = []
     for number, (optimizer, variables) in enumerate(groups, 1):
         own = [(gradient_of[id(variable)], variable) for variable in variables]
-        last = number == len(groups)
+        is_last = number == len(groups)
         if len(groups) == 1:
             optimizer = wrap(optimizer)
-        with tf.control_dependencies(done if last else []):
-            step = global_step if last else None
+        with tf.control_dependencies(done if is_last else []):
+            step = global_step if is_last else None
             done.append(optimizer.apply_gradients(own, global_step=step))
     return done[-1]
 

@@ -21,21 +21,9 @@ from experiments.training.loop import train
 
 
 def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) -> Result | None:
-    """Does the part of `task`, from start to end.
+    """Does the part of `task`, from start to end; without a cluster, all of a run.
 
-    Args:
-      experiment: what to train, an instance of its class.
-      cluster: None for a run in this process alone.
-      task: which part of the cluster this process is.
-      stop: whether the user wants to end it.
-
-    Returns:
-      What was reached, in the chief of a run that is complete now; else None.
-
-    Raises:
-      UserError: a setting, the data or the log folder is wrong; or the loss is NaN or infinite.
-      PeerError: a task of the cluster did not come or was lost.
-      Stopped: the user ended it; what was reached is saved.
+    Returns what was reached, in the chief of a run that is complete now; else None.
     """
     settings = experiment.settings
     runtime = compat.select_runtime(settings.runtime)
@@ -46,15 +34,14 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
     devices.hide_gpus(task, what)
     if runtime.name == "modern":
         devices.configure_eager(settings, alone=cluster is None)
-    data = None
-    if what is not Role.SERVE:
-        # Before the server starts: others need not come if there is nothing to train on.
-        if what is not Role.TRAIN:
-            check_logdir(settings.logdir)
-        data = data_of(experiment.data())
+    # Before the server starts: others need not come if there is nothing to train on.
+    if what not in (Role.SERVE, Role.TRAIN):
+        check_logdir(settings.logdir)
+    data = None if what is Role.SERVE else data_of(experiment.data())
     server = None
     try:
-        server = None if cluster is None else _serve(settings, cluster, task, stop)
+        if cluster is not None:
+            server = _serve(settings, cluster, task, stop)
         if server is not None and settings.shared_logdir:
             shared_folder.check(server, settings.logdir)
         if data is not None:

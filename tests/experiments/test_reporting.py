@@ -61,12 +61,11 @@ class Chief:
         self.reporter = Reporter(
             self.experiment,
             schedule,
-            step,
             run,
             Console(stream=self._said),
             # Others go on meanwhile: the measurement is of a later step.
-            evaluate=lambda: {"loss": 2.0, "accuracy": 0.5, "global_step": self.reporter.step + 3},
-            save=self._save,
+            measure=lambda: {"loss": 2.0, "accuracy": 0.5, "global_step": self.reporter.step + 3},
+            write_checkpoint=self._save,
             read_weights=lambda: {"kernel": kernel},
             clock=lambda: self.time,
         )

@@ -35,7 +35,7 @@ class Accuracy(Comparison):
 
     def reset(self) -> None:
         super().reset()
-        self._correct = self._hits = self._predicted = self._positive = 0.0
+        self._whole_sum = 0.0
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
         true, guess = self._whole(labels), predictions
@@ -43,13 +43,16 @@ class Accuracy(Comparison):
             guess = predictions.argmax(axis=1)
         elif predictions.dtype.kind == "f":
             guess = predictions > self._threshold
-        self._correct += float(weights[true == guess].sum())
-        self._hits += float(weights[(true == 1) & (guess == 1)].sum())
-        self._predicted += float(weights[guess == 1].sum())
-        self._positive += float(weights[true == 1].sum())
+        part, whole = self._share(true, guess)
+        self._sum += float((weights * part).sum())
+        self._whole_sum += float((weights * whole).sum())
+
+    def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns, for each example, what it adds to a part and to the whole that it is of."""
+        return true == guess, np.ones(len(true))
 
     def _value(self) -> float:
-        return self._correct / self._weight
+        return self._sum / self._whole_sum if self._whole_sum else math.nan
 
 
 class Precision(Accuracy):
@@ -58,8 +61,8 @@ class Precision(Accuracy):
     The arguments are those of `Accuracy`.
     """
 
-    def _value(self) -> float:
-        return self._hits / self._predicted if self._predicted else math.nan
+    def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (true == 1) & (guess == 1), guess == 1
 
 
 class Recall(Accuracy):
@@ -68,8 +71,8 @@ class Recall(Accuracy):
     The arguments are those of `Accuracy`.
     """
 
-    def _value(self) -> float:
-        return self._hits / self._positive if self._positive else math.nan
+    def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (true == 1) & (guess == 1), true == 1
 
 
 class F1(Accuracy):
@@ -78,9 +81,8 @@ class F1(Accuracy):
     The arguments are those of `Accuracy`.
     """
 
-    def _value(self) -> float:
-        either = self._predicted + self._positive
-        return 2 * self._hits / either if either else math.nan
+    def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return 2 * ((true == 1) & (guess == 1)), np.add(true == 1, guess == 1, dtype=np.int64)
 
 
 class AUC(Comparison):
@@ -146,10 +148,6 @@ class LogLoss(Comparison):
         self._from_logits = from_logits
         super().__init__(labels, predictions, weights)
 
-    def reset(self) -> None:
-        super().reset()
-        self._sum = 0.0
-
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
         if predictions.ndim == 1:  # Of two classes, the score of the other one is known.
             other = 0 * predictions if self._from_logits else 1 - predictions
@@ -169,6 +167,3 @@ class LogLoss(Comparison):
             chosen = np.take_along_axis(predictions, true, axis=1)[:, 0]
             losses = -np.log(np.clip(chosen, least, 1 - least))
         self._sum += float((weights * losses).sum())
-
-    def _value(self) -> float:
-        return self._sum / self._weight

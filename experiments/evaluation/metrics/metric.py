@@ -19,10 +19,9 @@ class Metric(abc.ABC):
     def __init__(self) -> None:
         self.reset()
 
-    @abc.abstractmethod
     def reset(self) -> None:
         """Forgets all chunks."""
-        self._weight = 0.0  # Of all examples.
+        self._sum = self._weight = 0.0  # Of all examples.
 
     @abc.abstractmethod
     def update(self, outputs: Outputs) -> None:
@@ -42,9 +41,9 @@ class Metric(abc.ABC):
             raise self._error("was given no example whose weight is above 0; evaluate on some")
         return math.nan if math.isnan(self._weight) else self._value()
 
-    @abc.abstractmethod
     def _value(self) -> float:
         """Returns the result, of some examples without NaN."""
+        return self._sum / self._weight
 
     def _error(self, problem: str) -> UserError:
         return UserError(f"{type(self).__name__} {problem}")
@@ -122,13 +121,10 @@ class Comparison(Metric):
     def _matched(
         self, labels: np.ndarray, predictions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        for one, other in (
-            (labels, predictions),
-            (_without_last(labels), _without_last(predictions)),
-        ):
-            if one.shape == other.shape:
-                return one, other
-            if self._by_class and one.shape == other.shape[:-1] and other.shape[-1] > 1:
+        squeezed = _without_last(labels), _without_last(predictions)
+        for one, other in ((labels, predictions), squeezed):
+            has_classes = self._by_class and other.shape[-1] > 1
+            if one.shape == other.shape or (has_classes and one.shape == other.shape[:-1]):
                 return one, other
         also = ", or predictions with one more dimension, the classes" if self._by_class else ""
         raise self._error(

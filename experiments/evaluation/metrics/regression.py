@@ -21,19 +21,12 @@ class Mean(Metric):
         self._values, self._weights_name = values, weights
         super().__init__()
 
-    def reset(self) -> None:
-        super().reset()
-        self._sum = 0.0
-
     def update(self, outputs: Outputs) -> None:
         values = self._output(outputs, self._values)
         weights = self._weights(outputs, self._weights_name, values.shape)
         counted = weights > 0
         self._sum += float((weights[counted] * values[counted]).sum())
         self._weight += float(weights.sum())
-
-    def _value(self) -> float:
-        return self._sum / self._weight
 
 
 class Perplexity(Mean):
@@ -58,15 +51,8 @@ class MAE(Comparison):
     The arguments are those of `Comparison`.
     """
 
-    def reset(self) -> None:
-        super().reset()
-        self._sum = 0.0
-
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
         self._sum += float((weights * np.abs(_difference(predictions, labels))).sum())
-
-    def _value(self) -> float:
-        return self._sum / self._weight
 
 
 class RMSE(MAE):
