@@ -36,12 +36,7 @@ class Selection:
                 f"mode {self.mode!r} does not say whether a greater or a smaller {self.monitor} is "
                 "better; set mode to 'max' or 'min'"
             )
-        self._history = History(self.logdir, self.resume_step)
-
-    @property
-    def last_step(self) -> int:
-        """The step of the last evaluation, over all restarts; -1 if there is none."""
-        return self._history.last_step
+        self.history = History(self.logdir, self.resume_step)
 
     def take(self, prefix: str, evaluation: Evaluation) -> None:
         """Takes the evaluation of a checkpoint, of a later step than the last.
@@ -53,7 +48,7 @@ class Selection:
                 f"monitor {self.monitor!r} is not a value of an evaluation; set monitor to one of "
                 f"{', '.join(sorted(evaluation.values))}"
             )
-        evaluations = [*self._history.evaluations, evaluation]
+        evaluations = [*self.history.evaluations, evaluation]
         is_best = history.best(evaluations, self.monitor, self.mode) is evaluation
         values = "".join(f",  {_title(k)}: {_number(v)}" for k, v in evaluation.values.items())
         self.say(f"Step: {evaluation.step}{values}{',  best' if is_best else ''}")
@@ -61,7 +56,7 @@ class Selection:
             if is_best:
                 best_checkpoint.keep(prefix, os.path.join(self.logdir, best_checkpoint.FOLDER))
             self._stop_early(evaluations)
-            self._history.append(evaluation)
+            self.history.append(evaluation)
         except OSError as error:
             reason = error.strerror or error
             self.say(f"the evaluation of {prefix} is not kept ({reason}); the run continues")
@@ -87,7 +82,7 @@ class Selection:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self._history.close()
+        self.history.close()
 
 
 def _title(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from dataclasses import dataclass
 from typing import Callable
 
 from compat.checkpoint import files
@@ -58,24 +59,24 @@ def _signs(logdir: str) -> list[tuple[str, int, int]]:
     return signs
 
 
+@dataclass
 class Wait:
     """Says for what is waited: after half a minute, and whenever it has taken twice as long."""
 
-    def __init__(
-        self, say: Callable[[str], object] = print, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._say = say
-        self._clock = clock
+    say: Callable[[str], object] = print
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
         """Begins anew: what was waited for has come."""
-        self._since = self._clock()
+        self._since = self.clock()
         self._next = _FIRST_REPORT_SECS
 
     def go_on(self, what: str) -> None:
         """Says so if it is time to."""
-        waited = self._clock() - self._since
+        waited = self.clock() - self._since
         if waited >= self._next:
             self._next = 2 * waited
-            self._say(f"waiting for {what} ({waited:.0f} s)")
+            self.say(f"waiting for {what} ({waited:.0f} s)")

@@ -49,33 +49,24 @@ def named(split: str, values: Values, loss_name: str) -> dict[str, float]:
 
 @dataclass
 class Reporter:
-    """Receives the values of updates as they come, and does what is due by the schedule.
-
-    Hooks are given `run`, whose writer takes the curves; `select` is given the checkpoint and the
-    values of each evaluation, if the chief evaluates.
-
-    Attributes:
-      step: the last global step that was reported; at first that from which this process trains.
-      loss: of that batch, None before there is one.
-      evaluated: values of the last evaluation by name, as "validation/loss".
-      request: to end the run early, None as long as there is none.
-    """
+    """Receives the values of updates as they come, and does what is due by the schedule."""
 
     experiment: Any
     schedule: Schedule
-    run: Run
+    run: Run  # As hooks are given it; its writer takes the curves.
     console: Console
-    measure: Callable[[], dict[str, float]] | None
-    write_checkpoint: Callable[[], str]
+    measure: Callable[[], dict[str, float]] | None  # Evaluates on the validation split.
+    write_checkpoint: Callable[[], str]  # Returns its prefix.
     read_weights: Callable[[], Mapping[str, np.ndarray]]
+    # Given the checkpoint and the values of each evaluation, if the chief evaluates.
     select: Callable[[str, Evaluation], None] | None = None
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        self.step = self.run.step
+        self.step = self.run.step  # The last that was reported.
         self.loss: float | None = None
-        self.evaluated: dict[str, float] = {}
-        self.request: StopRequest | None = None
+        self.evaluated: dict[str, float] = {}  # By the last evaluation.
+        self.request: StopRequest | None = None  # To end the run early.
         self._evaluated_step = self._line_step = self._summary_step = self.step
         self._line_time = self._summary_time = self.clock()
 

@@ -12,23 +12,14 @@ class Schedule:
 
     So a resumed run, and a chief that sees only every hundredth update of its cluster, know where
     they are without counting.
-
-    Attributes:
-      batches_per_epoch: batches of each worker in a pass over the training set; None of a stream
-        whose length is not known.
-      num_workers: workers, each of which passes over the set.
-      total_steps: updates of all workers; None: the run ends with its data.
-      steps_per_loop: the most updates between two checks of the chief.
-      log_every: batches of each worker between two lines.
-      intervals: numbers of updates at whose multiples the chief has something else to do.
     """
 
-    batches_per_epoch: int | None
-    num_workers: int
-    total_steps: int | None
-    steps_per_loop: int
-    log_every: int
-    intervals: tuple[int, ...] = ()
+    batches_per_epoch: int | None  # Of each worker; None of a stream of unknown length.
+    num_workers: int  # Each passes over the training set.
+    total_steps: int | None  # Updates of all workers; None: the run ends with its data.
+    steps_per_loop: int  # The most updates between two checks of the chief.
+    log_every: int  # Batches of each worker between two lines.
+    intervals: tuple[int, ...] = ()  # Updates between two of what else the chief has to do.
 
     @property
     def steps_per_epoch(self) -> int | None:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 from dataclasses import replace
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 
@@ -27,15 +27,15 @@ from experiments.evaluation import best_checkpoint
 from experiments.evaluation.history import Evaluation
 from experiments.evaluation.selection import Selection
 from experiments.launching.signals import Stop
-from experiments.recording import completion, log_folder
-from experiments.recording.log_folder import Wait, activity_monitor
+from experiments.recording import completion
+from experiments.recording.log_folder import Wait, activity_monitor, newest_checkpoint
 from experiments.recording.recording import check_logdir
 from experiments.recording.report import named
 from experiments.recording.run import Run
 from experiments.training import devices
 from experiments.training.inputs import data_of
 from experiments.training.loop import selection
-from experiments.training.program import build_evaluation
+from experiments.training.program import Program, build
 
 FOLDER = "eval"
 _POLL_SECS = 1.0
@@ -62,59 +62,19 @@ def run(
     if compat.select_runtime(settings.runtime).name == "modern":
         devices.configure_eager(options, alone=True)
     check_logdir(settings.logdir)
-    program = build_evaluation(experiment, data_of(experiment.data()))
+    program = build(experiment, data_of(experiment.data()))
     if not program.can_evaluate("validation"):
         raise compat.UserError(
             f"{type(experiment).__name__}.data() has no 'validation' split, so an evaluator has "
             "nothing to evaluate on; return one, or leave the evaluator out"
         )
     supervisor = compat.Supervisor(summary_op=None, saver=None)
-    with supervisor.managed_session("", devices.session_config(options)) as session:
+    with supervisor.managed_session(
+        "", devices.session_config(options)
+    ) as session, contextlib.ExitStack() as opened:
         print(f"{task.name} evaluates the checkpoints of {settings.logdir} as they come")
-        variables = supervisor.runtime.variables()
-
-        def measure(prefix: str, values: dict[str, np.ndarray]) -> Evaluation:
-            session.assign(variables, files.fitted(prefix, values, variables, others=True))
-            found = program.evaluate(session, "validation")
-            step = int(found.pop("global_step"))
-            return Evaluation(step, named("validation", found, experiment.loss_name))
-
-        with Evaluator(experiment, session, measure) as evaluator:
-            _follow(settings, evaluator, _chief_monitor(settings, cluster), stop, earlier_end)
-
-
-def _follow(
-    settings: Any,
-    evaluator: Evaluator,
-    chief: Monitor,
-    stop: Stop,
-    earlier_end: dict[str, Any] | None,
-) -> None:
-    started = time.monotonic()
-    wait = Wait()
-    if earlier_end is not None:
-        print(
-            f"the training is over; evaluating its last checkpoint, and waiting "
-            f"{settings.rendezvous_timeout:g} s for a chief that goes on with it"
-        )
-    while True:
-        # First whether it is over: then the last checkpoint is there.
-        end = completion.read(settings.logdir)
-        earlier_end = None if end is None else earlier_end  # It has gone on since.
-        with stop.deferred():
-            is_new = evaluator.look()
-        if is_new:
-            wait.begin()
-            continue
-        # A chief that goes on with a training that was over is given time to say so.
-        if end is not None and (
-            end != earlier_end or time.monotonic() - started > settings.rendezvous_timeout
-        ):
-            print(f"the training in {settings.logdir} is over")
-            return
-        wait.go_on(f"a checkpoint after step {max(0, evaluator.step)} in {settings.logdir}")
-        chief.poll()
-        time.sleep(_POLL_SECS)
+        evaluator = _Evaluator(program, session, opened)
+        evaluator.follow(_chief_monitor(settings, cluster), stop, earlier_end)
 
 
 def _chief_monitor(settings: Any, cluster: ClusterSpec) -> Monitor:
@@ -128,35 +88,53 @@ def _chief_monitor(settings: Any, cluster: ClusterSpec) -> Monitor:
     return Monitor({cluster.describe(chief): check}, settings.rendezvous_timeout)
 
 
-class Evaluator:
-    """Measures checkpoints, and records what they give; a context manager.
-
-    `measure` returns what a checkpoint gives, of its prefix and its values by name. `step` is that
-    of the last checkpoint that was evaluated; -1 if none was.
-    """
+class _Evaluator:
+    """Evaluates checkpoints, and records what they give until `opened` is closed."""
 
     def __init__(
-        self,
-        experiment: Any,
-        session: compat.Session,
-        measure: Callable[[str, dict[str, np.ndarray]], Evaluation],
+        self, program: Program, session: compat.Session, opened: contextlib.ExitStack
     ) -> None:
-        self._experiment = experiment
-        self._settings = experiment.settings
+        self._program = program
+        self._settings = program.experiment.settings
         self._session = session
-        self._measure = measure
+        self._opened = opened
         # Without any checkpoint, all that was evaluated is of an earlier training.
-        self._is_new = log_folder.newest_checkpoint(self._settings.logdir) is None
+        self._is_new = newest_checkpoint(self._settings.logdir) is None
         self._done: str | None = None
         self._unreadable: str | None = None
         self._selection: Selection | None = None
-        self._opened = contextlib.ExitStack()
-        self._status = FINISHED
-        self.step = -1
+        self._step = -1  # Of the last checkpoint that was evaluated.
 
-    def look(self) -> bool:
+    def follow(self, chief: Monitor, stop: Stop, earlier_end: dict[str, Any] | None) -> None:
+        """Evaluates checkpoints as they come until the run is over, or its chief is lost."""
+        settings, started, wait = self._settings, time.monotonic(), Wait()
+        if earlier_end is not None:
+            print(
+                f"the training is over; evaluating its last checkpoint, and waiting "
+                f"{settings.rendezvous_timeout:g} s for a chief that goes on with it"
+            )
+        while True:
+            # First whether it is over: then the last checkpoint is there.
+            end = completion.read(settings.logdir)
+            earlier_end = None if end is None else earlier_end  # It has gone on since.
+            with stop.deferred():
+                is_new = self._look()
+            if is_new:
+                wait.begin()
+                continue
+            # A chief that goes on with a training that was over is given time to say so.
+            if end is not None and (
+                end != earlier_end or time.monotonic() - started > settings.rendezvous_timeout
+            ):
+                print(f"the training in {settings.logdir} is over")
+                return
+            wait.go_on(f"a checkpoint after step {max(0, self._step)} in {settings.logdir}")
+            chief.poll()
+            time.sleep(_POLL_SECS)
+
+    def _look(self) -> bool:
         """Evaluates the newest checkpoint if it is a new one; returns whether it was."""
-        prefix = log_folder.newest_checkpoint(self._settings.logdir)
+        prefix = newest_checkpoint(self._settings.logdir)
         if prefix is None or prefix == self._done:
             return False
         with contextlib.ExitStack() as holding:
@@ -171,31 +149,38 @@ class Evaluator:
                 self._unreadable = prefix
                 return False
             self._done = prefix
-            self._record(held, self._measure(prefix, values))
+            self._record(held, self._evaluate(prefix, values))
         return True
 
+    def _evaluate(self, prefix: str, values: dict[str, np.ndarray]) -> Evaluation:
+        variables = current_runtime().variables()
+        self._session.assign(variables, files.fitted(prefix, values, variables, others=True))
+        found = self._program.evaluate(self._session, "validation")
+        step = int(found.pop("global_step"))
+        return Evaluation(step, named("validation", found, self._program.experiment.loss_name))
+
     def _record(self, prefix: str, evaluation: Evaluation) -> None:
-        selected = self._selection or self._open(-1 if self._is_new else evaluation.step)
-        self.step = max(evaluation.step, selected.last_step)
-        if evaluation.step <= selected.last_step:
+        step, values = evaluation.step, evaluation.values
+        selected = self._selection or self._open(-1 if self._is_new else step)
+        last = selected.history.last_step
+        self._step = max(step, last)
+        if step <= last:
             return
-        self._board.scalars(evaluation.step, evaluation.values)
+        self._board.scalars(step, values)
         # In the run's own record, where the chief has these names.
-        renamed = {f"eval/{k.partition('/')[2]}": v for k, v in evaluation.values.items()}
-        self._tracker.scalars(evaluation.step, renamed)
-        logdir = self._settings.logdir
-        run = Run(evaluation.step, self._settings, self._session, self._board, logdir)
-        self._experiment.on_evaluation(run, evaluation.values)
+        self._tracker.scalars(step, {f"eval/{k.partition('/')[2]}": v for k, v in values.items()})
+        run = Run(step, self._settings, self._session, self._board, self._settings.logdir)
+        self._program.experiment.on_evaluation(run, values)
         selected.take(prefix, evaluation)
 
     def _open(self, resume_step: int) -> Selection:
-        settings = self._settings
+        settings, opened = self._settings, self._opened
         folder = os.path.join(settings.logdir, FOLDER)
-        selected = self._opened.enter_context(selection(self._experiment, resume_step, print))
+        selected = opened.enter_context(selection(self._program.experiment, resume_step, print))
         # What was written, but not in the history, is evaluated again.
-        self._board = TensorBoard(folder, resume_step=selected.last_step)
-        self._opened.callback(self._board.close)
-        self._tracker = Tracker(
+        self._board = TensorBoard(folder, resume_step=selected.history.last_step)
+        opened.callback(self._board.close)
+        self._tracker = tracker = Tracker(
             folder,
             tracking_uri=store_uri(settings.tracking_uri, settings.logdir),
             experiment_name=settings.experiment_name,
@@ -203,14 +188,7 @@ class Evaluator:
             patience=_DELIVERY_SECS,
             training=settings.logdir,
         )
-        self._opened.callback(lambda: self._tracker.close(self._status))
+        # The run that it was added to stays as it is.
+        opened.push(lambda kind, *_: tracker.close(FINISHED if kind is None else KILLED))
         self._selection = selected
         return selected
-
-    def __enter__(self) -> Evaluator:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *exception: Any) -> None:
-        """Ends the record; the run it was added to stays as it is."""
-        self._status = FINISHED if kind is None else KILLED
-        self._opened.close()

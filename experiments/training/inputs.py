@@ -42,7 +42,15 @@ class Data:
 
     def __post_init__(self) -> None:
         for name in SPLITS:
-            object.__setattr__(self, name, _split(name, getattr(self, name)))
+            found = getattr(self, name)
+            if isinstance(found, Mapping):
+                object.__setattr__(self, name, _arrays(name, found))
+            elif found is not None and not callable(found):
+                raise UserError(
+                    f"split {name!r} of data() is {type(found).__name__}; give a dict of arrays by "
+                    "name, or a function of (worker, number of workers) that returns a "
+                    "tf.data.Dataset"
+                )
         if self.train is None:
             raise UserError("data() has no 'train' split; return one, as in {'train': {'x': x}}")
         if not self.checksum:
@@ -139,17 +147,6 @@ def cardinality(stream: Callable[[int, int], Any], num_workers: int) -> int | No
             return None
         total += number
     return total
-
-
-def _split(name: str, found: Any) -> Any:
-    if found is None or callable(found):
-        return found
-    if not isinstance(found, Mapping):
-        raise UserError(
-            f"split {name!r} of data() is {type(found).__name__}; give a dict of arrays by name, "
-            "or a function of (worker, number of workers) that returns a tf.data.Dataset"
-        )
-    return _arrays(name, found)
 
 
 def _arrays(split_name: str, found: Mapping[str, Any]) -> Arrays:

@@ -21,7 +21,7 @@ from experiments.recording.recording import Recording
 from experiments.recording.report import DivergedError, Reporter, check_finite
 from experiments.recording.run import Result, Run
 from experiments.recording.schedule import Schedule
-from experiments.training import agreement, devices, inputs, placement
+from experiments.training import agreement, devices, inputs
 from experiments.training.inputs import Data
 from experiments.training.program import Program, build
 
@@ -36,7 +36,7 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
     together = server is None or settings.sync or server.synchronous
     num_workers = 1 if server is None or together else server.num_workers
     schedule = _schedule(settings, data, num_workers)
-    program = build(experiment, server, data, schedule)
+    program = build(experiment, data, server, schedule)
     mine = agreement.fingerprint(settings, data, current_runtime().variables().values())
     if server is not None and chief:
         server.wait_for_peers(everybody=together)
@@ -61,7 +61,7 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
             batches = Batches(number, settings.batch_size, settings.seed, trainer)
             modern = current_runtime().name == "modern"
             batches.skip(session.planned_step // (1 if modern else num_workers))
-        training = _Training(program, server, data, schedule, supervisor, session, batches, stop)
+        training = _Training(program, server, schedule, supervisor, session, batches, stop)
         if server is not None and not chief:
             agreement.check(server, mine, settings.rendezvous_timeout)
             training.run_as_worker(server)
@@ -76,7 +76,6 @@ class _Training:
 
     program: Program
     server: compat.Server | None
-    data: Data
     schedule: Schedule
     supervisor: compat.Supervisor
     session: compat.Session
@@ -84,7 +83,7 @@ class _Training:
     stop: Stop
 
     def run_as_worker(self, server: compat.Server) -> None:
-        end = early_stopping.Announcement(server)
+        end = agreement.EarlyEnd(server)
         for values in self._updates(lambda: end.poll(self.session.planned_step)):
             check_finite(values, self.program.experiment.settings.learning_rate)
 
@@ -95,10 +94,9 @@ class _Training:
         first = session.planned_step
         console = Console(settings.logdir, schedule.total_steps)
         if settings.log_device_placement:
-            console.say(placement.table(program.train))
-        recording = outer.enter_context(
-            Recording(experiment, self.data, self.server, first, console)
-        )
+            console.say(program.placement())
+        recording = Recording(experiment, program.data, self.server, first, console)
+        outer.enter_context(recording)
         run = Run(first, settings, session, recording.writer, settings.logdir)
         select, patience = None, settings.early_stopping_patience
         if settings.eval_in_chief:
@@ -125,7 +123,7 @@ class _Training:
         request = None
         if not schedule.is_over(session.planned_step) and not self.stop.requested:
             request = reporter.request
-            early_stopping.announce(self.server)
+            agreement.announce_early_end(self.server)
         for values in session.drain():
             reporter.report(values)
         if request is not None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import compat
 from compat import tf, tf1
+from compat.runtime.device_placement import shortened
+from compat.runtime.interface import current_runtime
 from experiments.evaluation.evaluate import evaluate
 from experiments.recording.schedule import Schedule
 from experiments.training import inputs, step
@@ -18,18 +20,12 @@ CHUNK = 1000  # Examples in a call: some 120 MB of feature maps for a small conv
 
 @dataclass(frozen=True)
 class Program:
-    """An experiment in this task.
-
-    Attributes:
-      experiment: an instance of its class.
-      train: makes an update; None in an evaluator.
-      sync_optimizer: the `SyncReplicasOptimizer` that aggregates gradients, or None.
-    """
+    """An experiment in this task."""
 
     experiment: Any
-    train: Any
-    sync_optimizer: Any
-    _data: Data
+    data: Data
+    train: Any  # The step that makes an update; None in an evaluator.
+    sync_optimizer: Any  # The `SyncReplicasOptimizer` that aggregates gradients, or None.
     _evaluations: Mapping[str, compat.Step]
 
     def can_evaluate(self, split: str) -> bool:
@@ -38,7 +34,7 @@ class Program:
 
     def evaluate(self, session: compat.Session, split: str) -> dict[str, float]:
         """Returns "global_step", the loss, and the metrics of a split by name."""
-        examples = getattr(self._data, split)
+        examples = getattr(self.data, split)
         evaluation = self._evaluations[split]
         chunks: Iterable[tuple[Any, ...]] = itertools.repeat(())
         if callable(examples):
@@ -47,11 +43,30 @@ class Program:
             chunks = inputs.chunks(examples, CHUNK)
         return evaluate(session, evaluation, chunks, self.experiment.metrics())
 
+    def placement(self) -> str:
+        """Returns which variable and which operation of an update lives where, a line each."""
+        variables = [("variable", "shape", "device")]
+        for name, variable in sorted(current_runtime().variables().items()):
+            device = shortened(variable.device) or "(this process)"
+            variables.append((name, str(variable.shape.as_list()), device))
+        here = "(the worker that computes)" if current_runtime().server else "(this process)"
+        operations = [("operation", "kind", "device")]
+        operations += [(name, kind, at or here) for name, kind, at in self.train.operations()]
+        return f"{_table(variables)}\n{_table(operations)}"
 
-def build(experiment: Any, server: compat.Server | None, data: Data, schedule: Schedule) -> Program:
-    """Makes variables and steps, on the parameter servers if there are any."""
+
+def build(
+    experiment: Any,
+    data: Data,
+    server: compat.Server | None = None,
+    schedule: Schedule | None = None,
+) -> Program:
+    """Makes variables and steps, on the parameter servers if there are any.
+
+    Without a schedule, as in an evaluator, there is no step that trains.
+    """
     settings = experiment.settings
-    setter = None
+    setter = train = None
     if server is not None:
         setter = compat.replica_device_setter(
             worker_device=server.task.name, cluster=server.cluster
@@ -73,26 +88,19 @@ def build(experiment: Any, server: compat.Server | None, data: Data, schedule: S
     with compat.device(setter):
         global_step = compat.get_or_create_global_step()
         experiment.build()
-        update = step.training_step(
-            experiment,
-            global_step,
-            wrap=wrap,
-            stale=schedule.num_workers > 1,
-            remote=server is not None and not server.synchronous,
-        )
-        # A stream is repeated without end where the number of updates ends the run.
-        repeats = settings.epochs if schedule.total_steps is None else None
-        train = _train(update, data, settings.batch_size, repeats)
+        if schedule is not None:
+            update = step.training_step(
+                experiment,
+                global_step,
+                wrap=wrap,
+                stale=schedule.num_workers > 1,
+                remote=server is not None and not server.synchronous,
+            )
+            # A stream is repeated without end where the number of updates ends the run.
+            repeats = settings.epochs if schedule.total_steps is None else None
+            train = _train(update, data, settings.batch_size, repeats)
         sync = wrapped[0] if wrapped else None
-        return Program(experiment, train, sync, data, _evaluations(experiment, data))
-
-
-def build_evaluation(experiment: Any, data: Data) -> Program:
-    """Makes the variables of the model alone, in this process, and the steps that evaluate it."""
-    with compat.device(None):
-        compat.get_or_create_global_step()
-        experiment.build()
-        return Program(experiment, None, None, data, _evaluations(experiment, data))
+        return Program(experiment, data, train, sync, _evaluations(experiment, data))
 
 
 def _train(
@@ -118,27 +126,32 @@ def _train(
 def _evaluations(experiment: Any, data: Data) -> dict[str, compat.Step]:
     """Makes a step for each split that is evaluated; one for both that are arrays of one kind."""
     found: dict[str, compat.Step] = {}
-    for split in ("validation", "test"):
-        examples = getattr(data, split)
-        if callable(examples):
-            found[split] = compat.step(
-                lambda batch: step.evaluate(experiment, batch),
-                [],
-                on_coordinator=True,
-                dataset=examples,
-            )
-        elif examples is not None:
-            specs = inputs.specs(examples)
-            arrays = {} if callable(data.validation) else data.validation
-            shared = "validation" in found and inputs.specs(arrays) == specs
-            found[split] = found["validation"] if shared else _of_arrays(experiment, examples)
+    if data.validation is not None:
+        found["validation"] = _evaluation(experiment, data.validation)
+    if data.test is not None:
+        both = [examples for examples in (data.validation, data.test) if isinstance(examples, dict)]
+        same = len(both) == 2 and inputs.specs(both[0]) == inputs.specs(both[1])
+        found["test"] = found["validation"] if same else _evaluation(experiment, data.test)
     return found
 
 
-def _of_arrays(experiment: Any, examples: inputs.Arrays) -> compat.Step:
+def _evaluation(experiment: Any, examples: Any) -> compat.Step:
+    if callable(examples):
+        return compat.step(
+            lambda batch: step.evaluate(experiment, batch),
+            [],
+            on_coordinator=True,
+            dataset=examples,
+        )
     names = sorted(examples)
     return compat.step(
         lambda *arrays: step.evaluate(experiment, dict(zip(names, arrays))),
         inputs.specs(examples),
         on_coordinator=True,
     )
+
+
+def _table(rows: Sequence[tuple[str, str, str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines)

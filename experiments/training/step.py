@@ -63,8 +63,14 @@ def training_step(
         values: dict[str, Any] = {"loss": loss, **scalars}
         with tf.control_dependencies([] if seen is None else [seen]):
             values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
-            groups = _groups(experiment.optimizer(global_step), variables)
-            values["train"] = _apply(groups, list(zip(gradients, variables)), global_step, wrap)
+            groups = _groups(experiment.optimizer(global_step), list(zip(gradients, variables)))
+            if len(groups) == 1:
+                groups = [(wrap(groups[0][0]), groups[0][1])]
+            *others, (optimizer, own) = groups
+            # The update is counted when the last gradients have been applied.
+            done = [other.apply_gradients(theirs) for other, theirs in others]
+            with tf.control_dependencies(done):
+                values["train"] = optimizer.apply_gradients(own, global_step=global_step)
         if seen is not None:
             with tf.control_dependencies([values["train"]]):
                 values["staleness"] = global_step.read_value() - seen - 1
@@ -120,49 +126,29 @@ def _in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[
     return arrived
 
 
-def _groups(found: Any, variables: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
-    """Returns each optimizer with its variables; see `Experiment.optimizer`."""
+def _groups(found: Any, pairs: list[Any]) -> list[tuple[Any, list[Any]]]:
+    """Returns each optimizer with its gradients and variables; see `Experiment.optimizer`."""
     if not isinstance(found, (list, tuple)):
-        return [(found, list(variables))]
-    groups, left = [], list(variables)
+        return [(found, pairs)]
+    groups, left = [], pairs
     for optimizer, chosen in found:
         if chosen is None:
             mine = left
         elif callable(chosen):
-            mine = [variable for variable in left if chosen(variable)]
+            mine = [pair for pair in left if chosen(pair[1])]
         else:
             wanted = {id(variable) for variable in chosen}
-            mine = [variable for variable in left if id(variable) in wanted]
-        taken = {id(variable) for variable in mine}
-        left = [variable for variable in left if id(variable) not in taken]
+            mine = [pair for pair in left if id(pair[1]) in wanted]
+        taken = {id(variable) for _, variable in mine}
+        left = [pair for pair in left if id(pair[1]) not in taken]
         if mine:
             groups.append((optimizer, mine))
     if left:
         raise UserError(
-            f"optimizer() has no group for {', '.join(v.name for v in left[:3])}; end its list "
+            f"optimizer() has no group for {', '.join(v.name for _, v in left[:3])}; end its list "
             "with (optimizer, None), for all that are left, or freeze them with trainable=False"
         )
     return groups
-
-
-def _apply(
-    groups: Sequence[tuple[Any, list[Any]]],
-    pairs: Sequence[tuple[Any, Any]],
-    global_step: Any,
-    wrap: Callable[[Any], Any],
-) -> Any:
-    """Applies the gradients, and counts the update when the last of them has been applied."""
-    gradient_of = {id(variable): gradient for gradient, variable in pairs}
-    done: list[Any] = []
-    for number, (optimizer, variables) in enumerate(groups, 1):
-        own = [(gradient_of[id(variable)], variable) for variable in variables]
-        is_last = number == len(groups)
-        if len(groups) == 1:
-            optimizer = wrap(optimizer)
-        with tf.control_dependencies(done if is_last else []):
-            step = global_step if is_last else None
-            done.append(optimizer.apply_gradients(own, global_step=step))
-    return done[-1]
 
 
 def _batch_size(batch: Any) -> Any:

@@ -154,7 +154,7 @@ def test_selection(tmp_path: Path) -> None:
         for evaluation in evaluated(0.5, 0.7, 0.6, 0.7):
             assert early_stopping.read(str(tmp_path)) is None
             selection.take(checkpoint(tmp_path, evaluation.step), evaluation)
-        assert selection.last_step == 40
+        assert selection.history.last_step == 40
     reason = "validation/accuracy did not improve on 0.7000, of step 20, in 2 evaluations"
     assert said == [
         "Step: 10,  Validation-Loss: 1.0000,  Validation-Accuracy: 0.5000,  best",
@@ -189,7 +189,7 @@ def test_a_checkpoint_that_has_gone_is_passed_over(tmp_path: Path) -> None:
     gone = str(tmp_path / "model.ckpt-10")
     with Selection(str(tmp_path), *MONITOR, 1, -1, said.append) as selection:
         selection.take(gone, *evaluated(0.5))
-        assert selection.last_step == -1
+        assert selection.history.last_step == -1
     reason = "its files have gone"
     assert said[1:] == [f"the evaluation of {gone} is not kept ({reason}); the run continues"]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from experiments.evaluation.metrics.metric import Comparison
 
 
+@dataclass(eq=False)
 class Accuracy(Comparison):
     """The share of examples whose class is predicted, in [0, 1].
 
@@ -21,17 +23,9 @@ class Accuracy(Comparison):
         logits; not used otherwise.
     """
 
-    _by_class = True
+    threshold: float = 0.5
 
-    def __init__(
-        self,
-        labels: str = "labels",
-        predictions: str = "predictions",
-        weights: str | None = None,
-        threshold: float = 0.5,
-    ) -> None:
-        self._threshold = threshold
-        super().__init__(labels, predictions, weights)
+    _by_class = True
 
     def reset(self) -> None:
         super().reset()
@@ -42,7 +36,7 @@ class Accuracy(Comparison):
         if predictions.ndim == 2:
             guess = predictions.argmax(axis=1)
         elif predictions.dtype.kind == "f":
-            guess = predictions > self._threshold
+            guess = predictions > self.threshold
         part, whole = self._share(true, guess)
         self._sum += float((weights * part).sum())
         self._whole_sum += float((weights * whole).sum())
@@ -125,6 +119,7 @@ class AUC(Comparison):
         return float((ones * below).sum() / pairs) if pairs else math.nan
 
 
+@dataclass(eq=False)
 class LogLoss(Comparison):
     """The mean negative log-likelihood of the true classes, in nats.
 
@@ -136,31 +131,23 @@ class LogLoss(Comparison):
       from_logits: whether predictions are logits.
     """
 
-    _by_class = True
+    from_logits: bool = False
 
-    def __init__(
-        self,
-        labels: str = "labels",
-        predictions: str = "predictions",
-        weights: str | None = None,
-        from_logits: bool = False,
-    ) -> None:
-        self._from_logits = from_logits
-        super().__init__(labels, predictions, weights)
+    _by_class = True
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
         if predictions.ndim == 1:  # Of two classes, the score of the other one is known.
-            other = 0 * predictions if self._from_logits else 1 - predictions
+            other = 0 * predictions if self.from_logits else 1 - predictions
             predictions = np.stack([other, predictions], axis=1)
         true = self._whole(labels, classes=predictions.shape[1])[:, np.newaxis]
-        if self._from_logits:
+        if self.from_logits:
             predictions = predictions - predictions.max(axis=1, keepdims=True)
             total = np.log(np.exp(predictions).sum(axis=1))
             losses = total - np.take_along_axis(predictions, true, axis=1)[:, 0]
         else:
             if predictions.min() < 0 or predictions.max() > 1:
                 raise self._error(
-                    f"reads predictions {self._predictions!r} from {predictions.min():g} to "
+                    f"reads predictions {self.predictions!r} from {predictions.min():g} to "
                     f"{predictions.max():g}; expected probabilities, or give from_logits=True"
                 )
             least = float(np.finfo(np.float32).eps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from dataclasses import dataclass
 from typing import Mapping
 
 import numpy as np
@@ -81,6 +82,7 @@ class Metric(abc.ABC):
         return np.broadcast_to(weights.reshape(weights.shape + ones), shape)
 
 
+@dataclass(eq=False)
 class Comparison(Metric):
     """A metric that compares predictions with labels.
 
@@ -90,22 +92,20 @@ class Comparison(Metric):
       weights: name of the weights, or None.
     """
 
+    labels: str = "labels"
+    predictions: str = "predictions"
+    weights: str | None = None
+
     _by_class = False  # Whether predictions may have a score for each class.
 
-    def __init__(
-        self,
-        labels: str = "labels",
-        predictions: str = "predictions",
-        weights: str | None = None,
-    ) -> None:
-        self._labels, self._predictions, self._weights_name = labels, predictions, weights
-        super().__init__()
+    def __post_init__(self) -> None:
+        self.reset()
 
     def update(self, outputs: Outputs) -> None:
         labels, predictions = self._matched(
-            self._output(outputs, self._labels), self._output(outputs, self._predictions)
+            self._output(outputs, self.labels), self._output(outputs, self.predictions)
         )
-        weights = self._weights(outputs, self._weights_name, labels.shape)
+        weights = self._weights(outputs, self.weights, labels.shape)
         counted = weights > 0
         labels, predictions, weights = labels[counted], predictions[counted], weights[counted]
         if np.isnan(labels).any() or np.isnan(predictions).any():
@@ -128,8 +128,8 @@ class Comparison(Metric):
                 return one, other
         also = ", or predictions with one more dimension, the classes" if self._by_class else ""
         raise self._error(
-            f"reads labels {self._labels!r} of shape {list(labels.shape)} and predictions "
-            f"{self._predictions!r} of shape {list(predictions.shape)}; return the same shape{also}"
+            f"reads labels {self.labels!r} of shape {list(labels.shape)} and predictions "
+            f"{self.predictions!r} of shape {list(predictions.shape)}; return the same shape{also}"
         )
 
     def _whole(self, labels: np.ndarray, classes: float = math.inf) -> np.ndarray:
@@ -138,7 +138,7 @@ class Comparison(Metric):
         if wrong.any():
             upto = "" if classes == math.inf else f" below {classes}"
             raise self._error(
-                f"reads labels {self._labels!r} with the value {labels[wrong][0]}; expected whole "
+                f"reads labels {self.labels!r} with the value {labels[wrong][0]}; expected whole "
                 f"numbers from 0{upto}"
             )
         return labels.astype(np.int64)
