@@ -23,11 +23,7 @@ _HELD = "being_evaluated"
 
 
 def step_of(prefix: str) -> int:
-    """Returns the global step of a checkpoint, with which its prefix ends.
-
-    >>> step_of("logs/model.ckpt-100")
-    100
-    """
+    """Returns the global step of a checkpoint, with which its prefix ends."""
     return int(prefix.rpartition("-")[2])
 
 
@@ -35,12 +31,11 @@ def step_of(prefix: str) -> int:
 def held(prefix: str, logdir: str) -> Iterator[str]:
     """Holds the files of a checkpoint that the chief may remove, under another prefix.
 
-    They are linked to, or copied where there are no links; what a process that was killed has left
-    there is removed. An `OSError` says that a file has gone, or cannot be written.
+    They are linked to, or copied where there are no links. An `OSError` says that one has gone.
     """
     folder = Path(logdir) / _HELD
     try:
-        shutil.rmtree(str(folder), ignore_errors=True)
+        shutil.rmtree(str(folder), ignore_errors=True)  # Of a process that was killed.
         folder.mkdir()
         for file in _files(prefix):
             link = str(folder / file.name)

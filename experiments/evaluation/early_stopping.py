@@ -45,9 +45,8 @@ def read(logdir: str) -> StopRequest | None:
 def standing(logdir: str, step: int, patience: int | None) -> StopRequest | None:
     """Returns the request that holds for a run which resumes at `step`; removes any other.
 
-    A request no longer holds once the chief is given more patience, or none of it (0); None says
-    that it was not given any, as where only an evaluator of another machine has it. A request of a
-    later step is of a run that was cut off.
+    It no longer holds once the chief is given more patience, or none of it (0); None if it was not
+    given, as where only an evaluator has it. That of a later step is of a run that was cut off.
     """
     found = read(logdir)
     patient = patience is not None and (patience == 0 or found is None or patience > found.patience)
@@ -56,12 +55,3 @@ def standing(logdir: str, step: int, patience: int | None) -> StopRequest | None
     with contextlib.suppress(OSError):
         os.remove(os.path.join(logdir, FILE))
     return None
-
-
-def message(logdir: str, step: int, found: StopRequest) -> str:
-    """Returns the line for a user who starts a run again that was stopped early."""
-    return (
-        f"the run in {logdir} was stopped early, at step {step}; give --early_stopping_patience=0 "
-        f"to resume it without early stopping, or one of more than {found.patience}, or another "
-        "--logdir to start anew"
-    )

@@ -21,11 +21,7 @@ _BEYOND = 1 << 63  # No step is there, nor may a file name be as long as any num
 
 
 def write(config: Any, checkpoint: str) -> None:
-    """Writes the marker, whole or not at all, of a run with these settings, without secrets.
-
-    It names the step of the last checkpoint: the global step may be greater, where asynchronous
-    workers have made updates since.
-    """
+    """Writes the marker; the global step may be greater than that of the last checkpoint."""
     marker = {"step": step_of(checkpoint), "settings": _settings(config.params())}
     write_atomically(os.path.join(config.logdir, FILE), json.dumps(marker) + "\n")
 
@@ -39,8 +35,7 @@ def clear(logdir: str) -> None:
 def step(config: Any) -> int | None:
     """Returns the step at which a run with these settings was completed, None if it was not.
 
-    One with other settings, such as more updates, is another run; and one whose checkpoint was
-    deleted starts anew.
+    One whose checkpoint was deleted starts anew.
     """
     marker = read(config.logdir)
     if marker is None or _settings(marker["settings"]) != _settings(config.params()):
@@ -50,10 +45,7 @@ def step(config: Any) -> int | None:
 
 
 def read(logdir: str) -> dict[str, Any] | None:
-    """Returns the marker of a log folder, None if there is none or it is not valid.
-
-    Those of two runs that follow each other differ.
-    """
+    """Returns the marker of a log folder, None if there is none or it is not valid."""
     try:
         marker = json.loads((Path(logdir) / FILE).read_text("utf-8"))
         found, settings = int(marker["step"]), dict(marker["settings"])

@@ -34,12 +34,19 @@ def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -
     It gives the chief up when nothing has changed for an hour. Of the files only changes count: the
     clock of another machine may differ from ours.
     """
-    seen = _signs(logdir)
+    files_of_chief = [os.path.join(logdir, name) for name in ("checkpoint", LOG)]
+    seen: dict[str, tuple[int, int]] = {}
 
     def check() -> str | None:
         nonlocal seen
-        before, seen = seen, _signs(logdir)
+        before, seen = seen, {}
+        for path in [*files_of_chief, *event_files(logdir)]:
+            with contextlib.suppress(OSError):
+                found = os.stat(path)
+                seen[path] = found.st_mtime_ns, found.st_size
         return "no change" if seen == before else None
+
+    check()
 
     return Monitor(
         {f"the chief of {logdir}": check},
@@ -47,16 +54,6 @@ def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -
         report=lambda line: None,  # Training may take minutes between two records.
         clock=clock,
     )
-
-
-def _signs(logdir: str) -> list[tuple[str, int, int]]:
-    paths = [os.path.join(logdir, name) for name in ("checkpoint", LOG)]
-    signs = []
-    for path in [*paths, *event_files(logdir)]:
-        with contextlib.suppress(OSError):
-            found = os.stat(path)
-            signs.append((path, found.st_mtime_ns, found.st_size))
-    return signs
 
 
 @dataclass

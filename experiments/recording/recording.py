@@ -10,40 +10,30 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
 from compat import Server, UserError, _tensorflow
 from compat.checkpoint.files import history as checkpoints
 from compat.errors import Stopped
 from compat.runtime.interface import current_runtime
-from compat.tracking import (
-    FAILED,
-    FINISHED,
-    KILLED,
-    Console,
-    MultiWriter,
-    TensorBoard,
-    Tracker,
-    tracking_command,
-)
+from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, tracking_command
 from compat.tracking.console import LOG
 from compat.tracking.mlflow import run_id
-from experiments.evaluation import best_checkpoint, early_stopping
+from compat.tracking.writer import FAILED, FINISHED, KILLED
+from experiments.evaluation import best_checkpoint
 from experiments.evaluation.early_stopping import StopRequest
 from experiments.recording import completion
 from experiments.recording.log_folder import newest_checkpoint
-from experiments.recording.report import named
+from experiments.recording.report import Values
 from experiments.recording.run import Result
 from experiments.settings import write_settings
 
 
 def check_logdir(logdir: str) -> None:
     """Sees that the log folder can be made and written to; leaves nothing behind."""
-    existing = Path(logdir)
-    while not os.path.lexists(str(existing)):
-        existing = existing.parent
+    paths = map(str, (Path(logdir), *Path(logdir).parents))
     try:
-        with tempfile.TemporaryFile(dir=str(existing)):
+        with tempfile.TemporaryFile(dir=next(filter(os.path.lexists, paths))):
             pass
     except OSError as error:
         raise UserError(
@@ -59,13 +49,12 @@ class Recording:
     """
 
     def __init__(
-        self, experiment: Any, data: Any, server: Server | None, step: int, console: Console
+        self, settings: Any, data: Any, server: Server | None, step: int, console: Console
     ) -> None:
-        self._experiment = experiment
-        self._settings = settings = experiment.settings
+        self._settings = settings
         self._logdir = settings.logdir
-        self._streams = data.streams
         self._console = console
+        self._streams = data.streams
         self._step = step
         self._checkpoint = newest_checkpoint(settings.logdir)
         self._status = FAILED
@@ -88,9 +77,8 @@ class Recording:
         if data.name:
             params["dataset"] = data.name
         self.writer.params(params)
-        self.writer.tags(_tags(data, server))
-        if settings.parent_run:
-            self.writer.tags({"mlflow.parentRunId": settings.parent_run})
+        tags = {**_tags(data, server), "mlflow.parentRunId": settings.parent_run}
+        self.writer.tags({tag: value for tag, value in tags.items() if value})
 
     def __enter__(self) -> Recording:
         return self
@@ -102,7 +90,11 @@ class Recording:
         if self._step == 0:
             self.writer.graph(graph_def)
         elif request is not None:
-            self._console.say(early_stopping.message(self._logdir, self._step, request))
+            self._console.say(
+                f"the run in {self._logdir} was stopped early, at step {self._step}; give "
+                "--early_stopping_patience=0 to resume it without early stopping, or one of more "
+                f"than {request.patience}, or another --logdir to start anew"
+            )
         elif total_steps is None or self._step < total_steps:
             again = "; its stream of data begins anew" if self._streams else ""
             self._console.say(f"resuming from step {self._step} in {self._logdir}{again}")
@@ -126,23 +118,11 @@ class Recording:
         self._status = KILLED
         self._console.say(f"stopped; the same command with --logdir={self._logdir} resumes")
 
-    def finish(
-        self,
-        step: int,
-        test: Mapping[str, float],
-        evaluated: Mapping[str, float],
-        best_test: Mapping[str, float],
-    ) -> Result:
-        """Records that the run is complete at global step `step`; returns its result.
-
-        The values are what the test split and the best checkpoint on it gave, and by the names of
-        its curves what the last evaluation did.
-        """
-        loss_name = self._experiment.loss_name
-        metrics = {**named("test", test, loss_name), **named("best_test", best_test, loss_name)}
+    def finish(self, step: int, evaluated: Values, test: Values) -> Result:
+        """Records that the run is complete at global step `step`; returns its result."""
         # A run that was complete before has these values already, at this very step.
-        if step > self._step and metrics:
-            self.writer.scalars(step, metrics)
+        if step > self._step and test:
+            self.writer.scalars(step, test)
         self._status = FINISHED
         # Before the other tasks are told: one that is started again finds them, or the marker.
         if self._checkpoint is not None:
@@ -150,7 +130,7 @@ class Recording:
         best = checkpoints(os.path.join(self._logdir, best_checkpoint.FOLDER))
         return Result(
             step=step,
-            metrics={**evaluated, **metrics},
+            metrics={**evaluated, **test},
             checkpoint=self._checkpoint,
             best_checkpoint=best[-1] if best else None,
             run_id=run_id.read(self._logdir),
@@ -181,7 +161,7 @@ def _runnable(command: str) -> str:
 def _tags(data: Any, server: Server | None) -> dict[str, str]:
     jobs = {} if server is None else server.cluster.as_dict()
     shape = ", ".join(f"{len(hosts)} {job}" for job, hosts in sorted(jobs.items()))
-    tags = {
+    return {
         "runtime": current_runtime().name,
         "cluster": shape or "one process",
         "tensorflow": _tensorflow.version(),
@@ -191,7 +171,6 @@ def _tags(data: Any, server: Server | None) -> dict[str, str]:
         "dataset_source": data.source,
         "dataset_checksum": data.checksum,
     }
-    return {tag: value for tag, value in tags.items() if value}
 
 
 def _git_commit() -> str:

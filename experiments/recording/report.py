@@ -14,7 +14,7 @@ from compat.tracking import Console, step_line
 from experiments.evaluation import early_stopping
 from experiments.evaluation.best_checkpoint import step_of
 from experiments.evaluation.early_stopping import StopRequest
-from experiments.evaluation.history import Evaluation
+from experiments.evaluation.selection import Evaluation
 from experiments.recording.run import Run
 from experiments.recording.schedule import Schedule, due
 

@@ -12,8 +12,6 @@ import time
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 import compat
 from compat.checkpoint import files
 from compat.cluster import access, proxies
@@ -24,8 +22,7 @@ from compat.liveness.monitor import Monitor
 from compat.runtime.interface import current_runtime
 from compat.tracking import FINISHED, KILLED, TensorBoard, Tracker, store_uri
 from experiments.evaluation import best_checkpoint
-from experiments.evaluation.history import Evaluation
-from experiments.evaluation.selection import Selection
+from experiments.evaluation.selection import Evaluation, Selection
 from experiments.launching.signals import Stop
 from experiments.recording import completion
 from experiments.recording.log_folder import Wait, activity_monitor, newest_checkpoint
@@ -149,20 +146,16 @@ class _Evaluator:
                 self._unreadable = prefix
                 return False
             self._done = prefix
-            self._record(held, self._evaluate(prefix, values))
+            variables = current_runtime().variables()
+            self._session.assign(variables, files.fitted(prefix, values, variables, others=True))
+            self._record(held, self._program.evaluate(self._session, "validation"))
         return True
 
-    def _evaluate(self, prefix: str, values: dict[str, np.ndarray]) -> Evaluation:
-        variables = current_runtime().variables()
-        self._session.assign(variables, files.fitted(prefix, values, variables, others=True))
-        found = self._program.evaluate(self._session, "validation")
-        step = int(found.pop("global_step"))
-        return Evaluation(step, named("validation", found, self._program.experiment.loss_name))
-
-    def _record(self, prefix: str, evaluation: Evaluation) -> None:
-        step, values = evaluation.step, evaluation.values
+    def _record(self, prefix: str, found: dict[str, float]) -> None:
+        step = int(found["global_step"])
+        values = named("validation", found, self._program.experiment.loss_name)
         selected = self._selection or self._open(-1 if self._is_new else step)
-        last = selected.history.last_step
+        last = selected.last_step
         self._step = max(step, last)
         if step <= last:
             return
@@ -171,14 +164,14 @@ class _Evaluator:
         self._tracker.scalars(step, {f"eval/{k.partition('/')[2]}": v for k, v in values.items()})
         run = Run(step, self._settings, self._session, self._board, self._settings.logdir)
         self._program.experiment.on_evaluation(run, values)
-        selected.take(prefix, evaluation)
+        selected.take(prefix, Evaluation(step, values))
 
     def _open(self, resume_step: int) -> Selection:
         settings, opened = self._settings, self._opened
         folder = os.path.join(settings.logdir, FOLDER)
         selected = opened.enter_context(selection(self._program.experiment, resume_step, print))
         # What was written, but not in the history, is evaluated again.
-        self._board = TensorBoard(folder, resume_step=selected.history.last_step)
+        self._board = TensorBoard(folder, resume_step=selected.last_step)
         opened.callback(self._board.close)
         self._tracker = tracker = Tracker(
             folder,

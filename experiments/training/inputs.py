@@ -101,13 +101,12 @@ def split(
             "examples to train on; give smaller shares"
         )
     order = np.random.RandomState(seed).permutation(number)
-    found, first = {}, 0
-    for name, count in (*counts.items(), ("train", number - sum(counts.values()))):
-        chosen = order[first : first + count]
-        if count:
-            found[name] = {key: array[chosen] for key, array in whole.items()}
-        first += count
-    return found
+    parts = zip((*counts, "train"), np.split(order, np.cumsum([*counts.values()])))
+    return {
+        name: {key: array[chosen] for key, array in whole.items()}
+        for name, chosen in parts
+        if len(chosen)
+    }
 
 
 def examples(arrays: Arrays) -> int:
@@ -135,18 +134,15 @@ def cardinality(stream: Callable[[int, int], Any], num_workers: int) -> int | No
     TensorFlow knows it of what is made of arrays, and of a dataset that says so by
     `tf.data.experimental.assert_cardinality`.
     """
-    total = 0
+    numbers = []
     for worker in range(num_workers):
         if current_runtime().name == "modern":
-            number = int(tf.data.experimental.cardinality(stream(worker, num_workers)).numpy())
+            found = tf.data.experimental.cardinality(stream(worker, num_workers)).numpy()
         else:
             with tf1.Graph().as_default(), tf1.Session() as session:
-                found = tf.data.experimental.cardinality(stream(worker, num_workers))
-                number = int(session.run(found))
-        if number < 0:
-            return None
-        total += number
-    return total
+                found = session.run(tf.data.experimental.cardinality(stream(worker, num_workers)))
+        numbers.append(int(found))
+    return None if min(numbers) < 0 else sum(numbers)
 
 
 def _arrays(split_name: str, found: Mapping[str, Any]) -> Arrays:

@@ -14,11 +14,11 @@ from compat.datasets import Batches
 from compat.runtime.interface import current_runtime
 from compat.tracking import Console, closing_lines
 from experiments.evaluation import early_stopping
-from experiments.evaluation.evaluate import evaluate_best
+from experiments.evaluation.evaluate import Values, evaluate_best
 from experiments.evaluation.selection import Selection
 from experiments.launching.signals import Stop
 from experiments.recording.recording import Recording
-from experiments.recording.report import DivergedError, Reporter, check_finite
+from experiments.recording.report import DivergedError, Reporter, check_finite, named
 from experiments.recording.run import Result, Run
 from experiments.recording.schedule import Schedule
 from experiments.training import agreement, devices, inputs
@@ -50,9 +50,8 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
         save_model_secs=0,
         sync_optimizer=program.sync_optimizer,
     )
-    target = server.target if server else ""
     with contextlib.ExitStack() as outer, supervisor.managed_session(
-        target, devices.session_config(settings)
+        server.target if server else "", devices.session_config(settings)
     ) as session, stop.deferred(lambda error: server.diagnose(error) if server else None):
         batches = None
         if not data.streams:
@@ -95,7 +94,7 @@ class _Training:
         console = Console(settings.logdir, schedule.total_steps)
         if settings.log_device_placement:
             console.say(program.placement())
-        recording = Recording(experiment, program.data, self.server, first, console)
+        recording = Recording(settings, program.data, self.server, first, console)
         outer.enter_context(recording)
         run = Run(first, settings, session, recording.writer, settings.logdir)
         select, patience = None, settings.early_stopping_patience
@@ -133,17 +132,19 @@ class _Training:
         if self.stop.requested:
             recording.stopped()
             return None
-        test: dict[str, float] = {}
-        best = None
+        loss_name = experiment.loss_name
+        test: Values = {}
+        metrics: Values = {}
         if program.can_evaluate("test"):
             evaluate = functools.partial(program.evaluate, session, "test")
             test = evaluate()
             best = evaluate_best(session, settings.logdir, evaluate, console.say)
+            metrics = {**named("test", test, loss_name), **named("best_test", best, loss_name)}
         test.pop("global_step", None)
-        result = recording.finish(reporter.step, test, reporter.evaluated, best or {})
+        result = recording.finish(reporter.step, reporter.evaluated, metrics)
         experiment.on_end(replace(run, step=result.step), result)
         seconds = time.monotonic() - started
-        for line in closing_lines(test, seconds, reporter.loss, experiment.loss_name):
+        for line in closing_lines(test, seconds, reporter.loss, loss_name):
             console.say(line)
         return result
 

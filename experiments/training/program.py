@@ -76,13 +76,8 @@ def build(
     def wrap(optimizer: Any) -> Any:
         if not settings.sync or server is None:
             return optimizer
-        wrapped.append(
-            tf1.train.SyncReplicasOptimizer(
-                optimizer,
-                replicas_to_aggregate=settings.replicas_to_aggregate or server.num_workers,
-                total_num_replicas=server.num_workers,
-            )
-        )
+        number = settings.replicas_to_aggregate or server.num_workers
+        wrapped.append(tf1.train.SyncReplicasOptimizer(optimizer, number, server.num_workers))
         return wrapped[-1]
 
     with compat.device(setter):

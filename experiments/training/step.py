@@ -24,18 +24,13 @@ def training_step(
     stale: bool = False,
     remote: bool = False,
 ) -> Callable[[Any], dict[str, Any]]:
-    """Returns the function of a batch that makes one update.
+    """Returns the function of a batch that makes one update, which the global step counts.
 
     It returns `loss` and the scalars among the experiment's outputs, of the batch before the
     update, `learning_rate` and, if `stale`, `staleness`: how many updates of other workers came
-    between reading the variables and updating them, which costs one more read.
-
-    Args:
-      experiment: its loss is minimised, by its optimizers.
-      global_step: counts the updates.
-      wrap: makes of the optimizer the one that is used, such as `SyncReplicasOptimizer`.
-      stale: whether to return the staleness.
-      remote: whether the variables are on parameter servers.
+    between reading the variables and updating them, which costs one more read. `wrap` makes of the
+    optimizer the one that is used, such as `SyncReplicasOptimizer`; `remote` variables are on
+    parameter servers.
     """
 
     def step(batch: Any) -> dict[str, Any]:

@@ -41,9 +41,19 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
     server = None
     try:
         if cluster is not None:
-            server = _serve(settings, cluster, task, stop)
-        if server is not None and settings.shared_logdir:
-            shared_folder.check(server, settings.logdir)
+            server = compat.Server(
+                cluster,
+                task.job,
+                task.index,
+                config=devices.session_config(settings),
+                runtime=settings.runtime,
+                rendezvous_timeout=settings.rendezvous_timeout,
+                run_token=settings.run_token,
+                allow_network=settings.allow_network,
+                while_waiting=stop.give_up,
+            )
+            if settings.shared_logdir:
+                shared_folder.check(server, settings.logdir)
         if data is not None:
             return train(experiment, server, data, stop)
         if server is not None:
@@ -90,17 +100,3 @@ def _is_complete(settings: Any) -> bool:
     if step is not None:
         print(completion.message(settings.logdir, step))
     return step is not None
-
-
-def _serve(settings: Any, cluster: ClusterSpec, task: Task, stop: Stop) -> compat.Server:
-    return compat.Server(
-        cluster,
-        task.job,
-        task.index,
-        config=devices.session_config(settings),
-        runtime=settings.runtime,
-        rendezvous_timeout=settings.rendezvous_timeout,
-        run_token=settings.run_token,
-        allow_network=settings.allow_network,
-        while_waiting=stop.give_up,
-    )

@@ -50,29 +50,23 @@ class Accuracy(Comparison):
 
 
 class Precision(Accuracy):
-    """The share of labels of class 1 where that is predicted; NaN where it never is.
-
-    The arguments are those of `Accuracy`.
-    """
+    """As `Accuracy`, the share of labels of class 1 where that is predicted; NaN if never."""
 
     def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return (true == 1) & (guess == 1), guess == 1
 
 
 class Recall(Accuracy):
-    """The share of predictions of class 1 where that is the label; NaN where it never is.
-
-    The arguments are those of `Accuracy`.
-    """
+    """As `Accuracy`, the share of predictions of class 1 where that is the label; NaN if never."""
 
     def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return (true == 1) & (guess == 1), true == 1
 
 
 class F1(Accuracy):
-    """The harmonic mean of precision and recall; NaN where class 1 neither is nor is predicted.
+    """As `Accuracy`, the harmonic mean of precision and recall.
 
-    The arguments are those of `Accuracy`.
+    NaN where class 1 neither is nor is predicted.
     """
 
     def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
