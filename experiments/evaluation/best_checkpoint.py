@@ -29,10 +29,7 @@ def step_of(prefix: str) -> int:
 
 @contextlib.contextmanager
 def held(prefix: str, logdir: str) -> Iterator[str]:
-    """Holds the files of a checkpoint that the chief may remove, under another prefix.
-
-    They are linked to, or copied where there are no links. An `OSError` says that one has gone.
-    """
+    """Holds the files of a checkpoint that the chief may remove, under another prefix."""
     folder = Path(logdir) / _HELD
     try:
         shutil.rmtree(str(folder), ignore_errors=True)  # Of a process that was killed.
@@ -41,7 +38,7 @@ def held(prefix: str, logdir: str) -> Iterator[str]:
             link = str(folder / file.name)
             try:
                 os.link(str(file), link)
-            except OSError:
+            except OSError:  # There are no links.
                 shutil.copyfile(str(file), link)
         yield str(folder / Path(prefix).name)
     finally:
@@ -49,10 +46,7 @@ def held(prefix: str, logdir: str) -> Iterator[str]:
 
 
 def keep(prefix: str, folder: str) -> str:
-    """Copies a checkpoint, which replaces the one in the folder; returns the copy's prefix.
-
-    Where an `OSError` says that a file has gone, or cannot be written, the earlier one stays.
-    """
+    """Copies a checkpoint, which then replaces the one in the folder; returns the copy's prefix."""
     name, files = Path(prefix).name, _files(prefix)
     os.makedirs(folder, exist_ok=True)
     for file in files:

@@ -25,8 +25,7 @@ def evaluate(
 
     A scalar, such as the loss, is a mean over the examples of a chunk, so that chunks are weighted
     by their numbers of examples. While other workers train, the variables change; "global_step" is
-    that of the last chunk. The set ends with the chunks, which are the arguments of each call, or
-    with the step's own data.
+    that of the last chunk. Chunks are the arguments of each call; the step's data may end before.
     """
     for metric in metrics.values():
         metric.reset()

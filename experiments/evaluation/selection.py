@@ -32,12 +32,9 @@ _OLD_NAMES = {"cost": "validation/loss", "accuracy": "validation/accuracy"}
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The values of one checkpoint, by the names of their curves; may be NaN or infinite.
+    """The values of one checkpoint, by the names of their curves; may be NaN or infinite."""
 
-    Its step may be less than that at the end of its evaluation: asynchronous workers do not wait.
-    """
-
-    step: int
+    step: int  # Of the checkpoint: asynchronous workers do not wait for its evaluation.
     values: Mapping[str, float]
 
 

@@ -33,14 +33,12 @@ def clear(logdir: str) -> None:
 
 
 def step(config: Any) -> int | None:
-    """Returns the step at which a run with these settings was completed, None if it was not.
-
-    One whose checkpoint was deleted starts anew.
-    """
+    """Returns the step at which a run with these settings was completed, None if it was not."""
     marker = read(config.logdir)
     if marker is None or _settings(marker["settings"]) != _settings(config.params()):
         return None
     found = int(marker["step"])
+    # One whose checkpoint was deleted starts anew.
     return found if (Path(config.logdir) / f"model.ckpt-{found}.index").exists() else None
 
 

@@ -19,10 +19,7 @@ _LONGEST_SILENCE_SECS = 3600.0
 
 
 def newest_checkpoint(logdir: str) -> str | None:
-    """Returns the prefix of the newest checkpoint; None if there is none, or it is not to be told.
-
-    What the chief does at this moment may make the difference.
-    """
+    """Returns the prefix of the newest checkpoint; None if none can be told at this moment."""
     with contextlib.suppress(UserError, OSError):
         return next(reversed(files.history(logdir)), None)
     return None

@@ -43,10 +43,7 @@ def check_logdir(logdir: str) -> None:
 
 
 class Recording:
-    """Opens the writers of a run, and closes them with the status with which it really ended.
-
-    `writer` takes the curves. The run resumes from the global step `step`; 0 for a new one.
-    """
+    """Opens the writers of a run, and closes them with the status with which it really ended."""
 
     def __init__(
         self, settings: Any, data: Any, server: Server | None, step: int, console: Console
@@ -55,7 +52,7 @@ class Recording:
         self._logdir = settings.logdir
         self._console = console
         self._streams = data.streams
-        self._step = step
+        self._step = step  # From which the run resumes; 0 for a new one.
         self._checkpoint = newest_checkpoint(settings.logdir)
         self._status = FAILED
         # Nothing stays of a run that was cut off before its first checkpoint.

@@ -130,10 +130,7 @@ class Reporter:
         return prefix
 
     def evaluate(self, prefix: str | None = None) -> None:
-        """Evaluates on the validation split, and shows the weights as they are now.
-
-        The prefix is of the checkpoint with these weights, if one was written.
-        """
+        """Evaluates the weights as they are now, those of the checkpoint if one was just written."""
         if self.measure is None:
             return
         values = self.measure()

@@ -60,7 +60,7 @@ def run(
         devices.configure_eager(options, alone=True)
     check_logdir(settings.logdir)
     program = build(experiment, data_of(experiment.data()))
-    if not program.can_evaluate("validation"):
+    if "validation" not in program.evaluations:
         raise compat.UserError(
             f"{type(experiment).__name__}.data() has no 'validation' split, so an evaluator has "
             "nothing to evaluate on; return one, or leave the evaluator out"

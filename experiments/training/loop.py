@@ -102,8 +102,10 @@ class _Training:
             select = outer.enter_context(selection(experiment, first or -1, console.say)).take
             patience = patience or 0  # No other process evaluates, so none has the patience.
         measure = None
-        if program.can_evaluate("validation"):
+        if "validation" in program.evaluations:
             measure = functools.partial(program.evaluate, session, "validation")
+        variables = current_runtime().variables().items()
+        weights = {name: variable for name, variable in variables if variable.trainable}
         reporter = Reporter(
             experiment,
             schedule,
@@ -111,7 +113,7 @@ class _Training:
             console,
             measure=measure,
             write_checkpoint=self._save,
-            read_weights=lambda: _weights(session),
+            read_weights=functools.partial(session.read, weights),
             select=select,
         )
         reporter.request = early_stopping.standing(settings.logdir, first, patience)
@@ -135,7 +137,7 @@ class _Training:
         loss_name = experiment.loss_name
         test: Values = {}
         metrics: Values = {}
-        if program.can_evaluate("test"):
+        if "test" in program.evaluations:
             evaluate = functools.partial(program.evaluate, session, "test")
             test = evaluate()
             best = evaluate_best(session, settings.logdir, evaluate, console.say)
@@ -150,8 +152,14 @@ class _Training:
 
     def _updates(self, ends_early: Callable[[], bool]) -> Iterator[Mapping[str, float]]:
         """Makes updates until the run or its data end; yields values of the last of each loop."""
-        session, step = self.session, self.program.train
-        while self._continues(ends_early):
+        session, step, stop = self.session, self.program.train, self.stop
+        while not self.schedule.is_over(session.planned_step):
+            ending = session.any_worker(stop.requested or ends_early())
+            # All know now that it ends, so they ask each other whether because one was stopped.
+            if ending and session.any_worker(stop.requested):
+                stop.follow()
+            if ending:
+                return
             number = self.schedule.loop_size(session.planned_step)
             if self.batches is not None:
                 yield session.run_many(step, self.batches.next(number))
@@ -161,17 +169,6 @@ class _Training:
             except tf1.errors.OutOfRangeError:
                 return
             yield values
-
-    def _continues(self, ends_early: Callable[[], bool]) -> bool:
-        """Whether there are updates left to make, and nobody wants to end the run."""
-        session, stop = self.session, self.stop
-        if self.schedule.is_over(session.planned_step):
-            return False
-        ending = session.any_worker(stop.requested or ends_early())
-        # All know now that it ends, so they ask each other whether because one was stopped.
-        if ending and session.any_worker(stop.requested):
-            stop.follow()
-        return not ending
 
     def _save(self) -> str:
         """Writes a checkpoint, unless a variable is NaN or infinite; returns its prefix."""
@@ -216,9 +213,3 @@ def selection(experiment: Any, resume_step: int, say: Callable[[str], object]) -
     patience = settings.early_stopping_patience or 0
     monitor, mode = experiment.monitor, experiment.mode
     return Selection(settings.logdir, monitor, mode, patience, resume_step, say)
-
-
-def _weights(session: compat.Session) -> dict[str, Any]:
-    """Returns the trainable variables' values by name."""
-    variables = current_runtime().variables()
-    return session.read({name: v for name, v in variables.items() if v.trainable})

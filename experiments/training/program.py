@@ -26,16 +26,12 @@ class Program:
     data: Data
     train: Any  # The step that makes an update; None in an evaluator.
     sync_optimizer: Any  # The `SyncReplicasOptimizer` that aggregates gradients, or None.
-    _evaluations: Mapping[str, compat.Step]
-
-    def can_evaluate(self, split: str) -> bool:
-        """Whether there are examples to evaluate on."""
-        return split in self._evaluations
+    evaluations: Mapping[str, compat.Step]  # By the splits that can be evaluated.
 
     def evaluate(self, session: compat.Session, split: str) -> dict[str, float]:
         """Returns "global_step", the loss, and the metrics of a split by name."""
         examples = getattr(self.data, split)
-        evaluation = self._evaluations[split]
+        evaluation = self.evaluations[split]
         chunks: Iterable[tuple[Any, ...]] = itertools.repeat(())
         if callable(examples):
             session.restart(evaluation)

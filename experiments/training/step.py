@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import compat
 from compat import UserError, tf, tf1
 from compat.runtime.packing import packed, unpacked
-
-if TYPE_CHECKING:
-    from experiments.experiment import Experiment
 
 # Names of a training step's values that are not the experiment's own.
 _RESERVED = {"examples", "global_step", "learning_rate", "loss", "staleness", "train"}
 
 
 def training_step(
-    experiment: Experiment,
+    experiment: Any,
     global_step: Any,
     *,
     wrap: Callable[[Any], Any] = lambda optimizer: optimizer,
@@ -74,15 +71,13 @@ def training_step(
     return step
 
 
-def evaluate(experiment: Experiment, batch: Any) -> dict[str, Any]:
+def evaluate(experiment: Any, batch: Any) -> dict[str, Any]:
     """Returns the loss of a batch, all outputs, and `examples`, the number of its examples."""
     loss, outputs = _loss_and_outputs(experiment, batch, training=False)
     return {"loss": loss, "examples": _batch_size(batch), **outputs}
 
 
-def _loss_and_outputs(
-    experiment: Experiment, batch: Any, training: bool
-) -> tuple[Any, dict[str, Any]]:
+def _loss_and_outputs(experiment: Any, batch: Any, training: bool) -> tuple[Any, dict[str, Any]]:
     """Calls `Experiment.loss`, and checks what it returns."""
     # An evaluation uses the variables that `get_variable` has made for training, if there are any.
     reuse = None if training else tf1.AUTO_REUSE
@@ -103,14 +98,11 @@ def _loss_and_outputs(
 
 
 def _in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-    """Returns the gradients where their variables are, sent as one tensor to each device.
-
-    Sparse gradients are sent as they are: their rows are few.
-    """
+    """Returns the gradients where their variables are, sent as one tensor to each device."""
     arrived = list(gradients)
     places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
     for i, gradient in enumerate(gradients):
-        if tf.is_tensor(gradient):
+        if tf.is_tensor(gradient):  # Sparse ones are sent as they are: their rows are few.
             places[variables[i].device, gradient.dtype.name].append(i)
     for (device, _), there in sorted(places.items()):
         flat = packed([gradients[i] for i in there])

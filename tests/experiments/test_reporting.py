@@ -231,6 +231,6 @@ def test_weights_of_a_dense_layer_are_images_of_its_input() -> None:
 
 def test_weights_of_a_convolution_are_its_filters() -> None:
     weights = np.arange(5 * 5 * 32, dtype=np.float32).reshape(5, 5, 1, 32)
-    images = as_images(weights, most=4)
-    assert images.shape == (4, 5, 5, 1)
+    images = as_images(weights)
+    assert images.shape == (16, 5, 5, 1)
     assert [images[0].min(), images[0].max()] == [0, 255]
