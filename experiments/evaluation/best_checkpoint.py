@@ -18,8 +18,6 @@ from compat.tracking.files import write_atomically
 FOLDER = "best"
 # Also what a process that was killed had begun.
 _OF_A_CHECKPOINT = re.compile(r"\.(index|data-\d{5}-of-\d{5})(\.tmp)?$")
-_STATE = "checkpoint"  # Names the checkpoint, as TensorFlow writes and reads it.
-_HELD = "being_evaluated"
 
 
 def step_of(prefix: str) -> int:
@@ -30,7 +28,7 @@ def step_of(prefix: str) -> int:
 @contextlib.contextmanager
 def held(prefix: str, logdir: str) -> Iterator[str]:
     """Holds the files of a checkpoint that the chief may remove, under another prefix."""
-    folder = Path(logdir) / _HELD
+    folder = Path(logdir) / "being_evaluated"
     try:
         shutil.rmtree(str(folder), ignore_errors=True)  # Of a process that was killed.
         folder.mkdir()
@@ -53,9 +51,9 @@ def keep(prefix: str, folder: str) -> str:
         target = os.path.join(folder, file.name)
         shutil.copyfile(str(file), target + ".tmp")
         os.replace(target + ".tmp", target)
-    # By its name alone: the folder may be moved.
+    # As TensorFlow writes and reads it, but by its name alone: the folder may be moved.
     state = f'model_checkpoint_path: "{name}"\nall_model_checkpoint_paths: "{name}"\n'
-    write_atomically(os.path.join(folder, _STATE), state)
+    write_atomically(os.path.join(folder, "checkpoint"), state)
     kept = {file.name for file in files}
     for old in Path(folder).iterdir():
         if _OF_A_CHECKPOINT.search(old.name) and old.name not in kept:

@@ -102,10 +102,7 @@ class Selection:
         return self.evaluations[-1].step if self.evaluations else -1
 
     def take(self, prefix: str, evaluation: Evaluation) -> None:
-        """Takes the evaluation of a checkpoint, of a later step than the last.
-
-        It is written last: if the process is killed before, the next one evaluates again.
-        """
+        """Takes the evaluation of a checkpoint, of a later step than the last."""
         if self.monitor not in evaluation.values:
             raise UserError(
                 f"monitor {self.monitor!r} is not a value of an evaluation; set monitor to one of "
@@ -119,6 +116,7 @@ class Selection:
             if is_best:
                 best_checkpoint.keep(prefix, os.path.join(self.logdir, best_checkpoint.FOLDER))
             self._stop_early(evaluations)
+            # Last: if the process is killed before, the next one evaluates again.
             self.append(evaluation)
         except OSError as error:
             reason = error.strerror or error

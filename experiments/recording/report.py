@@ -71,15 +71,11 @@ class Reporter:
         self._line_time = self._summary_time = self.clock()
 
     def report(self, values: Values) -> None:
-        """Receives the values of one update.
-
-        Workers' updates may arrive out of order; one that is older than the last is dropped, so
-        that steps always increase.
-        """
+        """Receives the values of one update."""
         settings, schedule = self.run.settings, self.schedule
         check_finite(values, settings.learning_rate, self.experiment.loss_name)
         before, after = self.step, int(values["global_step"])
-        if after <= before:
+        if after <= before:  # Workers' updates may arrive out of order; steps always increase.
             return
         self.step, self.loss = after, values["loss"]
         self.console.progress(after)
@@ -130,7 +126,7 @@ class Reporter:
         return prefix
 
     def evaluate(self, prefix: str | None = None) -> None:
-        """Evaluates the weights as they are now, those of the checkpoint if one was just written."""
+        """Evaluates the weights as they are now, which a checkpoint just written may have."""
         if self.measure is None:
             return
         values = self.measure()

@@ -1,8 +1,7 @@
 """What the tasks that train tell each other: that they train the same, and that it ends early.
 
-By key-value entries on a server that all of them see. Of an early end, asynchronous workers of the
-legacy runtime find out so; workers that make each update together agree on it, and those of a
-coordinator receive no more updates.
+Only asynchronous workers of the legacy runtime are told of an early end: those that make each
+update together agree on it, and those of a coordinator receive no more updates.
 """
 
 from __future__ import annotations

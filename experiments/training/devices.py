@@ -36,10 +36,7 @@ def session_config(config: Any) -> Any:
 
 
 def configure_eager(config: Any, *, alone: bool) -> None:
-    """Gives the same to what this process computes eagerly; modern runtime only.
-
-    Only a server, which a process `alone` has not, can be given a share of the GPU's memory.
-    """
+    """Gives the same to what this process, `alone` or with a server, computes eagerly."""
     if alone and config.gpu_memory_fraction is not None:
         raise UserError(
             f"--gpu_memory_fraction={config.gpu_memory_fraction} needs a server on the modern "

@@ -34,7 +34,6 @@ from experiments.training.inputs import data_of
 from experiments.training.loop import selection
 from experiments.training.program import Program, build
 
-FOLDER = "eval"
 _POLL_SECS = 1.0
 # For what MLflow has not been given in the end; beside a launcher the process that sends goes on
 # when the evaluator is ended.
@@ -168,7 +167,7 @@ class _Evaluator:
 
     def _open(self, resume_step: int) -> Selection:
         settings, opened = self._settings, self._opened
-        folder = os.path.join(settings.logdir, FOLDER)
+        folder = os.path.join(settings.logdir, "eval")
         selected = opened.enter_context(selection(self._program.experiment, resume_step, print))
         # What was written, but not in the history, is evaluated again.
         self._board = TensorBoard(folder, resume_step=selected.last_step)

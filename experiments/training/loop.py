@@ -27,10 +27,7 @@ from experiments.training.program import Program, build
 
 
 def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop) -> Result | None:
-    """Trains, as the chief or as another worker of the legacy runtime.
-
-    Returns what was reached, in the chief of a run that was not stopped; else None.
-    """
+    """Trains as chief or other worker; returns what the chief of a complete run has reached."""
     settings = experiment.settings
     chief = server is None or server.is_chief
     together = server is None or settings.sync or server.synchronous

@@ -57,10 +57,7 @@ def build(
     server: compat.Server | None = None,
     schedule: Schedule | None = None,
 ) -> Program:
-    """Makes variables and steps, on the parameter servers if there are any.
-
-    Without a schedule, as in an evaluator, there is no step that trains.
-    """
+    """Makes variables, on parameter servers if any, and steps; without a schedule none trains."""
     settings = experiment.settings
     setter = train = None
     if server is not None:

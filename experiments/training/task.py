@@ -21,10 +21,7 @@ from experiments.training.loop import train
 
 
 def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) -> Result | None:
-    """Does the part of `task`, from start to end; without a cluster, all of a run.
-
-    Returns what was reached, in the chief of a run that is complete now; else None.
-    """
+    """Does the part of `task`; returns the result in the chief of a run that is complete now."""
     settings = experiment.settings
     runtime = compat.select_runtime(settings.runtime)
     _check(settings, cluster, runtime.name)
@@ -67,10 +64,8 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
         if isinstance(lost or error, compat.PeerError) and _is_complete(settings):
             return None
         # What was lost, or a call that was left behind, may hold up Python's end, or abort it.
-        amiss = (
-            lost is not None or watchdog.is_stuck() or (isinstance(error, Stopped) and error.loses)
-        )
-        if server is not None and (server.serves or amiss):
+        stuck = watchdog.is_stuck() or (isinstance(error, Stopped) and error.loses)
+        if server is not None and (server.serves or lost is not None or stuck):
             server.announce_end()  # For Python's end, which would, is passed over.
             exit_at_once(lost or error)
         if lost is None:

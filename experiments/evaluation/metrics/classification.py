@@ -64,10 +64,7 @@ class Recall(Accuracy):
 
 
 class F1(Accuracy):
-    """As `Accuracy`, the harmonic mean of precision and recall.
-
-    NaN where class 1 neither is nor is predicted.
-    """
+    """As `Accuracy`, the harmonic mean of precision and recall; NaN where class 1 is nowhere."""
 
     def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return 2 * ((true == 1) & (guess == 1)), np.add(true == 1, guess == 1, dtype=np.int64)
