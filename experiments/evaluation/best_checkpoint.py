@@ -18,40 +18,25 @@ from compat.tracking.files import write_atomically
 FOLDER = "best"
 # Also what a process that was killed had begun.
 _OF_A_CHECKPOINT = re.compile(r"\.(index|data-\d{5}-of-\d{5})(\.tmp)?$")
-_STATE = "checkpoint"  # Names the checkpoint, as TensorFlow writes and reads it.
-_HELD = "being_evaluated"
 
 
 def step_of(prefix: str) -> int:
-    """Returns the global step of a checkpoint, with which its prefix ends.
-
-    >>> step_of("logs/model.ckpt-100")
-    100
-    """
+    """Returns the global step of a checkpoint, with which its prefix ends."""
     return int(prefix.rpartition("-")[2])
 
 
 @contextlib.contextmanager
 def held(prefix: str, logdir: str) -> Iterator[str]:
-    """Holds the files of a checkpoint that the chief may remove, under another prefix.
-
-    Args:
-      prefix: of the checkpoint's files.
-      logdir: the log folder, in which they are linked to, or copied where there are no links. What
-        a process that was killed has left there is removed.
-
-    Raises:
-      OSError: a file has gone, or cannot be written.
-    """
-    folder = Path(logdir) / _HELD
+    """Holds the files of a checkpoint that the chief may remove, under another prefix."""
+    folder = Path(logdir) / "being_evaluated"
     try:
-        shutil.rmtree(str(folder), ignore_errors=True)
+        shutil.rmtree(str(folder), ignore_errors=True)  # Of a process that was killed.
         folder.mkdir()
         for file in _files(prefix):
             link = str(folder / file.name)
             try:
                 os.link(str(file), link)
-            except OSError:
+            except OSError:  # There are no links.
                 shutil.copyfile(str(file), link)
         yield str(folder / Path(prefix).name)
     finally:
@@ -59,27 +44,16 @@ def held(prefix: str, logdir: str) -> Iterator[str]:
 
 
 def keep(prefix: str, folder: str) -> str:
-    """Copies a checkpoint, which then takes the place of the one in the folder.
-
-    Args:
-      prefix: of the checkpoint's files.
-      folder: made if there is none.
-
-    Returns:
-      The prefix of the copy.
-
-    Raises:
-      OSError: a file has gone, or cannot be written; the earlier checkpoint stays.
-    """
+    """Copies a checkpoint, which then replaces the one in the folder; returns the copy's prefix."""
     name, files = Path(prefix).name, _files(prefix)
     os.makedirs(folder, exist_ok=True)
     for file in files:
         target = os.path.join(folder, file.name)
         shutil.copyfile(str(file), target + ".tmp")
         os.replace(target + ".tmp", target)
-    # By its name alone: the folder may be moved.
+    # As TensorFlow writes and reads it, but by its name alone: the folder may be moved.
     state = f'model_checkpoint_path: "{name}"\nall_model_checkpoint_paths: "{name}"\n'
-    write_atomically(os.path.join(folder, _STATE), state)
+    write_atomically(os.path.join(folder, "checkpoint"), state)
     kept = {file.name for file in files}
     for old in Path(folder).iterdir():
         if _OF_A_CHECKPOINT.search(old.name) and old.name not in kept:

@@ -2,52 +2,41 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Dict, Iterable, Mapping
 
 import numpy as np
 
 from compat import Session, Step, UserError, tf1
 from compat.checkpoint import files
+from compat.runtime.interface import current_runtime
 from experiments.evaluation import best_checkpoint
 
-Values = Mapping[str, float]
+Values = Dict[str, float]
 _GLOBAL_STEP = "global_step"
 _ATTEMPTS = 10  # Workers poll for an early end every three seconds.
 
 
 def evaluate(
     session: Session, step: Step, chunks: Iterable[tuple[Any, ...]], metrics: Mapping[str, Any]
-) -> dict[str, float]:
+) -> Values:
     """Returns the means of a step's scalars, the metrics, and "global_step", by name.
 
     A scalar, such as the loss, is a mean over the examples of a chunk, so that chunks are weighted
     by their numbers of examples. While other workers train, the variables change; "global_step" is
-    that of the last chunk.
-
-    Args:
-      session: where the variables are.
-      step: returns scalars and, for the metrics, arrays; and "examples", the number of examples in
-        the chunk, where that is not the length of its first array.
-      chunks: the arguments of each call. They end the set, or the step's own data do.
-      metrics: by name; see `experiments.evaluation.metrics`.
-
-    Raises:
-      UserError: there is no chunk, a metric cannot be computed, or two values have the same name.
+    that of the last chunk. Chunks are the arguments of each call; the step's data may end before.
     """
     for metric in metrics.values():
         metric.reset()
     sums: dict[str, float] = {}
-    examples, global_step = 0.0, math.nan
+    examples = global_step = 0.0
     for chunk in chunks:
         try:
             outputs = {name: np.asarray(v) for name, v in session.run(step, *chunk).items()}
         except tf1.errors.OutOfRangeError:
             break
-        count = float(outputs.pop("examples")) if "examples" in outputs else len(chunk[0])
-        global_step = float(outputs.pop(_GLOBAL_STEP, global_step))
+        count, global_step = (float(outputs.pop(name)) for name in ("examples", _GLOBAL_STEP))
         for name, value in outputs.items():
             if value.ndim == 0 and count:
                 sums[name] = sums.get(name, 0.0) + count * float(value)
@@ -66,41 +55,27 @@ def evaluate(
 
 
 def evaluate_best(
-    session: Session,
-    variables: Mapping[str, Any],
-    logdir: str,
-    evaluate: Callable[[], dict[str, float]],
-    say: Callable[[str], object] = print,
-) -> dict[str, float] | None:
-    """Returns what the best checkpoint of a run gives; the variables are as before afterwards.
+    session: Session, logdir: str, evaluate: Callable[[], Values], say: Callable[[str], object]
+) -> Values:
+    """Returns what the best checkpoint gives, nothing where there is none; restores the variables.
 
     For the chief at the end of training, as all workers share the variables: what was evaluated
     while one still made updates, on the legacy runtime, is discarded and evaluated again. The
-    global step keeps its value throughout, as it is what other workers go by.
-
-    Args:
-      session: where the variables are.
-      variables: all that checkpoints have, by name; see `Runtime.variables`.
-      logdir: the log folder.
-      evaluate: evaluates the variables, e.g. on the test split.
-      say: takes a line for the user.
-
-    Returns:
-      The values of `evaluate`, with the step of the checkpoint as "global_step"; None where there
-      is no best checkpoint.
+    global step keeps its value throughout, as it is what other workers go by; that of the result
+    is the checkpoint's.
     """
     folder = os.path.join(logdir, best_checkpoint.FOLDER)
-    own = {name: variable for name, variable in variables.items() if name != _GLOBAL_STEP}
+    own = dict(current_runtime().variables())
+    counter = {_GLOBAL_STEP: own.pop(_GLOBAL_STEP)}
     try:
         kept = files.history(folder)
         if not kept:
-            return None
+            return {}
         best = files.fitted(kept[-1], files.read(kept[-1]), own, others=True)
     except UserError as error:  # An evaluator may put a better one in its place at this moment.
         say(f"the best checkpoint is not evaluated: {error}")
-        return None
+        return {}
     last = session.read(own)
-    counter = {name: variables[name] for name in variables if name == _GLOBAL_STEP}
     try:
         for _ in range(_ATTEMPTS):
             before = session.read(counter)
@@ -112,4 +87,4 @@ def evaluate_best(
     finally:
         session.assign(own, last)
     say("the best checkpoint is not evaluated: other workers still make updates")
-    return None
+    return {}

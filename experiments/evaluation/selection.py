@@ -1,111 +1,175 @@
 """Model selection: keeps the best checkpoint of a run, and stops a run that no longer improves.
 
-The same, whether the chief evaluates its own checkpoints or another process reads them.
+The same, whether the chief evaluates its own checkpoints or another process reads them. The
+evaluations are kept in the log folder over all restarts: `evaluations.jsonl` has one of them a
+line, steps increasing:
+
+    {"step": 500, "validation/loss": 0.31, "validation/recall": 0.91}
+
+The best checkpoint, and the number of evaluations since, are functions of these lines alone. NaN
+and infinity are written as the strings "nan", "inf" and "-inf", so that each line is valid JSON.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
-from typing import Any, Callable
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from compat.errors import UserError
-from experiments.evaluation import best_checkpoint, early_stopping, history
-from experiments.evaluation.early_stopping import StopRequest
-from experiments.evaluation.history import MODES, Evaluation, History
+from compat.tracking.files import lock
+from experiments.evaluation import best_checkpoint, early_stopping
+
+FILE = "evaluations.jsonl"
+MODES = ("max", "min")
+# Seconds to wait for the lock: a process that was killed holds it for a moment.
+_PATIENCE = 2.0
+# Lines of releases before the monitor had a name.
+_OLD_NAMES = {"cost": "validation/loss", "accuracy": "validation/accuracy"}
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """The values of one checkpoint, by the names of their curves; may be NaN or infinite."""
+
+    step: int  # Of the checkpoint: asynchronous workers do not wait for its evaluation.
+    values: Mapping[str, float]
+
+
+def best(evaluations: Sequence[Evaluation], monitor: str, mode: str) -> Evaluation | None:
+    """Returns the earliest of those with the best finite value of the monitor; None without any."""
+    sign = {"max": 1, "min": -1}[mode]
+    finite = [e for e in evaluations if math.isfinite(e.values.get(monitor, math.nan))]
+    return max(finite, key=lambda evaluation: sign * evaluation.values[monitor], default=None)
+
+
+def without_improvement(evaluations: Sequence[Evaluation], monitor: str, mode: str) -> int:
+    """Returns how many have come after the best one; all of them where there is no best."""
+    found = best(evaluations, monitor, mode)
+    return sum(found is None or evaluation.step > found.step for evaluation in evaluations)
+
+
+@dataclass
 class Selection:
     """Compares the evaluations of a run by a monitored value; a context manager.
 
-    Args:
-      logdir: the log folder.
-      monitor: the name of the value, as "validation/loss".
-      mode: whether a better value is greater ("max") or smaller ("min").
-      patience: evaluations in a row without an improvement after which the chief is requested to
-        stop the run; 0: never.
-      resume_step: as for `experiments.evaluation.history.History`.
-      say: takes a line for the user.
-
-    Raises:
-      UserError: the mode is unknown, another process evaluates this run, or the folder cannot be
-        written to.
+    After `patience` evaluations in a row without an improvement the chief is requested to stop the
+    run; 0: never. Evaluations after `resume_step` are removed, as the run that resumes there does
+    not have their checkpoints any more; -1 keeps none.
     """
 
-    def __init__(
-        self,
-        logdir: str,
-        monitor: str,
-        mode: str,
-        patience: int,
-        resume_step: int,
-        say: Callable[[str], object] = print,
-    ) -> None:
-        if mode not in MODES:
+    logdir: str
+    monitor: str
+    mode: str
+    patience: int
+    resume_step: int
+    say: Callable[[str], object] = print
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
             raise UserError(
-                f"mode {mode!r} does not say whether a greater or a smaller {monitor} is better; "
-                "set mode to 'max' or 'min'"
+                f"mode {self.mode!r} does not say whether a greater or a smaller {self.monitor} is "
+                "better; set mode to 'max' or 'min'"
             )
-        self._logdir = logdir
-        self._monitor = monitor
-        self._mode = mode
-        self._patience = patience
-        self._say = say
-        self._history = History(logdir, resume_step)
+        path = os.path.join(self.logdir, FILE)
+        try:
+            self._file = lock(
+                path,
+                f"the run in {self.logdir} is evaluated by another process; expected one evaluator "
+                "a run, or --eval_in_chief; end that process or give another --logdir",
+                patience=_PATIENCE,
+            )
+            self.evaluations = []
+            end = 0
+            for evaluation, behind in _read(path):
+                if evaluation.step > self.resume_step:
+                    break
+                self.evaluations.append(evaluation)
+                end = behind
+            # Steps increase, so what stays is the beginning; a line that was torn goes as well.
+            self._file.truncate(end)
+        except OSError as error:
+            raise UserError(
+                f"log folder {self.logdir} cannot be written to ({error.strerror}); "
+                "choose another with --logdir"
+            ) from error
 
     @property
     def last_step(self) -> int:
         """The step of the last evaluation, over all restarts; -1 if there is none."""
-        return self._history.last_step
+        return self.evaluations[-1].step if self.evaluations else -1
 
     def take(self, prefix: str, evaluation: Evaluation) -> None:
-        """Takes the evaluation of a checkpoint, of a later step than the last.
-
-        The history is written last: if the process is killed before, the next one evaluates again.
-
-        Raises:
-          UserError: the monitored value is not among those of the evaluation.
-        """
-        if self._monitor not in evaluation.values:
+        """Takes the evaluation of a checkpoint, of a later step than the last."""
+        if self.monitor not in evaluation.values:
             raise UserError(
-                f"monitor {self._monitor!r} is not a value of an evaluation; set monitor to one of "
+                f"monitor {self.monitor!r} is not a value of an evaluation; set monitor to one of "
                 f"{', '.join(sorted(evaluation.values))}"
             )
-        evaluations = [*self._history.evaluations, evaluation]
-        is_best = history.best(evaluations, self._monitor, self._mode) is evaluation
+        evaluations = [*self.evaluations, evaluation]
+        is_best = best(evaluations, self.monitor, self.mode) is evaluation
         values = "".join(f",  {_title(k)}: {_number(v)}" for k, v in evaluation.values.items())
-        self._say(f"Step: {evaluation.step}{values}{',  best' if is_best else ''}")
+        self.say(f"Step: {evaluation.step}{values}{',  best' if is_best else ''}")
         try:
             if is_best:
-                best_checkpoint.keep(prefix, os.path.join(self._logdir, best_checkpoint.FOLDER))
+                best_checkpoint.keep(prefix, os.path.join(self.logdir, best_checkpoint.FOLDER))
             self._stop_early(evaluations)
-            self._history.append(evaluation)
+            # Last: if the process is killed before, the next one evaluates again.
+            self.append(evaluation)
         except OSError as error:
             reason = error.strerror or error
-            self._say(f"the evaluation of {prefix} is not kept ({reason}); the run continues")
+            self.say(f"the evaluation of {prefix} is not kept ({reason}); the run continues")
+
+    def append(self, evaluation: Evaluation) -> None:
+        """Adds an evaluation, also where an `OSError` says that its line is not kept."""
+        self.evaluations.append(evaluation)
+        values = {k: v if math.isfinite(v) else str(v) for k, v in evaluation.values.items()}
+        self._file.write((json.dumps({"step": evaluation.step, **values}) + "\n").encode())
 
     def _stop_early(self, evaluations: list[Evaluation]) -> None:
-        since = history.without_improvement(evaluations, self._monitor, self._mode)
-        if not 0 < self._patience <= since or early_stopping.read(self._logdir) is not None:
+        since = without_improvement(evaluations, self.monitor, self.mode)
+        if not 0 < self.patience <= since or early_stopping.read(self.logdir) is not None:
             return
-        best = history.best(evaluations, self._monitor, self._mode)
-        if best is None:
-            reason = f"{self._monitor} was not finite in {since} evaluations"
+        found = best(evaluations, self.monitor, self.mode)
+        if found is None:
+            reason = f"{self.monitor} was not finite in {since} evaluations"
         else:
-            value = _number(best.values[self._monitor])
+            value = _number(found.values[self.monitor])
             reason = (
-                f"{self._monitor} did not improve on {value}, of step {best.step}, in {since} "
+                f"{self.monitor} did not improve on {value}, of step {found.step}, in {since} "
                 "evaluations"
             )
-        self._say(f"{reason}; requesting the chief to stop the run")
-        request = StopRequest(evaluations[-1].step, self._patience, reason)
-        early_stopping.request(self._logdir, request)
+        self.say(f"{reason}; requesting the chief to stop the run")
+        request = early_stopping.StopRequest(evaluations[-1].step, self.patience, reason)
+        early_stopping.request(self.logdir, request)
 
     def __enter__(self) -> Selection:
         return self
 
     def __exit__(self, *exception: Any) -> None:
         """Frees the log folder for another process that evaluates."""
-        self._history.close()
+        self._file.close()
+
+
+def _read(path: str) -> Iterator[tuple[Evaluation, int]]:
+    """Yields evaluations and the offsets behind them, up to a line that is torn or out of order."""
+    end, last = 0, -1
+    with open(path, "rb") as file:
+        for line in file:
+            try:
+                fields = json.loads(line.decode())
+                step = int(fields.pop("step"))
+                values = {_OLD_NAMES.get(k, k): float(v) for k, v in fields.items()}
+            except (ValueError, TypeError, LookupError, AttributeError):
+                return
+            except (OverflowError, RecursionError):  # Of 1e999, and of ten thousand brackets.
+                return
+            if step <= last or not values or not line.endswith(b"\n"):
+                return
+            end, last = end + len(line), step
+            yield Evaluation(step, values), end
 
 
 def _title(name: str) -> str:

@@ -6,7 +6,9 @@ vain. It finds the marker.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,51 +21,35 @@ _BEYOND = 1 << 63  # No step is there, nor may a file name be as long as any num
 
 
 def write(config: Any, checkpoint: str) -> None:
-    """Writes the marker, whole or not at all.
-
-    Args:
-      config: the settings of the run; the marker has them without secrets.
-      checkpoint: the prefix of the last checkpoint, whose step the marker names: the global step
-        may be greater, where asynchronous workers have made updates since.
-    """
+    """Writes the marker; the global step may be greater than that of the last checkpoint."""
     marker = {"step": step_of(checkpoint), "settings": _settings(config.params())}
-    write_atomically(str(Path(config.logdir) / FILE), json.dumps(marker) + "\n")
+    write_atomically(os.path.join(config.logdir, FILE), json.dumps(marker) + "\n")
 
 
 def clear(logdir: str) -> None:
     """Removes the marker, as the run resumes."""
-    path = Path(logdir) / FILE
-    if path.exists():
-        path.unlink()
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(os.path.join(logdir, FILE))
 
 
 def step(config: Any) -> int | None:
-    """Returns the step at which a run with these settings was completed, None if it was not.
-
-    One with other settings, such as more updates, is another run; and one whose checkpoint was
-    deleted starts anew.
-    """
+    """Returns the step at which a run with these settings was completed, None if it was not."""
     marker = read(config.logdir)
     if marker is None or _settings(marker["settings"]) != _settings(config.params()):
         return None
     found = int(marker["step"])
+    # One whose checkpoint was deleted starts anew.
     return found if (Path(config.logdir) / f"model.ckpt-{found}.index").exists() else None
 
 
 def read(logdir: str) -> dict[str, Any] | None:
-    """Returns the marker of a log folder, None if there is none or it is not valid.
-
-    Those of two runs that follow each other differ.
-    """
+    """Returns the marker of a log folder, None if there is none or it is not valid."""
     try:
         marker = json.loads((Path(logdir) / FILE).read_text("utf-8"))
-        found: dict[str, Any] = {
-            "step": int(marker["step"]),
-            "settings": dict(marker["settings"]),
-        }
+        found, settings = int(marker["step"]), dict(marker["settings"])
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None  # A broken one is written again.
-    return found if 0 <= found["step"] < _BEYOND else None
+    return {"step": found, "settings": settings} if 0 <= found < _BEYOND else None
 
 
 def message(logdir: str, step: int) -> str:

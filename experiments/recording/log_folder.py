@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
+from dataclasses import dataclass
 from typing import Callable
 
 from compat.checkpoint import files
@@ -17,15 +19,10 @@ _LONGEST_SILENCE_SECS = 3600.0
 
 
 def newest_checkpoint(logdir: str) -> str | None:
-    """Returns the prefix of the newest checkpoint; None if there is none, or it is not to be told.
-
-    What the chief does at this moment may make the difference.
-    """
-    try:
-        prefixes = files.history(logdir)
-    except (UserError, OSError):
-        return None
-    return prefixes[-1] if prefixes else None
+    """Returns the prefix of the newest checkpoint; None if none can be told at this moment."""
+    with contextlib.suppress(UserError, OSError):
+        return next(reversed(files.history(logdir)), None)
+    return None
 
 
 def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -> Monitor:
@@ -34,12 +31,19 @@ def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -
     It gives the chief up when nothing has changed for an hour. Of the files only changes count: the
     clock of another machine may differ from ours.
     """
-    seen = _signs(logdir)
+    files_of_chief = [os.path.join(logdir, name) for name in ("checkpoint", LOG)]
+    seen: dict[str, tuple[int, int]] = {}
 
     def check() -> str | None:
         nonlocal seen
-        before, seen = seen, _signs(logdir)
+        before, seen = seen, {}
+        for path in [*files_of_chief, *event_files(logdir)]:
+            with contextlib.suppress(OSError):
+                found = os.stat(path)
+                seen[path] = found.st_mtime_ns, found.st_size
         return "no change" if seen == before else None
+
+    check()
 
     return Monitor(
         {f"the chief of {logdir}": check},
@@ -49,36 +53,24 @@ def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -
     )
 
 
-def _signs(logdir: str) -> list[tuple[str, int, int]]:
-    paths = [os.path.join(logdir, name) for name in ("checkpoint", LOG)]
-    signs = []
-    for path in [*paths, *event_files(logdir)]:
-        try:
-            found = os.stat(path)
-        except OSError:
-            continue
-        signs.append((path, found.st_mtime_ns, found.st_size))
-    return signs
-
-
+@dataclass
 class Wait:
     """Says for what is waited: after half a minute, and whenever it has taken twice as long."""
 
-    def __init__(
-        self, say: Callable[[str], object] = print, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._say = say
-        self._clock = clock
+    say: Callable[[str], object] = print
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
         """Begins anew: what was waited for has come."""
-        self._since = self._clock()
+        self._since = self.clock()
         self._next = _FIRST_REPORT_SECS
 
     def go_on(self, what: str) -> None:
         """Says so if it is time to."""
-        waited = self._clock() - self._since
+        waited = self.clock() - self._since
         if waited >= self._next:
             self._next = 2 * waited
-            self._say(f"waiting for {what} ({waited:.0f} s)")
+            self.say(f"waiting for {what} ({waited:.0f} s)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Mapping
 
 import numpy as np
@@ -14,7 +14,8 @@ from compat.tracking import Console, step_line
 from experiments.evaluation import early_stopping
 from experiments.evaluation.best_checkpoint import step_of
 from experiments.evaluation.early_stopping import StopRequest
-from experiments.evaluation.history import Evaluation
+from experiments.evaluation.selection import Evaluation
+from experiments.recording.run import Run
 from experiments.recording.schedule import Schedule, due
 
 Values = Mapping[str, float]
@@ -28,11 +29,7 @@ class DivergedError(UserError):
 
 
 def check_finite(values: Values, learning_rate: float, loss_name: str = "loss") -> None:
-    """Checks the loss of an update, on every task that trains.
-
-    Raises:
-      DivergedError: it is NaN or infinite.
-    """
+    """Raises a `DivergedError` if the loss of an update is NaN or infinite."""
     if not math.isfinite(values["loss"]):
         raise DivergedError(
             f"{loss_name} is {values['loss']} at step {int(values['global_step'])}, expected a "
@@ -50,89 +47,52 @@ def named(split: str, values: Values, loss_name: str) -> dict[str, float]:
     }
 
 
+@dataclass
 class Reporter:
-    """Receives the values of updates as they come, and does what is due by the schedule.
+    """Receives the values of updates as they come, and does what is due by the schedule."""
 
-    Args:
-      experiment: its hooks are called; its settings say how often to do what.
-      schedule: the course of the run.
-      step: the global step from which this process trains.
-      run: what hooks are given; its writer takes the curves.
-      console: lines go here.
-      evaluate: evaluates on the validation split; None where there is none.
-      save: writes a checkpoint; returns its prefix.
-      read_weights: returns the trainable variables' values by name.
-      clock: seconds.
-      select: given the checkpoint and the values of each evaluation, if the chief evaluates.
+    experiment: Any
+    schedule: Schedule
+    run: Run  # As hooks are given it; its writer takes the curves.
+    console: Console
+    measure: Callable[[], dict[str, float]] | None  # Evaluates on the validation split.
+    write_checkpoint: Callable[[], str]  # Returns its prefix.
+    read_weights: Callable[[], Mapping[str, np.ndarray]]
+    # Given the checkpoint and the values of each evaluation, if the chief evaluates.
+    select: Callable[[str, Evaluation], None] | None = None
+    clock: Callable[[], float] = time.monotonic
 
-    Attributes:
-      step: the last global step that was reported.
-      loss: of that batch, None before there is one.
-      evaluated: values of the last evaluation by name, as "validation/loss".
-      request: to end the run early, None as long as there is none.
-    """
-
-    def __init__(
-        self,
-        experiment: Any,
-        schedule: Schedule,
-        step: int,
-        run: Any,
-        console: Console,
-        evaluate: Callable[[], dict[str, float]] | None,
-        save: Callable[[], str],
-        read_weights: Callable[[], Mapping[str, np.ndarray]],
-        clock: Callable[[], float] = time.monotonic,
-        select: Callable[[str, Evaluation], None] | None = None,
-    ) -> None:
-        self._experiment = experiment
-        self._settings = experiment.settings
-        self._schedule = schedule
-        self._run = run
-        self._console = console
-        self._evaluate = evaluate
-        self._save = save
-        self._read_weights = read_weights
-        self._clock = clock
-        self._select = select
-        self.step = step
+    def __post_init__(self) -> None:
+        self.step = self.run.step  # The last that was reported.
         self.loss: float | None = None
-        self.evaluated: dict[str, float] = {}
-        self.request: StopRequest | None = None
-        self._evaluated_step = step
-        self._line_step = self._summary_step = step
-        self._line_time = self._summary_time = clock()
+        self.evaluated: dict[str, float] = {}  # By the last evaluation.
+        self.request: StopRequest | None = None  # To end the run early.
+        self._evaluated_step = self._line_step = self._summary_step = self.step
+        self._line_time = self._summary_time = self.clock()
 
     def report(self, values: Values) -> None:
-        """Receives the values of one update.
-
-        Workers' updates may arrive out of order; one that is older than the last is dropped, so
-        that steps always increase.
-
-        Raises:
-          DivergedError: the loss is NaN or infinite.
-        """
-        settings, schedule = self._settings, self._schedule
-        check_finite(values, settings.learning_rate, self._experiment.loss_name)
+        """Receives the values of one update."""
+        settings, schedule = self.run.settings, self.schedule
+        check_finite(values, settings.learning_rate, self.experiment.loss_name)
         before, after = self.step, int(values["global_step"])
-        if after <= before:
+        if after <= before:  # Workers' updates may arrive out of order; steps always increase.
             return
         self.step, self.loss = after, values["loss"]
-        self._console.progress(after)
+        self.console.progress(after)
         eval_every = settings.eval_every or schedule.steps_per_epoch or settings.checkpoint_every
-        evaluating = self._evaluate is not None and due(eval_every, before, after)
+        evaluating = self.measure is not None and due(eval_every, before, after)
         saving = due(settings.checkpoint_every, before, after)
         writing = due(settings.summary_every or schedule.steps_per_point, before, after)
         position = schedule.line(before, after)
-        selecting = self._select is not None and (saving or evaluating)
+        selecting = self.select is not None and (saving or evaluating)
         # First: a process that is killed in between has reported nothing that is lost. While the
         # chief makes one update the others may make hundreds, so `before` may be long ago.
-        prefix = self._save() if saving or selecting else None
+        prefix = self.write_checkpoint() if saving or selecting else None
         if position is not None:
             self._say_line(*position, values["loss"])
         if writing:
             self._write_summary(values)
-        self._experiment.on_step(replace(self._run, step=after), values)
+        self.experiment.on_step(replace(self.run, step=after), values)
         if evaluating or selecting:
             self.evaluate(prefix)
         if saving or evaluating or writing or position is not None:
@@ -140,52 +100,47 @@ class Reporter:
             self.request = early_stopping.read(settings.logdir)
 
     def _say_line(self, epoch: int, batch: int, loss: float) -> None:
-        now = self._clock()
-        batches = (self.step - self._line_step) / self._schedule.num_workers
+        now = self.clock()
+        batches = (self.step - self._line_step) / self.schedule.num_workers
         average = 1000 * (now - self._line_time) / max(batches, 1)
-        name = self._experiment.loss_name
-        total = self._schedule.batches_per_epoch
-        self._console.say(step_line(self.step, epoch, batch, total, loss, average, name))
+        name, total = self.experiment.loss_name, self.schedule.batches_per_epoch
+        self.console.say(step_line(self.step, epoch, batch, total, loss, average, name))
         self._line_step, self._line_time = self.step, now
 
     def _write_summary(self, values: Values) -> None:
-        now = self._clock()
+        now = self.clock()
         others = {name: v for name, v in values.items() if name != "learning_rate"}
-        scalars = named("train", others, self._experiment.loss_name)
-        scalars["learning_rate"] = values.get("learning_rate", self._settings.learning_rate)
+        scalars = named("train", others, self.experiment.loss_name)
+        scalars["learning_rate"] = values.get("learning_rate", self.run.settings.learning_rate)
         seconds = now - self._summary_time
         if seconds > 0:
             scalars["steps_per_sec"] = (self.step - self._summary_step) / seconds
         self._summary_step, self._summary_time = self.step, now
-        self._run.writer.scalars(self.step, scalars)
+        self.run.writer.scalars(self.step, scalars)
 
     def save(self) -> str:
         """Writes a checkpoint, and evaluates it if the chief does so; returns its prefix."""
-        prefix = self._save()
-        if self._select is not None:
+        prefix = self.write_checkpoint()
+        if self.select is not None:
             self.evaluate(prefix)
         return prefix
 
     def evaluate(self, prefix: str | None = None) -> None:
-        """Evaluates on the validation split, and shows the weights as they are now.
-
-        Args:
-          prefix: of the checkpoint with these weights, if one was written.
-        """
-        if self._evaluate is None:
+        """Evaluates the weights as they are now, which a checkpoint just written may have."""
+        if self.measure is None:
             return
-        values = self._evaluate()
+        values = self.measure()
         # Other workers may have made updates since; the checkpoint has the step of its name.
         step = int(values.pop("global_step"))
         if step <= self._evaluated_step:
             return
         self._evaluated_step = step
-        self.evaluated = named("validation", values, self._experiment.loss_name)
-        self._run.writer.scalars(step, self.evaluated)
-        weights = self._read_weights()
-        self._run.writer.histograms(
-            step, {f"weights/{k}": v for k, v in weights.items() if v.size <= _MOST_WEIGHTS}
+        self.evaluated = named("validation", values, self.experiment.loss_name)
+        self.run.writer.scalars(step, self.evaluated)
+        weights = self.read_weights().items()
+        self.run.writer.histograms(
+            step, {f"weights/{name}": v for name, v in weights if v.size <= _MOST_WEIGHTS}
         )
-        self._experiment.on_evaluation(replace(self._run, step=step), self.evaluated)
-        if self._select is not None and prefix is not None:
-            self._select(prefix, Evaluation(step_of(prefix), self.evaluated))
+        self.experiment.on_evaluation(replace(self.run, step=step), self.evaluated)
+        if self.select is not None and prefix is not None:
+            self.select(prefix, Evaluation(step_of(prefix), self.evaluated))

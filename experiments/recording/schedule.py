@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 
@@ -11,23 +12,14 @@ class Schedule:
 
     So a resumed run, and a chief that sees only every hundredth update of its cluster, know where
     they are without counting.
-
-    Attributes:
-      batches_per_epoch: batches of each worker in a pass over the training set; None of a stream
-        whose length is not known.
-      num_workers: workers, each of which passes over the set.
-      total_steps: updates of all workers; None: the run ends with its data.
-      steps_per_loop: the most updates between two checks of the chief.
-      log_every: batches of each worker between two lines.
-      intervals: numbers of updates at whose multiples the chief has something else to do.
     """
 
-    batches_per_epoch: int | None
-    num_workers: int
-    total_steps: int | None
-    steps_per_loop: int
-    log_every: int
-    intervals: tuple[int, ...] = ()
+    batches_per_epoch: int | None  # Of each worker; None of a stream of unknown length.
+    num_workers: int  # Each passes over the training set.
+    total_steps: int | None  # Updates of all workers; None: the run ends with its data.
+    steps_per_loop: int  # The most updates between two checks of the chief.
+    log_every: int  # Batches of each worker between two lines.
+    intervals: tuple[int, ...] = ()  # Updates between two of what else the chief has to do.
 
     @property
     def steps_per_epoch(self) -> int | None:
@@ -45,7 +37,10 @@ class Schedule:
 
     def loop_size(self, step: int) -> int:
         """Returns how many updates to schedule at `step`: up to what is due next, or the end."""
-        stops = [self._next_line(step // self.num_workers) * self.num_workers]
+        batches = step // self.num_workers
+        next_epoch = (batches // self._epoch + 1) * self._epoch
+        next_line = min(self._last_line(batches) + self.log_every, next_epoch)
+        stops = [next_line * self.num_workers]
         stops += [(step // every + 1) * every for every in self.intervals]
         if self.total_steps is not None:
             stops.append(self.total_steps)
@@ -57,28 +52,23 @@ class Schedule:
         As in the 2016 example, both are those of one worker and count from 1; a line is due after
         every `log_every` batches and at the end of an epoch; here also at the end of the run.
         """
-        batches = after // self.num_workers
         if self.is_over(after) and not self.is_over(before):
-            return self._position(max(1, (self.total_steps or 0) // self.num_workers))
-        last = None
-        line = self._next_line(before // self.num_workers)
-        while line <= batches:
-            last, line = line, self._next_line(line)
-        return None if last is None else self._position(last)
-
-    def _next_line(self, batches: int) -> int:
-        """Returns the first number of batches above `batches` at which a line is due."""
-        if self.batches_per_epoch is None:
-            return (batches // self.log_every + 1) * self.log_every
-        epoch, batch = divmod(batches, self.batches_per_epoch)
-        following = (batch // self.log_every + 1) * self.log_every
-        return epoch * self.batches_per_epoch + min(following, self.batches_per_epoch)
-
-    def _position(self, batches: int) -> tuple[int, int]:
-        if self.batches_per_epoch is None:
-            return 1, batches
-        epoch, batch = divmod(batches - 1, self.batches_per_epoch)
+            batches = max(1, (self.total_steps or 0) // self.num_workers)
+        else:
+            batches = self._last_line(after // self.num_workers)
+            if batches <= before // self.num_workers:
+                return None
+        epoch, batch = divmod(batches - 1, self._epoch)
         return epoch + 1, batch + 1
+
+    @property
+    def _epoch(self) -> int:
+        """Batches of each worker in an epoch, which does not end where its length is not known."""
+        return self.batches_per_epoch or sys.maxsize
+
+    def _last_line(self, batches: int) -> int:
+        """Returns the last number of batches up to `batches` at which a line is due; 0: none."""
+        return batches - batches % self._epoch % self.log_every
 
 
 def due(every: int, before: int, after: int) -> bool:

@@ -36,15 +36,7 @@ def session_config(config: Any) -> Any:
 
 
 def configure_eager(config: Any, *, alone: bool) -> None:
-    """Gives the same to what this process computes eagerly; modern runtime only.
-
-    Args:
-      config: the settings.
-      alone: whether this process has no server, whose GPU options would hold for all in it.
-
-    Raises:
-      UserError: a share of the GPU's memory is asked for, which only a server can be given.
-    """
+    """Gives the same to what this process, `alone` or with a server, computes eagerly."""
     if alone and config.gpu_memory_fraction is not None:
         raise UserError(
             f"--gpu_memory_fraction={config.gpu_memory_fraction} needs a server on the modern "

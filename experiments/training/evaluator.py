@@ -10,9 +10,7 @@ import contextlib
 import os
 import time
 from dataclasses import replace
-from typing import Any, Callable
-
-import numpy as np
+from typing import Any
 
 import compat
 from compat.checkpoint import files
@@ -24,20 +22,18 @@ from compat.liveness.monitor import Monitor
 from compat.runtime.interface import current_runtime
 from compat.tracking import FINISHED, KILLED, TensorBoard, Tracker, store_uri
 from experiments.evaluation import best_checkpoint
-from experiments.evaluation.history import Evaluation
-from experiments.evaluation.selection import Selection
+from experiments.evaluation.selection import Evaluation, Selection
 from experiments.launching.signals import Stop
-from experiments.recording import completion, log_folder
-from experiments.recording.log_folder import Wait, activity_monitor
+from experiments.recording import completion
+from experiments.recording.log_folder import Wait, activity_monitor, newest_checkpoint
 from experiments.recording.recording import check_logdir
 from experiments.recording.report import named
 from experiments.recording.run import Run
 from experiments.training import devices
 from experiments.training.inputs import data_of
 from experiments.training.loop import selection
-from experiments.training.program import build_evaluation
+from experiments.training.program import Program, build
 
-FOLDER = "eval"
 _POLL_SECS = 1.0
 # For what MLflow has not been given in the end; beside a launcher the process that sends goes on
 # when the evaluator is ended.
@@ -53,18 +49,8 @@ def run(
 ) -> None:
     """Evaluates the newest checkpoint repeatedly until the run is over.
 
-    Args:
-      experiment: as in the other tasks; its model and data have to be the same.
-      cluster: the run's, to see whether its chief is there; may be empty.
-      task: this one.
-      stop: whether the user wants to end it.
-      earlier_end: what `completion.read` returned when this process started.
-
-    Raises:
-      UserError: a setting, the data or the log folder is wrong, or the checkpoint is of another
-        model.
-      PeerError: the chief did not come, or has gone and not come back, in time.
-      Stopped: the user ended it.
+    The cluster is the run's, to see whether its chief is there; it may be empty. `earlier_end` is
+    what `completion.read` returned when this process started.
     """
     settings = experiment.settings
     devices.hide_gpus(task, Role.EVALUATE)
@@ -72,59 +58,19 @@ def run(
     if compat.select_runtime(settings.runtime).name == "modern":
         devices.configure_eager(options, alone=True)
     check_logdir(settings.logdir)
-    program = build_evaluation(experiment, data_of(experiment.data()))
-    if not program.can_evaluate("validation"):
+    program = build(experiment, data_of(experiment.data()))
+    if "validation" not in program.evaluations:
         raise compat.UserError(
             f"{type(experiment).__name__}.data() has no 'validation' split, so an evaluator has "
             "nothing to evaluate on; return one, or leave the evaluator out"
         )
     supervisor = compat.Supervisor(summary_op=None, saver=None)
-    with supervisor.managed_session("", devices.session_config(options)) as session:
+    with supervisor.managed_session(
+        "", devices.session_config(options)
+    ) as session, contextlib.ExitStack() as opened:
         print(f"{task.name} evaluates the checkpoints of {settings.logdir} as they come")
-        variables = supervisor.runtime.variables()
-
-        def measure(prefix: str, values: dict[str, np.ndarray]) -> Evaluation:
-            session.assign(variables, files.fitted(prefix, values, variables, others=True))
-            found = program.evaluate(session, "validation")
-            step = int(found.pop("global_step"))
-            return Evaluation(step, named("validation", found, experiment.loss_name))
-
-        with Evaluator(experiment, session, measure) as evaluator:
-            _follow(settings, evaluator, _chief_monitor(settings, cluster).poll, stop, earlier_end)
-
-
-def _follow(
-    settings: Any,
-    evaluator: Evaluator,
-    poll: Callable[[], None],
-    stop: Stop,
-    earlier_end: dict[str, Any] | None,
-) -> None:
-    started = time.monotonic()
-    wait = Wait()
-    if earlier_end is not None:
-        print(
-            f"the training is over; evaluating its last checkpoint, and waiting "
-            f"{settings.rendezvous_timeout:g} s for a chief that goes on with it"
-        )
-    while True:
-        # First whether it is over: then the last checkpoint is there.
-        end = completion.read(settings.logdir)
-        earlier_end = None if end is None else earlier_end  # It has gone on since.
-        with stop.deferred():
-            is_new = evaluator.look()
-        if is_new:
-            wait.begin()
-            continue
-        # A chief that goes on with a training that was over is given time to say so.
-        if end is not None and (
-            end != earlier_end or time.monotonic() - started > settings.rendezvous_timeout
-        ):
-            print(f"the training in {settings.logdir} is over")
-            return
-        wait.go_on(f"a checkpoint after step {max(0, evaluator.step)} in {settings.logdir}")
-        poll()
-        time.sleep(_POLL_SECS)
+        evaluator = _Evaluator(program, session, opened)
+        evaluator.follow(_chief_monitor(settings, cluster), stop, earlier_end)
 
 
 def _chief_monitor(settings: Any, cluster: ClusterSpec) -> Monitor:
@@ -138,44 +84,53 @@ def _chief_monitor(settings: Any, cluster: ClusterSpec) -> Monitor:
     return Monitor({cluster.describe(chief): check}, settings.rendezvous_timeout)
 
 
-class Evaluator:
-    """Measures checkpoints, and records what they give; a context manager.
-
-    Args:
-      experiment: as in the other tasks.
-      session: where its variables are.
-      measure: returns what a checkpoint gives, of its prefix and its values by name.
-
-    Attributes:
-      step: of the last checkpoint that was evaluated; -1 if none was.
-    """
+class _Evaluator:
+    """Evaluates checkpoints, and records what they give until `opened` is closed."""
 
     def __init__(
-        self,
-        experiment: Any,
-        session: compat.Session,
-        measure: Callable[[str, dict[str, np.ndarray]], Evaluation],
+        self, program: Program, session: compat.Session, opened: contextlib.ExitStack
     ) -> None:
-        self._experiment = experiment
-        self._settings = experiment.settings
+        self._program = program
+        self._settings = program.experiment.settings
         self._session = session
-        self._measure = measure
+        self._opened = opened
         # Without any checkpoint, all that was evaluated is of an earlier training.
-        self._is_new = log_folder.newest_checkpoint(self._settings.logdir) is None
+        self._is_new = newest_checkpoint(self._settings.logdir) is None
         self._done: str | None = None
         self._unreadable: str | None = None
         self._selection: Selection | None = None
-        self._opened = contextlib.ExitStack()
-        self._status = FINISHED
-        self.step = -1
+        self._step = -1  # Of the last checkpoint that was evaluated.
 
-    def look(self) -> bool:
-        """Evaluates the newest checkpoint if it is a new one; returns whether it was.
+    def follow(self, chief: Monitor, stop: Stop, earlier_end: dict[str, Any] | None) -> None:
+        """Evaluates checkpoints as they come until the run is over, or its chief is lost."""
+        settings, started, wait = self._settings, time.monotonic(), Wait()
+        if earlier_end is not None:
+            print(
+                f"the training is over; evaluating its last checkpoint, and waiting "
+                f"{settings.rendezvous_timeout:g} s for a chief that goes on with it"
+            )
+        while True:
+            # First whether it is over: then the last checkpoint is there.
+            end = completion.read(settings.logdir)
+            earlier_end = None if end is None else earlier_end  # It has gone on since.
+            with stop.deferred():
+                is_new = self._look()
+            if is_new:
+                wait.begin()
+                continue
+            # A chief that goes on with a training that was over is given time to say so.
+            if end is not None and (
+                end != earlier_end or time.monotonic() - started > settings.rendezvous_timeout
+            ):
+                print(f"the training in {settings.logdir} is over")
+                return
+            wait.go_on(f"a checkpoint after step {max(0, self._step)} in {settings.logdir}")
+            chief.poll()
+            time.sleep(_POLL_SECS)
 
-        Raises:
-          UserError: it is of another model, or another process evaluates this training.
-        """
-        prefix = log_folder.newest_checkpoint(self._settings.logdir)
+    def _look(self) -> bool:
+        """Evaluates the newest checkpoint if it is a new one; returns whether it was."""
+        prefix = newest_checkpoint(self._settings.logdir)
         if prefix is None or prefix == self._done:
             return False
         with contextlib.ExitStack() as holding:
@@ -190,35 +145,34 @@ class Evaluator:
                 self._unreadable = prefix
                 return False
             self._done = prefix
-            self._record(held, self._measure(prefix, values))
+            variables = current_runtime().variables()
+            self._session.assign(variables, files.fitted(prefix, values, variables, others=True))
+            self._record(held, self._program.evaluate(self._session, "validation"))
         return True
 
-    def _record(self, prefix: str, evaluation: Evaluation) -> None:
-        if self._selection is None:
-            self._open(-1 if self._is_new else evaluation.step)
-        assert self._selection is not None
-        self.step = max(evaluation.step, self._selection.last_step)
-        if evaluation.step <= self._selection.last_step:
+    def _record(self, prefix: str, found: dict[str, float]) -> None:
+        step = int(found["global_step"])
+        values = named("validation", found, self._program.experiment.loss_name)
+        selected = self._selection or self._open(-1 if self._is_new else step)
+        last = selected.last_step
+        self._step = max(step, last)
+        if step <= last:
             return
-        self._board.scalars(evaluation.step, evaluation.values)
+        self._board.scalars(step, values)
         # In the run's own record, where the chief has these names.
-        renamed = {f"eval/{k.partition('/')[2]}": v for k, v in evaluation.values.items()}
-        self._tracker.scalars(evaluation.step, renamed)
-        logdir = self._settings.logdir
-        run = Run(evaluation.step, self._settings, self._session, self._board, logdir)
-        self._experiment.on_evaluation(run, evaluation.values)
-        self._selection.take(prefix, evaluation)
+        self._tracker.scalars(step, {f"eval/{k.partition('/')[2]}": v for k, v in values.items()})
+        run = Run(step, self._settings, self._session, self._board, self._settings.logdir)
+        self._program.experiment.on_evaluation(run, values)
+        selected.take(prefix, Evaluation(step, values))
 
-    def _open(self, resume_step: int) -> None:
-        settings = self._settings
-        folder = os.path.join(settings.logdir, FOLDER)
-        self._selection = self._opened.enter_context(
-            selection(self._experiment, resume_step, print)
-        )
+    def _open(self, resume_step: int) -> Selection:
+        settings, opened = self._settings, self._opened
+        folder = os.path.join(settings.logdir, "eval")
+        selected = opened.enter_context(selection(self._program.experiment, resume_step, print))
         # What was written, but not in the history, is evaluated again.
-        self._board = TensorBoard(folder, resume_step=self._selection.last_step)
-        self._opened.callback(self._board.close)
-        self._tracker = Tracker(
+        self._board = TensorBoard(folder, resume_step=selected.last_step)
+        opened.callback(self._board.close)
+        self._tracker = tracker = Tracker(
             folder,
             tracking_uri=store_uri(settings.tracking_uri, settings.logdir),
             experiment_name=settings.experiment_name,
@@ -226,12 +180,7 @@ class Evaluator:
             patience=_DELIVERY_SECS,
             training=settings.logdir,
         )
-        self._opened.callback(lambda: self._tracker.close(self._status))
-
-    def __enter__(self) -> Evaluator:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *exception: Any) -> None:
-        """Ends the record; the run it was added to stays as it is."""
-        self._status = FINISHED if kind is None else KILLED
-        self._opened.close()
+        # The run that it was added to stays as it is.
+        opened.push(lambda kind, *_: tracker.close(FINISHED if kind is None else KILLED))
+        self._selection = selected
+        return selected

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, Mapping, Union
+from typing import Any, Callable, Dict, Iterator, Mapping
 
 import numpy as np
 
 from compat import UserError, tf, tf1
-from compat.datasets.batches import Batches
 from compat.runtime.interface import current_runtime
 
 Arrays = Dict[str, np.ndarray]
-# Of the worker's index and the number of workers; returns a `tf.data.Dataset` of batches.
-Stream = Callable[[int, int], Any]
-Split = Union[Mapping[str, Any], Stream, None]
 SPLITS = ("train", "validation", "test")
 
 
@@ -46,7 +42,15 @@ class Data:
 
     def __post_init__(self) -> None:
         for name in SPLITS:
-            object.__setattr__(self, name, _split(name, getattr(self, name)))
+            found = getattr(self, name)
+            if isinstance(found, Mapping):
+                object.__setattr__(self, name, _arrays(name, found))
+            elif found is not None and not callable(found):
+                raise UserError(
+                    f"split {name!r} of data() is {type(found).__name__}; give a dict of arrays by "
+                    "name, or a function of (worker, number of workers) that returns a "
+                    "tf.data.Dataset"
+                )
         if self.train is None:
             raise UserError("data() has no 'train' split; return one, as in {'train': {'x': x}}")
         if not self.checksum:
@@ -59,11 +63,7 @@ class Data:
 
 
 def data_of(found: Any) -> Data:
-    """Returns what `Experiment.data` has returned as `Data`.
-
-    Raises:
-      UserError: it is no mapping of splits, or a split is neither arrays nor a function.
-    """
+    """Returns what `Experiment.data` has returned as `Data`."""
     if isinstance(found, Data):
         return found
     if not isinstance(found, Mapping) or not set(found) <= set(SPLITS):
@@ -93,7 +93,7 @@ def split(
       UserError: the shares leave nothing to train on, or the arrays do not match.
     """
     whole = _arrays("arrays", arrays)
-    number = _examples(whole)
+    number = examples(whole)
     counts = {"validation": round(number * validation), "test": round(number * test)}
     if min(counts.values()) < 0 or sum(counts.values()) >= number:
         raise UserError(
@@ -101,18 +101,17 @@ def split(
             "examples to train on; give smaller shares"
         )
     order = np.random.RandomState(seed).permutation(number)
-    found, first = {}, 0
-    for name, count in (*counts.items(), ("train", number - sum(counts.values()))):
-        chosen = order[first : first + count]
-        if count:
-            found[name] = {key: array[chosen] for key, array in whole.items()}
-        first += count
-    return found
+    parts = zip((*counts, "train"), np.split(order, np.cumsum([*counts.values()])))
+    return {
+        name: {key: array[chosen] for key, array in whole.items()}
+        for name, chosen in parts
+        if len(chosen)
+    }
 
 
 def examples(arrays: Arrays) -> int:
     """Returns the number of examples."""
-    return _examples(arrays)
+    return len(next(iter(arrays.values())))
 
 
 def specs(arrays: Arrays) -> list[Any]:
@@ -123,62 +122,27 @@ def specs(arrays: Arrays) -> list[Any]:
     ]
 
 
-def batches(
-    data: Data, batch_size: int, seed: int, trainer: int, num_examples: int | None = None
-) -> Batches:
-    """Returns the indices of the batches that one trainer draws.
-
-    Args:
-      data: of arrays.
-      batch_size: examples in a batch.
-      seed: of the run.
-      trainer: index of the process that draws: a coordinator for all of its workers, a worker of
-        the legacy runtime for itself.
-      num_examples: to draw from; by default those of the training split.
-    """
-    number = _examples(data.train) if num_examples is None else num_examples
-    # The first draws what `DataSet.next_batch` of that seed drew; the streams of the others must
-    # not be those of the next seeds.
-    return Batches(number, batch_size, seed, trainer)
-
-
 def chunks(arrays: Arrays, size: int) -> Iterator[tuple[np.ndarray, ...]]:
     """Yields the arrays, sorted by name, `size` examples at a time."""
-    for start in range(0, _examples(arrays), size):
+    for start in range(0, examples(arrays), size):
         yield tuple(arrays[name][start : start + size] for name in sorted(arrays))
 
 
-def cardinality(stream: Stream, num_workers: int) -> int | None:
+def cardinality(stream: Callable[[int, int], Any], num_workers: int) -> int | None:
     """Returns the number of batches of all workers in a pass over a stream, None if unknown.
 
     TensorFlow knows it of what is made of arrays, and of a dataset that says so by
     `tf.data.experimental.assert_cardinality`.
     """
-    total = 0
+    numbers = []
     for worker in range(num_workers):
-        number = _cardinality(stream, worker, num_workers)
-        if number < 0:
-            return None
-        total += number
-    return total
-
-
-def _cardinality(stream: Stream, worker: int, num_workers: int) -> int:
-    if current_runtime().name == "modern":
-        return int(tf.data.experimental.cardinality(stream(worker, num_workers)).numpy())
-    with tf1.Graph().as_default(), tf1.Session() as session:
-        return int(session.run(tf.data.experimental.cardinality(stream(worker, num_workers))))
-
-
-def _split(name: str, found: Any) -> Any:
-    if found is None or callable(found):
-        return found
-    if not isinstance(found, Mapping):
-        raise UserError(
-            f"split {name!r} of data() is {type(found).__name__}; give a dict of arrays by name, "
-            "or a function of (worker, number of workers) that returns a tf.data.Dataset"
-        )
-    return _arrays(name, found)
+        if current_runtime().name == "modern":
+            found = tf.data.experimental.cardinality(stream(worker, num_workers)).numpy()
+        else:
+            with tf1.Graph().as_default(), tf1.Session() as session:
+                found = session.run(tf.data.experimental.cardinality(stream(worker, num_workers)))
+        numbers.append(int(found))
+    return None if min(numbers) < 0 else sum(numbers)
 
 
 def _arrays(split_name: str, found: Mapping[str, Any]) -> Arrays:
@@ -197,10 +161,6 @@ def _arrays(split_name: str, found: Mapping[str, Any]) -> Arrays:
             "number, at least one"
         )
     return arrays
-
-
-def _examples(arrays: Arrays) -> int:
-    return len(next(iter(arrays.values())))
 
 
 def _checksum(data: Data) -> str:

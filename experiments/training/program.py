@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import compat
 from compat import tf, tf1
+from compat.runtime.device_placement import shortened
+from compat.runtime.interface import current_runtime
 from experiments.evaluation.evaluate import evaluate
+from experiments.recording.schedule import Schedule
 from experiments.training import inputs, step
 from experiments.training.inputs import Data
 
@@ -17,28 +20,18 @@ CHUNK = 1000  # Examples in a call: some 120 MB of feature maps for a small conv
 
 @dataclass(frozen=True)
 class Program:
-    """An experiment in this task.
-
-    Attributes:
-      experiment: an instance of its class.
-      train: makes an update; None in an evaluator.
-      sync_optimizer: the `SyncReplicasOptimizer` that aggregates gradients, or None.
-    """
+    """An experiment in this task."""
 
     experiment: Any
-    train: Any
-    sync_optimizer: Any
-    _data: Data
-    _evaluations: Mapping[str, compat.Step]
-
-    def can_evaluate(self, split: str) -> bool:
-        """Whether there are examples to evaluate on."""
-        return split in self._evaluations
+    data: Data
+    train: Any  # The step that makes an update; None in an evaluator.
+    sync_optimizer: Any  # The `SyncReplicasOptimizer` that aggregates gradients, or None.
+    evaluations: Mapping[str, compat.Step]  # By the splits that can be evaluated.
 
     def evaluate(self, session: compat.Session, split: str) -> dict[str, float]:
         """Returns "global_step", the loss, and the metrics of a split by name."""
-        examples = getattr(self._data, split)
-        evaluation = self._evaluations[split]
+        examples = getattr(self.data, split)
+        evaluation = self.evaluations[split]
         chunks: Iterable[tuple[Any, ...]] = itertools.repeat(())
         if callable(examples):
             session.restart(evaluation)
@@ -46,21 +39,27 @@ class Program:
             chunks = inputs.chunks(examples, CHUNK)
         return evaluate(session, evaluation, chunks, self.experiment.metrics())
 
+    def placement(self) -> str:
+        """Returns which variable and which operation of an update lives where, a line each."""
+        variables = [("variable", "shape", "device")]
+        for name, variable in sorted(current_runtime().variables().items()):
+            device = shortened(variable.device) or "(this process)"
+            variables.append((name, str(variable.shape.as_list()), device))
+        here = "(the worker that computes)" if current_runtime().server else "(this process)"
+        operations = [("operation", "kind", "device")]
+        operations += [(name, kind, at or here) for name, kind, at in self.train.operations()]
+        return f"{_table(variables)}\n{_table(operations)}"
+
 
 def build(
-    experiment: Any, server: compat.Server | None, data: Data, num_workers: int, repeats: int | None
+    experiment: Any,
+    data: Data,
+    server: compat.Server | None = None,
+    schedule: Schedule | None = None,
 ) -> Program:
-    """Makes variables and steps, on the parameter servers if there are any.
-
-    Args:
-      experiment: an instance of its class.
-      server: of this task, None for a run in this process alone.
-      data: what it is trained and evaluated on.
-      num_workers: workers that make updates of their own.
-      repeats: passes over a stream; None: without end.
-    """
+    """Makes variables, on parameter servers if any, and steps; without a schedule none trains."""
     settings = experiment.settings
-    setter = None
+    setter = train = None
     if server is not None:
         setter = compat.replica_device_setter(
             worker_device=server.task.name, cluster=server.cluster
@@ -70,36 +69,26 @@ def build(
     def wrap(optimizer: Any) -> Any:
         if not settings.sync or server is None:
             return optimizer
-        wrapped.append(
-            tf1.train.SyncReplicasOptimizer(
-                optimizer,
-                replicas_to_aggregate=settings.replicas_to_aggregate or server.num_workers,
-                total_num_replicas=server.num_workers,
-            )
-        )
+        number = settings.replicas_to_aggregate or server.num_workers
+        wrapped.append(tf1.train.SyncReplicasOptimizer(optimizer, number, server.num_workers))
         return wrapped[-1]
 
     with compat.device(setter):
         global_step = compat.get_or_create_global_step()
         experiment.build()
-        update = step.training_step(
-            experiment,
-            global_step,
-            wrap=wrap,
-            stale=num_workers > 1,
-            remote=server is not None and not server.synchronous,
-        )
-        train = _train(update, data, settings.batch_size, repeats)
+        if schedule is not None:
+            update = step.training_step(
+                experiment,
+                global_step,
+                wrap=wrap,
+                stale=schedule.num_workers > 1,
+                remote=server is not None and not server.synchronous,
+            )
+            # A stream is repeated without end where the number of updates ends the run.
+            repeats = settings.epochs if schedule.total_steps is None else None
+            train = _train(update, data, settings.batch_size, repeats)
         sync = wrapped[0] if wrapped else None
-        return Program(experiment, train, sync, data, _evaluations(experiment, data))
-
-
-def build_evaluation(experiment: Any, data: Data) -> Program:
-    """Makes the variables of the model alone, in this process, and the steps that evaluate it."""
-    with compat.device(None):
-        compat.get_or_create_global_step()
-        experiment.build()
-        return Program(experiment, None, None, data, _evaluations(experiment, data))
+        return Program(experiment, data, train, sync, _evaluations(experiment, data))
 
 
 def _train(
@@ -107,9 +96,7 @@ def _train(
 ) -> compat.Step:
     if data.streams:
         return compat.step(
-            update,
-            [],
-            dataset=lambda worker, workers: data.train(worker, workers).repeat(repeats),
+            update, [], dataset=lambda worker, workers: data.train(worker, workers).repeat(repeats)
         )
     names = sorted(data.train)
 
@@ -125,25 +112,34 @@ def _train(
 
 
 def _evaluations(experiment: Any, data: Data) -> dict[str, compat.Step]:
-    """Makes a step for each split that is evaluated; one for all that are arrays of one kind."""
-    measure = step.evaluation_step(experiment)
+    """Makes a step for each split that is evaluated; one for both that are arrays of one kind."""
     found: dict[str, compat.Step] = {}
-    for split in ("validation", "test"):
-        examples = getattr(data, split)
-        if callable(examples):
-            found[split] = compat.step(measure, [], on_coordinator=True, dataset=examples)
-        elif examples is not None:
-            specs = inputs.specs(examples)
-            same = [
-                name
-                for name in found
-                if not callable(getattr(data, name)) and inputs.specs(getattr(data, name)) == specs
-            ]
-            found[split] = found[same[0]] if same else _of_arrays(measure, sorted(examples), specs)
+    if data.validation is not None:
+        found["validation"] = _evaluation(experiment, data.validation)
+    if data.test is not None:
+        both = [examples for examples in (data.validation, data.test) if isinstance(examples, dict)]
+        same = len(both) == 2 and inputs.specs(both[0]) == inputs.specs(both[1])
+        found["test"] = found["validation"] if same else _evaluation(experiment, data.test)
     return found
 
 
-def _of_arrays(measure: Callable[[Any], Any], names: list[str], specs: list[Any]) -> compat.Step:
+def _evaluation(experiment: Any, examples: Any) -> compat.Step:
+    if callable(examples):
+        return compat.step(
+            lambda batch: step.evaluate(experiment, batch),
+            [],
+            on_coordinator=True,
+            dataset=examples,
+        )
+    names = sorted(examples)
     return compat.step(
-        lambda *arrays: measure(dict(zip(names, arrays))), specs, on_coordinator=True
+        lambda *arrays: step.evaluate(experiment, dict(zip(names, arrays))),
+        inputs.specs(examples),
+        on_coordinator=True,
     )
+
+
+def _table(rows: Sequence[tuple[str, str, str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows]
+    return "\n".join(line.rstrip() for line in lines)

@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+import collections
+from typing import Any, Callable, Mapping, Sequence
 
 import compat
 from compat import UserError, tf, tf1
 from compat.runtime.packing import packed, unpacked
-
-if TYPE_CHECKING:
-    from experiments.experiment import Experiment
 
 # Names of a training step's values that are not the experiment's own.
 _RESERVED = {"examples", "global_step", "learning_rate", "loss", "staleness", "train"}
 
 
 def training_step(
-    experiment: Experiment,
+    experiment: Any,
     global_step: Any,
     *,
     wrap: Callable[[Any], Any] = lambda optimizer: optimizer,
     stale: bool = False,
     remote: bool = False,
 ) -> Callable[[Any], dict[str, Any]]:
-    """Returns the function that makes one update.
+    """Returns the function of a batch that makes one update, which the global step counts.
 
-    Args:
-      experiment: its loss is minimised, by its optimizers.
-      global_step: counts the updates.
-      wrap: makes of the optimizer the one that is used, such as `SyncReplicasOptimizer`.
-      stale: whether to return how many updates of other workers came between reading the variables
-        and updating them; costs one more read.
-      remote: whether the variables are on parameter servers.
-
-    Returns:
-      A function of a batch. It returns `loss`, the scalars among the experiment's outputs, all of
-      the batch before the update, `learning_rate` and, if asked for, `staleness`, in updates.
+    It returns `loss` and the scalars among the experiment's outputs, of the batch before the
+    update, `learning_rate` and, if `stale`, `staleness`: how many updates of other workers came
+    between reading the variables and updating them, which costs one more read. `wrap` makes of the
+    optimizer the one that is used, such as `SyncReplicasOptimizer`; `remote` variables are on
+    parameter servers.
     """
 
     def step(batch: Any) -> dict[str, Any]:
         seen = global_step.read_value() if stale else None
-        loss, outputs = loss_and_outputs(experiment, batch, training=True)
+        loss, outputs = _loss_and_outputs(experiment, batch, training=True)
         scalars = {name: value for name, value in outputs.items() if value.shape.rank == 0}
         variables = tf1.trainable_variables()
         gradients = tf1.gradients(loss, variables)
@@ -59,12 +51,18 @@ def training_step(
         gradients, loss = averaged[: len(gradients)], averaged[len(gradients)]
         scalars.update(zip(names, averaged[len(gradients) + 1 :]))
         if remote:
-            gradients = in_one_message(gradients, variables)
+            gradients = _in_one_message(gradients, variables)
         values: dict[str, Any] = {"loss": loss, **scalars}
         with tf.control_dependencies([] if seen is None else [seen]):
             values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
-            groups = _groups(experiment.optimizer(global_step), variables)
-            values["train"] = _apply(groups, list(zip(gradients, variables)), global_step, wrap)
+            groups = _groups(experiment.optimizer(global_step), list(zip(gradients, variables)))
+            if len(groups) == 1:
+                groups = [(wrap(groups[0][0]), groups[0][1])]
+            *others, (optimizer, own) = groups
+            # The update is counted when the last gradients have been applied.
+            done = [other.apply_gradients(theirs) for other, theirs in others]
+            with tf.control_dependencies(done):
+                values["train"] = optimizer.apply_gradients(own, global_step=global_step)
         if seen is not None:
             with tf.control_dependencies([values["train"]]):
                 values["staleness"] = global_step.read_value() - seen - 1
@@ -73,29 +71,14 @@ def training_step(
     return step
 
 
-def evaluation_step(experiment: Experiment) -> Callable[[Any], dict[str, Any]]:
-    """Returns the function that evaluates a batch.
-
-    Returns:
-      A function of a batch. It returns `loss`, all outputs of the experiment, and `examples`, the
-      number of examples in the batch.
-    """
-
-    def step(batch: Any) -> dict[str, Any]:
-        loss, outputs = loss_and_outputs(experiment, batch, training=False)
-        return {"loss": loss, "examples": _batch_size(batch), **outputs}
-
-    return step
+def evaluate(experiment: Any, batch: Any) -> dict[str, Any]:
+    """Returns the loss of a batch, all outputs, and `examples`, the number of its examples."""
+    loss, outputs = _loss_and_outputs(experiment, batch, training=False)
+    return {"loss": loss, "examples": _batch_size(batch), **outputs}
 
 
-def loss_and_outputs(
-    experiment: Experiment, batch: Any, training: bool
-) -> tuple[Any, dict[str, Any]]:
-    """Calls `Experiment.loss`, and checks what it returns.
-
-    Raises:
-      UserError: the loss is no scalar of floats, or an output has a name that is taken.
-    """
+def _loss_and_outputs(experiment: Any, batch: Any, training: bool) -> tuple[Any, dict[str, Any]]:
+    """Calls `Experiment.loss`, and checks what it returns."""
     # An evaluation uses the variables that `get_variable` has made for training, if there are any.
     reuse = None if training else tf1.AUTO_REUSE
     with tf1.variable_scope(tf1.get_variable_scope(), reuse=reuse, auxiliary_name_scope=False):
@@ -114,22 +97,14 @@ def loss_and_outputs(
     return loss, {name: tf.convert_to_tensor(value) for name, value in outputs.items()}
 
 
-def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-    """Returns the gradients where their variables are, sent as one tensor to each device.
-
-    Sparse gradients are sent as they are: their rows are few.
-
-    Args:
-      gradients: tensors of the variables' shapes, or `tf.IndexedSlices`.
-      variables: each on a device.
-    """
+def _in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+    """Returns the gradients where their variables are, sent as one tensor to each device."""
     arrived = list(gradients)
-    dense = [i for i, gradient in enumerate(gradients) if tf.is_tensor(gradient)]
-    places = sorted({(variables[i].device, gradients[i].dtype.name) for i in dense})
-    for device, dtype in places:
-        there = [
-            i for i in dense if (variables[i].device, gradients[i].dtype.name) == (device, dtype)
-        ]
+    places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
+    for i, gradient in enumerate(gradients):
+        if tf.is_tensor(gradient):  # Sparse ones are sent as they are: their rows are few.
+            places[variables[i].device, gradient.dtype.name].append(i)
+    for (device, _), there in sorted(places.items()):
         flat = packed([gradients[i] for i in there])
         with tf.device(device):
             parts = unpacked(flat, [variables[i].shape for i in there])
@@ -138,49 +113,29 @@ def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[A
     return arrived
 
 
-def _groups(found: Any, variables: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
-    """Returns each optimizer with its variables; see `Experiment.optimizer`."""
+def _groups(found: Any, pairs: list[Any]) -> list[tuple[Any, list[Any]]]:
+    """Returns each optimizer with its gradients and variables; see `Experiment.optimizer`."""
     if not isinstance(found, (list, tuple)):
-        return [(found, list(variables))]
-    groups, left = [], list(variables)
+        return [(found, pairs)]
+    groups, left = [], pairs
     for optimizer, chosen in found:
         if chosen is None:
             mine = left
         elif callable(chosen):
-            mine = [variable for variable in left if chosen(variable)]
+            mine = [pair for pair in left if chosen(pair[1])]
         else:
             wanted = {id(variable) for variable in chosen}
-            mine = [variable for variable in left if id(variable) in wanted]
-        taken = {id(variable) for variable in mine}
-        left = [variable for variable in left if id(variable) not in taken]
+            mine = [pair for pair in left if id(pair[1]) in wanted]
+        taken = {id(variable) for _, variable in mine}
+        left = [pair for pair in left if id(pair[1]) not in taken]
         if mine:
             groups.append((optimizer, mine))
     if left:
         raise UserError(
-            f"optimizer() has no group for {', '.join(v.name for v in left[:3])}; end its list "
+            f"optimizer() has no group for {', '.join(v.name for _, v in left[:3])}; end its list "
             "with (optimizer, None), for all that are left, or freeze them with trainable=False"
         )
     return groups
-
-
-def _apply(
-    groups: Sequence[tuple[Any, list[Any]]],
-    pairs: Sequence[tuple[Any, Any]],
-    global_step: Any,
-    wrap: Callable[[Any], Any],
-) -> Any:
-    """Applies the gradients, and counts the update when the last of them has been applied."""
-    gradient_of = {id(variable): gradient for gradient, variable in pairs}
-    done: list[Any] = []
-    for number, (optimizer, variables) in enumerate(groups, 1):
-        own = [(gradient_of[id(variable)], variable) for variable in variables]
-        last = number == len(groups)
-        if len(groups) == 1:
-            optimizer = wrap(optimizer)
-        with tf.control_dependencies(done if last else []):
-            step = global_step if last else None
-            done.append(optimizer.apply_gradients(own, global_step=step))
-    return done[-1]
 
 
 def _batch_size(batch: Any) -> Any:

@@ -21,22 +21,7 @@ from experiments.training.loop import train
 
 
 def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) -> Result | None:
-    """Does the part of `task`, from start to end.
-
-    Args:
-      experiment: what to train, an instance of its class.
-      cluster: None for a run in this process alone.
-      task: which part of the cluster this process is.
-      stop: whether the user wants to end it.
-
-    Returns:
-      What was reached, in the chief of a run that is complete now; else None.
-
-    Raises:
-      UserError: a setting, the data or the log folder is wrong; or the loss is NaN or infinite.
-      PeerError: a task of the cluster did not come or was lost.
-      Stopped: the user ended it; what was reached is saved.
-    """
+    """Does the part of `task`; returns the result in the chief of a run that is complete now."""
     settings = experiment.settings
     runtime = compat.select_runtime(settings.runtime)
     _check(settings, cluster, runtime.name)
@@ -46,17 +31,26 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
     devices.hide_gpus(task, what)
     if runtime.name == "modern":
         devices.configure_eager(settings, alone=cluster is None)
-    data = None
-    if what is not Role.SERVE:
-        # Before the server starts: others need not come if there is nothing to train on.
-        if what is not Role.TRAIN:
-            check_logdir(settings.logdir)
-        data = data_of(experiment.data())
+    # Before the server starts: others need not come if there is nothing to train on.
+    if what not in (Role.SERVE, Role.TRAIN):
+        check_logdir(settings.logdir)
+    data = None if what is Role.SERVE else data_of(experiment.data())
     server = None
     try:
-        server = None if cluster is None else _serve(settings, cluster, task, stop)
-        if server is not None and settings.shared_logdir:
-            shared_folder.check(server, settings.logdir)
+        if cluster is not None:
+            server = compat.Server(
+                cluster,
+                task.job,
+                task.index,
+                config=devices.session_config(settings),
+                runtime=settings.runtime,
+                rendezvous_timeout=settings.rendezvous_timeout,
+                run_token=settings.run_token,
+                allow_network=settings.allow_network,
+                while_waiting=stop.give_up,
+            )
+            if settings.shared_logdir:
+                shared_folder.check(server, settings.logdir)
         if data is not None:
             return train(experiment, server, data, stop)
         if server is not None:
@@ -70,10 +64,8 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
         if isinstance(lost or error, compat.PeerError) and _is_complete(settings):
             return None
         # What was lost, or a call that was left behind, may hold up Python's end, or abort it.
-        amiss = (
-            lost is not None or watchdog.is_stuck() or (isinstance(error, Stopped) and error.loses)
-        )
-        if server is not None and (server.serves or amiss):
+        stuck = watchdog.is_stuck() or (isinstance(error, Stopped) and error.loses)
+        if server is not None and (server.serves or lost is not None or stuck):
             server.announce_end()  # For Python's end, which would, is passed over.
             exit_at_once(lost or error)
         if lost is None:
@@ -103,17 +95,3 @@ def _is_complete(settings: Any) -> bool:
     if step is not None:
         print(completion.message(settings.logdir, step))
     return step is not None
-
-
-def _serve(settings: Any, cluster: ClusterSpec, task: Task, stop: Stop) -> compat.Server:
-    return compat.Server(
-        cluster,
-        task.job,
-        task.index,
-        config=devices.session_config(settings),
-        runtime=settings.runtime,
-        rendezvous_timeout=settings.rendezvous_timeout,
-        run_token=settings.run_token,
-        allow_network=settings.allow_network,
-        while_waiting=stop.give_up,
-    )

@@ -61,12 +61,11 @@ class Chief:
         self.reporter = Reporter(
             self.experiment,
             schedule,
-            step,
             run,
             Console(stream=self._said),
             # Others go on meanwhile: the measurement is of a later step.
-            evaluate=lambda: {"loss": 2.0, "accuracy": 0.5, "global_step": self.reporter.step + 3},
-            save=self._save,
+            measure=lambda: {"loss": 2.0, "accuracy": 0.5, "global_step": self.reporter.step + 3},
+            write_checkpoint=self._save,
             read_weights=lambda: {"kernel": kernel},
             clock=lambda: self.time,
         )
@@ -232,6 +231,6 @@ def test_weights_of_a_dense_layer_are_images_of_its_input() -> None:
 
 def test_weights_of_a_convolution_are_its_filters() -> None:
     weights = np.arange(5 * 5 * 32, dtype=np.float32).reshape(5, 5, 1, 32)
-    images = as_images(weights, most=4)
-    assert images.shape == (4, 5, 5, 1)
+    images = as_images(weights)
+    assert images.shape == (16, 5, 5, 1)
     assert [images[0].min(), images[0].max()] == [0, 255]

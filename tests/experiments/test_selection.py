@@ -11,8 +11,13 @@ import pytest
 from compat.errors import UserError
 from experiments.evaluation import best_checkpoint, early_stopping
 from experiments.evaluation.early_stopping import StopRequest
-from experiments.evaluation.history import FILE, Evaluation, History, best, without_improvement
-from experiments.evaluation.selection import Selection
+from experiments.evaluation.selection import (
+    FILE,
+    Evaluation,
+    Selection,
+    best,
+    without_improvement,
+)
 
 pytestmark = pytest.mark.once
 MONITOR = ("validation/accuracy", "max")
@@ -24,6 +29,10 @@ def evaluated(*accuracies: float) -> list[Evaluation]:
         Evaluation(10 * (i + 1), {"validation/loss": 1.0, "validation/accuracy": accuracy})
         for i, accuracy in enumerate(accuracies)
     ]
+
+
+def opened(logdir: Path, resume_step: int) -> Selection:
+    return Selection(str(logdir), *MONITOR, 0, resume_step)
 
 
 def checkpoint(logdir: Path, step: int, content: str = "") -> str:
@@ -73,40 +82,36 @@ def test_an_evaluation_without_the_monitor_is_not_the_best() -> None:
 
 def test_history_is_valid_json_whatever_the_values(tmp_path: Path) -> None:
     values = {"validation/a": NAN, "validation/b": INF, "validation/c": -INF, "validation/d": 0.1}
-    history = History(str(tmp_path), -1)
-    history.append(Evaluation(10, values))
-    history.close()
+    with opened(tmp_path, -1) as history:
+        history.append(Evaluation(10, values))
 
     def refuse(name: str) -> None:
         raise AssertionError(f"{name} is not valid JSON")
 
     line = json.loads((tmp_path / FILE).read_text(), parse_constant=refuse)
     assert line["validation/d"] == 0.1
-    again = History(str(tmp_path), 10)
-    again.close()
+    with opened(tmp_path, 10) as again:
+        pass
     assert repr(again.evaluations) == repr([Evaluation(10, values)])
 
 
 def test_history_of_an_earlier_release(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text('{"step": 10, "cost": NaN, "accuracy": 0.5}\n')
-    history = History(str(tmp_path), 10)
-    history.close()
-    (found,) = history.evaluations
+    with opened(tmp_path, 10) as history:
+        (found,) = history.evaluations
     assert sorted(found.values) == ["validation/accuracy", "validation/loss"]
     assert found.values["validation/accuracy"] == 0.5
 
 
 def test_history_goes_on(tmp_path: Path) -> None:
     one, two, three = evaluated(0.5, 0.7, 0.6)
-    history = History(str(tmp_path), -1)
-    assert history.last_step == -1
-    history.append(one)
-    history.append(two)
-    history.close()
-    again = History(str(tmp_path), 25)
-    assert again.evaluations == [one, two]
-    again.append(three)
-    again.close()
+    with opened(tmp_path, -1) as history:
+        assert history.last_step == -1
+        history.append(one)
+        history.append(two)
+    with opened(tmp_path, 25) as again:
+        assert again.evaluations == [one, two]
+        again.append(three)
     lines = (tmp_path / FILE).read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [10, 20, 30]
 
@@ -115,11 +120,11 @@ def test_history_goes_on(tmp_path: Path) -> None:
 def test_history_of_a_training_that_was_cut_off_ends_there(
     tmp_path: Path, resume_step: int, kept: int
 ) -> None:
-    history = History(str(tmp_path), -1)
-    for evaluation in evaluated(0.5, 0.7, 0.6):
-        history.append(evaluation)
-    history.close()
-    History(str(tmp_path), resume_step).close()
+    with opened(tmp_path, -1) as history:
+        for evaluation in evaluated(0.5, 0.7, 0.6):
+            history.append(evaluation)
+    with opened(tmp_path, resume_step):
+        pass
     assert len((tmp_path / FILE).read_text().splitlines()) == kept
 
 
@@ -128,24 +133,22 @@ def test_history_of_a_training_that_was_cut_off_ends_there(
 )
 def test_history_that_was_torn_ends_before(tmp_path: Path, torn: str) -> None:
     (one,) = evaluated(0.5)
-    history = History(str(tmp_path), -1)
-    history.append(one)
-    history.close()
+    with opened(tmp_path, -1) as history:
+        history.append(one)
     with (tmp_path / FILE).open("a") as file:
         file.write(torn)
-    history = History(str(tmp_path), 100)
-    assert history.evaluations == [one]
-    history.append(Evaluation(20, one.values))
-    history.close()
+    with opened(tmp_path, 100) as history:
+        assert history.evaluations == [one]
+        history.append(Evaluation(20, one.values))
     assert len((tmp_path / FILE).read_text().splitlines()) == 2
 
 
 def test_one_process_evaluates_a_training(tmp_path: Path) -> None:
-    history = History(str(tmp_path), -1)
-    with pytest.raises(UserError, match="is evaluated by another process; expected one"):
-        History(str(tmp_path), -1)
-    history.close()
-    History(str(tmp_path), -1).close()
+    busy = "is evaluated by another process; expected one"
+    with opened(tmp_path, -1), pytest.raises(UserError, match=busy):
+        opened(tmp_path, -1)
+    with opened(tmp_path, -1):
+        pass
 
 
 def test_selection(tmp_path: Path) -> None:

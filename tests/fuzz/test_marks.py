@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from compat.errors import UserError
 from compat.tracking.mlflow import run_id
-from experiments.evaluation import early_stopping, history
-from experiments.evaluation.history import Evaluation
+from experiments.evaluation import early_stopping, selection
+from experiments.evaluation.selection import Evaluation
 from experiments.recording import completion
 from experiments.settings import Settings
 from tests.fuzz.conftest import attempt, mutated, times
@@ -64,26 +64,25 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(LINES + LINES, 1000)
 @example(LINES.replace(b"100", b"-100"), 1000)
 def test_evaluations(logdir: Path, raw: bytes, resume_step: int) -> None:
-    path = logdir / history.FILE
+    path = logdir / selection.FILE
     path.write_bytes(raw)
-    opened = attempt(history.History, str(logdir), resume_step)
+    opened = attempt(selection.Selection, str(logdir), MONITOR, "max", 0, resume_step)
     assert not isinstance(opened, UserError), opened
     found = list(opened.evaluations)
     steps = [-1, *(evaluation.step for evaluation in found)]
     assert steps == sorted(set(steps))
     assert opened.last_step == steps[-1] <= max(resume_step, -1)
     assert raw.startswith(path.read_bytes())
-    for mode in history.MODES:
-        best = history.best(found, MONITOR, mode)
+    for mode in selection.MODES:
+        best = selection.best(found, MONITOR, mode)
         assert best is None or math.isfinite(best.values[MONITOR])
-        assert 0 <= history.without_improvement(found, MONITOR, mode) <= len(found)
+        assert 0 <= selection.without_improvement(found, MONITOR, mode) <= len(found)
     found.append(Evaluation(1001, {"validation/loss": math.nan, MONITOR: 0.9}))
-    opened.append(found[-1])
-    opened.close()
+    with opened:
+        opened.append(found[-1])
     # What comes behind is read, whatever stood before.
-    again = attempt(history.History, str(logdir), 1001)
-    assert repr(again.evaluations) == repr(found)  # NaN is not equal to itself.
-    again.close()
+    with attempt(selection.Selection, str(logdir), MONITOR, "max", 0, 1001) as again:
+        assert repr(again.evaluations) == repr(found)  # NaN is not equal to itself.
 
 
 @times(4)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from experiments.evaluation.metrics.metric import Comparison
 
 
+@dataclass(eq=False)
 class Accuracy(Comparison):
     """The share of examples whose class is predicted, in [0, 1].
 
@@ -21,66 +23,51 @@ class Accuracy(Comparison):
         logits; not used otherwise.
     """
 
-    _by_class = True
+    threshold: float = 0.5
 
-    def __init__(
-        self,
-        labels: str = "labels",
-        predictions: str = "predictions",
-        weights: str | None = None,
-        threshold: float = 0.5,
-    ) -> None:
-        self._threshold = threshold
-        super().__init__(labels, predictions, weights)
+    _by_class = True
 
     def reset(self) -> None:
         super().reset()
-        self._correct = self._hits = self._predicted = self._positive = 0.0
+        self._whole_sum = 0.0
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
         true, guess = self._whole(labels), predictions
         if predictions.ndim == 2:
             guess = predictions.argmax(axis=1)
         elif predictions.dtype.kind == "f":
-            guess = predictions > self._threshold
-        self._correct += float(weights[true == guess].sum())
-        self._hits += float(weights[(true == 1) & (guess == 1)].sum())
-        self._predicted += float(weights[guess == 1].sum())
-        self._positive += float(weights[true == 1].sum())
+            guess = predictions > self.threshold
+        part, whole = self._share(true, guess)
+        self._sum += float((weights * part).sum())
+        self._whole_sum += float((weights * whole).sum())
+
+    def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Returns, for each example, what it adds to a part and to the whole that it is of."""
+        return true == guess, np.ones(len(true))
 
     def _value(self) -> float:
-        return self._correct / self._weight
+        return self._sum / self._whole_sum if self._whole_sum else math.nan
 
 
 class Precision(Accuracy):
-    """The share of labels of class 1 where that is predicted; NaN where it never is.
+    """As `Accuracy`, the share of labels of class 1 where that is predicted; NaN if never."""
 
-    The arguments are those of `Accuracy`.
-    """
-
-    def _value(self) -> float:
-        return self._hits / self._predicted if self._predicted else math.nan
+    def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (true == 1) & (guess == 1), guess == 1
 
 
 class Recall(Accuracy):
-    """The share of predictions of class 1 where that is the label; NaN where it never is.
+    """As `Accuracy`, the share of predictions of class 1 where that is the label; NaN if never."""
 
-    The arguments are those of `Accuracy`.
-    """
-
-    def _value(self) -> float:
-        return self._hits / self._positive if self._positive else math.nan
+    def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (true == 1) & (guess == 1), true == 1
 
 
 class F1(Accuracy):
-    """The harmonic mean of precision and recall; NaN where class 1 neither is nor is predicted.
+    """As `Accuracy`, the harmonic mean of precision and recall; NaN where class 1 is nowhere."""
 
-    The arguments are those of `Accuracy`.
-    """
-
-    def _value(self) -> float:
-        either = self._predicted + self._positive
-        return 2 * self._hits / either if either else math.nan
+    def _share(self, true: np.ndarray, guess: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return 2 * ((true == 1) & (guess == 1)), np.add(true == 1, guess == 1, dtype=np.int64)
 
 
 class AUC(Comparison):
@@ -123,6 +110,7 @@ class AUC(Comparison):
         return float((ones * below).sum() / pairs) if pairs else math.nan
 
 
+@dataclass(eq=False)
 class LogLoss(Comparison):
     """The mean negative log-likelihood of the true classes, in nats.
 
@@ -134,41 +122,26 @@ class LogLoss(Comparison):
       from_logits: whether predictions are logits.
     """
 
+    from_logits: bool = False
+
     _by_class = True
-
-    def __init__(
-        self,
-        labels: str = "labels",
-        predictions: str = "predictions",
-        weights: str | None = None,
-        from_logits: bool = False,
-    ) -> None:
-        self._from_logits = from_logits
-        super().__init__(labels, predictions, weights)
-
-    def reset(self) -> None:
-        super().reset()
-        self._sum = 0.0
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
         if predictions.ndim == 1:  # Of two classes, the score of the other one is known.
-            other = 0 * predictions if self._from_logits else 1 - predictions
+            other = 0 * predictions if self.from_logits else 1 - predictions
             predictions = np.stack([other, predictions], axis=1)
         true = self._whole(labels, classes=predictions.shape[1])[:, np.newaxis]
-        if self._from_logits:
+        if self.from_logits:
             predictions = predictions - predictions.max(axis=1, keepdims=True)
             total = np.log(np.exp(predictions).sum(axis=1))
             losses = total - np.take_along_axis(predictions, true, axis=1)[:, 0]
         else:
             if predictions.min() < 0 or predictions.max() > 1:
                 raise self._error(
-                    f"reads predictions {self._predictions!r} from {predictions.min():g} to "
+                    f"reads predictions {self.predictions!r} from {predictions.min():g} to "
                     f"{predictions.max():g}; expected probabilities, or give from_logits=True"
                 )
             least = float(np.finfo(np.float32).eps)
             chosen = np.take_along_axis(predictions, true, axis=1)[:, 0]
             losses = -np.log(np.clip(chosen, least, 1 - least))
         self._sum += float((weights * losses).sum())
-
-    def _value(self) -> float:
-        return self._sum / self._weight

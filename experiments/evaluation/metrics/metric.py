@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from dataclasses import dataclass
 from typing import Mapping
 
 import numpy as np
@@ -19,10 +20,9 @@ class Metric(abc.ABC):
     def __init__(self) -> None:
         self.reset()
 
-    @abc.abstractmethod
     def reset(self) -> None:
         """Forgets all chunks."""
-        self._weight = 0.0  # Of all examples.
+        self._sum = self._weight = 0.0  # Of all examples.
 
     @abc.abstractmethod
     def update(self, outputs: Outputs) -> None:
@@ -42,9 +42,9 @@ class Metric(abc.ABC):
             raise self._error("was given no example whose weight is above 0; evaluate on some")
         return math.nan if math.isnan(self._weight) else self._value()
 
-    @abc.abstractmethod
     def _value(self) -> float:
         """Returns the result, of some examples without NaN."""
+        return self._sum / self._weight
 
     def _error(self, problem: str) -> UserError:
         return UserError(f"{type(self).__name__} {problem}")
@@ -82,6 +82,7 @@ class Metric(abc.ABC):
         return np.broadcast_to(weights.reshape(weights.shape + ones), shape)
 
 
+@dataclass(eq=False)
 class Comparison(Metric):
     """A metric that compares predictions with labels.
 
@@ -91,22 +92,20 @@ class Comparison(Metric):
       weights: name of the weights, or None.
     """
 
+    labels: str = "labels"
+    predictions: str = "predictions"
+    weights: str | None = None
+
     _by_class = False  # Whether predictions may have a score for each class.
 
-    def __init__(
-        self,
-        labels: str = "labels",
-        predictions: str = "predictions",
-        weights: str | None = None,
-    ) -> None:
-        self._labels, self._predictions, self._weights_name = labels, predictions, weights
-        super().__init__()
+    def __post_init__(self) -> None:
+        self.reset()
 
     def update(self, outputs: Outputs) -> None:
         labels, predictions = self._matched(
-            self._output(outputs, self._labels), self._output(outputs, self._predictions)
+            self._output(outputs, self.labels), self._output(outputs, self.predictions)
         )
-        weights = self._weights(outputs, self._weights_name, labels.shape)
+        weights = self._weights(outputs, self.weights, labels.shape)
         counted = weights > 0
         labels, predictions, weights = labels[counted], predictions[counted], weights[counted]
         if np.isnan(labels).any() or np.isnan(predictions).any():
@@ -122,18 +121,15 @@ class Comparison(Metric):
     def _matched(
         self, labels: np.ndarray, predictions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        for one, other in (
-            (labels, predictions),
-            (_without_last(labels), _without_last(predictions)),
-        ):
-            if one.shape == other.shape:
-                return one, other
-            if self._by_class and one.shape == other.shape[:-1] and other.shape[-1] > 1:
+        squeezed = _without_last(labels), _without_last(predictions)
+        for one, other in ((labels, predictions), squeezed):
+            has_classes = self._by_class and other.shape[-1] > 1
+            if one.shape == other.shape or (has_classes and one.shape == other.shape[:-1]):
                 return one, other
         also = ", or predictions with one more dimension, the classes" if self._by_class else ""
         raise self._error(
-            f"reads labels {self._labels!r} of shape {list(labels.shape)} and predictions "
-            f"{self._predictions!r} of shape {list(predictions.shape)}; return the same shape{also}"
+            f"reads labels {self.labels!r} of shape {list(labels.shape)} and predictions "
+            f"{self.predictions!r} of shape {list(predictions.shape)}; return the same shape{also}"
         )
 
     def _whole(self, labels: np.ndarray, classes: float = math.inf) -> np.ndarray:
@@ -142,7 +138,7 @@ class Comparison(Metric):
         if wrong.any():
             upto = "" if classes == math.inf else f" below {classes}"
             raise self._error(
-                f"reads labels {self._labels!r} with the value {labels[wrong][0]}; expected whole "
+                f"reads labels {self.labels!r} with the value {labels[wrong][0]}; expected whole "
                 f"numbers from 0{upto}"
             )
         return labels.astype(np.int64)

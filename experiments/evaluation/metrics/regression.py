@@ -21,19 +21,12 @@ class Mean(Metric):
         self._values, self._weights_name = values, weights
         super().__init__()
 
-    def reset(self) -> None:
-        super().reset()
-        self._sum = 0.0
-
     def update(self, outputs: Outputs) -> None:
         values = self._output(outputs, self._values)
         weights = self._weights(outputs, self._weights_name, values.shape)
         counted = weights > 0
         self._sum += float((weights[counted] * values[counted]).sum())
         self._weight += float(weights.sum())
-
-    def _value(self) -> float:
-        return self._sum / self._weight
 
 
 class Perplexity(Mean):
@@ -53,30 +46,20 @@ class Perplexity(Mean):
 
 
 class MAE(Comparison):
-    """The mean absolute error, in the unit of the labels.
-
-    The arguments are those of `Comparison`.
-    """
-
-    def reset(self) -> None:
-        super().reset()
-        self._sum = 0.0
+    """A `Comparison` by the mean absolute error, in the unit of the labels."""
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
-        self._sum += float((weights * np.abs(_difference(predictions, labels))).sum())
-
-    def _value(self) -> float:
-        return self._sum / self._weight
+        # As float64: the difference of unsigned integers would be unsigned.
+        differences = np.subtract(predictions, labels, dtype=np.float64)
+        self._sum += float((weights * np.abs(differences)).sum())
 
 
 class RMSE(MAE):
-    """The square root of the mean squared error, in the unit of the labels.
-
-    The arguments are those of `Comparison`.
-    """
+    """A `Comparison` by the square root of the mean squared error, in the unit of the labels."""
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
-        self._sum += float((weights * _difference(predictions, labels) ** 2).sum())
+        differences = np.subtract(predictions, labels, dtype=np.float64)
+        self._sum += float((weights * differences**2).sum())
 
     def _value(self) -> float:
         return math.sqrt(super()._value())
@@ -105,8 +88,3 @@ class R2(RMSE):
 
     def _value(self) -> float:
         return 1 - self._sum / self._squares if self._squares else math.nan
-
-
-def _difference(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Returns the difference as float64: that of unsigned integers would be unsigned."""
-    return one.astype(np.float64) - other.astype(np.float64)

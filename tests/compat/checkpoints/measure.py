@@ -12,13 +12,13 @@ from typing import Any
 import compat
 from experiments.mnist import MNIST
 from experiments.training.inputs import data_of
-from experiments.training.program import build_evaluation
+from experiments.training.program import build
 
 
 def main(settings: dict[str, Any]) -> None:
     compat.select_runtime(settings["runtime"])
     mnist = MNIST(MNIST.Settings(dataset="digits"))
-    program = build_evaluation(mnist, data_of(mnist.data()))
+    program = build(mnist, data_of(mnist.data()))
     supervisor = compat.Supervisor(logdir=settings["logdir"], save_model_secs=0)
     with supervisor.managed_session() as session:
         values = program.evaluate(session, "test")
