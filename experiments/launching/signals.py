@@ -39,14 +39,9 @@ class Stop:
             self._request(signal.SIGTERM)
 
     def give_up(self, waited: float) -> None:
-        """Abandons a long wait for other tasks once a stop was requested.
+        """Abandons a wait of some seconds for other tasks once a stop was requested.
 
-        Args:
-          waited: seconds without an answer of these tasks.
-
-        Raises:
-          Stopped: both the wait and the request are old enough, so that any later wait is
-            abandoned as well.
+        Both the wait and the request have to be old enough; so any later wait is abandoned as well.
         """
         if self._signum is None:
             return
@@ -60,14 +55,8 @@ class Stop:
     def linger(self, needed: Callable[[], bool], say: Callable[[str], None] = print) -> None:
         """Delays the requested stop of a task that serves others until these have finished.
 
-        Cluster managers ask all tasks to stop at the same time.
-
-        Args:
-          needed: returns whether others still need this task.
-          say: receives, once, the line that it waits for them.
-
-        Raises:
-          Stopped: it is not needed, or has waited as long as it can.
+        Cluster managers ask all tasks to stop at the same time. Raises `Stopped` once others do not
+        need this task any more, or it has waited as long as it can.
         """
         if self._signum is None:
             return
@@ -81,20 +70,16 @@ class Stop:
     def deferred(
         self, lost: Callable[[BaseException], Exception | None] = lambda error: None
     ) -> Iterator[None]:
-        """Defers the first signal: the body checks `requested`, and leaving it raises.
+        """Defers the first signal: the body checks `requested`, and leaving it raises `Stopped`.
 
-        Args:
-          lost: returns the lost peer that caused an error, or None. Where all tasks are asked to
-            stop, some may exit before this one has finished.
-
-        Raises:
-          Stopped: a stop was requested inside.
+        `lost` returns the lost peer that caused an error, or None. Where all tasks are asked to
+        stop, some may exit before this one has finished.
         """
         self._deferred = True
         try:
             yield
         except Exception as error:
-            peer = lost(error) if self._signum is not None else None
+            peer = None if self._signum is None else lost(error)
             if self._signum is None or peer is None:
                 raise
             raise Stopped(self._signum, str(peer)) from error
