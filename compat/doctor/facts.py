@@ -6,12 +6,6 @@ import json
 
 from compat._tensorflow import coordinator_module, gpus
 
-
-def main() -> None:
-    """Prints the available runtimes and the number of GPUs that TensorFlow sees."""
+if __name__ == "__main__":
     runtimes = ["legacy"] + ["modern"] * (coordinator_module() is not None)
     print(json.dumps({"runtimes": runtimes, "gpus": len(gpus())}))
-
-
-if __name__ == "__main__":
-    main()

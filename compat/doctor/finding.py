@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One line of the report.
-
-    Attributes:
-      name: what was checked, such as "protobuf".
-      text: what was found.
-      remedy: the command that fixes it; "" if nothing is wrong.
-    """
+class Finding(NamedTuple):
+    """A line of the report; `remedy` is the command that fixes it, "" if nothing is wrong."""
 
     name: str
     text: str

@@ -23,7 +23,10 @@ LONGEST_SECS = 24 * 60 * 60
 
 
 class Attempt:
-    """A process `python WORDS` in its own folder; a context manager that kills it on exit."""
+    """A process `python WORDS` in a new folder; a context manager that kills it on exit.
+
+    It is killed after `deadline` seconds as well. `env` is added to this process's environment.
+    """
 
     def __init__(
         self,
@@ -33,23 +36,18 @@ class Attempt:
         env: Mapping[str, str] | None = None,
         pass_fds: tuple[int, ...] = (),
     ) -> None:
-        """Starts the process.
-
-        Args:
-          words: the command line of Python.
-          folder: working directory, which is created.
-          deadline: seconds after which it is killed.
-          env: variables to add to this process's environment.
-          pass_fds: file descriptors to inherit.
-        """
         folder.mkdir(parents=True)
         self._said, self._complaints = folder / "stdout", folder / "stderr"
         self._deadline = deadline
+        kept = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+        kept.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's log lines are not reasons.
+        paths = filter(None, [kept.get("PYTHONPATH"), _PACKAGES])  # Importable from any folder.
+        kept.update(PYTHONPATH=os.pathsep.join(paths), PYTHONUNBUFFERED="1")
         with open(self._said, "wb") as stdout, open(self._complaints, "wb") as stderr:
             self._process = subprocess.Popen(
                 [sys.executable, *words],
                 cwd=folder,
-                env={**_environment(), **(env or {})},
+                env={**kept, **(env or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -58,21 +56,16 @@ class Attempt:
                 preexec_fn=functools.partial(signal.alarm, deadline),
             )
 
-    def over(self) -> bool:
-        """Whether the process has exited."""
-        return self._process.poll() is not None
-
     def wait(self) -> str:
-        """Waits for the process to exit; returns `failure`."""
+        """Waits for the process to exit; returns its `failure`, "" after success."""
         self._process.wait()
-        return self.failure
+        return self.failure() or ""
 
-    @property
-    def failure(self) -> str:
-        """The reason of the failure, in one ASCII line; "" while it runs and after success."""
+    def failure(self) -> str | None:
+        """Returns why the process failed, in one ASCII line; "" after success, None before."""
         code = self._process.poll()
         if not code:
-            return ""
+            return None if code is None else ""
         if code == -signal.SIGALRM:
             last = ([""] + _lines(self._said))[-1]
             reason = f"{_LATE} {self._deadline} s" + (f"; said {last!r}" if last else "")
@@ -84,9 +77,8 @@ class Attempt:
             reason = (errors or lines or [f"exit code {code}"])[-1]
         return reason.encode("ascii", "backslashreplace").decode("ascii")[:_MOST_LETTERS]
 
-    @property
     def result(self) -> str:
-        """The last line of its output."""
+        """Returns the last line of its output."""
         return _lines(self._said)[-1]
 
     def __enter__(self) -> Attempt:
@@ -105,11 +97,3 @@ def is_late(failure: str) -> bool:
 def _lines(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8", errors="replace")
     return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _environment() -> dict[str, str]:
-    """Returns this process's environment, with the packages importable from any folder."""
-    kept = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
-    kept.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's log lines are not reasons.
-    paths = filter(None, [kept.get("PYTHONPATH"), _PACKAGES])
-    return dict(kept, PYTHONPATH=os.pathsep.join(paths), PYTHONUNBUFFERED="1")
