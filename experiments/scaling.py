@@ -93,11 +93,7 @@ def main(values: flags.FlagValues) -> int:
 
 
 def grid(workers: Sequence[str], modes: Sequence[str], runtimes: Sequence[str]) -> list[Cell]:
-    """Returns the cells, sorted by mode, runtime and number of workers.
-
-    Raises:
-      UserError: a list is empty, or a value is invalid.
-    """
+    """Returns the cells, sorted by mode, runtime and number of workers."""
     for flag, given, known in (("modes", modes, MODES), ("runtimes", runtimes, RUNTIMES)):
         for value in given:
             if value not in known:
@@ -108,10 +104,9 @@ def grid(workers: Sequence[str], modes: Sequence[str], runtimes: Sequence[str]) 
     for flag, given in (("workers", workers), ("modes", modes), ("runtimes", runtimes)):
         if not given or len(set(given)) < len(given):
             raise UserError(f"--{flag}={','.join(given)} names none or one twice; give each once")
-    return [
-        Cell(mode, runtime, number)
-        for mode, runtime, number in itertools.product(modes, runtimes, sorted(map(int, workers)))
-    ]
+    return list(
+        itertools.starmap(Cell, itertools.product(modes, runtimes, sorted(map(int, workers))))
+    )
 
 
 def train(cell: Cell, own: Sequence[str], folder: str) -> int:
@@ -132,11 +127,7 @@ def train(cell: Cell, own: Sequence[str], folder: str) -> int:
 
 
 def _same_for_all(values: flags.FlagValues) -> list[str]:
-    """Returns the flags to pass to every cell.
-
-    Raises:
-      UserError: a flag is not valid for cells.
-    """
+    """Returns the flags to pass to every cell, which have to be valid for it."""
     own = {"logdir", "tracking_uri", "experiment_name", "run_name", "parent_run"}
     fields = [field.name for field in dataclasses.fields(MNIST.Settings)]
     names = [name for name in fields if name in values and name not in own]
