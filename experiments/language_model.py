@@ -19,7 +19,7 @@ import numpy as np
 
 import compat
 from compat import tf, tf1
-from experiments import Data, Experiment, Settings, run, setting
+from experiments import Data, Experiment, run, setting
 from experiments.evaluation.metrics import Perplexity
 
 SYMBOLS = 12
@@ -32,7 +32,7 @@ class LanguageModel(Experiment):
     monitor, mode = "validation/perplexity", "min"
 
     @dataclass(frozen=True)
-    class Settings(Settings):
+    class Settings(Experiment.Settings):
         """What can be chosen for this experiment beside the settings of every one."""
 
         optimizer: str = setting("adam", "Optimizer.", choices=("adam", "sgd"))

@@ -13,6 +13,7 @@ With two running workers, started by `python -m compat serve` with the same --cl
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import time
@@ -79,7 +80,10 @@ def main(values: flags.FlagValues) -> int:
         return _launch(sys.argv[1:])
     with signals.signals():
         if cluster is not None:
-            _wait_for_workers(cluster, values.timeout)
+            workers = {task.name: cluster.address_of(task) for task in _TASKS}
+            hosts = {split_address(address)[0] for address in workers.values()}
+            os.environ.update(proxies.bypass(os.environ, hosts))
+            Monitor(connection_checks(workers), values.timeout).wait()
         command_line.load_tensorflow()
         total = _compute(values, operands, cluster)
     error = np.abs(total - expected).max() / (np.abs(expected).max() or 1.0)
@@ -170,14 +174,6 @@ def _compute(
     return result.total
 
 
-def _wait_for_workers(cluster: ClusterSpec, timeout: float) -> None:
-    """Waits until both workers are reachable; called before TensorFlow is loaded."""
-    workers = {task.name: cluster.address_of(task) for task in _TASKS}
-    hosts = {split_address(address)[0] for address in workers.values()}
-    os.environ.update(proxies.bypass(os.environ, hosts))
-    Monitor(connection_checks(workers), timeout).wait()
-
-
 def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -> Any:
     """Returns the result of `compute`, unless a worker is lost or the time is over."""
     hosts = ";".join(cluster.address_of(task) for task in _TASKS)
@@ -211,16 +207,14 @@ def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -
 
 def _print_table(devices: Mapping[str, str]) -> None:
     """Prints the devices of the operations, one line per power."""
-    ranges: dict[tuple[str, str], list[str]] = {}
-    for operation, device in devices.items():
-        ranges.setdefault((operation.split("/")[0], device), []).append(operation)
-    rows = [
-        (names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}", device)
-        for (_, device), names in ranges.items()
-    ]
-    width = max(len(names) for names, _ in rows)
-    for names, device in [("operation", "device"), *rows]:
-        print(f"{names:<{width}}  {device}")
+    rows = []
+    groups = itertools.groupby(devices.items(), lambda item: (item[0].split("/")[0], item[1]))
+    for (_, device), group in groups:
+        names = [name for name, _ in group]
+        rows.append((names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}", device))
+    width = max(len(name) for name, _ in rows)
+    for name, device in [("operation", "device"), *rows]:
+        print(f"{name:<{width}}  {device}")
 
 
 if __name__ == "__main__":

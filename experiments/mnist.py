@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compat import datasets, tf
-from experiments import Data, Experiment, Settings, run, setting
+from experiments import Data, Experiment, run, setting
 from experiments.recording.images import as_images
 
 
@@ -33,7 +33,7 @@ class MNIST(Experiment):
     }
 
     @dataclass(frozen=True)
-    class Settings(Settings):
+    class Settings(Experiment.Settings):
         """What can be chosen for this experiment beside the settings of every one."""
 
         dataset: str = setting(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from compat import tf, tf1
-from experiments import Data, Experiment, Settings, run, setting
+from experiments import Data, Experiment, run, setting
 from experiments.evaluation.metrics import AUC
 
 NUMBERS = 4  # Numerical features of an example.
@@ -29,7 +29,7 @@ class Recommender(Experiment):
     monitor, mode = "validation/auc", "max"
 
     @dataclass(frozen=True)
-    class Settings(Settings):
+    class Settings(Experiment.Settings):
         """What can be chosen for this experiment beside the settings of every one."""
 
         optimizer: str = setting("adagrad", "Optimizer.", choices=("adagrad", "adam", "sgd"))

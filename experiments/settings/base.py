@@ -13,8 +13,7 @@ from typing import Any
 
 from compat.errors import UserError
 from compat.tracking import experiment, redacted, store_uri
-from experiments.settings import declaration
-from experiments.settings.setting import checked, setting, shortened
+from experiments.settings.setting import check_class, checked, prepare, setting, shortened
 
 ALLOW_NETWORK = (
     "Let tasks be on other machines: everyone who reaches their ports can run code there."
@@ -143,10 +142,10 @@ class Settings:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        declaration.prepare(cls, Settings)
+        prepare(cls, Settings)
 
     def __post_init__(self) -> None:
-        declaration.check_class(type(self))
+        check_class(type(self))
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, checked(field, getattr(self, field.name)))
         if self.replicas_to_aggregate and not self.sync:

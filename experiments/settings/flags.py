@@ -9,9 +9,8 @@ from typing import Any, Mapping, Sequence
 from absl import flags
 
 from compat.errors import UserError
-from experiments.settings.declaration import check_class, wrong
 from experiments.settings.files import read_settings
-from experiments.settings.setting import GROUPS, bounds, kind_of
+from experiments.settings.setting import GROUPS, bounds, check_class, kind_of, wrong
 
 flags.disclaim_key_flags()  # So that the program's --help shows them.
 
