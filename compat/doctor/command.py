@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Tuple
 
 from compat.doctor import machine, trials
-from compat.doctor.finding import Finding
-from compat.doctor.packages import Packages
-from compat.doctor.timed_process import LONGEST_SECS
+from compat.doctor.packages import LONGEST_SECS, Finding, Packages
 from compat.errors import Parser, UserError
 
 Section = Tuple[str, Iterable[Finding]]

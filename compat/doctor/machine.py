@@ -11,7 +11,7 @@ from typing import Any, Iterator, Mapping
 
 from compat.cluster import ports, proxies
 from compat.cluster.address import split_address
-from compat.doctor.finding import Finding
+from compat.doctor.packages import Finding
 
 _CONNECT_SECS = 5
 # The command that makes ports available or reachable, by error.

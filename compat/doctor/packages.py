@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import re
 import shlex
 import sys
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING, Iterator, NamedTuple
 
 from compat.doctor import constraints
-from compat.doctor.finding import Finding
-from compat.doctor.timed_process import LONGEST_SECS, is_late
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -21,7 +20,17 @@ _SHOWN = (*NEEDED, "protobuf", "numpy")
 _PROJECT = "compat-experiments"
 # As in setup.cfg: tensorboard has no bound, and before 2.21 imports modules that 82 removed.
 _SETUPTOOLS = "setuptools<82"
+LATE = "no end after"  # How the failure of a process that missed its deadline begins.
+LONGEST_SECS = 24 * 60 * 60
 _PATIENCE = 5  # Factor of the next deadline.
+
+
+class Finding(NamedTuple):
+    """A line of the report; `remedy` is the command that fixes it, "" if nothing is wrong."""
+
+    name: str
+    text: str
+    remedy: str = ""
 
 
 class Packages:
@@ -115,7 +124,8 @@ class Packages:
 
     def remedy(self, failure: str, deadline: int) -> str:
         """Returns the command that fixes a failure of a process with a deadline in seconds."""
-        if is_late(failure) and deadline < LONGEST_SECS:
+        is_late = re.match(rf"(\w+: )?{LATE} [0-9]+ s", failure)  # A slow machine may cause it.
+        if is_late and deadline < LONGEST_SECS:
             more = min(deadline * _PATIENCE, LONGEST_SECS)
             return _python("-m", "compat", "doctor", f"--deadline={more}")
         if self._wrong:

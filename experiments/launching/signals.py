@@ -39,13 +39,14 @@ class Stop:
             self._request(signal.SIGTERM)
 
     def give_up(self, waited: float) -> None:
-        """Abandons a wait of some seconds for other tasks once a stop was requested.
+        """Abandons a wait for other tasks, `waited` seconds old, once a stop was requested.
 
-        Both the wait and the request have to be old enough; so any later wait is abandoned as well.
+        The request has to be old enough as well, so that any later wait is abandoned, too.
         """
-        if self._signum is None:
-            return
-        if min(waited, time.monotonic() - self._requested_at) >= _PATIENCE_SECS:
+        if (
+            self._signum is not None
+            and min(waited, time.monotonic() - self._requested_at) >= _PATIENCE_SECS
+        ):
             raise Stopped(
                 self._signum,
                 f"the current steps did not finish within {_PATIENCE_SECS:g} s, so no last "
@@ -90,7 +91,6 @@ class Stop:
 
     def _handle(self, signum: int, frame: types.FrameType | None) -> None:
         """Handles a signal: raises, unless it is the first one while `deferred`."""
-        del frame
         if self._deferred and self._signum is None:
             self._request(signum)
         else:

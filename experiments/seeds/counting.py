@@ -187,9 +187,8 @@ class Counting:
         numbers = collections.defaultdict(list)
         for number, worker in pairs:
             numbers[int(worker)].append(int(number))
-        for worker in sorted(numbers):
-            listed = " ".join(map(str, numbers[worker]))
-            print(f"queue, from worker {worker}: {listed}")
+        for worker, listed in sorted(numbers.items()):
+            print(f"queue, from worker {worker}: {' '.join(map(str, listed))}")
         found = sorted(sum(numbers.values(), []))
         if found != list(range(1, self._total + 1)):
             raise PeerError(

@@ -50,23 +50,17 @@ def define_flags(
             reason = "has the name of another flag; choose another name"
             raise wrong(settings, field.name, reason) from error
     if presets:
-        flags.DEFINE_enum(
-            "preset",
-            None,
-            list(presets),
-            "Values for several settings at once; --config and flags take precedence.",
-            flag_values=values,
-            module_name="training",
-        )
+        where = {"flag_values": values, "module_name": "training"}
+        words = "Values for several settings at once; --config and flags take precedence."
+        flags.DEFINE_enum("preset", None, list(presets), words, **where)
     if "cluster" in groups:
         _define_process_flags(values)
 
 
 def _define_process_flags(values: flags.FlagValues) -> None:
     where: dict[str, Any] = {"flag_values": values, "module_name": "cluster"}
-    flags.DEFINE_string(
-        "job_name", None, "Job of this process: ps, worker, chief or evaluator.", **where
-    )
+    words = "Job of this process: ps, worker, chief or evaluator."
+    flags.DEFINE_string("job_name", None, words, **where)
     flags.DEFINE_integer("task_index", 0, "Index of this process within its job.", **where)
     for name, whose in (("ps_hosts", "parameter servers"), ("worker_hosts", "workers")):
         words = f"Addresses host:port of all {whose}, comma-separated."
@@ -74,12 +68,8 @@ def _define_process_flags(values: flags.FlagValues) -> None:
     flags.DEFINE_alias("parameter_servers", "ps_hosts", **where)
     flags.DEFINE_alias("workers", "worker_hosts", **where)
     where["module_name"] = "recording"
-    flags.DEFINE_string(
-        "config",
-        None,
-        "File of settings (YAML or JSON), as settings.yaml of a log folder; flags take precedence.",
-        **where,
-    )
+    words = "File of settings (YAML or JSON), as settings.yaml of a log folder; "
+    flags.DEFINE_string("config", None, words + "flags take precedence.", **where)
     flags.DEFINE_bool("print_config", False, "Print the settings as YAML, and exit.", **where)
 
 

@@ -23,33 +23,19 @@ _OF_A_CLUSTER = ("shared_logdir", "run_token", "replicas_to_aggregate")
 def place_from_flags(
     values: flags.FlagValues, environment: str | None
 ) -> tuple[ClusterSpec | None, Task | None]:
-    """Returns the cluster and this process's task in it.
+    """Returns the cluster and this process's task in it; `environment` is TF_CONFIG, if it is set.
 
     Both are None if a whole cluster is to be started on this machine, or if there is none. An
     evaluator is in no cluster: its own may be empty.
-
-    Args:
-      values: the parsed flags.
-      environment: TF_CONFIG, if it is set.
-
-    Raises:
-      UserError: something is missing, contradictory, malformed or without effect.
     """
     cluster, task = _place(values, environment)
-    if task is not None and LAUNCHED not in os.environ:
-        _refuse(
-            values,
-            _OF_A_LAUNCHER,
-            "describes a whole cluster that one command starts on this machine, and this process "
-            f"is {task.job} {task.index}; leave it out",
-        )
     if task is None:
-        _refuse(
-            values,
-            ["task_index"],
-            "has no --job_name beside it; add that, or leave both out for a whole cluster on this "
-            "machine",
-        )
+        reason = "has no --job_name beside it; add that, or leave both out for a whole cluster on "
+        _refuse(values, ["task_index"], reason + "this machine")
+    elif LAUNCHED not in os.environ:
+        reason = "describes a whole cluster that one command starts on this machine, and this "
+        reason += f"process is {task.job} {task.index}; leave it out"
+        _refuse(values, _OF_A_LAUNCHER, reason)
     return cluster, task
 
 
@@ -77,12 +63,8 @@ def _place(
     needed = ["job_name", "ps_hosts", "worker_hosts"]
     if values.strategy == "multi_worker":
         needed.remove("ps_hosts")
-        _refuse(
-            values,
-            ("ps_hosts", "num_ps"),
-            "is of no use to --strategy=multi_worker, which has no parameter server; leave it out, "
-            "or use --strategy=ps",
-        )
+        reason = "is of no use to --strategy=multi_worker, which has no parameter server; leave it "
+        _refuse(values, ("ps_hosts", "num_ps"), reason + "out, or use --strategy=ps")
     given = [name for name in needed if values[name].value is not None]
     if not given:
         return _from_tf_config(environment, values.strategy) if environment else (None, None)
@@ -98,15 +80,11 @@ def _place(
 
 def _from_tf_config(environment: str, strategy: str) -> tuple[ClusterSpec, Task]:
     cluster, task = cluster_from_tf_config(environment)
-    if task.job != EVALUATOR:
-        if strategy == "ps" and "ps" not in cluster.jobs:
-            raise UserError(
-                "the cluster of TF_CONFIG has no ps; add one, or use --strategy=multi_worker"
-            )
-        if strategy != "ps" and "ps" in cluster.jobs:
-            raise UserError(
-                "the cluster of TF_CONFIG has ps tasks; take them out, or use --strategy=ps"
-            )
+    if task.job != EVALUATOR and (strategy == "ps") != ("ps" in cluster.jobs):
+        wrong = "no ps; add one, or use --strategy=multi_worker"
+        if strategy != "ps":
+            wrong = "ps tasks; take them out, or use --strategy=ps"
+        raise UserError(f"the cluster of TF_CONFIG has {wrong}")
     return cluster, task
 
 
