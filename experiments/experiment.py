@@ -1,30 +1,6 @@
 """Base class of experiments: settings, data, model, loss and metrics in one class.
 
-    class Cancer(Experiment):
-        monitor, mode = "validation/recall", "max"
-
-        @dataclass(frozen=True)
-        class Settings(Settings):
-            hidden: int = setting(16, "Hidden units.", at_least=1)
-
-        def data(self):
-            features, labels = load_breast_cancer(return_X_y=True)
-            return split({"features": features.astype("float32"), "labels": labels})
-
-        def build(self):
-            self.model = Net(self.settings.hidden)
-
-        def loss(self, batch, training):
-            logits = self.model(batch["features"])
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
-                labels=batch["labels"], logits=logits))
-            return loss, {"labels": batch["labels"], "predictions": logits}
-
-        def metrics(self):
-            return {"recall": Recall()}
-
-    if __name__ == "__main__":
-        run(Cancer)
+`experiments` has an example, docs/experiments.md a whole program.
 
 The split into what is computed, what it is fed and how it is run is that of `tf.estimator`; steps
 that return values by name are Orbit's; one class with hooks is Lightning's module.
@@ -109,7 +85,7 @@ class Experiment:
         return {}
 
     def learning_rate(self, step: Any) -> Any:
-        """Returns the learning rate at a global step: a float, or a scalar tensor made of `step`.
+        """Returns the learning rate: a float, or a scalar tensor made of `step`.
 
         Args:
           step: the variable that counts the updates, int64 scalar.
@@ -142,8 +118,7 @@ class Experiment:
         """
         from experiments.training import optimizers
 
-        settings = self.settings
-        return optimizers.regularised(pairs, settings.weight_decay, settings.clip_norm)
+        return optimizers.regularised(pairs, self.settings.weight_decay, self.settings.clip_norm)
 
     def on_start(self, run: Run) -> None:
         """Called in the chief when the session is open, before the first update."""

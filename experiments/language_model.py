@@ -12,13 +12,14 @@ Recurrent Neural Network Regularization, 2014.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import compat
 from compat import tf, tf1
-from experiments import Data, Experiment, Settings, run, setting
+from experiments import Data, Experiment, run, setting
 from experiments.evaluation.metrics import Perplexity
 
 SYMBOLS = 12
@@ -31,11 +32,11 @@ class LanguageModel(Experiment):
     monitor, mode = "validation/perplexity", "min"
 
     @dataclass(frozen=True)
-    class Settings(Settings):
+    class Settings(Experiment.Settings):
         """What can be chosen for this experiment beside the settings of every one."""
 
         optimizer: str = setting("adam", "Optimizer.", choices=("adam", "sgd"))
-        learning_rate: float = setting(0.01, "Learning rate.", above=0, group="training")
+        learning_rate: float = 0.01
         batch_size: int = setting(20, "Texts side by side.", at_least=1, group="data")
         epochs: int = setting(4, "Passes over the text.", at_least=1, group="training")
         symbols: int = setting(100000, "Symbols of training text.", at_least=10000, group="data")
@@ -44,20 +45,14 @@ class LanguageModel(Experiment):
 
     def data(self) -> Any:
         law = np.random.RandomState(0).dirichlet([0.2] * SYMBOLS, [SYMBOLS, SYMBOLS])
-        made = {
-            split: text(law, seed, count)
-            for seed, (split, count) in enumerate(
-                (("train", self.settings.symbols), ("validation", EVALUATED), ("test", EVALUATED))
-            )
-        }
+        counts = {"train": self.settings.symbols, "validation": EVALUATED, "test": EVALUATED}
+        made = {split: text(law, seed, counts[split]) for seed, split in enumerate(counts)}
         known = made["test"]
         best = np.exp(-np.mean(np.log(law[known[:-2], known[1:-1], known[2:]])))
         print(f"the law that made the text has a test perplexity of {best:.3f}")
 
-        def stream(split: str) -> Any:
-            return lambda worker, workers: self._windows(made[split], worker, workers)
-
-        return Data(**{split: stream(split) for split in made}, name="a made-up text")
+        streams: Any = {split: partial(self._windows, symbols) for split, symbols in made.items()}
+        return Data(**streams, name="a made-up text")
 
     def _windows(self, symbols: np.ndarray, worker: int, workers: int) -> Any:
         """Returns windows of parallel texts; a row continues that of the previous window."""
@@ -72,9 +67,8 @@ class LanguageModel(Experiment):
 
         inputs, targets = windows(own[:-1]), windows(own[1:])
         first = np.arange(steps) == 0
-        return tf.data.Dataset.from_tensor_slices(
-            {"inputs": inputs, "targets": targets, "first": first}
-        )
+        batches = {"inputs": inputs, "targets": targets, "first": first}
+        return tf.data.Dataset.from_tensor_slices(batches)
 
     def loss(self, batch: Any, training: bool) -> Any:
         units = self.settings.units
@@ -110,15 +104,9 @@ class LanguageModel(Experiment):
 
 
 def text(law: np.ndarray, seed: int, count: int) -> np.ndarray:
-    """Draws symbols, each of which depends on the two before it.
+    """Draws symbols, int32 `[count]`, each of which depends on the two before it.
 
-    Args:
-      law: probabilities, `[symbols, symbols, symbols]`, of the third by the first two.
-      seed: of the draw.
-      count: of symbols.
-
-    Returns:
-      int32 `[count]`.
+    `law` holds probabilities, `[symbols, symbols, symbols]`, of the third by the first two.
     """
     cumulated = law.cumsum(axis=2)
     drawn = np.zeros(count, np.int32)

@@ -6,11 +6,10 @@ import contextlib
 import os
 import sys
 import threading
-from typing import Any, Mapping
+from typing import Any
 
 from absl import flags
 
-from compat._tensorflow import startup, tf1
 from compat.cluster import access
 from compat.cluster.environment import check_agreement
 from compat.cluster.roles import role
@@ -19,7 +18,8 @@ from compat.errors import UserError
 from compat.runtime.interface import select_runtime
 from experiments.launching import command_line, local_cluster, signals
 from experiments.recording import completion
-from experiments.settings.flags import define_flags, print_config, settings_from_flags
+from experiments.settings.files import text_of
+from experiments.settings.flags import define_flags, settings_from_flags
 from experiments.settings.place import EVALUATOR, check_evaluation, place_from_flags
 
 
@@ -48,28 +48,17 @@ def run(experiment: Any, **settings: Any) -> Any:
     return None
 
 
-def read(
-    experiment: Any, values: flags.FlagValues, environment: Mapping[str, str] = os.environ
-) -> tuple[Any, ClusterSpec | None, Task | None]:
-    """Returns the settings, the cluster and this process's task that parsed flags describe.
+def read(experiment: Any, values: flags.FlagValues) -> tuple[Any, ClusterSpec | None, Task | None]:
+    """Returns the settings, the cluster and this process's task that flags and TF_CONFIG describe.
 
-    Args:
-      experiment: a subclass of `Experiment`, whose flags are defined.
-      values: the parsed flags.
-      environment: may have TF_CONFIG, and a cluster manager's variables.
-
-    Returns:
-      As `experiments.settings.place.place_from_flags`, after the settings.
-
-    Raises:
-      UserError: something is wrong, missing or contradictory; found without TensorFlow.
+    What is wrong, missing or contradictory in them is found without TensorFlow.
     """
     settings = settings_from_flags(values, experiment.Settings, experiment.presets)
     settings = settings.resolved(experiment.name())
-    cluster, task = place_from_flags(values, environment.get("TF_CONFIG"))
+    cluster, task = place_from_flags(values, os.environ.get("TF_CONFIG"))
     check_evaluation(values, task)
     if cluster is not None and task is not None:
-        check_agreement(cluster, task, environment)
+        check_agreement(cluster, task, os.environ)
         # A wrong task is wrong on either runtime.
         role(task, cluster, "legacy" if settings.runtime == "auto" else settings.runtime)
         if task.job != EVALUATOR:
@@ -81,7 +70,7 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
     """Does what the flags say; returns the exit code."""
     settings, cluster, task = read(experiment, values)
     if values.print_config:
-        print_config(settings)
+        print(text_of(settings), end="")
         return 0
     if settings.strategy != "local" and cluster is None:
         # What each task would find out for itself, all have to agree on; the last flag counts.
@@ -95,9 +84,22 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
             max_restarts=settings.max_restarts,
             evaluator=settings.evaluator,
         )
-    if cluster is not None and task is not None and task.job == EVALUATOR:
-        return _evaluate(experiment, settings, cluster, task)
-    _train(experiment, settings, cluster, task or Task("worker", 0))
+    task = task or Task("worker", 0)
+    earlier_end = None
+    if task.job == EVALUATOR and not completion.step(settings):
+        # First of all: TensorFlow takes seconds, in which a short run may come to its end. One that
+        # is complete already, with these settings, does not come to another.
+        earlier_end = completion.read(settings.logdir)
+    with signals.signals() as stop:
+        command_line.load_tensorflow()
+        if cluster is not None and task.job == EVALUATOR:
+            from experiments.training import evaluator
+
+            evaluator.run(experiment(settings), cluster, task, stop, earlier_end)
+        else:
+            from experiments.training import task as training
+
+            training.run(experiment(settings), cluster, task, stop)
     return 0
 
 
@@ -115,27 +117,3 @@ def _run_here(experiment: Any, given: dict[str, Any]) -> Any:
     main_thread = threading.current_thread() is threading.main_thread()
     with signals.signals() if main_thread else contextlib.nullcontext(signals.Stop()) as stop:
         return training.run(experiment(settings), None, Task("worker", 0), stop)
-
-
-def _train(experiment: Any, settings: Any, cluster: ClusterSpec | None, task: Task) -> None:
-    command_line.quiet_tensorflow()
-    with signals.signals() as stop:
-        with startup.without_notes():
-            from experiments.training import task as training
-
-            tf1.logging.set_verbosity(tf1.logging.ERROR)
-        training.run(experiment(settings), cluster, task, stop)
-
-
-def _evaluate(experiment: Any, settings: Any, cluster: ClusterSpec, task: Task) -> int:
-    # First of all: TensorFlow takes seconds, in which a short run may come to its end. One that is
-    # complete already, with these settings, does not come to another.
-    earlier_end = None if completion.step(settings) else completion.read(settings.logdir)
-    command_line.quiet_tensorflow()
-    with signals.signals() as stop:
-        with startup.without_notes():
-            from experiments.training import evaluator
-
-            tf1.logging.set_verbosity(tf1.logging.ERROR)
-        evaluator.run(experiment(settings), cluster, task, stop, earlier_end)
-    return 0

@@ -13,6 +13,7 @@ With two running workers, started by `python -m compat serve` with the same --cl
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import time
@@ -22,7 +23,6 @@ import numpy as np
 from absl import flags
 
 from compat import select_runtime, tf1
-from compat._tensorflow import startup
 from compat.cluster import access, proxies
 from compat.cluster.address import split_address
 from compat.cluster.environment import parse_cluster_spec
@@ -35,38 +35,32 @@ from compat.processes.group import Command, ProcessGroup
 from experiments.launching import command_line, signals
 from experiments.seeds import matrices
 from experiments.seeds import matrix_powers as powers
-from experiments.settings.flags import define_allow_network
+from experiments.settings.base import ALLOW_NETWORK
 
 _RELATIVE_ERROR = 1e-9
 _TASKS = [Task("worker", 0), Task("worker", 1)]
 _LOST = "start it again, and then this program"
 
 
-def define() -> None:
-    """Defines the flags."""
-    f = flags
-    f.DEFINE_enum("strategy", "local", ("local", "workers"), "One process, or two workers.")
-    f.DEFINE_enum(
-        "runtime",
-        "auto",
-        ("auto", "legacy", "modern"),
-        "legacy: a graph and a session; modern: a tf.function; auto: modern if available.",
-    )
-    f.DEFINE_integer("n", 4, "Exponent.")
-    f.DEFINE_integer("size", None, "Rows and columns; default: those of the files, else 100.")
-    f.DEFINE_integer("seed", 0, "Seed of random matrices.")
-    f.DEFINE_string("matrix_a", None, "File of matrix A, .npy; default: a random matrix.")
-    f.DEFINE_string("matrix_b", None, "File of matrix B, .npy; default: a random matrix.")
-    f.DEFINE_string("worker_hosts", None, "Addresses of the workers, host:port,host:port.")
-    f.DEFINE_string("cluster_spec", None, "Addresses as 'worker|host:port;host:port'.")
-    f.DEFINE_float(
-        "timeout", 60.0, "Limit for the workers to start, and for their results, in seconds."
-    )
-    define_allow_network()
-
-
 flags.disclaim_key_flags()  # So that --help lists them as flags of the program.
-define()
+flags.DEFINE_enum("strategy", "local", ("local", "workers"), "One process, or two workers.")
+flags.DEFINE_enum(
+    "runtime",
+    "auto",
+    ("auto", "legacy", "modern"),
+    "legacy: a graph and a session; modern: a tf.function; auto: modern if available.",
+)
+flags.DEFINE_integer("n", 4, "Exponent.")
+flags.DEFINE_integer("size", None, "Rows and columns; default: those of the files, else 100.")
+flags.DEFINE_integer("seed", 0, "Seed of random matrices.")
+flags.DEFINE_string("matrix_a", None, "File of matrix A, .npy; default: a random matrix.")
+flags.DEFINE_string("matrix_b", None, "File of matrix B, .npy; default: a random matrix.")
+flags.DEFINE_string("worker_hosts", None, "Addresses of the workers, host:port,host:port.")
+flags.DEFINE_string("cluster_spec", None, "Addresses as 'worker|host:port;host:port'.")
+flags.DEFINE_float(
+    "timeout", 60.0, "Limit for the workers to start, and for their results, in seconds."
+)
+flags.DEFINE_bool("allow_network", False, ALLOW_NETWORK)
 
 
 def main(values: flags.FlagValues) -> int:
@@ -84,12 +78,13 @@ def main(values: flags.FlagValues) -> int:
     expected = _expected(operands, values.n)
     if values.strategy == "workers" and cluster is None:
         return _launch(sys.argv[1:])
-    command_line.quiet_tensorflow()
     with signals.signals():
         if cluster is not None:
-            _wait_for_workers(cluster, values.timeout)
-        with startup.without_notes():
-            tf1.Graph()  # Loads TensorFlow.
+            workers = {task.name: cluster.address_of(task) for task in _TASKS}
+            hosts = {split_address(address)[0] for address in workers.values()}
+            os.environ.update(proxies.bypass(os.environ, hosts))
+            Monitor(connection_checks(workers), values.timeout).wait()
+        command_line.load_tensorflow()
         total = _compute(values, operands, cluster)
     error = np.abs(total - expected).max() / (np.abs(expected).max() or 1.0)
     good = bool(error <= _RELATIVE_ERROR)
@@ -168,7 +163,7 @@ def _compute(
 
         def run_on_workers() -> powers.Result:
             if runtime == "legacy":
-                target = f"grpc://{workers[_TASKS[0].name]}"
+                target = "grpc://" + cluster.address_of(_TASKS[0])
                 return powers.run_legacy(operands, values.n, list(workers), target)
             powers.connect(workers)
             return powers.run_modern(operands, values.n, list(workers))
@@ -179,21 +174,8 @@ def _compute(
     return result.total
 
 
-def _wait_for_workers(cluster: ClusterSpec, timeout: float) -> None:
-    """Waits until both workers are reachable; called before TensorFlow is loaded."""
-    workers = {task.name: cluster.address_of(task) for task in _TASKS}
-    hosts = {split_address(address)[0] for address in workers.values()}
-    os.environ.update(proxies.bypass(os.environ, hosts))
-    Monitor(connection_checks(workers), timeout).wait()
-
-
 def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -> Any:
-    """Runs `compute` and returns its result.
-
-    Raises:
-      PeerError: a worker was lost, or the result timed out.
-      UserError: the workers were started as another cluster.
-    """
+    """Returns the result of `compute`, unless a worker is lost or the time is over."""
     hosts = ";".join(cluster.address_of(task) for task in _TASKS)
     deadline = time.monotonic() + timeout
 
@@ -225,16 +207,14 @@ def _guarded(compute: Callable[[], Any], cluster: ClusterSpec, timeout: float) -
 
 def _print_table(devices: Mapping[str, str]) -> None:
     """Prints the devices of the operations, one line per power."""
-    ranges: dict[tuple[str, str], list[str]] = {}
-    for operation, device in devices.items():
-        ranges.setdefault((operation.split("/")[0], device), []).append(operation)
-    rows = [
-        (names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}", device)
-        for (_, device), names in ranges.items()
-    ]
-    width = max(len(names) for names, _ in rows)
-    for names, device in [("operation", "device"), *rows]:
-        print(f"{names:<{width}}  {device}")
+    rows = []
+    groups = itertools.groupby(devices.items(), lambda item: (item[0].split("/")[0], item[1]))
+    for (_, device), group in groups:
+        names = [name for name, _ in group]
+        rows.append((names[0] if len(names) == 1 else f"{names[0]} ... {names[-1]}", device))
+    width = max(len(name) for name, _ in rows)
+    for name, device in [("operation", "device"), *rows]:
+        print(f"{name:<{width}}  {device}")
 
 
 if __name__ == "__main__":

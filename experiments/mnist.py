@@ -19,24 +19,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from compat import datasets, tf
-from experiments import Data, Experiment, Settings, run, setting
+from experiments import Data, Experiment, run, setting
 from experiments.recording.images import as_images
 
 
 class MNIST(Experiment):
     """Handwritten digits, or pieces of clothing, in 28 x 28 grey pixels."""
 
-    monitor, mode = "validation/accuracy", "max"
-    loss_name = "cost"  # As the example of 2016 calls it.
+    monitor, mode, loss_name = "validation/accuracy", "max", "cost"  # "cost", as in 2016.
     presets = {
         "2016": {"optimizer": "sgd", "learning_rate": 0.001, "epochs": 20, "initial": "normal"}
     }
 
     @dataclass(frozen=True)
-    class Settings(Settings):
+    class Settings(Experiment.Settings):
         """What can be chosen for this experiment beside the settings of every one."""
 
         dataset: str = setting(
@@ -58,28 +55,19 @@ class MNIST(Experiment):
     @classmethod
     def shared_flags(cls, settings: Any) -> list[str]:
         """Lets one process find out what `auto` is, so that all tasks train on the same data."""
-        if settings.dataset != "auto":
-            return []
-        return [f"--dataset={datasets.load('auto', settings.data_dir).name}"]
+        auto = settings.dataset == "auto"
+        return [f"--dataset={datasets.load('auto', settings.data_dir).name}"] if auto else []
 
     def data(self) -> Any:
         found = datasets.load(self.settings.dataset, self.settings.data_dir)
-        self.first_images = found.train.images[:16, ..., np.newaxis]
-        return Data(
-            **found.splits(),
-            name=found.name,
-            source=found.source,
-            checksum=found.checksum,
-        )
+        self.first_images = found.train.images[:16, ..., None]
+        return Data(**found.splits(), name=found.name, source=found.source, checksum=found.checksum)
 
     def build(self) -> None:
         import models  # Not at the top: its classes need TensorFlow, and --help does not.
 
-        settings = self.settings
-        if settings.model == "cnn":
-            self.model = models.CNN(settings.seed)
-        else:
-            self.model = models.MLP(settings.seed, settings.initial)
+        seed, mlp = self.settings.seed, self.settings.model == "mlp"
+        self.model = models.MLP(seed, self.settings.initial) if mlp else models.CNN(seed)
 
     def loss(self, batch: Any, training: bool) -> Any:
         import models

@@ -10,12 +10,13 @@ parameter servers. Model: Cheng et al., Wide & Deep Learning for Recommender Sys
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from compat import tf, tf1
-from experiments import Data, Experiment, Settings, run, setting
+from experiments import Data, Experiment, run, setting
 from experiments.evaluation.metrics import AUC
 
 NUMBERS = 4  # Numerical features of an example.
@@ -28,11 +29,11 @@ class Recommender(Experiment):
     monitor, mode = "validation/auc", "max"
 
     @dataclass(frozen=True)
-    class Settings(Settings):
+    class Settings(Experiment.Settings):
         """What can be chosen for this experiment beside the settings of every one."""
 
         optimizer: str = setting("adagrad", "Optimizer.", choices=("adagrad", "adam", "sgd"))
-        learning_rate: float = setting(0.1, "Learning rate.", above=0, group="training")
+        learning_rate: float = 0.1
         epochs: int = setting(4, "Passes over the training set.", at_least=1, group="training")
         examples: int = setting(40000, "Training examples.", at_least=1000, group="data")
         features: int = setting(8, "Categorical features.", at_least=1, group="data")
@@ -41,29 +42,26 @@ class Recommender(Experiment):
         hidden: int = setting(32, "Hidden units.", at_least=1)
 
     def data(self) -> Any:
+        counts = {"train": self.settings.examples, "validation": EVALUATED, "test": EVALUATED}
         made = {
-            split: clicks(self.settings, seed, count)
-            for seed, (split, count) in enumerate(
-                (("train", self.settings.examples), ("validation", EVALUATED), ("test", EVALUATED))
-            )
+            split: clicks(self.settings, seed, counts[split]) for seed, split in enumerate(counts)
         }
         best = AUC()
         best.update({"labels": made["test"]["clicked"], "predictions": made["test"].pop("law")})
         print(f"the law that made the clicks has a test AUC of {best.result():.4f}")
 
-        def stream(split: str) -> Any:
-            return lambda worker, workers: self._batches(made[split], worker, workers, split)
+        streams: Any = {
+            split: partial(self._batches, made[split], split == "train") for split in made
+        }
+        return Data(**streams, name="made-up clicks")
 
-        return Data(**{split: stream(split) for split in made}, name="made-up clicks")
-
-    def _batches(self, arrays: Any, worker: int, workers: int, split: str) -> Any:
-        examples = {name: array for name, array in arrays.items() if name != "law"}
+    def _batches(self, arrays: Any, training: bool, worker: int, workers: int) -> Any:
         # Sharded before it is a dataset: each worker holds its own part only.
-        own = {name: array[worker::workers] for name, array in examples.items()}
+        own = {name: array[worker::workers] for name, array in arrays.items() if name != "law"}
         dataset = tf.data.Dataset.from_tensor_slices(own)
-        if split == "train":
+        if training:
             dataset = dataset.shuffle(len(own["clicked"]), seed=self.settings.seed)
-        return dataset.batch(self.settings.batch_size, drop_remainder=split == "train").prefetch(2)
+        return dataset.batch(self.settings.batch_size, drop_remainder=training).prefetch(2)
 
     def loss(self, batch: Any, training: bool) -> Any:
         del training
@@ -96,9 +94,8 @@ class Recommender(Experiment):
 def clicks(settings: Any, seed: int, count: int) -> dict[str, np.ndarray]:
     """Makes up examples, clicked at random by a law that is the same for every seed.
 
-    Returns:
-      `categories`, int64 `[count, features]`, as rows of one table; `numbers`, float32
-      `[count, 4]`; `clicked`, int64 `[count]`, 0 or 1; `law`, the probability of it.
+    These are `categories`, int64 `[count, features]`, as rows of one table; `numbers`, float32
+    `[count, 4]`; `clicked`, int64 `[count]`, 0 or 1; and `law`, the probability of it.
     """
     law = np.random.RandomState(0)
     weights = law.standard_normal([settings.features, settings.categories])

@@ -19,15 +19,7 @@ from absl import flags
 
 from compat.errors import UserError
 from compat.processes.group import MOST_TASKS
-from compat.tracking import (
-    FAILED,
-    FINISHED,
-    KILLED,
-    Tracker,
-    experiment,
-    store_uri,
-    tracking_command,
-)
+from compat.tracking import FAILED, FINISHED, KILLED, Tracker, store_uri, tracking_command
 from compat.tracking.mlflow import run_id
 from experiments.launching import command_line, local_cluster
 from experiments.mnist import MNIST
@@ -39,6 +31,8 @@ from experiments.settings.setting import GROUPS
 MODES = ("async", "sync")
 RUNTIMES = ("legacy", "modern")
 _PARENT_SECS = 60.0
+# What is not passed on to the cells.
+_OF_THE_STUDY = {"logdir", "tracking_uri", "experiment_name", "run_name", "parent_run"}
 
 define_flags(MNIST.Settings, groups=[group for group in GROUPS if group != "cluster"])
 flags.DEFINE_list("workers", ["1", "2", "3"], "Numbers of workers.")
@@ -50,24 +44,25 @@ flags.FLAGS.set_default("experiment_name", "scaling")
 def main(values: flags.FlagValues) -> int:
     """Trains every cell; returns 0, or the exit code of the first cell that failed."""
     cells = grid(values.workers, values.modes, values.runtimes)
-    own = _same_for_all(values)
-    logdir = values.logdir or time.strftime("runs/scaling-%Y%m%d-%H%M%S")
-    logdir = os.path.abspath(os.path.expanduser(logdir))
-    uri = store_uri(values.tracking_uri, logdir)
-    given = values.experiment_name if values["experiment_name"].present else None
-    name = experiment(given, values.experiment_name)
+    check_end(values)
+    names = [field.name for field in dataclasses.fields(MNIST.Settings)]
+    given = [name for name in names if name in values and values[name].present]
+    settings = MNIST.Settings(**{name: values[name].value for name in given}).resolved("scaling")
+    logdir, name = settings.logdir, settings.experiment_name
+    own = [values[name].serialize() for name in given if name not in _OF_THE_STUDY]
+    own += [f"--tracking_uri={store_uri(settings.tracking_uri, logdir)}"]
+    own += [f"--experiment_name={name}"]
     tracker = Tracker(
         logdir,
-        tracking_uri=values.tracking_uri,
+        tracking_uri=settings.tracking_uri,
         experiment_name=name,
-        run_name=values.run_name or "scaling",
+        run_name=settings.run_name or "scaling",
     )
     status, code = FAILED, 0
     try:
         lists = ("workers", "modes", "runtimes")
         tracker.params({name: ",".join(values[name].value) for name in lists})
         parent = _run_id(logdir)
-        own += [f"--tracking_uri={uri}", f"--experiment_name={name}"]
         own += [f"--parent_run={parent}"] if parent else []
         results: list[Result] = []
         for number, cell in enumerate(cells, start=1):
@@ -86,18 +81,14 @@ def main(values: flags.FlagValues) -> int:
         print(Path(logdir, scaling_report.MARKDOWN).read_text(encoding="utf-8"))
         print(f"Tables, plot:  {logdir}")
         print(f"TensorBoard:   tensorboard --logdir {logdir}")
-        print(f"MLflow:        {tracking_command(logdir, values.tracking_uri)}")
+        print(f"MLflow:        {tracking_command(logdir, settings.tracking_uri)}")
         return code
     finally:
         tracker.close(status)
 
 
 def grid(workers: Sequence[str], modes: Sequence[str], runtimes: Sequence[str]) -> list[Cell]:
-    """Returns the cells, sorted by mode, runtime and number of workers.
-
-    Raises:
-      UserError: a list is empty, or a value is invalid.
-    """
+    """Returns the cells, sorted by mode, runtime and number of workers."""
     for flag, given, known in (("modes", modes, MODES), ("runtimes", runtimes, RUNTIMES)):
         for value in given:
             if value not in known:
@@ -108,10 +99,8 @@ def grid(workers: Sequence[str], modes: Sequence[str], runtimes: Sequence[str]) 
     for flag, given in (("workers", workers), ("modes", modes), ("runtimes", runtimes)):
         if not given or len(set(given)) < len(given):
             raise UserError(f"--{flag}={','.join(given)} names none or one twice; give each once")
-    return [
-        Cell(mode, runtime, number)
-        for mode, runtime, number in itertools.product(modes, runtimes, sorted(map(int, workers)))
-    ]
+    numbers = sorted(map(int, workers))
+    return [Cell(*cell) for cell in itertools.product(modes, runtimes, numbers)]
 
 
 def train(cell: Cell, own: Sequence[str], folder: str) -> int:
@@ -131,32 +120,16 @@ def train(cell: Cell, own: Sequence[str], folder: str) -> int:
         )
 
 
-def _same_for_all(values: flags.FlagValues) -> list[str]:
-    """Returns the flags to pass to every cell.
-
-    Raises:
-      UserError: a flag is not valid for cells.
-    """
-    own = {"logdir", "tracking_uri", "experiment_name", "run_name", "parent_run"}
-    fields = [field.name for field in dataclasses.fields(MNIST.Settings)]
-    names = [name for name in fields if name in values and name not in own]
-    check_end(values)
-    named = [*names, "experiment_name", "run_name"]  # The last two apply to the whole study.
-    MNIST.Settings(**{name: values[name].value for name in named})
-    return [values[name].serialize() for name in names if values[name].present]
-
-
 def _run_id(logdir: str) -> str | None:
     """Returns the MLflow run id of the study, once it is known."""
     deadline = time.monotonic() + _PARENT_SECS
-    while True:
+    while time.monotonic() <= deadline:
         found = run_id.read(logdir)
         if found is not None:
             return found
-        if time.monotonic() > deadline:
-            print("MLflow does not answer; the runs of the cells have no parent run", flush=True)
-            return None
         time.sleep(0.1)
+    print("MLflow does not answer; the runs of the cells have no parent run", flush=True)
+    return None
 
 
 if __name__ == "__main__":

@@ -17,41 +17,33 @@ import sys
 
 from absl import flags
 
-from compat._tensorflow import startup
+import compat
 from compat.cluster import access
 from compat.cluster.roles import role
-from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
 from experiments.launching import command_line, local_cluster, signals
-from experiments.settings.flags import define_allow_network
+from experiments.settings.base import ALLOW_NETWORK
 from experiments.settings.place import place_from_flags
 
 _MOST = 100000
 
-
-def define() -> None:
-    """Defines the flags."""
-    f = flags
-    f.DEFINE_enum("strategy", "ps", ("ps",), "Only parameter servers are supported.")
-    f.DEFINE_enum(
-        "runtime",
-        "auto",
-        ("auto", "legacy", "modern"),
-        "legacy: sessions; modern: ParameterServerStrategy; auto: modern if available.",
-    )
-    f.DEFINE_integer("increments", 5, "Increments of each worker; the same for all tasks.")
-    f.DEFINE_integer("num_workers", 2, "Number of workers of a cluster on this machine.")
-    f.DEFINE_string("job_name", None, "Job of this process: ps or worker.")
-    f.DEFINE_integer("task_index", 0, "Index of this process within its job.")
-    f.DEFINE_string("ps_hosts", None, "Addresses of the parameter servers, host:port,...")
-    f.DEFINE_string("worker_hosts", None, "Addresses of the workers, host:port,host:port.")
-    f.DEFINE_float("rendezvous_timeout", 60.0, "Limit for other tasks to start, in seconds.")
-    f.DEFINE_string("run_token", "", "Token that only the tasks of this cluster have.")
-    define_allow_network()
-
-
 flags.disclaim_key_flags()  # So that --help lists them as flags of the program.
-define()
+flags.DEFINE_enum("strategy", "ps", ("ps",), "Only parameter servers are supported.")
+flags.DEFINE_enum(
+    "runtime",
+    "auto",
+    ("auto", "legacy", "modern"),
+    "legacy: sessions; modern: ParameterServerStrategy; auto: modern if available.",
+)
+flags.DEFINE_integer("increments", 5, "Increments of each worker; the same for all tasks.")
+flags.DEFINE_integer("num_workers", 2, "Number of workers of a cluster on this machine.")
+flags.DEFINE_string("job_name", None, "Job of this process: ps or worker.")
+flags.DEFINE_integer("task_index", 0, "Index of this process within its job.")
+flags.DEFINE_string("ps_hosts", None, "Addresses of the parameter servers, host:port,...")
+flags.DEFINE_string("worker_hosts", None, "Addresses of the workers, host:port,host:port.")
+flags.DEFINE_float("rendezvous_timeout", 60.0, "Limit for other tasks to start, in seconds.")
+flags.DEFINE_string("run_token", "", "Token that only the tasks of this cluster have.")
+flags.DEFINE_bool("allow_network", False, ALLOW_NETWORK)
 
 
 def main(values: flags.FlagValues) -> int:
@@ -71,26 +63,21 @@ def main(values: flags.FlagValues) -> int:
     # Report a wrong task before TensorFlow loads; it is wrong on either runtime.
     role(task, cluster, "legacy" if values.runtime == "auto" else values.runtime)
     access.check_allowed(access.cluster_hosts(cluster), values.allow_network)
-    _count(values, cluster, task)
-    return 0
-
-
-def _count(values: flags.FlagValues, cluster: ClusterSpec, task: Task) -> None:
-    command_line.quiet_tensorflow()
     with signals.signals():
-        with startup.without_notes():
-            from experiments.seeds.counting import Counting
+        command_line.load_tensorflow()
+        from experiments.seeds.counting import Counting
 
-            counting = Counting(
-                cluster,
-                task,
-                values.increments,
-                values.runtime,
-                values.rendezvous_timeout,
-                values.run_token,
-                values.allow_network,
-            )
-        counting.run()
+        server = compat.Server(
+            cluster,
+            task.job,
+            task.index,
+            runtime=values.runtime,
+            rendezvous_timeout=timeout,
+            run_token=values.run_token,
+            allow_network=values.allow_network,
+        )
+        Counting(server, values.increments).run()
+    return 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from compat import tf
-from models import initial
+from models.mlp import normal
 
 
 class CNN(tf.Module):
@@ -22,24 +22,21 @@ class CNN(tf.Module):
         self._seed = seed
         random = np.random.RandomState(seed)
 
-        def layer(name: str, shape: Any) -> Any:
-            kernel = tf.Variable(initial.he_normal(random, shape), name=name + "/kernel")
-            return kernel, tf.Variable(initial.zeros(shape[-1:]), name=name + "/bias")
+        def layer(name: str, *shape: int) -> Any:
+            # He et al., Delving Deep into Rectifiers, 2015, equation 10; the last axis is outputs.
+            stddev = np.sqrt(2.0 / np.prod(shape[:-1]))
+            kernel = tf.Variable(normal(random, shape, stddev), name=name + "/kernel")
+            return kernel, tf.Variable(np.zeros(shape[-1:], np.float32), name=name + "/bias")
 
-        self.conv1_kernel, self.conv1_bias = layer("conv1", [5, 5, 1, 32])
-        self.conv2_kernel, self.conv2_bias = layer("conv2", [5, 5, 32, 64])
-        self.dense_kernel, self.dense_bias = layer("dense", [7 * 7 * 64, 128])
-        self.output_kernel, self.output_bias = layer("output", [128, 10])
+        self.conv1_kernel, self.conv1_bias = layer("conv1", 5, 5, 1, 32)
+        self.conv2_kernel, self.conv2_bias = layer("conv2", 5, 5, 32, 64)
+        self.dense_kernel, self.dense_bias = layer("dense", 7 * 7 * 64, 128)
+        self.output_kernel, self.output_bias = layer("output", 128, 10)
 
     def __call__(self, images: Any, training: bool = False) -> Any:
-        """Classifies images.
+        """Returns logits, float32 `[batch, 10]`, of images, float32 `[batch, 784]`, in [0, 1].
 
-        Args:
-          images: float32 `[batch, 784]`, in [0, 1].
-          training: whether to apply dropout, at a rate of 0.5.
-
-        Returns:
-          Logits, float32 `[batch, 10]`.
+        In training, half of the dense units are dropped at random.
         """
         maps = tf.reshape(images, [-1, 28, 28, 1])
         maps = tf.nn.relu(tf.nn.conv2d(maps, self.conv1_kernel, 1, "SAME") + self.conv1_bias)

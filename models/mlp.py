@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 
 from compat import tf
-from models.initial import normal, zeros
+
+
+def normal(random: np.random.RandomState, shape: Sequence[int], stddev: float = 1.0) -> np.ndarray:
+    """Returns float32 `shape` of mean 0: from NumPy, so that every release has the same values."""
+    return (stddev * random.standard_normal(tuple(shape))).astype(np.float32)
 
 
 class MLP(tf.Module):
@@ -22,27 +26,19 @@ class MLP(tf.Module):
     def __init__(self, seed: int = 1, initial: str = "normal") -> None:
         super().__init__(name="mlp")
         random = np.random.RandomState(seed)
-        scaled = initial == "scaled"
-        self.hidden_kernel = tf.Variable(
-            normal(random, [784, 100], 784**-0.5 if scaled else 1.0), name="hidden/kernel"
-        )
-        self.output_kernel = tf.Variable(
-            normal(random, [100, 10], 100**-0.5 if scaled else 1.0), name="output/kernel"
-        )
-        self.hidden_bias = tf.Variable(zeros([100]), name="hidden/bias")
-        self.output_bias = tf.Variable(zeros([10]), name="output/bias")
+
+        def kernel(name: str, inputs: int, units: int) -> Any:
+            stddev = inputs**-0.5 if initial == "scaled" else 1.0
+            return tf.Variable(normal(random, [inputs, units], stddev), name=name)
+
+        self.hidden_kernel = kernel("hidden/kernel", 784, 100)
+        self.output_kernel = kernel("output/kernel", 100, 10)
+        self.hidden_bias = tf.Variable(np.zeros([100], np.float32), name="hidden/bias")
+        self.output_bias = tf.Variable(np.zeros([10], np.float32), name="output/bias")
 
     def __call__(self, images: Any, training: bool = False) -> Any:
-        """Classifies images.
-
-        Args:
-          images: float32 `[batch, 784]`, in [0, 1].
-          training: ignored; the network has no dropout.
-
-        Returns:
-          Logits, float32 `[batch, 10]`.
-        """
-        del training
+        """Returns logits, float32 `[batch, 10]`, of images, float32 `[batch, 784]`, in [0, 1]."""
+        del training  # It has no dropout.
         hidden = tf.sigmoid(tf.matmul(images, self.hidden_kernel) + self.hidden_bias)
         return tf.matmul(hidden, self.output_kernel) + self.output_bias
 

@@ -1,8 +1,7 @@
 """The network of `models.mlp` as a TensorFlow 1.x function.
 
-The function creates its variables with `get_variable`, and uses `tf.losses` and
-`Optimizer.minimize`. `compat.step` runs it unchanged on the legacy runtime, and lifts it onto the
-modern one. Your own functions of this kind work in the same way.
+`compat.step` runs it unchanged on the legacy runtime, and lifts it onto the modern one. Your own
+functions that use `get_variable`, `tf.losses` and `Optimizer.minimize` work in the same way.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from compat import tf1
-from models import initial
+from models.mlp import normal
 
 
 def model_fn(images: Any, labels: Any, optimizer: Any, seed: int = 1) -> dict[str, Any]:
@@ -22,16 +21,16 @@ def model_fn(images: Any, labels: Any, optimizer: Any, seed: int = 1) -> dict[st
       images: float32 `[batch, 784]`, in [0, 1].
       labels: int32 `[batch]`.
       optimizer: an optimizer of `tf.compat.v1.train`.
-      seed: seed of the weights; `models.mlp.MLP` has the same weights for the same seed.
+      seed: seed of the weights; `models.MLP` has the same weights for the same seed.
 
     Returns:
-      `cost`, in nats per example, and `accuracy`, in [0, 1], both before the step; and `train`,
-      the operation that runs the step.
+      `cost`, in nats per example, and `accuracy`, in [0, 1], both before `train`, the operation
+      that runs the step.
     """
     random = np.random.RandomState(seed)
 
     def dense(inputs: Any, units: int) -> Any:
-        weights = initial.normal(random, [int(inputs.shape[1]), units])
+        weights = normal(random, [int(inputs.shape[1]), units])
         kernel = tf1.get_variable("kernel", initializer=weights)
         bias = tf1.get_variable("bias", [units], initializer=tf1.zeros_initializer())
         return tf1.matmul(inputs, kernel) + bias

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import signal
@@ -11,30 +10,32 @@ import tempfile
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Tuple
 
-from compat.doctor import imports, machine, runtimes
-from compat.doctor.finding import Finding
-from compat.doctor.packages import Packages
-from compat.doctor.timed_process import LONGEST_SECS
+from compat.doctor import machine, trials
+from compat.doctor.packages import LONGEST_SECS, Finding, Packages
 from compat.errors import Parser, UserError
 
 Section = Tuple[str, Iterable[Finding]]
 
-_EPILOG = (
-    "exit code: 0 if all is well, 1 if there is a problem, with the command that fixes it below, "
-    "2 for a wrong command line"
-)
-
 
 def main(argv: list[str]) -> int:
     """Runs the command line of `doctor`; returns the exit code."""
-    options = _parser().parse_args(argv)
-    if not 1 <= options.deadline <= LONGEST_SECS:
-        raise UserError(f"--deadline={options.deadline} is out of range; use 1 to {LONGEST_SECS}")
+    parser = Parser(
+        prog="python -m compat doctor",
+        description="Shows what this environment is, what works in it, and how to fix the rest.",
+        epilog="exit code: 0 if all is well, 1 if there is a problem, with the command that fixes "
+        "it below, 2 for a wrong command line",
+        allow_abbrev=False,
+    )
+    limit = "limit for each import and each trial (default: 60)"
+    parser.add_argument("--deadline", type=int, default=60, metavar="SECONDS", help=limit)
+    deadline = parser.parse_args(argv).deadline
+    if not 1 <= deadline <= LONGEST_SECS:
+        raise UserError(f"--deadline={deadline} is out of range; use 1 to {LONGEST_SECS}")
     # Handled like Ctrl-C, so that temporary files are removed.
     signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(128 + signum))
     try:
         with tempfile.TemporaryDirectory(prefix="compat-doctor-") as folder:
-            return int(_print(_sections(Path(folder), options.deadline)) > 0)
+            return int(_print(_sections(Path(folder), deadline)) > 0)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except BrokenPipeError:  # `| head` has closed the pipe, and Python flushes again at exit.
@@ -42,34 +43,17 @@ def main(argv: list[str]) -> int:
         return 128 + signal.SIGPIPE
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="python -m compat doctor",
-        description="Shows what this environment is, what works in it, and how to fix the rest.",
-        epilog=_EPILOG,
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--deadline",
-        type=int,
-        default=60,
-        metavar="SECONDS",
-        help="limit for each import and each trial (default: 60)",
-    )
-    return parser
-
-
 def _sections(folder: Path, deadline: int) -> Iterator[Section]:
     """Yields the sections of the report; each is checked when its findings are iterated."""
     packages = Packages()
     yield "packages", packages.findings()
     facts: dict[str, Any] = {}
-    yield "imports", imports.findings(packages, folder / "imports", deadline, facts)
+    yield "imports", trials.imports(packages, folder / "imports", deadline, facts)
     here = list(machine.findings(facts))
     yield "machine", here
     has_ports = not any(finding.remedy for finding in here)
-    trials = runtimes.findings(packages, folder / "runtimes", deadline, facts, has_ports)
-    yield "runtimes, each tried with 1 ps and 1 worker on this machine", trials
+    tried = trials.runtimes(packages, folder / "runtimes", deadline, facts, has_ports)
+    yield "runtimes, each tried with 1 ps and 1 worker on this machine", tried
 
 
 def _print(sections: Iterable[Section]) -> int:

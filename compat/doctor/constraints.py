@@ -51,18 +51,18 @@ def version(name: str) -> str | None:
 
 def needs(name: str) -> dict[str, Requirement]:
     """Returns the requirements of an installed package by name; empty if it is not installed."""
+    found: dict[str, Requirement] = {}
     with contextlib.suppress(*_UNREADABLE):
-        return _by_name(text for text in metadata.requires(name) or [] if _is_valid(text))
-    return {}
+        for text in metadata.requires(name) or []:
+            with contextlib.suppress(ValueError):  # Those of old packages may be malformed.
+                found.update(_by_name([text]))
+    return found
 
 
 def lines() -> list[str]:
     """Returns the lines that have constraints, oldest first."""
-    found = [
-        path.stem[len("tf") :]
-        for path in _FOLDER.glob("tf*.txt")
-        if re.fullmatch(r"tf[0-9]{1,9}\.[0-9]{1,9}", path.stem)
-    ]
+    stems = [path.stem[len("tf") :] for path in _FOLDER.glob("tf*.txt")]
+    found = [stem for stem in stems if re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", stem)]
     if not found:
         raise UserError(
             f"{_FOLDER} holds no constraints, expected tf2.21.txt and others; "
@@ -78,12 +78,9 @@ def line_of(tensorflow: str) -> str:
 
 def line_for(python: tuple[int, int]) -> str:
     """Returns the newest line that supports a Python, such as (3, 11)."""
-    last = _LAST.get(python)
-    return [
-        line
-        for line in lines()
-        if (last is None or order(line) <= order(last)) and not _is_prerelease(line)
-    ][-1]
+    known = lines()
+    last = order(_LAST.get(python, known[-1]))
+    return [line for line in known if order(line) <= last and not _is_prerelease(line)][-1]
 
 
 def order(line: str) -> list[int]:
@@ -97,11 +94,7 @@ def file(line: str) -> Path:
 
 
 def pins(line: str) -> dict[str, Requirement]:
-    """Returns the constraints of a line for this Python, by package.
-
-    Raises:
-      UserError: the file is not a constraints file.
-    """
+    """Returns the constraints of a line for this Python, by package."""
     path = file(line)
     try:
         texts = [text.partition("#")[0].strip() for text in path.read_text("utf-8").splitlines()]
@@ -122,23 +115,13 @@ def meets(found: str | None, wanted: Requirement) -> bool:
         return False
 
 
-def _is_valid(text: str) -> bool:
-    """Whether a requirement can be parsed; those of old packages may be malformed."""
-    try:
-        _by_name([text])
-    except ValueError:
-        return False
-    return True
-
-
 def _by_name(texts: Iterable[str]) -> dict[str, Requirement]:
     """Returns the requirements that apply to this Python, without extras."""
-    wanted = [
-        requirement
+    return {
+        str(canonicalize_name(requirement.name)): requirement
         for requirement in map(Requirement, texts)
         if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-    ]
-    return {str(canonicalize_name(requirement.name)): requirement for requirement in wanted}
+    }
 
 
 def _is_prerelease(line: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -10,7 +11,7 @@ from typing import Any, Iterator, Mapping
 
 from compat.cluster import ports, proxies
 from compat.cluster.address import split_address
-from compat.doctor.finding import Finding
+from compat.doctor.packages import Finding
 
 _CONNECT_SECS = 5
 # The command that makes ports available or reachable, by error.
@@ -23,31 +24,27 @@ _MENDS = {
 _MEND_ELSE = "sudo iptables -I INPUT -i lo -j ACCEPT && sudo iptables -I OUTPUT -o lo -j ACCEPT"
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _CGROUP = Path("/sys/fs/cgroup")
+# Of version 2 in one file, of version 1 in two.
+_QUOTAS = (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"])
 
 
 def findings(facts: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yields a finding for each of the four.
-
-    Args:
-      facts: output of `compat.doctor.facts`; empty if TensorFlow does not load.
-    """
-    yield Finding("proxies", _proxies())
-    yield Finding("GPUs", _gpus(facts))
+    """Yields a finding for each of the four; `facts` are empty if TensorFlow does not load."""
+    found = ", ".join(proxies.found(os.environ))
+    yield Finding("proxies", f"{found}; clusters of compat bypass them" if found else "none")
+    if facts:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        limit = "" if visible is None else f", CUDA_VISIBLE_DEVICES={visible}"
+        yield Finding("GPUs", f"{facts['gpus']} seen by TensorFlow{limit}")
+    else:
+        yield Finding("GPUs", "unknown, since TensorFlow does not load")
     yield _ports()
-    yield Finding("cores", _cores())
-
-
-def _proxies() -> str:
-    found = proxies.found(os.environ)
-    return f"{', '.join(found)}; clusters of compat bypass them" if found else "none"
-
-
-def _gpus(facts: Mapping[str, Any]) -> str:
-    if not facts:
-        return "unknown, since TensorFlow does not load"
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    limit = "" if visible is None else f", CUDA_VISIBLE_DEVICES={visible}"
-    return f"{facts['gpus']} seen by TensorFlow{limit}"
+    cores = os.cpu_count() or 1
+    # Not on macOS.
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
+    quota = _quota()
+    limit = "" if quota is None else f", a quota of {quota:g}"
+    yield Finding("cores", f"{usable} usable of {cores}{limit}")
 
 
 def _ports() -> Finding:
@@ -70,23 +67,11 @@ def remedy(error: OSError) -> str:
     return _MENDS.get(error.errno or 0, _MEND_ELSE)
 
 
-def _cores() -> str:
-    cores = os.cpu_count() or 1
-    # Not on macOS.
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
-    quota = _quota()
-    return f"{usable} usable of {cores}" + ("" if quota is None else f", a quota of {quota:g}")
-
-
 def _quota() -> float | None:
     """Returns the CPU quota of the container in cores, None if there is no limit."""
-    try:
-        text = (_CGROUP / "cpu.max").read_text("ascii")
-    except OSError:
-        try:
-            both = [_CGROUP / "cpu" / f"cpu.cfs_{name}_us" for name in ("quota", "period")]
-            text = " ".join(path.read_text("ascii") for path in both)
-        except OSError:
-            return None
-    quota, period = text.split()
-    return None if quota in ("max", "-1") else int(quota) / int(period)
+    for files in _QUOTAS:
+        with contextlib.suppress(OSError):
+            text = " ".join((_CGROUP / file).read_text("ascii") for file in files)
+            quota, period = text.split()
+            return None if quota in ("max", "-1") else int(quota) / int(period)
+    return None

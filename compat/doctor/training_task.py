@@ -14,17 +14,7 @@ _LOSS = 1 / 64  # Each step halves the distance to the target, which is 1 initia
 
 
 def main(runtime: str, job: str, ps: str, worker: str) -> None:
-    """Runs the task.
-
-    Args:
-      runtime: "legacy" or "modern".
-      job: "ps" or "worker".
-      ps: host:port of the parameter server.
-      worker: host:port of the worker.
-
-    Raises:
-      ArithmeticError: the final loss is wrong.
-    """
+    """Runs the job "ps" or "worker" of a cluster at two addresses; raises if the loss is wrong."""
     server = compat.Server({"ps": [ps], "worker": [worker]}, job, runtime=runtime)
     if server.serves:
         server.join()
@@ -40,10 +30,12 @@ def main(runtime: str, job: str, ps: str, worker: str) -> None:
             return {"loss": loss, "train": optimizer.minimize(loss, global_step, [weight])}
 
         number = [tf.TensorSpec([], tf.float32)]
+
+        def measure(target: tf.Tensor) -> dict[str, tf.Tensor]:
+            return {"loss": tf.square(weight - target)}
+
         train_op = compat.step(train, number)
-        loss_op = compat.step(
-            lambda x: {"loss": tf.square(weight - x)}, number, on_coordinator=True
-        )
+        loss_op = compat.step(measure, number, on_coordinator=True)
     supervisor = compat.Supervisor(logdir="logs")
     with supervisor.managed_session(server.target) as session:
         while session.planned_step < _STEPS:

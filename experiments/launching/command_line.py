@@ -14,11 +14,12 @@ from typing import Callable
 
 from absl import flags, logging
 
+from compat._tensorflow import startup, tf1
 from compat.errors import UserError
 from compat.processes.program import parse_flags, run_main
 from experiments.settings.flags import help_text
 
-_HELP = ("--help", "-help", "--helpshort", "-helpshort", "-h", "-?")
+_HELP = {"--help", "-help", "--helpshort", "-helpshort", "-h", "-?"}
 
 
 def run(main: Callable[[flags.FlagValues], int]) -> None:
@@ -33,47 +34,30 @@ def run(main: Callable[[flags.FlagValues], int]) -> None:
 
 
 def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
-    """Parses the flags as `compat.run_main` does; help comes in the groups of the settings.
-
-    Args:
-      argv: the program and its arguments.
-      values: takes the flags.
-
-    Returns:
-      The program and the arguments that are no flags.
-
-    Raises:
-      SystemExit: a flag is unknown or malformed, or help was asked for and given.
-    """
-    if any(word in _HELP for word in argv[1:]):
-        text = help_text(values)
-        if text:
-            _print_help(text)
-            sys.exit(0)
+    """Parses the flags as `compat.run_main` does; help comes in the groups of the settings."""
     try:
+        text = help_text(values) if _HELP & set(argv[1:]) else ""
+        if text:
+            document = (sys.modules["__main__"].__doc__ or "").strip()
+            print(f"{document}\n\nflags:\n\n{text}", flush=True)
+            sys.exit(0)
         return parse_flags(argv, values)
     except (SystemExit, BrokenPipeError) as error:
-        _close_broken_output()
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:  # As of `--help | head`: Python's exit would flush again, and fail.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(getattr(error, "code", 0))
-
-
-def _print_help(text: str) -> None:
-    document = (sys.modules["__main__"].__doc__ or "").strip()
-    try:
-        print(f"{document}\n\nflags:\n\n{text}", flush=True)
-    except BrokenPipeError:  # As of `--help | head`.
-        _close_broken_output()
-
-
-def _close_broken_output() -> None:
-    """Lets Python end without a traceback where its reader has gone."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def quiet_tensorflow() -> None:
     """Limits TensorFlow's log to errors; called before it is loaded."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     logging.set_verbosity(logging.ERROR)
+
+
+def load_tensorflow() -> None:
+    """Loads TensorFlow, of whose log only errors are shown."""
+    quiet_tensorflow()
+    with startup.without_notes():
+        tf1.logging.set_verbosity(tf1.logging.ERROR)

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import uuid
 from pathlib import Path
-from typing import Callable, Mapping, Sequence, TextIO, Union
+from typing import Mapping, Sequence, TextIO, Union
 
 from compat.cluster.ports import Reservation, reserve
 from compat.errors import UserError
@@ -31,11 +31,7 @@ _GPU_TIMEOUT_SECS = 20.0  # The driver may have to be loaded first.
 
 
 def this_program() -> Program:
-    """Returns the program of this process, for launching it again as the tasks of a cluster.
-
-    Raises:
-      UserError: Python runs no file, as in a notebook or an interactive session.
-    """
+    """Returns the program of this process, for launching it again as the tasks of a cluster."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:  # `python -m`, which gives a package its `__main__` module.
@@ -57,37 +53,16 @@ def launch_local(
     num_workers: int,
     *,
     strategy: str = "ps",
-    chief: str = "worker 0",
     max_restarts: int = 0,
     evaluator: bool = False,
-    say: Callable[[str], None] = print,
     out: TextIO | None = None,
 ) -> int:
-    """Runs a program once per task of a cluster, on reserved ports of the loopback interface.
+    """Runs a program once per task of a cluster, on reserved ports; returns the exit code.
 
     Workers are given the visible GPUs in turn, one each; the other tasks are given none.
 
-    Args:
-      program: a module's name, or a script's path. It takes --strategy, --job_name, --task_index,
-        --ps_hosts, --worker_hosts and --run_token, and its server sets SO_REUSEADDR, as
-        TensorFlow's does.
-      argv: its other arguments, the same for all tasks.
-      num_ps: number of parameter servers.
-      num_workers: number of workers.
-      strategy: "ps", or "multi_worker", which has no parameter servers.
-      chief: the task, such as "worker 0", whose exit ends the others.
-      max_restarts: how many times each task is restarted after a retryable failure.
-      evaluator: whether to run an evaluator as well; its failure does not stop the cluster.
-      say: receives a line for each failure and for the tasks that are stopped.
-      out: receives the output of the tasks; None for standard output.
-
-    Returns:
-      The exit code of the cluster, see `ProcessGroup.wait`.
-
-    Raises:
-      UserError: a number is below its minimum, there are too many tasks, the script does not
-        exist, or `chief` is not a task.
-      ValueError: this is not the main thread.
+    The program takes the flags of a task, and its server sets SO_REUSEADDR, as TensorFlow's does.
+    The exit of worker 0 ends the others, the failure of an evaluator does not.
     """
     least_ps = 0 if strategy == "multi_worker" else 1
     for flag, number, least in (
@@ -109,13 +84,11 @@ def launch_local(
         workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]
         shared = all(port.share() for port in (*ps, *workers))
         gpus = visible_gpus(os.environ)
-        commands = describe(program, argv, ps, workers, strategy, evaluator, gpus)
         with ProcessGroup(
-            commands,
-            chief=chief,
+            describe(program, argv, ps, workers, strategy, evaluator, gpus),
+            chief="worker 0",
             last=[f"ps {index}" for index in range(num_ps)],
             beside=["evaluator 0"] if evaluator else [],
-            say=say,
             out=out,
             max_restarts=max_restarts,
         ) as group:
@@ -133,17 +106,7 @@ def describe(
     evaluator: bool = False,
     gpus: Sequence[str] = (),
 ) -> list[Command]:
-    """Returns the commands of a cluster, one per task; starts nothing.
-
-    Args:
-      program: as for `launch_local`.
-      argv: as for `launch_local`.
-      ps: a port per parameter server.
-      workers: a port per worker.
-      strategy: as for `launch_local`.
-      evaluator: as for `launch_local`.
-      gpus: names of the GPUs for the workers, see `visible_gpus`.
-    """
+    """Returns the commands of a cluster as `launch_local` runs them, one per task."""
     python = [sys.executable, *([str(program)] if isinstance(program, Path) else ["-m", program])]
     jobs = [(job, ports) for job, ports in (("ps", ps), ("worker", workers)) if ports]
     hosts = [f"--{job}_hosts=" + ",".join(port.address for port in ports) for job, ports in jobs]
@@ -152,22 +115,15 @@ def describe(
     tasks += [(job, index, port) for job, ports in jobs for index, port in enumerate(ports)]
     commands = []
     for job, index, reservation in tasks:
-        env = {"PYTHONUNBUFFERED": "1", LAUNCHED: "1"}
+        port, pass_fds = ({}, ()) if reservation is None else reservation.pass_to_child()
+        env = {"PYTHONUNBUFFERED": "1", LAUNCHED: "1", **port}
         # A task allocates the memory of each GPU that it sees.
         if job != "worker":
             env[_GPU_VARIABLE] = "-1"
         elif gpus:
             env[_GPU_VARIABLE] = gpus[index % len(gpus)]
-        port, pass_fds = ({}, ()) if reservation is None else reservation.pass_to_child()
         task = [f"--strategy={strategy}", f"--job_name={job}", f"--task_index={index}"]
-        commands.append(
-            Command(
-                name=f"{job} {index}",
-                argv=(*python, *argv, *task, *hosts),
-                env={**env, **port},
-                pass_fds=pass_fds,
-            )
-        )
+        commands.append(Command(f"{job} {index}", (*python, *argv, *task, *hosts), env, pass_fds))
     return commands
 
 
@@ -175,9 +131,6 @@ def visible_gpus(environment: Mapping[str, str]) -> list[str]:
     """Returns the GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` names them.
 
     Asks neither CUDA nor TensorFlow, which would allocate memory on each of them.
-
-    Args:
-      environment: whose `CUDA_VISIBLE_DEVICES` limits them, if it is set.
     """
     limit = environment.get(_GPU_VARIABLE)
     if limit is not None:

@@ -39,18 +39,14 @@ class Stop:
             self._request(signal.SIGTERM)
 
     def give_up(self, waited: float) -> None:
-        """Abandons a long wait for other tasks once a stop was requested.
+        """Abandons a wait for other tasks, `waited` seconds old, once a stop was requested.
 
-        Args:
-          waited: seconds without an answer of these tasks.
-
-        Raises:
-          Stopped: both the wait and the request are old enough, so that any later wait is
-            abandoned as well.
+        The request has to be old enough as well, so that any later wait is abandoned, too.
         """
-        if self._signum is None:
-            return
-        if min(waited, time.monotonic() - self._requested_at) >= _PATIENCE_SECS:
+        if (
+            self._signum is not None
+            and min(waited, time.monotonic() - self._requested_at) >= _PATIENCE_SECS
+        ):
             raise Stopped(
                 self._signum,
                 f"the current steps did not finish within {_PATIENCE_SECS:g} s, so no last "
@@ -60,14 +56,8 @@ class Stop:
     def linger(self, needed: Callable[[], bool], say: Callable[[str], None] = print) -> None:
         """Delays the requested stop of a task that serves others until these have finished.
 
-        Cluster managers ask all tasks to stop at the same time.
-
-        Args:
-          needed: returns whether others still need this task.
-          say: receives, once, the line that it waits for them.
-
-        Raises:
-          Stopped: it is not needed, or has waited as long as it can.
+        Cluster managers ask all tasks to stop at the same time. Raises `Stopped` once others do not
+        need this task any more, or it has waited as long as it can.
         """
         if self._signum is None:
             return
@@ -81,20 +71,16 @@ class Stop:
     def deferred(
         self, lost: Callable[[BaseException], Exception | None] = lambda error: None
     ) -> Iterator[None]:
-        """Defers the first signal: the body checks `requested`, and leaving it raises.
+        """Defers the first signal: the body checks `requested`, and leaving it raises `Stopped`.
 
-        Args:
-          lost: returns the lost peer that caused an error, or None. Where all tasks are asked to
-            stop, some may exit before this one has finished.
-
-        Raises:
-          Stopped: a stop was requested inside.
+        `lost` returns the lost peer that caused an error, or None. Where all tasks are asked to
+        stop, some may exit before this one has finished.
         """
         self._deferred = True
         try:
             yield
         except Exception as error:
-            peer = lost(error) if self._signum is not None else None
+            peer = None if self._signum is None else lost(error)
             if self._signum is None or peer is None:
                 raise
             raise Stopped(self._signum, str(peer)) from error
@@ -105,7 +91,6 @@ class Stop:
 
     def _handle(self, signum: int, frame: types.FrameType | None) -> None:
         """Handles a signal: raises, unless it is the first one while `deferred`."""
-        del frame
         if self._deferred and self._signum is None:
             self._request(signum)
         else:

@@ -17,7 +17,7 @@ import numpy as np
 
 import compat
 from compat import tf, tf1
-from compat.cluster.spec import ClusterSpec, Task
+from compat.cluster.spec import Task
 from compat.errors import PeerError, UserError
 from compat.liveness import diagnosis
 from compat.liveness.watchdog import connected, run_with_watchdog, submit
@@ -33,50 +33,18 @@ class Counting:
     """A task of the cluster, which logs the numbers that it enqueues.
 
     Args:
-      cluster: cluster with at least one parameter server and one worker.
-      task: task of this process.
+      server: of this task, in a cluster with at least one parameter server and one worker.
       increments: number of increments of each worker.
-      runtime: see `compat.select_runtime`.
-      timeout: limit for other tasks to start and to make progress, in seconds.
-      run_token: see `compat.Server`.
-      allow_network: see `compat.Server`.
-      say: called with each log line.
-
-    Raises:
-      UserError: the cluster or the task is not valid or not allowed, or its port is in use.
     """
 
-    def __init__(
-        self,
-        cluster: ClusterSpec,
-        task: Task,
-        increments: int,
-        runtime: str,
-        timeout: float,
-        run_token: str = "",
-        allow_network: bool = False,
-        say: Callable[[str], None] = print,
-    ) -> None:
-        self._server = compat.Server(
-            cluster,
-            task.job,
-            task.index,
-            runtime=runtime,
-            rendezvous_timeout=timeout,
-            run_token=run_token,
-            allow_network=allow_network,
-            say=say,
-        )
-        self._cluster, self._task, self._increments = cluster, task, increments
-        self._total = self._server.num_workers * increments
-        self._timeout, self._say = timeout, say
+    def __init__(self, server: compat.Server, increments: int) -> None:
+        self._server, self._cluster, self._task = server, server.cluster, server.task
+        self._timeout = server.rendezvous_timeout
+        self._increments = increments
+        self._total = server.num_workers * increments
 
     def run(self) -> None:
-        """Runs the task until it has finished.
-
-        Raises:
-          PeerError: a task did not start or was lost, so that numbers are missing.
-        """
+        """Runs the task until it has finished."""
         legacy = self._server.runtime == "legacy"
         try:
             if legacy and self._task == Task("ps", 0):
@@ -103,7 +71,8 @@ class Counting:
     def _hold(self) -> None:
         """Holds the variable and the queue until all workers have finished; logs the queue."""
         with tf1.Graph().as_default() as graph:
-            variable, queue = _shared(self._total)
+            with tf.device(_DEVICE):
+                variable, queue = _variable(), _queue(self._total)
             with self._session(graph) as session:
                 session.run(queue.size())  # Created before any worker can see the variable.
                 session.run(variable.initializer)
@@ -114,20 +83,21 @@ class Counting:
     def _count(self) -> None:
         """Increments and enqueues; the chief exits last, since that ends the run."""
         with tf1.Graph().as_default() as graph:
-            variable, queue = _shared(self._total)
-            ready = tf1.is_variable_initialized(variable)
             with tf.device(_DEVICE):
+                variable, queue = _variable(), _queue(self._total)
+                ready = tf1.is_variable_initialized(variable)
                 number = _increment(variable.handle, self._total)
                 enqueue = queue.enqueue([number, self._task.index])
                 size = queue.size()
             self._server.wait_for_peers(everybody=False)
             with self._session(graph) as session:
-                self._wait(lambda: self._call(session, ready), bool, "the variable to be set")
+                self._wait(lambda: self._call(session, ready), True, "the variable to be set")
                 for _ in range(self._increments):
-                    self._tell(self._call(session, [number, enqueue])[0], self._task.index)
+                    found, _ = self._call(session, [number, enqueue])
+                    print(f"worker {self._task.index} enqueued {found}")
                 if self._server.is_chief:
                     what = f"the queue to hold {self._total} numbers"
-                    self._wait(lambda: self._call(session, size), self._is_total, what)
+                    self._wait(lambda: self._call(session, size), self._total, what)
         self._server.announce_end()
 
     def _coordinate(self) -> None:
@@ -153,19 +123,20 @@ class Counting:
                 numbers.append((number.numpy(), worker))
 
         numbers: list[tuple[int, int]] = []
-        told: list[tuple[int, int]] = []
+        told = 0
         workers = self._cluster.task_indices("worker")
         at_work = [submit(functools.partial(work, worker)) for worker in workers]
 
         def progress() -> int:
+            nonlocal told
             for ended in filter(futures.Future.done, at_work):
                 ended.result()  # Raises the exception of the thread.
-            for pair in numbers[len(told) :]:
-                self._tell(*pair)
-                told.append(pair)
-            return len(told)
+            for number, worker in numbers[told:]:
+                print(f"worker {worker} enqueued {number}")
+                told += 1
+            return told
 
-        self._wait(progress, self._is_total, f"{self._total} numbers of the workers")
+        self._wait(progress, self._total, f"{self._total} numbers of the workers")
         pairs = run_with_watchdog(lambda: queue.dequeue_many(self._total), self._patience())
         self._show(zip(*(tensor.numpy() for tensor in pairs)))
         self._server.announce_end()
@@ -191,14 +162,11 @@ class Counting:
 
         return check
 
-    def _is_total(self, number: int) -> bool:
-        return bool(number == self._total)
-
-    def _wait(self, ask: Callable[[], Any], enough: Callable[[Any], bool], what: str) -> None:
-        """Polls until the answer suffices; each new answer restarts the timeout."""
+    def _wait(self, ask: Callable[[], Any], wanted: int, what: str) -> None:
+        """Polls until the answer is `wanted`; each new answer restarts the timeout."""
         answer = ask()
         since = said = time.monotonic()
-        while not enough(answer):
+        while answer != wanted:
             time.sleep(_POLL_SECS)
             before, answer = answer, ask()
             now = time.monotonic()
@@ -212,36 +180,27 @@ class Counting:
             elif now - said > _SAY_SECS:
                 said = now
                 waited = f"{now - since:.0f} of {self._timeout:.0f} s"
-                self._say(f"waiting for {what}: it is at {answer} ({waited})")
-
-    def _tell(self, number: int, worker: int) -> None:
-        self._say(f"worker {worker} enqueued {number}")
+                print(f"waiting for {what}: it is at {answer} ({waited})")
 
     def _show(self, pairs: Any) -> None:
-        """Logs the content of the queue, by worker.
-
-        Raises:
-          PeerError: numbers are missing.
-        """
+        """Logs the content of the queue, by worker; raises where numbers are missing."""
         numbers = collections.defaultdict(list)
         for number, worker in pairs:
             numbers[int(worker)].append(int(number))
-        for worker in sorted(numbers):
-            listed = " ".join(map(str, numbers[worker]))
-            self._say(f"queue, from worker {worker}: {listed}")
+        for worker, listed in sorted(numbers.items()):
+            print(f"queue, from worker {worker}: {' '.join(map(str, listed))}")
         found = sorted(sum(numbers.values(), []))
         if found != list(range(1, self._total + 1)):
             raise PeerError(
                 f"the queue held {len(found)} numbers, expected 1 to {self._total}; a worker "
                 "exited early: see its output, and start all tasks again"
             )
-        self._say(f"queue: {self._total} numbers, 1 to {self._total}, each once")
+        print(f"queue: {self._total} numbers, 1 to {self._total}, each once")
 
 
-def _shared(total: int) -> tuple[Any, Any]:
-    """Returns the variable and the queue, which all sessions of the cluster share by name."""
-    with tf.device(_DEVICE):
-        return tf1.Variable(np.int64(0), name="var", use_resource=True), _queue(total)
+def _variable() -> Any:
+    """Returns the counter of the legacy runtime, which all sessions share by its name."""
+    return tf1.Variable(np.int64(0), name="var", use_resource=True)
 
 
 def _queue(total: int) -> Any:

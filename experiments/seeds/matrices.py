@@ -10,16 +10,9 @@ from compat.errors import UserError
 def load(paths: dict[str, str | None], size: int | None, seed: int) -> dict[str, np.ndarray]:
     """Returns the matrices A and B, float64 `[size, size]`.
 
-    Random matrices have entries in [0, 2 / size), so that their largest eigenvalue is about 1 and
-    their powers neither overflow nor vanish.
-
-    Args:
-      paths: path of a .npy file by flag, "matrix_a" and "matrix_b"; None for a random matrix.
-      size: rows and columns; None for those of the files, else 100.
-      seed: seed of random matrices.
-
-    Raises:
-      UserError: a file does not hold a square matrix of finite numbers, or the sizes differ.
+    `paths` are those of .npy files by flag, "matrix_a" and "matrix_b"; None is a random matrix,
+    with entries in [0, 2 / size), so that the largest eigenvalue is about 1 and the powers neither
+    overflow nor vanish. A `size` of None is that of the files, else 100.
     """
     given = {flag: _read(flag, path) for flag, path in paths.items() if path is not None}
     for flag, matrix in given.items():

@@ -16,26 +16,17 @@ HERE = ("/job:localhost/task:0", "/job:localhost/task:0")
 
 @dataclass(frozen=True)
 class Result:
-    """The result, the time and the devices of a computation.
+    """The result, the time and the devices of a computation."""
 
-    Attributes:
-      total: A^n + B^n, float64 `[size, size]`.
-      seconds: time of the fastest call, including the transfer of the sum to this process.
-      devices: actual device by operation, such as "A/power_2" or "sum".
-    """
-
-    total: np.ndarray
-    seconds: float
-    devices: dict[str, str]
+    total: np.ndarray  # A^n + B^n, float64 `[size, size]`.
+    seconds: float  # Of the fastest call, including the transfer of the sum to this process.
+    devices: dict[str, str]  # The actual ones by operation, such as "A/power_2" or "sum".
 
 
 def add_powers(variables: Mapping[str, Any], n: int, devices: Sequence[str]) -> dict[str, Any]:
     """Returns the tensors of A^n + B^n by operation name; the last one is "sum".
 
-    Args:
-      variables: "A" and "B", float64 `[size, size]`.
-      n: exponent, 1 or more.
-      devices: devices of A's and B's powers. On one device B's power follows A's.
+    The powers of A and B are on one device each; if that is the same, B's follow A's.
     """
     tensors = {}
     powers: list[Any] = []
@@ -55,10 +46,7 @@ def add_powers(variables: Mapping[str, Any], n: int, devices: Sequence[str]) -> 
 def run_legacy(
     matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str], target: str = ""
 ) -> Result:
-    """Computes in one graph, in a session with `target`, "" for this process.
-
-    The devices are read from the partition graphs.
-    """
+    """Computes in one graph, in a session with `target`, "" for this process."""
     with tf1.Graph().as_default() as graph:
         variables, feeds = {}, {}
         for (name, matrix), device in zip(matrices.items(), devices):
@@ -81,10 +69,7 @@ def run_legacy(
 
 
 def run_modern(matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str]) -> Result:
-    """Computes in one `tf.function`, on devices that this process is connected to.
-
-    The devices are read from the resulting tensors.
-    """
+    """Computes in one `tf.function`, on devices that this process is connected to."""
     variables = {}
     for (name, matrix), device in zip(matrices.items(), devices):
         with tf.device(device):
@@ -99,22 +84,15 @@ def run_modern(matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str
 def connect(workers: Mapping[str, str]) -> None:
     """Connects the eager runtime of this process to workers, "host:port" by task name."""
     for name, address in workers.items():
-        _probe(name, address)
+        # Waits for the server in a session: an eager context that waits for one blocks the
+        # interpreter, deadlines and Ctrl-C included.
+        with tf1.Graph().as_default() as graph, tf.device(name):
+            answer = tf.constant(0)
+            config = tf1.ConfigProto(device_filters=[name])
+            with tf1.Session(f"grpc://{address}", graph=graph, config=config) as session:
+                session.run(answer)
     jobs = {"worker": list(workers.values())}
     tf.config.experimental_connect_to_cluster(tf1.train.ClusterSpec(jobs), job_name="client")
-
-
-def _probe(name: str, address: str) -> None:
-    """Waits until the server of a task answers.
-
-    Uses a session: an eager context that waits for a server blocks the interpreter, deadlines and
-    Ctrl-C included.
-    """
-    with tf1.Graph().as_default() as graph, tf.device(name):
-        answer = tf.constant(0)
-        config = tf1.ConfigProto(device_filters=[name])
-        with tf1.Session(f"grpc://{address}", graph=graph, config=config) as session:
-            session.run(answer)
 
 
 def _fastest(compute: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:

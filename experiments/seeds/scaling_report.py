@@ -18,16 +18,10 @@ _HEAD = ("mode", "runtime", "workers", "accuracy", "published", "updates", "seco
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of the study.
+    """One run of the study."""
 
-    Attributes:
-      mode: "async" or "sync".
-      runtime: "legacy" or "modern".
-      workers: number of workers.
-    """
-
-    mode: str
-    runtime: str
+    mode: str  # "async" or "sync".
+    runtime: str  # "legacy" or "modern".
     workers: int
 
     @property
@@ -38,21 +32,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one run.
-
-    Attributes:
-      cell: the run.
-      code: its exit code; the other values are None unless it is 0.
-      accuracy: on the test set, in [0, 1].
-      updates: number of steps.
-      seconds: time from the chief's first log line to the end of the test.
-    """
+    """The result of one run; one that failed has no accuracy."""
 
     cell: Cell
-    code: int
-    accuracy: float | None = None
-    updates: int | None = None
-    seconds: float | None = None
+    code: int  # Its exit code.
+    accuracy: float | None = None  # On the test set, in [0, 1].
+    updates: int = 0
+    seconds: float = 0.0  # From the chief's first log line to the end of the test.
 
     @property
     def row(self) -> tuple[str, ...]:
@@ -60,17 +46,11 @@ class Result:
         published = PUBLISHED.get(self.cell.workers) if self.cell.mode == "async" else None
         place = (self.cell.mode, self.cell.runtime, str(self.cell.workers))
         old = "" if published is None else f"{published:.2f}"
-        if self.accuracy is None or self.updates is None or self.seconds is None:
+        if self.accuracy is None:
             return (*place, f"failed ({self.code})", old, "", "", "")
         speed = f"{self.updates / self.seconds:.0f}"
-        return (
-            *place,
-            f"{self.accuracy:.4f}",
-            old,
-            str(self.updates),
-            f"{self.seconds:.1f}",
-            speed,
-        )
+        found = (f"{self.accuracy:.4f}", old, str(self.updates), f"{self.seconds:.1f}", speed)
+        return (*place, *found)
 
     def __str__(self) -> str:
         if self.accuracy is None:

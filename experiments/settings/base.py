@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
+import re
 import time
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
 from compat.errors import UserError
 from compat.tracking import experiment, redacted, store_uri
-from experiments.settings import declaration, run_names
-from experiments.settings.setting import checked, setting
+from experiments.settings.setting import check_class, checked, prepare, setting, shortened
 
-STRATEGIES = ("local", "ps", "multi_worker")
-OPTIMIZERS = ("sgd", "momentum", "adam", "adagrad")
+ALLOW_NETWORK = (
+    "Let tasks be on other machines: everyone who reaches their ports can run code there."
+)
 _MOST_THREADS = 10_000
+# Of the columns in MLflow's databases, from 1.30 on.
+_LONGEST_NAMES = {"experiment_name": 256, "run_name": 250}
+# Control characters, what ends a line, and bytes that are no text, which no database takes.
+_NO_TEXT = {"Cc", "Cs", "Zl", "Zp"}
+_cluster = functools.partial(setting, group="cluster")
+_training = functools.partial(setting, group="training")
+_evaluation = functools.partial(setting, group="evaluation")
+_recording = functools.partial(setting, group="recording")
 
 
 @dataclass(frozen=True)
@@ -37,166 +48,104 @@ class Settings:
         has no help, an unsupported type, or a name that is taken.
     """
 
-    strategy: str = setting(
+    strategy: str = _cluster(
         "local",
         "Processes of the run: this one alone; parameter servers (ps); or workers that make each "
         "update together (multi_worker).",
-        choices=STRATEGIES,
-        group="cluster",
+        choices=("local", "ps", "multi_worker"),
         recorded=False,
     )
-    runtime: str = setting(
+    runtime: str = _cluster(
         "auto",
         "Runtime: graphs and sessions (legacy), ParameterServerStrategy (modern), or the latter "
         "where TensorFlow has it (auto).",
         choices=("auto", "legacy", "modern"),
-        group="cluster",
     )
-    sync: bool = setting(
-        False, "Average all workers' gradients before each update (legacy).", group="cluster"
-    )
-    replicas_to_aggregate: int = setting(
+    sync: bool = _cluster(False, "Average all workers' gradients before each update (legacy).")
+    replicas_to_aggregate: int = _cluster(
         0,
         "Gradients in an update of --sync, fewer than workers so as not to wait for the slowest; "
         "0: one of each worker.",
         at_least=0,
-        group="cluster",
     )
-    num_ps: int = setting(
-        1, "Parameter servers of a local cluster.", group="cluster", recorded=False
+    num_ps: int = _cluster(1, "Parameter servers of a local cluster.", recorded=False)
+    num_workers: int = _cluster(2, "Workers of a local cluster.", recorded=False)
+    max_restarts: int = _cluster(3, "Restarts of each task of a local cluster.", recorded=False)
+    shared_logdir: bool = _cluster(False, "Train only if all tasks see the same log folder.")
+    rendezvous_timeout: float = _cluster(60.0, "Seconds to wait for other tasks.", above=0)
+    run_token: str = _cluster("", "Text that only the tasks of this run have.", recorded=False)
+    allow_network: bool = _cluster(False, ALLOW_NETWORK)
+    inter_op_threads: int = _training(
+        0, "Threads for separate operations; 0: one per core.", at_least=0, at_most=_MOST_THREADS
     )
-    num_workers: int = setting(2, "Workers of a local cluster.", group="cluster", recorded=False)
-    max_restarts: int = setting(
-        3, "Restarts of each task of a local cluster.", group="cluster", recorded=False
+    intra_op_threads: int = _training(
+        0, "Threads within an operation; 0: one per core.", at_least=0, at_most=_MOST_THREADS
     )
-    shared_logdir: bool = setting(
-        False, "Train only if all tasks see the same log folder.", group="cluster"
+    gpu_memory_fraction: float | None = _training(
+        None, "Share of each GPU's memory; by default it grows as needed.", above=0, at_most=1
     )
-    rendezvous_timeout: float = setting(
-        60.0, "Seconds to wait for other tasks.", above=0, group="cluster"
-    )
-    run_token: str = setting(
-        "", "Text that only the tasks of this run have.", group="cluster", recorded=False
-    )
-    allow_network: bool = setting(
-        False,
-        declaration.ALLOW_NETWORK,
-        group="cluster",
-    )
-    inter_op_threads: int = setting(
-        0,
-        "Threads for separate operations; 0: one per core.",
-        at_least=0,
-        at_most=_MOST_THREADS,
-        group="training",
-    )
-    intra_op_threads: int = setting(
-        0,
-        "Threads within an operation; 0: one per core.",
-        at_least=0,
-        at_most=_MOST_THREADS,
-        group="training",
-    )
-    gpu_memory_fraction: float | None = setting(
-        None,
-        "Share of each GPU's memory; by default it grows as needed.",
-        above=0,
-        at_most=1,
-        group="training",
-    )
-    log_device_placement: bool = setting(
-        False, "Print the devices of variables and operations.", group="cluster"
-    )
+    log_device_placement: bool = _cluster(False, "Print the devices of variables and operations.")
     batch_size: int = setting(100, "Examples in an update.", at_least=1, group="data")
-    optimizer: str = setting("adam", "Optimizer.", choices=OPTIMIZERS, group="training")
-    learning_rate: float = setting(0.001, "Learning rate.", above=0, group="training")
-    weight_decay: float = setting(
-        0.0,
-        "Factor of a variable that is added to its gradient (L2).",
-        at_least=0.0,
-        group="training",
+    optimizer: str = _training("adam", "Optimizer.", choices=("sgd", "momentum", "adam", "adagrad"))
+    learning_rate: float = _training(0.001, "Learning rate.", above=0)
+    weight_decay: float = _training(
+        0.0, "Factor of a variable that is added to its gradient (L2).", at_least=0.0
     )
-    clip_norm: float = setting(
-        0.0,
-        "Largest norm of all gradients together; 0: no clipping.",
-        at_least=0.0,
-        group="training",
+    clip_norm: float = _training(
+        0.0, "Largest norm of all gradients together; 0: no clipping.", at_least=0.0
     )
-    epochs: int = setting(
-        20, "Passes of each worker over the training set.", at_least=1, group="training"
+    epochs: int = _training(20, "Passes of each worker over the training set.", at_least=1)
+    max_steps: int | None = _training(
+        None, "Updates of all workers, instead of --epochs.", at_least=1
     )
-    max_steps: int | None = setting(
-        None, "Updates of all workers, instead of --epochs.", at_least=1, group="training"
-    )
-    seed: int = setting(
+    seed: int = _training(
         1,
         "Seed of the initial values and of the order of the examples.",
         at_least=0,
         at_most=2**31 - 1,
-        group="training",
     )
-    steps_per_loop: int = setting(
+    steps_per_loop: int = _training(
         0,
         "Most updates between two checks of the chief; 0: 1 on the legacy runtime, 50 on the "
         "modern.",
         at_least=0,
-        group="training",
     )
-    evaluator: bool = setting(
+    evaluator: bool = _evaluation(
         False,
         "Start a process beside the local cluster that evaluates its checkpoints.",
-        group="evaluation",
         recorded=False,
     )
-    eval_every: int = setting(
-        0, "Updates between two evaluations; 0: an epoch.", at_least=0, group="evaluation"
+    eval_every: int = _evaluation(0, "Updates between two evaluations; 0: an epoch.", at_least=0)
+    eval_in_chief: bool = _evaluation(
+        False, "Let the chief evaluate its checkpoints, and keep the best."
     )
-    eval_in_chief: bool = setting(
-        False, "Let the chief evaluate its checkpoints, and keep the best.", group="evaluation"
-    )
-    early_stopping_patience: int | None = setting(
+    early_stopping_patience: int | None = _evaluation(
         None,
         "Evaluations in a row without an improvement that end the run; 0: none do, and a run that "
         "was stopped early resumes.",
         at_least=0,
-        group="evaluation",
     )
-    log_every: int = setting(
-        100, "Batches of each worker between two lines.", at_least=1, group="recording"
+    log_every: int = _recording(100, "Batches of each worker between two lines.", at_least=1)
+    summary_every: int = _recording(
+        0, "Updates between two points of a curve; 0: a tenth of the run, at most 100.", at_least=0
     )
-    summary_every: int = setting(
-        0,
-        "Updates between two points of a curve; 0: a tenth of the run, at most 100.",
-        at_least=0,
-        group="recording",
+    checkpoint_every: int = _recording(1000, "Updates between two checkpoints.", at_least=1)
+    logdir: str | None = _recording(None, "Log folder; default runs/NAME-DATE-TIME.")
+    tracking_uri: str | None = _recording(
+        None, "MLflow's tracking URI; default $MLFLOW_TRACKING_URI, or SQLite in the log folder."
     )
-    checkpoint_every: int = setting(
-        1000, "Updates between two checkpoints.", at_least=1, group="recording"
+    experiment_name: str | None = _recording(
+        None, "MLflow's experiment; default $MLFLOW_EXPERIMENT_NAME, or the name of this one."
     )
-    logdir: str | None = setting(
-        None, "Log folder; default runs/NAME-DATE-TIME.", group="recording"
-    )
-    tracking_uri: str | None = setting(
-        None,
-        "MLflow's tracking URI; default $MLFLOW_TRACKING_URI, or SQLite in the log folder.",
-        group="recording",
-    )
-    experiment_name: str | None = setting(
-        None,
-        "MLflow's experiment; default $MLFLOW_EXPERIMENT_NAME, or the name of this one.",
-        group="recording",
-    )
-    run_name: str | None = setting(None, "MLflow's name of the run.", group="recording")
-    parent_run: str | None = setting(
-        None, "MLflow's id of the run that this one is part of.", group="recording"
-    )
+    run_name: str | None = _recording(None, "MLflow's name of the run.")
+    parent_run: str | None = _recording(None, "MLflow's id of the run that this one is part of.")
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        declaration.prepare(cls, Settings)
+        prepare(cls, Settings)
 
     def __post_init__(self) -> None:
-        declaration.check_class(type(self))
+        check_class(type(self))
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, checked(field, getattr(self, field.name)))
         if self.replicas_to_aggregate and not self.sync:
@@ -204,9 +153,8 @@ class Settings:
                 f"--replicas_to_aggregate={self.replicas_to_aggregate} says how many gradients "
                 "make an update of --sync; add that, or leave it out"
             )
-        if self.experiment_name is not None:
-            run_names.check_experiment(self.experiment_name)
-        run_names.check_run(self.run_name)
+        _check_name("experiment_name", self.experiment_name)
+        _check_name("run_name", self.run_name)
         if self.strategy == "multi_worker":
             self._check_multi_worker()
         if self.evaluator and self.eval_in_chief:
@@ -223,7 +171,7 @@ class Settings:
                 "--strategy=multi_worker needs the modern runtime; what it does, "
                 "--strategy=ps --sync does on --runtime=legacy"
             )
-        if self.sync or self.replicas_to_aggregate:
+        if self.sync:
             raise UserError(
                 "--strategy=multi_worker averages the gradients of all workers by itself; "
                 "leave --sync and --replicas_to_aggregate out"
@@ -236,11 +184,7 @@ class Settings:
         object.__setattr__(self, "runtime", "modern")
 
     def resolved(self, name: str) -> Any:
-        """Returns the settings with what depends on the experiment's name and the time.
-
-        Args:
-          name: of the experiment.
-        """
+        """Returns the settings with what depends on the experiment's name and the time."""
         logdir = self.logdir or time.strftime(f"runs/{name}-%Y%m%d-%H%M%S")
         logdir = os.path.abspath(os.path.expanduser(logdir))
         store_uri(self.tracking_uri, logdir)  # Reported before anything is started.
@@ -250,9 +194,28 @@ class Settings:
 
     def params(self) -> dict[str, bool | int | float | str]:
         """Returns the run's parameters, without secrets; None is "none"."""
-        found = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.metadata["recorded"]
-        }
+        names = [field.name for field in dataclasses.fields(self) if field.metadata["recorded"]]
+        found = {name: getattr(self, name) for name in names}
         return dict(redacted({k: "none" if v is None else v for k, v in found.items()}))
+
+
+def _check_name(flag: str, name: str | None) -> None:
+    """Verifies the name of an experiment or a run; None leaves it to MLflow.
+
+    MLflow refuses little at once: a name reaches the store while the training runs already. Slashes
+    are usual, as in Databricks' /Users/me/a; but pages and exports make paths of names.
+    """
+    if name is None:
+        return
+    given, most = f"--{flag}={shortened(name)}", _LONGEST_NAMES[flag]
+    if not name.strip():
+        raise UserError(f"--{flag}={name} is empty; give a name, such as wide-1, or leave it out")
+    if len(name) > most:
+        raise UserError(f"{given} has {len(name)} characters; give {most} or fewer")
+    if any(unicodedata.category(character) in _NO_TEXT for character in name):
+        raise UserError(f"{given} is not plain text in one line; give a name of it")
+    # A backslash parts folders on a server that runs Windows.
+    if ".." in re.split(r"[/\\]", name):
+        raise UserError(f"{given} has '..' in it, as a way out of a folder; give a name without")
+    if flag == "run_name" and re.match(r"[/\\]|[A-Za-z]:[/\\]", name):
+        raise UserError(f"{given} is an absolute path; give a name, such as wide-1")

@@ -10,9 +10,8 @@ from typing import Any
 from compat.errors import UserError, one_line
 from compat.tracking import redacted
 from compat.tracking.files import write_atomically
-from experiments.settings.setting import checked
+from experiments.settings.setting import checked, shortened
 
-FILE = "settings.yaml"
 _MOST_BYTES = 100_000
 _SHOWN = 160
 # What PyYAML raises for texts with the tag of another type, besides its own errors.
@@ -25,7 +24,7 @@ def text_of(settings: Any) -> str:
     """Returns settings as YAML, without secrets and without what is of one run only."""
     import yaml
 
-    kept, secrets = {}, []
+    kept, secrets = {}, ""
     for field in dataclasses.fields(settings):
         name, value = field.name, getattr(settings, field.name)
         if name in _LEFT_OUT:
@@ -34,37 +33,24 @@ def text_of(settings: Any) -> str:
         if value is None or not is_secret:
             kept[name] = value
         else:
-            secrets.append(f"# {name} is a secret, or holds one; give it by --{name}\n")
-    return str(yaml.safe_dump(kept, sort_keys=False)) + "".join(secrets)
+            secrets += f"# {name} is a secret, or holds one; give it by --{name}\n"
+    return str(yaml.safe_dump(kept, sort_keys=False)) + secrets
 
 
 def write_settings(settings: Any, logdir: str) -> None:
-    """Writes `settings.yaml` into a log folder, for --config; all at once, or not at all.
-
-    Raises:
-      OSError: it cannot be written.
-    """
-    write_atomically(os.path.join(logdir, FILE), text_of(settings))
+    """Writes `settings.yaml` into a log folder, for --config; all at once, or not at all."""
+    write_atomically(os.path.join(logdir, "settings.yaml"), text_of(settings))
 
 
 def read_settings(path: str, known: Any) -> dict[str, Any]:
-    """Returns the settings that a file gives, by name, in their types.
-
-    Args:
-      path: of a YAML or JSON file with a mapping of settings.
-      known: the settings class.
-
-    Raises:
-      UserError: the file cannot be read, is not such a mapping, names an unknown setting or one
-        twice, or has a wrong value.
-    """
-    given = _read(path)
+    """Returns the settings, of the class `known`, that a YAML or JSON file gives, by name."""
     fields = {field.name: field for field in dataclasses.fields(known)}
-    found = {}
-    for name, value in given:
-        if not isinstance(name, str) or name not in fields:
+    found: dict[str, Any] = {}
+    for name, value in _read(path):
+        if name not in fields:
+            shown = one_line(shortened(repr(name), _SHOWN))
             raise UserError(
-                f"--config={path} has the unknown setting {_short(name)}; --help lists the settings"
+                f"--config={path} has the unknown setting {shown}; --help lists the settings"
             )
         if name in found:
             raise UserError(f"--config={path} has {name} twice; leave one of them out")
@@ -90,53 +76,43 @@ def _read(path: str) -> list[tuple[Any, Any]]:
     try:
         if len(raw) > _MOST_BYTES:
             raise ValueError(f"it has more than {_MOST_BYTES} bytes")
-        text = raw.decode("utf-8-sig")
-        if text.lstrip().startswith("{"):
-            try:
-                return _pairs(json.loads(text, object_pairs_hook=tuple))
-            except json.JSONDecodeError:
-                pass  # A mapping of YAML in braces.
-        return _pairs(_compose(text))
+        return _parse(raw.decode("utf-8-sig"))
     except (*_BROKEN, yaml.YAMLError) as error:
-        reason = _short(" ".join(str(error).split()), quoted=False)
+        reason = one_line(shortened(" ".join(str(error).split()), _SHOWN))
         raise UserError(
             f"--config={path} is not a file of settings ({reason}); write a line 'name: value' for "
             "each setting, in YAML or JSON"
         ) from error
 
 
-def _compose(text: str) -> Any:
-    """Returns the pairs in a YAML document: a mapping of plain values, nothing nested.
+def _parse(text: str) -> list[tuple[Any, Any]]:
+    """Returns the pairs in a JSON or YAML document: a mapping of plain values, nothing nested.
 
-    Nothing else is constructed, so that aliases cannot multiply.
+    Nothing else is constructed, so that YAML's aliases cannot multiply.
     """
     import yaml
 
+    if text.lstrip().startswith("{"):
+        try:
+            pairs = json.loads(text, object_pairs_hook=tuple)
+        except json.JSONDecodeError:
+            pass  # A mapping of YAML in braces.
+        else:
+            for name, value in pairs:
+                if isinstance(value, (tuple, list)):
+                    raise ValueError(f"{name} has several values")
+            return list(pairs)
     loader = yaml.SafeLoader(text)
     try:
         node = loader.get_single_node()
         if node is None:
-            return ()
+            return []
         if not isinstance(node, yaml.MappingNode):
             raise ValueError(f"it holds a {node.id}")
-        for pair in node.value:
-            for part in pair:
-                if not isinstance(part, yaml.ScalarNode):
-                    raise ValueError(f"line {part.start_mark.line + 1} has a {part.id}")
+        for part in (part for pair in node.value for part in pair):
+            if not isinstance(part, yaml.ScalarNode):
+                raise ValueError(f"line {part.start_mark.line + 1} has a {part.id}")
         construct = loader.construct_object
-        return tuple((construct(name), construct(value)) for name, value in node.value)
+        return [(construct(name), construct(value)) for name, value in node.value]
     finally:
         loader.dispose()
-
-
-def _pairs(found: Any) -> list[tuple[Any, Any]]:
-    """Returns pairs that JSON or YAML has given, if the values are plain ones."""
-    for name, value in found:
-        if isinstance(value, (tuple, list)):
-            raise ValueError(f"{name} has several values")
-    return list(found)
-
-
-def _short(value: Any, quoted: bool = True) -> str:
-    text = repr(value) if quoted else str(value)
-    return one_line(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")

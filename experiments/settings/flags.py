@@ -9,9 +9,8 @@ from typing import Any, Mapping, Sequence
 from absl import flags
 
 from compat.errors import UserError
-from experiments.settings.declaration import ALLOW_NETWORK, check_class
-from experiments.settings.files import read_settings, text_of
-from experiments.settings.setting import GROUPS, bounds, kind_of
+from experiments.settings.files import read_settings
+from experiments.settings.setting import GROUPS, bounds, check_class, kind_of, wrong
 
 flags.disclaim_key_flags()  # So that the program's --help shows them.
 
@@ -29,16 +28,9 @@ def define_flags(
     groups: Sequence[str] = GROUPS,
     values: flags.FlagValues = flags.FLAGS,
 ) -> None:
-    """Defines a flag for each setting, and those that are about this process.
+    """Defines a flag for each setting of a class, in some groups, and those about this process.
 
-    Args:
-      settings: the settings class.
-      presets: values for several settings at once, by name.
-      groups: whose settings become flags; without "cluster" there is no --config either.
-      values: takes the flags.
-
-    Raises:
-      UserError: a setting has no help, an unsupported type, or the name of another flag.
+    Without the group "cluster" there is no --config either.
     """
     check_class(settings)
     for field in dataclasses.fields(settings):
@@ -55,50 +47,30 @@ def define_flags(
                 kind, _ = kind_of(field.name, field.type)
                 _DEFINE[kind](field.name, field.default, words, **where)
         except flags.Error as error:
-            raise UserError(
-                f"setting {field.name!r} of {settings.__name__} has the name of another flag; "
-                "choose another name"
-            ) from error
+            reason = "has the name of another flag; choose another name"
+            raise wrong(settings, field.name, reason) from error
     if presets:
-        flags.DEFINE_enum(
-            "preset",
-            None,
-            list(presets),
-            "Values for several settings at once; --config and flags take precedence.",
-            flag_values=values,
-            module_name="training",
-        )
+        where = {"flag_values": values, "module_name": "training"}
+        words = "Values for several settings at once; --config and flags take precedence."
+        flags.DEFINE_enum("preset", None, list(presets), words, **where)
     if "cluster" in groups:
         _define_process_flags(values)
 
 
 def _define_process_flags(values: flags.FlagValues) -> None:
     where: dict[str, Any] = {"flag_values": values, "module_name": "cluster"}
-    flags.DEFINE_string(
-        "job_name", None, "Job of this process: ps, worker, chief or evaluator.", **where
-    )
+    words = "Job of this process: ps, worker, chief or evaluator."
+    flags.DEFINE_string("job_name", None, words, **where)
     flags.DEFINE_integer("task_index", 0, "Index of this process within its job.", **where)
-    flags.DEFINE_string(
-        "ps_hosts", None, "Addresses host:port of all parameter servers, comma-separated.", **where
-    )
-    flags.DEFINE_string(
-        "worker_hosts", None, "Addresses host:port of all workers, comma-separated.", **where
-    )
+    for name, whose in (("ps_hosts", "parameter servers"), ("worker_hosts", "workers")):
+        words = f"Addresses host:port of all {whose}, comma-separated."
+        flags.DEFINE_string(name, None, words, **where)
     flags.DEFINE_alias("parameter_servers", "ps_hosts", **where)
     flags.DEFINE_alias("workers", "worker_hosts", **where)
     where["module_name"] = "recording"
-    flags.DEFINE_string(
-        "config",
-        None,
-        "File of settings (YAML or JSON), as settings.yaml of a log folder; flags take precedence.",
-        **where,
-    )
+    words = "File of settings (YAML or JSON), as settings.yaml of a log folder; "
+    flags.DEFINE_string("config", None, words + "flags take precedence.", **where)
     flags.DEFINE_bool("print_config", False, "Print the settings as YAML, and exit.", **where)
-
-
-def define_allow_network() -> None:
-    """Defines the flag without which no cluster extends beyond this machine."""
-    flags.DEFINE_bool("allow_network", False, ALLOW_NETWORK)
 
 
 def settings_from_flags(
@@ -107,24 +79,16 @@ def settings_from_flags(
     """Returns the settings: defaults, overridden by a preset, then a file, then the flags.
 
     Flags that the command line does not have then have the value that is in force.
-
-    Args:
-      values: the parsed flags.
-      settings: the settings class.
-      presets: by name, what --preset stands for.
-
-    Raises:
-      UserError: a value is wrong, or two contradict each other.
     """
     check_end(values)
     found: dict[str, Any] = {}
     if presets and values.preset is not None:
         found.update(presets[values.preset])
-    if "config" in values and values.config is not None:
+    if values.config is not None:
         found.update(read_settings(values.config, settings))
     if values["epochs"].present:
         found.pop("max_steps", None)  # Which would take precedence.
-    names = [field.name for field in dataclasses.fields(settings) if field.name in values]
+    names = [field.name for field in dataclasses.fields(settings)]
     found.update({name: values[name].value for name in names if values[name].present})
     made = settings(**found)
     for name in names:
@@ -134,11 +98,7 @@ def settings_from_flags(
 
 
 def check_end(values: flags.FlagValues) -> None:
-    """Verifies that the flags give one end of the run.
-
-    Raises:
-      UserError: they give two.
-    """
+    """Verifies that the flags give one end of the run."""
     if values["max_steps"].present and values.max_steps is not None and values["epochs"].present:
         raise UserError(
             f"--epochs={values.epochs} and --max_steps={values.max_steps} both say when to end; "
@@ -146,18 +106,8 @@ def check_end(values: flags.FlagValues) -> None:
         )
 
 
-def print_config(settings: Any) -> None:
-    """Prints the settings as YAML, as --config reads them."""
-    print(text_of(settings), end="")
-
-
-def help_text(values: flags.FlagValues, width: int = 100) -> str:
-    """Returns the help of all flags, in groups; "" of a program without groups.
-
-    Args:
-      values: the flags.
-      width: the longest line, in characters.
-    """
+def help_text(values: flags.FlagValues) -> str:
+    """Returns the help of all flags, in groups; "" of a program without groups."""
     by_group = values.flags_by_module_dict()
     lines: list[str] = []
     for group in GROUPS:
@@ -173,5 +123,5 @@ def help_text(values: flags.FlagValues, width: int = 100) -> str:
             if flag.default not in (None, ""):
                 words += f" Default: {flag.default_as_str[1:-1]}."
             words = f"  {name}: {words}"
-            lines += textwrap.wrap(words, width, subsequent_indent="      ", break_long_words=False)
+            lines += textwrap.wrap(words, 100, subsequent_indent="      ", break_long_words=False)
     return "\n".join(lines[1:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Mapping, Sequence
+from typing import Sequence
 
 from absl import flags
 
@@ -21,67 +21,53 @@ _OF_A_CLUSTER = ("shared_logdir", "run_token", "replicas_to_aggregate")
 
 
 def place_from_flags(
-    values: flags.FlagValues,
-    environment: str | None,
-    variables: Mapping[str, str] = os.environ,
+    values: flags.FlagValues, environment: str | None
 ) -> tuple[ClusterSpec | None, Task | None]:
-    """Returns the cluster and this process's task in it.
+    """Returns the cluster and this process's task in it; `environment` is TF_CONFIG, if it is set.
 
-    Args:
-      values: the parsed flags.
-      environment: TF_CONFIG, if it is set.
-      variables: the environment of this process.
-
-    Returns:
-      Both, or neither if a whole cluster is to be started on this machine, or if there is none.
-      An evaluator is in no cluster: its own may be empty.
-
-    Raises:
-      UserError: something is missing, contradictory, malformed or without effect.
+    Both are None if a whole cluster is to be started on this machine, or if there is none. An
+    evaluator is in no cluster: its own may be empty.
     """
     cluster, task = _place(values, environment)
-    if task is not None and LAUNCHED not in variables:
-        for name in _given(values, _OF_A_LAUNCHER):
-            raise UserError(
-                f"--{name}={values[name].value} describes a whole cluster that one command starts "
-                f"on this machine, and this process is {task.job} {task.index}; leave it out"
-            )
-    if task is None and _given(values, ["task_index"]):
-        raise UserError(
-            f"--task_index={values.task_index} has no --job_name beside it; add that, or leave "
-            "both out for a whole cluster on this machine"
-        )
+    if task is None:
+        reason = "has no --job_name beside it; add that, or leave both out for a whole cluster on "
+        _refuse(values, ["task_index"], reason + "this machine")
+    elif LAUNCHED not in os.environ:
+        reason = "describes a whole cluster that one command starts on this machine, and this "
+        reason += f"process is {task.job} {task.index}; leave it out"
+        _refuse(values, _OF_A_LAUNCHER, reason)
     return cluster, task
 
 
-def _given(values: flags.FlagValues, names: Sequence[str]) -> list[str]:
-    """Returns those of some flags that the command line has."""
-    return [name for name in names if name in values and values[name].present]
+def _refuse(values: flags.FlagValues, names: Sequence[str], reason: str) -> None:
+    """Raises for the first of some flags that the command line has."""
+    for name in names:
+        if name in values and values[name].present:
+            raise UserError(f"--{name}={values[name].value} {reason}")
 
 
 def _place(
     values: flags.FlagValues, environment: str | None
 ) -> tuple[ClusterSpec | None, Task | None]:
     if values.job_name == EVALUATOR:
-        return _beside_cluster(values), Task(EVALUATOR, values.task_index)
+        if values.task_index < 0:
+            raise UserError(f"--task_index={values.task_index} is negative; give 0 or more")
+        task = Task(EVALUATOR, values.task_index)
+        if values.worker_hosts is None:
+            return ClusterSpec({}), task
+        return cluster_from_hosts(values.ps_hosts, values.worker_hosts), task
     if values.strategy == "local":
-        for name in _given(values, (*_OF_A_TASK, *_OF_A_LAUNCHER, *_OF_A_CLUSTER)):
-            raise UserError(
-                f"--{name}={values[name].value} describes a cluster; "
-                "add --strategy=ps, or leave it out"
-            )
+        names = (*_OF_A_TASK, *_OF_A_LAUNCHER, *_OF_A_CLUSTER)
+        _refuse(values, names, "describes a cluster; add --strategy=ps, or leave it out")
         return None, None
-    with_ps = values.strategy == "ps"
-    needed = [n for n in ("job_name", "ps_hosts", "worker_hosts") if with_ps or n != "ps_hosts"]
-    if not with_ps:
-        for name in _given(values, ("ps_hosts", "num_ps")):
-            raise UserError(
-                f"--{name}={values[name].value} is of no use to --strategy=multi_worker, which "
-                "has no parameter server; leave it out, or use --strategy=ps"
-            )
+    needed = ["job_name", "ps_hosts", "worker_hosts"]
+    if values.strategy == "multi_worker":
+        needed.remove("ps_hosts")
+        reason = "is of no use to --strategy=multi_worker, which has no parameter server; leave it "
+        _refuse(values, ("ps_hosts", "num_ps"), reason + "out, or use --strategy=ps")
     given = [name for name in needed if values[name].value is not None]
     if not given:
-        return _from_tf_config(environment, with_ps) if environment else (None, None)
+        return _from_tf_config(environment, values.strategy) if environment else (None, None)
     missing = [name for name in needed if not values[name].value]
     if missing:
         raise UserError(
@@ -92,13 +78,20 @@ def _place(
     return cluster, Task(values.job_name, values.task_index)
 
 
+def _from_tf_config(environment: str, strategy: str) -> tuple[ClusterSpec, Task]:
+    cluster, task = cluster_from_tf_config(environment)
+    if task.job != EVALUATOR and (strategy == "ps") != ("ps" in cluster.jobs):
+        wrong = "no ps; add one, or use --strategy=multi_worker"
+        if strategy != "ps":
+            wrong = "ps tasks; take them out, or use --strategy=ps"
+        raise UserError(f"the cluster of TF_CONFIG has {wrong}")
+    return cluster, task
+
+
 def check_evaluation(values: flags.FlagValues, task: Task | None) -> None:
     """Verifies that an evaluator has a log folder, and early stopping an evaluation.
 
     An evaluator that another command starts may evaluate what a single task of a cluster trains.
-
-    Raises:
-      UserError: not so.
     """
     if task is not None and task.job == EVALUATOR and values.logdir is None:
         raise UserError(
@@ -110,25 +103,3 @@ def check_evaluation(values: flags.FlagValues, task: Task | None) -> None:
             f"--early_stopping_patience={patience} counts evaluations, and nobody is said to make "
             "any; add --eval_in_chief, or --evaluator for a process of its own"
         )
-
-
-def _beside_cluster(values: flags.FlagValues) -> ClusterSpec:
-    """Returns the cluster that an evaluator watches, empty if none is given."""
-    if values.task_index < 0:
-        raise UserError(f"--task_index={values.task_index} is negative; give 0 or more")
-    if values.worker_hosts is None:
-        return ClusterSpec({})
-    return cluster_from_hosts(values.ps_hosts, values.worker_hosts)
-
-
-def _from_tf_config(environment: str, with_ps: bool) -> tuple[ClusterSpec, Task]:
-    cluster, task = cluster_from_tf_config(environment)
-    if task.job == EVALUATOR:
-        return cluster, task
-    if with_ps != ("ps" in cluster.jobs):
-        raise UserError(
-            "the cluster of TF_CONFIG has no ps; add one, or use --strategy=multi_worker"
-            if with_ps
-            else "the cluster of TF_CONFIG has ps tasks; take them out, or use --strategy=ps"
-        )
-    return cluster, task

@@ -1,4 +1,8 @@
-"""One setting: a dataclass field that is a flag, an entry of a file and a recorded parameter."""
+"""One setting: a dataclass field that is a flag, an entry of a file and a recorded parameter.
+
+A class of settings is refused where a field has no help, an unsupported type or a name that is
+taken, and where a value is of another type or out of bounds.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,15 @@ from compat.errors import UserError
 
 GROUPS = ("cluster", "data", "model", "training", "evaluation", "recording")
 _TYPES = {"bool": bool, "int": int, "float": float, "str": str}
+_NONE = {"None", "NoneType", "Optional"}
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
 _WORDS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+# Flags that are about this process only, or about the flags.
+PROCESS_FLAGS = frozenset(
+    ["job_name", "task_index", "ps_hosts", "worker_hosts", "parameter_servers", "workers"]
+    + ["config", "print_config", "preset"]
+)
 _MOST = 2**53  # Up to here, TensorBoard shows an integer as it is.
-_SHOWN = 60
 
 
 def setting(
@@ -49,73 +58,68 @@ def setting(
     """
     if group not in GROUPS:
         raise UserError(f"group {group!r} of a setting is unknown; give one of {', '.join(GROUPS)}")
-    return dataclasses.field(
-        default=default,
-        repr=not secret,
-        metadata={
-            "help": help,
-            "at_least": at_least,
-            "at_most": at_most,
-            "above": above,
-            "choices": None if choices is None else tuple(choices),
-            "group": group,
-            "secret": secret,
-            "recorded": recorded and not secret,
-        },
-    )
+    metadata = {
+        "help": help,
+        "at_least": at_least,
+        "at_most": at_most,
+        "above": above,
+        "choices": None if choices is None else tuple(choices),
+        "group": group,
+        "secret": secret,
+        "recorded": recorded and not secret,
+    }
+    return dataclasses.field(default=default, repr=not secret, metadata=metadata)
+
+
+def wrong(cls: type, name: str, reason: str) -> UserError:
+    """Returns the error of one setting of a class."""
+    return UserError(f"setting {name!r} of {cls.__name__} {reason}")
+
+
+def text_of_type(annotation: Any) -> str:
+    """Returns an annotation as it is written; it is text where annotations are not evaluated."""
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
 
 
 def kind_of(name: str, annotation: Any) -> tuple[type, bool]:
-    """Returns the type that an annotation stands for, and whether the value may be None.
-
-    Args:
-      name: of the setting, for the message.
-      annotation: a type, or its text where annotations are not evaluated.
-
-    Raises:
-      UserError: the type is not bool, int, float or str, nor one of these or None.
-    """
-    text = annotation.__name__ if isinstance(annotation, type) else str(annotation)
-    names = re.findall(r"[\w.]+", text)
-    names = [word.rpartition(".")[2] for word in names]  # `typing.Optional` is `Optional`.
-    kinds = {word for word in names if word in _TYPES}
-    others = set(names) - kinds - {"None", "NoneType", "Optional", "Union"}
-    if len(kinds) != 1 or others:
+    """Returns the type that a setting's annotation stands for, and whether it may be None."""
+    text = text_of_type(annotation)
+    # `typing.Optional` is `Optional`.
+    names = {word.rpartition(".")[2] for word in re.findall(r"[\w.]+", text)}
+    kinds = names & set(_TYPES)
+    if len(kinds) != 1 or names - kinds - _NONE - {"Union"}:
         raise UserError(
             f"setting {name!r} is annotated as {text}; use bool, int, float or str, or one of them "
             "with '| None'"
         )
-    return _TYPES[kinds.pop()], bool({"None", "NoneType", "Optional"} & set(names))
+    return _TYPES[kinds.pop()], bool(names & _NONE)
 
 
 def checked(field: Any, value: Any) -> Any:
-    """Returns a value of a setting in the setting's type.
+    """Returns a value of a setting, from a flag, a file or a keyword, in the setting's type.
 
     A text is read as that of a flag is: "32" is an int of 32. An int is a float, a whole float is
     an int, and NumPy's scalars are as Python's. A number is not taken for a text.
-
-    Args:
-      field: of the settings class, made by `setting`.
-      value: from a flag, a file or a keyword.
-
-    Raises:
-      UserError: it is of another type, or out of bounds.
     """
     kind, optional = kind_of(field.name, field.type)
     if value is None and (optional or field.default is None):
         return None
     converted = _converted(kind, value)
+    given = f"--{field.name}={_shown(field, value if converted is None else converted)}"
     if converted is None:
-        quotes = kind is str and isinstance(value, (bool, int, float))
-        example = "" if field.default in (None, "") else f", such as {_shown(field, field.default)}"
-        raise UserError(
-            f"--{field.name}={_shown(field, value)} is not {_KINDS[kind]}; "
-            + ("put it in quotes" if quotes else f"give {_KINDS[kind]}{example}")
-        )
-    if isinstance(converted, str):
-        _check_text(field, converted)
-    elif not isinstance(converted, bool):
-        _check_number(field, converted)
+        remedy = f"give {_KINDS[kind]}"
+        if kind is str and isinstance(value, (bool, int, float)):
+            remedy = "put it in quotes"
+        elif field.default not in (None, ""):
+            remedy += f", such as {_shown(field, field.default)}"
+        raise UserError(f"{given} is not {_KINDS[kind]}; {remedy}")
+    if kind in (int, float):
+        _check_number(field, given, converted)
+    choices = field.metadata["choices"]
+    if kind is str and choices is not None and converted not in choices:
+        raise UserError(f"{given} is unknown; give one of {', '.join(choices)}")
+    if kind is str and "\0" in converted:
+        raise UserError(f"{given} has a NUL in it; leave it out")
     return converted
 
 
@@ -131,7 +135,7 @@ def _converted(kind: type, value: Any) -> Any:
         return None
     try:
         if isinstance(value, str):
-            return int(value) if kind is int else float(value)
+            return kind(value)
         if kind is float:
             return float(value) if isinstance(value, numbers.Real) else None
         if isinstance(value, float):
@@ -141,56 +145,93 @@ def _converted(kind: type, value: Any) -> Any:
         return None
 
 
-def _check_text(field: Any, value: str) -> None:
-    choices = field.metadata["choices"]
-    if choices is not None and value not in choices:
-        raise UserError(
-            f"--{field.name}={_shown(field, value)} is unknown; give one of {', '.join(choices)}"
-        )
-    if "\0" in value:
-        raise UserError(f"--{field.name}={_shown(field, value)} has a NUL in it; leave it out")
-
-
-def _check_number(field: Any, value: float) -> None:
-    given, meta = f"--{field.name}={_shown(field, value)}", field.metadata
-    least, most, above = meta["at_least"], meta["at_most"], meta["above"]
+def _check_number(field: Any, given: str, value: float) -> None:
+    least, most, above = (field.metadata[name] for name in ("at_least", "at_most", "above"))
     finite = isinstance(value, int) or math.isfinite(value)
     if above == 0 and most is None and not (finite and value > 0):
         raise UserError(f"{given} is not a positive number; give one, such as 0.1")
     if not finite or (above is not None and value <= above):
         raise UserError(f"{given} is out of range; give a number {bounds(field)}".rstrip())
-    if least is not None and most is not None and not least <= value <= most:
+    if None not in (least, most) and not least <= value <= most:
         raise UserError(f"{given} is out of range; give {least} to {most}")
+    if isinstance(value, int):
+        least, most = (-_MOST if least is None else least), (_MOST if most is None else most)
     if least is not None and value < least:
         raise UserError(f"{given} is too small; give {least} or more")
-    if isinstance(value, int) and value < -_MOST:
-        raise UserError(f"{given} is too small; give {-_MOST} or more")
-    if most is None and isinstance(value, int):
-        most = _MOST
     if most is not None and value > most:
         raise UserError(f"{given} is too large; give {most} or less")
 
 
 def bounds(field: Any) -> str:
     """Returns the allowed numbers in words, such as "1 or more"; "" if there are no bounds."""
-    meta = field.metadata
-    words = []
-    if meta["above"] is not None:
-        words.append(f"above {meta['above']}")
-    if meta["at_least"] is not None and meta["at_most"] is not None:
-        return f"{meta['at_least']} to {meta['at_most']}"
-    if meta["at_least"] is not None:
-        words.append(f"{meta['at_least']} or more")
-    if meta["at_most"] is not None:
-        words.append(f"at most {meta['at_most']}")
-    return ", ".join(words)
+    least, most, above = (field.metadata[name] for name in ("at_least", "at_most", "above"))
+    if None not in (least, most):
+        return f"{least} to {most}"
+    words = {"above {}": above, "{} or more": least, "at most {}": most}
+    return ", ".join(form.format(number) for form, number in words.items() if number is not None)
 
 
 def _shown(field: Any, value: Any) -> str:
     if field.metadata["secret"]:
         return "***"
     try:
-        text = str(value)
+        return shortened(str(value))
     except ValueError:  # Python 3.11 and later write no integer of thousands of digits.
-        text = "a number of thousands of digits"
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+        return "a number of thousands of digits"
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """Returns the beginning of a text that is too long for a message."""
+    return text if len(text) <= most else text[:most] + "..."
+
+
+def prepare(cls: type, base: type) -> None:
+    """Verifies the fields that a class declares itself, and completes those it declares again.
+
+    A field of a parent that is declared again with a value keeps its help, bounds and group. To be
+    called before the decorator `dataclass` reads the class. `base` is that of all settings.
+    """
+    known = getattr(cls, "__dataclass_fields__", {})  # Those of its parents.
+    annotations = vars(cls).get("__annotations__", {})
+    for name, value in vars(cls).items():
+        if (isinstance(value, dataclasses.Field) or name in known) and name not in annotations:
+            raise wrong(cls, name, f"has no type; write {name}: int = ..., or another type")
+    for name, annotation in annotations.items():
+        if "ClassVar" in str(annotation):
+            continue
+        value = vars(cls).get(name, dataclasses.MISSING)
+        parent = known.get(name)
+        if name in PROCESS_FLAGS:
+            raise wrong(cls, name, "has the name of a flag of each process; choose another name")
+        if parent is None and hasattr(base, name):
+            raise wrong(cls, name, "has the name of a method of all settings; choose another name")
+        text = text_of_type(annotation)
+        if parent is not None and value is not dataclasses.MISSING:
+            if not isinstance(value, dataclasses.Field):
+                value = dataclasses.field(default=value, repr=parent.repr, metadata=parent.metadata)
+                setattr(cls, name, value)
+            if kind_of(name, annotation)[0] is not kind_of(name, parent.type)[0]:
+                inherited = text_of_type(parent.type)
+                raise wrong(
+                    cls,
+                    name,
+                    f"is annotated as {text}, and as {inherited} in its parent; use the latter",
+                )
+        if not getattr(value, "metadata", {}).get("help"):
+            has_value = not (value is dataclasses.MISSING or isinstance(value, dataclasses.Field))
+            shown = repr(value)[:60] if has_value else "default"
+            raise wrong(cls, name, f"has no help; write {name}: {text} = setting({shown}, 'Help.')")
+        kind_of(name, annotation)
+
+
+def check_class(cls: type) -> None:
+    """Verifies what `prepare` cannot yet: that the class is a dataclass, and its defaults valid."""
+    if "_checked" in vars(cls):
+        return
+    if "__dataclass_fields__" not in vars(cls) and vars(cls).get("__annotations__"):
+        raise UserError(
+            f"{cls.__name__} is not a dataclass; write @dataclass(frozen=True) above the class"
+        )
+    for field in dataclasses.fields(cls):
+        checked(field, field.default)
+    cls._checked = True  # type: ignore[attr-defined]

@@ -15,9 +15,9 @@ from absl import flags
 from compat.cluster.environment import check_agreement
 from compat.errors import UserError
 from experiments.mnist import MNIST
-from experiments.settings.declaration import PROCESS_FLAGS
 from experiments.settings.flags import define_flags, settings_from_flags
 from experiments.settings.place import check_evaluation, place_from_flags
+from experiments.settings.setting import PROCESS_FLAGS
 
 Settings = MNIST.Settings
 

@@ -24,7 +24,7 @@ import models
 from compat import _tensorflow, tf, tf1
 from compat.checkpoint import files
 from compat.runtime import interface as runtimes
-from models import initial
+from models.mlp import normal
 
 GOLDEN = Path(__file__).parent / "golden"
 HALF, WHOLE = 20, 40
@@ -37,14 +37,10 @@ class Network(tf.Module):
     def __init__(self) -> None:
         super().__init__(name="network")
         random = np.random.RandomState(1)
-        self.hidden_kernel = tf.Variable(
-            initial.normal(random, [FEATURES, UNITS]), name="hidden/kernel"
-        )
-        self.output_kernel = tf.Variable(
-            initial.normal(random, [UNITS, CLASSES]), name="output/kernel"
-        )
-        self.hidden_bias = tf.Variable(initial.zeros([UNITS]), name="hidden/bias")
-        self.output_bias = tf.Variable(initial.zeros([CLASSES]), name="output/bias")
+        self.hidden_kernel = tf.Variable(normal(random, [FEATURES, UNITS]), name="hidden/kernel")
+        self.output_kernel = tf.Variable(normal(random, [UNITS, CLASSES]), name="output/kernel")
+        self.hidden_bias = tf.Variable(np.zeros([UNITS], np.float32), name="hidden/bias")
+        self.output_bias = tf.Variable(np.zeros([CLASSES], np.float32), name="output/bias")
 
     def __call__(self, features: Any) -> Any:
         hidden = tf.sigmoid(tf.matmul(features, self.hidden_kernel) + self.hidden_bias)
