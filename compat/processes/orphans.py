@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import IO, cast
 
 _PROGRAM = """
 import os, signal, sys
@@ -40,8 +41,7 @@ class Watchdog:
             start_new_session=True,
             bufsize=0,
         )
-        assert self._process.stdin is not None
-        self._pipe = self._process.stdin.fileno()
+        self._pipe = cast(IO[bytes], self._process.stdin)
 
     def join(self) -> None:
         """Puts the calling process' own group under watch.
@@ -49,14 +49,13 @@ class Watchdog:
         For `preexec_fn`: called by the child itself, no moment is left in which the launcher can
         die unnoticed. It runs between fork and exec, hence does nothing but a write.
         """
-        os.write(self._pipe, b"%d " % os.getpid())
+        self._pipe.write(b"%d " % os.getpid())
 
     def leave(self, group: int) -> None:
         """Ends the watch over a group that is empty, since its number may be given out anew."""
-        os.write(self._pipe, b"%d " % -group)
+        self._pipe.write(b"%d " % -group)
 
     def close(self) -> None:
         """Ends the watchdog, which kills the groups that have not left."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        self._pipe.close()
         self._process.wait()
