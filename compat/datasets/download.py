@@ -46,9 +46,6 @@ def download(
 
     A file appears there whole and verified or not at all, also when several processes download at
     the same time. A mirror that failed is not tried again. A terminal shows a progress bar.
-
-    Raises:
-      DownloadError: no mirror has served a file in time, or the folder cannot be written.
     """
     deadline = time.monotonic() + limit_secs
     mirrors = list(data.mirrors)
@@ -106,15 +103,12 @@ def named_when_whole(target: Path) -> Iterator[Path]:
 def transfer(url: str, deadline: float) -> Iterator[tuple[int | None, Iterator[bytes]]]:
     """Opens a URL; yields the number of its bytes, if the server says so, and them in chunks.
 
-    By https, or by http from this machine; so are redirects. The transfer has to be over at
-    `deadline`, in seconds of `time.monotonic`.
+    By https, or by http from this machine; so are redirects. A `TransferError` says what went
+    wrong, or that it was not over at `deadline`, in seconds of `time.monotonic`.
 
     A socket's timeout covers neither the resolver nor a header that comes byte by byte. So a thread
     makes the blocking calls, and the caller waits no longer than its limits; a thread that blocks
     longer is abandoned, and ends by its own timeout, a second later, or with the process.
-
-    Raises:
-      TransferError: there was no answer in time, or it was a failure, or it was cut short.
     """
     arrivals: queue.Queue[Any] = queue.Queue()
     abandoned = threading.Event()

@@ -63,17 +63,12 @@ def load(name: str, data_dir: DataDir = None, *, say: Callable[[str], None] = pr
 
 
 def obtain(
-    published: Published,
-    data_dir: DataDir,
-    say: Callable[[str], None],
-    limit_secs: float = 600.0,
+    published: Published, data_dir: DataDir, say: Callable[[str], None], limit_secs: float = 600.0
 ) -> Dataset:
     """Returns a published data set, from the disk or the network.
 
-    Raises:
-      BrokenFileError: a file is there, but not the published one.
-      DownloadError: the data set is not there, and cannot be downloaded or stored.
-      UserError: `data_dir` is a file.
+    A `DownloadError` says that it is not there, and cannot be downloaded or stored; any other
+    `UserError` that what is there is not it.
     """
     folder = _data_folder(published.name, data_dir)
     files = read_folder(folder)
@@ -122,11 +117,7 @@ def choose(
 
 
 def _data_folder(name: str, data_dir: DataDir) -> Path:
-    """Returns the folder of a data set, which need not exist: the named one, or that in the cache.
-
-    Raises:
-      UserError: the folder that was named is a file.
-    """
+    """Returns the folder of a data set, which need not exist: the named one, or in the cache."""
     named = os.fspath(data_dir or os.environ.get("MNIST_DATA_DIR") or "")
     if not named:
         cache = os.environ.get("XDG_CACHE_HOME") or ""

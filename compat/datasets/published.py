@@ -132,11 +132,7 @@ def assemble(published: Published, files: Mapping[str, idx.IdxFile], source: str
 
 
 def read_keras_archive(path: Path) -> dict[str, idx.IdxFile]:
-    """Returns the archive's arrays as IDX files, by name, so that they are verified as those are.
-
-    Raises:
-      BrokenFileError: it is no npz file, lacks an array, or holds one of another type or shape.
-    """
+    """Returns the archive's arrays as IDX files, by name, to be verified as those are."""
     members = (
         (TRAIN_IMAGES, "x_train", idx.IMAGE_SHAPE),
         (TRAIN_LABELS, "y_train", ()),

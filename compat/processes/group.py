@@ -39,17 +39,16 @@ class ProcessGroup:
     once. With this process, even if SIGKILL ends it, the commands end, too. Whatever a command
     leaves behind in its process group when it ends is stopped in the same way.
 
-    What the commands write goes line by line to `out`, each line with "[name] " before it.
+    What the commands write goes line by line to `out`, standard output by default, each line with
+    "[name] " before it.
 
     Args:
-      commands: what to run.
       chief: name of the command after whose end the others have to end, too.
       servers: names of commands that never end; stopped when all others have ended with 0.
       last: names of commands that the others need in order to end well; as the servers, they are
         stopped only when all others have ended.
       beside: names of commands whose failure stops nobody, and is none of the group.
       say: told who failed, and who is stopped.
-      out: takes the output; None for standard output.
       grace: seconds between SIGTERM and SIGKILL.
       patience: seconds that the others have after the chief has ended with 0.
       silence: seconds without output after which those beside are stopped behind the chief.

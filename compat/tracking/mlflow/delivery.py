@@ -12,16 +12,12 @@ _LEAST_METRICS = 50
 
 
 class Delivery:
-    """Delivers the spool of one log folder to one store."""
+    """Delivers the spool of one log folder to one store, as `stores.store_uri` gives it.
+
+    `say` takes a line about what was not delivered, and why.
+    """
 
     def __init__(self, logdir: str, uri: str, say: Callable[[str], object]) -> None:
-        """Makes no connection yet.
-
-        Args:
-          logdir: The log folder.
-          uri: The store, as `stores.store_uri` gives it.
-          say: Takes a line about what was not delivered, and why.
-        """
         self._logdir = logdir
         self._say = say
         self._run = MlflowRun(logdir, uri, say)
@@ -34,19 +30,14 @@ class Delivery:
         return self._run.refused
 
     def attempt(self, over: bool) -> bool:
-        """Sends what there is; returns whether all of it was delivered.
-
-        Args:
-          over: Whether the training is over, so that its end is due as well.
-        """
+        """Sends what there is, with the end of a training that is over; returns if it could."""
         if not over and not self._run.is_there:
             return True  # The training makes it, and the store is in no trouble.
         try:
             self._deliver()
-            if over:
-                last_heard_of = spool.abandoned(self._logdir)
-                if last_heard_of is not None:
-                    self._run.end("FAILED", last_heard_of)
+            last_heard_of = spool.abandoned(self._logdir) if over else None
+            if last_heard_of is not None:
+                self._run.end("FAILED", last_heard_of)
         except Exception as error:  # whatever MLflow and what is below it raise
             # A slow server may manage fewer metrics before the time-out.
             self._most = max(_LEAST_METRICS, self._most // 2)
@@ -61,10 +52,9 @@ class Delivery:
     def upload(self, name: str) -> None:
         """Adds a file of the log folder, if it is there, to the artifacts of the run."""
         path = os.path.join(self._logdir, name)
-        if not os.path.exists(path):
-            return
         try:
-            self._run.artifact(path, "")
+            if os.path.exists(path):
+                self._run.artifact(path, "")
         except Exception as error:
             self._say(f"{path!r} was not uploaded: {error}")
 

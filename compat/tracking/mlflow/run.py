@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
@@ -28,20 +28,16 @@ _KEY = "training.id"
 
 
 class MlflowRun:
-    """The run that belongs to a log folder, on one store."""
+    """The run that belongs to a log folder, on one store, as `stores.store_uri` gives it.
+
+    `say` takes a line about what the store refused for good; all else it raises is passed on.
+    """
 
     def __init__(self, logdir: str, uri: str, say: Callable[[str], object]) -> None:
-        """Makes no connection yet.
-
-        Args:
-          logdir: The log folder; holds the id of the run.
-          uri: The store, as `stores.store_uri` gives it.
-          say: Takes a line about what the store refused for good.
-        """
         self._logdir = logdir
         self._uri = uri
         self._say = say
-        self._client: MlflowClient | None = None
+        self._connected: MlflowClient | None = None
         self._params: dict[str, str] = {}
         self.run_id = ""
         self.refused = False
@@ -52,13 +48,14 @@ class MlflowRun:
         training = spool.joined(self._logdir)
         return training is None or run_id.read(training) is not None
 
-    def connect(self) -> bool:
-        """Finds the run or creates it; returns whether it was created, i.e. knows nothing yet.
+    @property
+    def _client(self) -> MlflowClient:
+        """Makes no connection before it is needed."""
+        self._connected = self._connected or MlflowClient(tracking_uri=self._uri)
+        return self._connected
 
-        Raises:
-          FileNotFoundError: The training whose run is joined has none yet.
-          Exception: Whatever MLflow raises when the store cannot be reached.
-        """
+    def connect(self) -> bool:
+        """Finds the run or creates it; returns whether it was created, i.e. knows nothing yet."""
         if self.run_id:
             return False
         training = spool.joined(self._logdir)
@@ -67,52 +64,36 @@ class MlflowRun:
             joined = run_id.read(training)
             if joined is None:
                 raise FileNotFoundError(f"the training in {training} has no run of MLflow yet")
-            self._client = self._client or MlflowClient(tracking_uri=self._uri)
             self._client.get_run(joined)
             self.run_id = joined
             return False
         make_database(self._uri)
-        client = self._client = self._client or MlflowClient(tracking_uri=self._uri)
         start = next(record for record, _ in spool.read(self._logdir) if record["kind"] == "start")
         experiment_id = self._experiment(start["experiment"])
-        found = self._existing(experiment_id, start["id"])
-        is_new = found is None
-        if found is None:
-            # The name as an argument: as a tag, it clashes with the one that MLflow 1 invents.
-            created = client.create_run(
-                experiment_id,
-                start_time=start["time"],  # Not now: a short training may be over already.
-                # `mlflow.user` is the user of the run only if it is given here.
-                tags={**_texts(start.get("tags", {}), _TAG_LENGTH), _KEY: start["id"]},
-                run_name=start["run"],
-            )
-            found = str(created.info.run_id)
-        self._params = dict(client.get_run(found).data.params)
+        existing = self._existing(experiment_id, start["id"])
+        found = existing or self._create(experiment_id, start)
+        self._params = dict(self._client.get_run(found).data.params)
         run_id.write(self._logdir, found)
         self.run_id = found
-        return is_new
+        return existing is None
 
     def start(self) -> None:
         """Marks the run as running, also when it had ended before."""
-        self._ready.update_run(self.run_id, status="RUNNING")
+        self._client.update_run(self.run_id, status="RUNNING")
 
     def end(self, status: str, time_ms: int) -> None:
         """Marks the run as FINISHED, FAILED or KILLED at `time_ms`."""
-        self._ready.set_terminated(self.run_id, status, end_time=time_ms)
+        self._client.set_terminated(self.run_id, status, end_time=time_ms)
 
     def metrics(self, values: Sequence[tuple[str, float, int, int]]) -> None:
         """Logs (name, value, time in ms, step) each, any number of them."""
-        self._log(
-            "metrics",
-            [Metric(_name(name), value, time_ms, step) for name, value, time_ms, step in values],
-            METRICS_A_BATCH,
-        )
+        self._log("metrics", [Metric(_name(name), *rest) for name, *rest in values])
 
     def params(self, values: Mapping[str, object]) -> None:
         """Logs parameters; one that the run has with another value goes as tag `resumed.<name>`."""
         texts = _texts(values, _PARAM_LENGTH)
         new = {name: text for name, text in texts.items() if name not in self._params}
-        self._log("params", [Param(name, text) for name, text in new.items()], _NAMES_A_BATCH)
+        self._log("params", [Param(name, text) for name, text in new.items()])
         self._params.update(new)
         self.tags(
             {"resumed." + name: text for name, text in texts.items() if text != self._params[name]}
@@ -120,52 +101,37 @@ class MlflowRun:
 
     def tags(self, values: Mapping[str, str]) -> None:
         """Sets tags."""
-        self._log(
-            "tags",
-            [RunTag(name, text) for name, text in _texts(values, _TAG_LENGTH).items()],
-            _NAMES_A_BATCH,
-        )
+        texts = _texts(values, _TAG_LENGTH)
+        self._log("tags", [RunTag(name, text) for name, text in texts.items()])
 
     def artifact(self, path: str, folder: str) -> None:
         """Uploads a file or folder of the log folder.
 
         One that lies outside, cannot be read or is not taken is given up.
-
-        Raises:
-          Exception: Whatever MLflow raises when the store cannot be reached.
         """
         reason = spool.reason_refused(self._logdir, path, folder)
         if reason is not None:
             self._refuse(f"artifact {path!r}", reason)
             return
-        upload = self._ready.log_artifacts if os.path.isdir(path) else self._ready.log_artifact
+        upload = self._client.log_artifacts if os.path.isdir(path) else self._client.log_artifact
         try:
             upload(self.run_id, path, folder or None)
         except Exception as error:
             # If the store answers, it was about this artifact, and would be again.
-            self._ready.get_run(self.run_id)
+            self._client.get_run(self.run_id)
             self._refuse(f"artifact {path!r}", error)
 
-    @property
-    def _ready(self) -> MlflowClient:
-        assert self._client is not None and self.run_id, "connect() comes first"
-        return self._client
-
     def _experiment(self, name: str) -> str:
-        assert self._client is not None
+        """Returns the id of an experiment, which is created if it does not exist."""
         experiment = self._client.get_experiment_by_name(name)
         if experiment is not None:
             return str(experiment.experiment_id)
         root = artifact_root(self._uri)
-        return str(
-            self._client.create_experiment(
-                name, artifact_location=None if root is None else "file://" + root
-            )
-        )
+        location = None if root is None else "file://" + root
+        return str(self._client.create_experiment(name, artifact_location=location))
 
     def _existing(self, experiment_id: str, key: str) -> str | None:
         """Returns the id of the run, by the file, or by its key if creating it was cut off."""
-        assert self._client is not None
         noted = run_id.read(self._logdir)
         try:
             if noted and self._client.get_run(noted).info.lifecycle_stage == "active":
@@ -177,13 +143,25 @@ class MlflowRun:
         found = self._client.search_runs([experiment_id], f"tags.`{_KEY}` = '{key}'")
         return found[0].info.run_id if found else None
 
-    def _log(self, kind: str, items: list, most: int) -> None:  # type: ignore[type-arg]
+    def _create(self, experiment_id: str, start: spool.Record) -> str:
+        # The name as an argument: as a tag, it clashes with the one that MLflow 1 invents.
+        created = self._client.create_run(
+            experiment_id,
+            start_time=start["time"],  # Not now: a short training may be over already.
+            # `mlflow.user` is the user of the run only if it is given here.
+            tags={**_texts(start.get("tags", {}), _TAG_LENGTH), _KEY: start["id"]},
+            run_name=start["run"],
+        )
+        return str(created.info.run_id)
+
+    def _log(self, kind: str, items: list[Any]) -> None:
+        most = METRICS_A_BATCH if kind == "metrics" else _NAMES_A_BATCH
         for i in range(0, len(items), most):
             self._log_batch(kind, items[i : i + most])
 
-    def _log_batch(self, kind: str, items: list) -> None:  # type: ignore[type-arg]
+    def _log_batch(self, kind: str, items: list[Any]) -> None:
         try:
-            self._ready.log_batch(self.run_id, **{kind: items})
+            self._client.log_batch(self.run_id, **{kind: items})
         except MlflowException as error:
             if error.error_code != "INVALID_PARAMETER_VALUE":
                 raise

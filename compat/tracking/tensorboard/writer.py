@@ -137,9 +137,9 @@ class TensorBoard(Writer):
     def _read_earlier(self, resume_step: int | None) -> None:
         """Reads the events of an earlier run, without those after the checkpoint, and its end."""
         self._earlier = event_files(self._logdir)
+        limit = resume_step or 0
         for path in self._earlier:
             if resume_step is not None:
-                limit = resume_step
                 trim(path, lambda e: e.step <= limit and not _has_tag(e, (SESSION_END,)))
             for _, event in read_events(path):
                 self._has_graph = self._has_graph or event.HasField("graph_def")
