@@ -18,8 +18,7 @@ from dataclasses import replace
 from typing import Any, Callable, Iterator, Sequence, TextIO
 
 from compat.errors import PeerError, UserError
-from compat.processes.child import Child, Command
-from compat.processes.orphans import Watchdog
+from compat.processes.child import Child, Command, Watchdog
 from compat.processes.output import Output, discard
 from compat.processes.restarts import Restarts
 

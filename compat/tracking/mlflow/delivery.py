@@ -209,21 +209,18 @@ class Delivery:
             self._refuse(f"artifact {path!r}", error)
 
     def _log(self, kind: str, items: list[Any], most: int) -> None:
-        for i in range(0, len(items), most):
-            self._log_batch(kind, items[i : i + most])
-
-    def _log_batch(self, kind: str, items: list[Any]) -> None:
-        try:
-            self._client.log_batch(self._run_id, **{kind: items})
-        except MlflowException as error:
-            if error.error_code != "INVALID_PARAMETER_VALUE":
-                raise
-            if len(items) == 1:
-                self._refuse(f"{kind} {items[0].key!r}", error)
-                return
-            # One bad item must not cost its neighbours.
-            self._log_batch(kind, items[: len(items) // 2])
-            self._log_batch(kind, items[len(items) // 2 :])
+        """Logs metrics, params or tags, at most so many at a time."""
+        for start in range(0, len(items), most):
+            batch = items[start : start + most]
+            try:
+                self._client.log_batch(self._run_id, **{kind: batch})
+            except MlflowException as error:
+                if error.error_code != "INVALID_PARAMETER_VALUE":
+                    raise
+                if len(batch) == 1:
+                    self._refuse(f"{kind} {batch[0].key!r}", error)
+                else:  # One bad item must not cost its neighbours.
+                    self._log(kind, batch, len(batch) // 2)
 
     def _refuse(self, what: str, error: object) -> None:
         self.refused = True
