@@ -46,9 +46,8 @@ class Batches:
         self.batches_per_epoch = num_examples // batch_size
         self._random = np.random.RandomState([seed, trainer] if trainer else seed)
         self._order = np.arange(num_examples, dtype=np.int32)
-        self._position = (
-            num_examples  # as if an epoch had just ended: the first one is shuffled too
-        )
+        # As if an epoch had just ended: the first one is shuffled too.
+        self._position = num_examples
 
     def next(self, n: int) -> np.ndarray:
         """Returns the next `n` batches, as int32 `[n, batch_size]` indices of examples.

@@ -47,6 +47,4 @@ class Dataset:
     def splits(self) -> dict[str, dict[str, np.ndarray]]:
         """Returns the arrays by name, of each split by name, as an experiment's `data` does."""
         splits = {"train": self.train, "validation": self.validation, "test": self.test}
-        return {
-            name: {"images": split.images, "labels": split.labels} for name, split in splits.items()
-        }
+        return {name: dict(vars(split)) for name, split in splits.items()}

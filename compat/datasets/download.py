@@ -15,7 +15,7 @@ import urllib.error
 import urllib.request
 import uuid
 from pathlib import Path
-from typing import IO, Any, Callable, Iterable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 from urllib.parse import urlsplit
 
 from compat.cluster.access import is_loopback
@@ -23,7 +23,7 @@ from compat.datasets import idx
 from compat.datasets.published import Published, verify
 from compat.errors import UserError
 
-STALL_SECS = 10.0
+STALL_SECS = 10.0  # how long a mirror may be silent
 _CHUNK_BYTES = 1 << 16
 
 
@@ -39,26 +39,13 @@ def download(
     data: Published,
     names: Iterable[str],
     folder: Path,
-    *,
     say: Callable[[str], None],
     limit_secs: float,
-    stall_secs: float = STALL_SECS,
 ) -> None:
-    """Downloads files of a data set, gzipped as they are served, into a folder.
+    """Downloads the named files of a data set, gzipped as they are served, into a folder.
 
     A file appears there whole and verified or not at all, also when several processes download at
     the same time. A mirror that failed is not tried again. A terminal shows a progress bar.
-
-    Args:
-      data: what the files should hold, and where they are served.
-      names: the files, without ".gz".
-      folder: made when the first bytes have come.
-      say: takes a line for each file that is there.
-      limit_secs: for all files together.
-      stall_secs: how long a mirror may be silent.
-
-    Raises:
-      DownloadError: no mirror has served a file in time, or the folder cannot be written.
     """
     deadline = time.monotonic() + limit_secs
     mirrors = list(data.mirrors)
@@ -70,12 +57,9 @@ def download(
                 raise DownloadError("; ".join(failures))
             url = mirrors[0] + target.name
             try:
-                _download_file(data, name, url, target, deadline, stall_secs)
-            except TransferError as error:
-                failures.append(f"{url}: {error}")
-                del mirrors[0]
-            except idx.BrokenFileError as error:
-                failures.append(error.finding)
+                _download_file(data, name, url, target, deadline)
+            except (TransferError, idx.BrokenFileError) as error:
+                failures.append(getattr(error, "finding", f"{url}: {error}"))
                 del mirrors[0]
             except OSError as error:
                 raise DownloadError(
@@ -85,13 +69,11 @@ def download(
                 say(f"downloaded {url} to {target} (SHA-256 of its contents verified)")
 
 
-def _download_file(
-    data: Published, name: str, url: str, target: Path, deadline: float, stall_secs: float
-) -> None:
+def _download_file(data: Published, name: str, url: str, target: Path, deadline: float) -> None:
     from tqdm import tqdm
 
     with named_when_whole(target) as partial:
-        with transfer(url, deadline, stall_secs) as (num_bytes, chunks):
+        with transfer(url, deadline) as (num_bytes, chunks):
             target.parent.mkdir(parents=True, exist_ok=True)
             # `disable=None`: a bar on a terminal, nothing elsewhere.
             with partial.open("xb") as stream, tqdm(
@@ -118,39 +100,30 @@ def named_when_whole(target: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def transfer(
-    url: str, deadline: float, stall_secs: float
-) -> Iterator[tuple[int | None, Iterator[bytes]]]:
+def transfer(url: str, deadline: float) -> Iterator[tuple[int | None, Iterator[bytes]]]:
     """Opens a URL; yields the number of its bytes, if the server says so, and them in chunks.
+
+    By https, or by http from this machine; so are redirects. A `TransferError` says what went
+    wrong, or that it was not over at `deadline`, in seconds of `time.monotonic`.
 
     A socket's timeout covers neither the resolver nor a header that comes byte by byte. So a thread
     makes the blocking calls, and the caller waits no longer than its limits; a thread that blocks
     longer is abandoned, and ends by its own timeout, a second later, or with the process.
-
-    Args:
-      url: what to get, by https; by http from this machine only. So are redirects.
-      deadline: when the transfer must be over, in seconds of `time.monotonic`.
-      stall_secs: how long to wait for the answer's beginning, and then from chunk to chunk.
-
-    Raises:
-      TransferError: there was no answer in time, or it was a failure, or it was cut short.
     """
     arrivals: queue.Queue[Any] = queue.Queue()
     abandoned = threading.Event()
-    threading.Thread(
-        target=_receive, args=(url, stall_secs + 1, arrivals, abandoned), daemon=True
-    ).start()
+    threading.Thread(target=_receive, args=(url, arrivals, abandoned), daemon=True).start()
 
     def arrival() -> Any:
         left = deadline - time.monotonic()
         try:
             if left <= 0:
                 raise queue.Empty  # whatever has come by now: a mirror may also pour for ever
-            item = arrivals.get(timeout=min(stall_secs, left))
+            item = arrivals.get(timeout=min(STALL_SECS, left))
         except queue.Empty:
             raise TransferError(
-                f"nothing came in {stall_secs:g} s"
-                if left > stall_secs
+                f"nothing came in {STALL_SECS:g} s"
+                if left > STALL_SECS
                 else "not done within the time limit"
             ) from None
         if isinstance(item, Exception):
@@ -163,14 +136,12 @@ def transfer(
         abandoned.set()
 
 
-def _receive(
-    url: str, timeout: float, arrivals: queue.Queue[Any], abandoned: threading.Event
-) -> None:
+def _receive(url: str, arrivals: queue.Queue[Any], abandoned: threading.Event) -> None:
     """Puts the length (None if unknown), chunks, then b""; or what went wrong, at any point."""
     try:
         _check_scheme(url)
         opener = urllib.request.build_opener(_Redirects)
-        with opener.open(url, timeout=timeout) as response:
+        with opener.open(url, timeout=STALL_SECS + 1) as response:
             length = response.headers.get("Content-Length")
             expected = None if length is None else int(length)
             arrivals.put(expected)
@@ -192,17 +163,9 @@ def _receive(
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects to where a URL may lead."""
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: Any,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        _check_scheme(newurl)
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+    def redirect_request(self, *request: Any) -> urllib.request.Request | None:
+        _check_scheme(request[-1])  # the new URL
+        return super().redirect_request(*request)
 
 
 def _check_scheme(url: str) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
 
 import numpy as np
 
 from compat.errors import UserError
 
 IMAGE_SHAPE = (28, 28)
-NUM_CLASSES = 10
 MAX_BYTES = 256 << 20  # five times MNIST: what unpacks to more is broken, or means harm
 _CHUNK_BYTES = 1 << 20
 _UNSIGNED_BYTES = 0x0800  # the magic number's upper bytes; the last is the number of dimensions
@@ -37,11 +36,9 @@ class BrokenFileError(UserError):
 
 @dataclass(frozen=True)
 class IdxFile:
-    """The bytes of an IDX file.
+    """The uncompressed contents of an IDX file.
 
-    Attributes:
-      origin: what messages call it: a path, a URL, or an archive and its member.
-      contents: uncompressed.
+    `origin` is what messages call it: a path, a URL, or an archive and its member.
     """
 
     origin: str
@@ -51,47 +48,37 @@ class IdxFile:
 def read(path: Path, origin: str | None = None) -> IdxFile:
     """Reads a gzip or plain file, told apart by its first bytes, as browsers unpack but keep ".gz".
 
-    Args:
-      path: the file.
-      origin: what messages call it; by default its path.
-
-    Raises:
-      BrokenFileError: it cannot be read or unpacked, or holds more than any data set of ours.
+    Raises a `BrokenFileError` if it cannot be unpacked, or holds more than any data set of ours.
     """
     origin = origin or str(path)
     try:
-        with path.open("rb") as stream:
-            if stream.peek(2)[:2] == b"\x1f\x8b":
-                with gzip.GzipFile(fileobj=stream) as unpacked:
-                    return IdxFile(origin, _read_bounded(cast("IO[bytes]", unpacked), origin))
-            return IdxFile(origin, _read_bounded(stream, origin))
+        with path.open("rb") as file:
+            is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
+            stream = gzip.GzipFile(fileobj=file) if is_gzip else file
+            # In chunks: a small gzip file must not make us hold what a giant one unpacks to.
+            chunks = iter(lambda: stream.read(_CHUNK_BYTES), b"")
+            contents = b"".join(itertools.islice(chunks, MAX_BYTES // _CHUNK_BYTES + 1))
     except (EOFError, OSError, zlib.error) as error:
         raise BrokenFileError(
             origin, f"cannot be read ({error}), expected a whole gzip or plain IDX file"
         ) from error
+    if len(contents) > MAX_BYTES:
+        raise BrokenFileError(origin, f"holds more than {MAX_BYTES:,} bytes, expected fewer")
+    return IdxFile(origin, contents)
 
 
 def images(file: IdxFile) -> np.ndarray:
-    """Returns the images of a file, uint8 `[n, 28, 28]`, a read-only view of its contents.
-
-    Raises:
-      BrokenFileError: the file is not an IDX file of such images.
-    """
+    """Returns the images of a file, uint8 `[n, 28, 28]`, a read-only view of its contents."""
     return _examples(file, "images", IMAGE_SHAPE)
 
 
 def labels(file: IdxFile) -> np.ndarray:
-    """Returns the labels of a file, int32 `[n]`, each 0 to 9.
-
-    Raises:
-      BrokenFileError: the file is not an IDX file of such labels.
-    """
+    """Returns the labels of a file, int32 `[n]`, each 0 to 9."""
     found = _examples(file, "labels", ())
-    wrong = np.flatnonzero(found >= NUM_CLASSES)
+    wrong = np.flatnonzero(found > 9)
     if len(wrong):
         raise BrokenFileError(
-            file.origin,
-            f"has label {found[wrong[0]]} at position {wrong[0]}, expected 0 to {NUM_CLASSES - 1}",
+            file.origin, f"has label {found[wrong[0]]} at position {wrong[0]}, expected 0 to 9"
         )
     return found.astype(np.int32)
 
@@ -102,39 +89,26 @@ def encode(array: np.ndarray) -> bytes:
     return struct.pack(f">{len(header)}I", *header) + array.tobytes()
 
 
-def _read_bounded(stream: IO[bytes], origin: str) -> bytes:
-    chunks = []
-    size = 0
-    # In chunks: a small gzip file must not make us hold what a giant one unpacks to.
-    for chunk in iter(lambda: stream.read(_CHUNK_BYTES), b""):
-        size += len(chunk)
-        if size > MAX_BYTES:
-            raise BrokenFileError(origin, f"holds more than {MAX_BYTES:,} bytes, expected fewer")
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
 def _examples(file: IdxFile, what: str, shape: tuple[int, ...]) -> np.ndarray:
     """Returns the bytes after the header, uint8 `[n, *shape]`; a view, so it allocates nothing."""
+
+    def broken(finding: str) -> BrokenFileError:
+        return BrokenFileError(file.origin, finding)
+
     header = struct.Struct(f">{2 + len(shape)}I")
     size = len(file.contents)
     if size < header.size:
-        raise BrokenFileError(
-            file.origin, f"holds {size} bytes, expected a header of {header.size} bytes"
-        )
+        raise broken(f"holds {size} bytes, expected a header of {header.size} bytes")
     magic, count, *found_shape = header.unpack_from(file.contents)
     expected_magic = _UNSIGNED_BYTES + 1 + len(shape)
     if magic != expected_magic:
-        raise BrokenFileError(
-            file.origin, f"has magic number {magic}, expected {expected_magic} for {what}"
-        )
+        raise broken(f"has magic number {magic}, expected {expected_magic} for {what}")
     if tuple(found_shape) != shape:
-        raise BrokenFileError(file.origin, f"has {what} of {found_shape}, expected {list(shape)}")
+        raise broken(f"has {what} of {found_shape}, expected {list(shape)}")
     expected_size = header.size + count * int(np.prod(shape, dtype=np.int64))
     if size != expected_size:
-        raise BrokenFileError(
-            file.origin,
+        raise broken(
             f"holds {size:,} bytes, expected {expected_size:,} for the {count:,} {what} "
-            "that its header claims",
+            "that its header claims"
         )
     return np.frombuffer(file.contents, np.uint8, offset=header.size).reshape(count, *shape)

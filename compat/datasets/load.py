@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Callable, Mapping, Union
+from typing import Callable, Union
 
 from compat.datasets import digits
 from compat.datasets.dataset import Dataset
-from compat.datasets.download import STALL_SECS, DownloadError, download
+from compat.datasets.download import DownloadError, download
 from compat.datasets.published import (
     FASHION_MNIST,
     FILES,
@@ -21,11 +21,7 @@ from compat.datasets.published import (
 )
 from compat.errors import UserError
 
-DATA_DIR_VARIABLE = "MNIST_DATA_DIR"
 NAMES = ("mnist", "fashion_mnist", "digits", "auto")
-
-LIMIT_SECS = 600.0
-AUTO_LIMIT_SECS = 18.0  # of the 20 s that a user waits at most, two are for loading the digits
 
 DataDir = Union[str, "os.PathLike[str]", None]
 
@@ -54,53 +50,40 @@ def load(name: str, data_dir: DataDir = None, *, say: Callable[[str], None] = pr
         "auto" too); or the data set is neither there nor can it be downloaded.
     """
     if name == "mnist":
-        return obtain(MNIST, data_dir, say=say)
+        return obtain(MNIST, data_dir, say)
     if name == "fashion_mnist":
-        return obtain(FASHION_MNIST, data_dir, say=say)
+        return obtain(FASHION_MNIST, data_dir, say)
     if name == "digits":
         return digits.load()
     if name == "auto":
-        return choose(MNIST, data_dir, say=say)
+        return choose(MNIST, data_dir, say)
     raise UserError(
         f"data set {name!r} is unknown, expected one of {', '.join(NAMES)}; give another --dataset"
     )
 
 
 def obtain(
-    published: Published,
-    data_dir: DataDir,
-    *,
-    say: Callable[[str], None],
-    environ: Mapping[str, str] = os.environ,
-    limit_secs: float = LIMIT_SECS,
-    stall_secs: float = STALL_SECS,
+    published: Published, data_dir: DataDir, say: Callable[[str], None], limit_secs: float = 600.0
 ) -> Dataset:
     """Returns a published data set, from the disk or the network.
 
-    Raises:
-      BrokenFileError: a file is there, but not the published one.
-      DownloadError: the data set is not there, and cannot be downloaded or stored.
-      UserError: `data_dir` is a file.
+    A `DownloadError` says that it is not there, and cannot be downloaded or stored; any other
+    `UserError` that what is there is not it.
     """
-    folder = _data_folder(published.name, data_dir, environ)
+    folder = _data_folder(published.name, data_dir)
     files = read_folder(folder)
     if len(files) < len(FILES):
         verify(published, files)  # before more is looked for, or downloaded beside them
         places = [folder]
         if published.keras_archive:
-            places.append(_keras_folder(environ))
+            keras = os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras")
+            places.append(Path(keras, "datasets"))
             for archive in (place / published.keras_archive for place in places):
                 if os.path.isfile(archive):
                     return assemble(published, read_keras_archive(archive), str(archive))
+        missing = [name for name in FILES if name not in files]
         try:
-            download(
-                published,
-                [name for name in FILES if name not in files],
-                folder,
-                say=say,
-                limit_secs=limit_secs,
-                stall_secs=stall_secs,
-            )
+            download(published, missing, folder, say, limit_secs)
         except DownloadError as error:
             raise DownloadError(
                 f"{published.title} is not in {' nor in '.join(map(str, places))}, and could not "
@@ -114,27 +97,15 @@ def obtain(
 def choose(
     published: Published,
     data_dir: DataDir,
-    *,
     say: Callable[[str], None],
-    environ: Mapping[str, str] = os.environ,
-    limit_secs: float = AUTO_LIMIT_SECS,
-    stall_secs: float = STALL_SECS,
+    limit_secs: float = 18.0,  # of the 20 s that a user waits at most, two are for the digits
 ) -> Dataset:
     """Returns a published data set if it can be had soon, else the digits, and says which.
 
-    Raises:
-      BrokenFileError: a file is there, but not the published one: the digits are no remedy.
-      UserError: `data_dir` is a file.
+    A file that is there, but not the published one, stays an error: the digits are no remedy.
     """
     try:
-        dataset = obtain(
-            published,
-            data_dir,
-            say=say,
-            environ=environ,
-            limit_secs=limit_secs,
-            stall_secs=stall_secs,
-        )
+        dataset = obtain(published, data_dir, say, limit_secs)
     except DownloadError as error:
         say(
             f"WARNING: the data set is scikit-learn's digits (1,797 images), NOT "
@@ -145,25 +116,14 @@ def choose(
     return dataset
 
 
-def _data_folder(
-    name: str, data_dir: str | os.PathLike[str] | None, environ: Mapping[str, str]
-) -> Path:
-    """Returns the folder of a data set, which need not exist: the named one, or that in the cache.
-
-    Args:
-      name: of the data set, for the cache folder.
-      data_dir: as given by the user; None or "" if not given.
-      environ: the process's environment.
-
-    Raises:
-      UserError: the folder that was named is a file.
-    """
-    named = os.fspath(data_dir or environ.get(DATA_DIR_VARIABLE) or "")
+def _data_folder(name: str, data_dir: DataDir) -> Path:
+    """Returns the folder of a data set, which need not exist: the named one, or in the cache."""
+    named = os.fspath(data_dir or os.environ.get("MNIST_DATA_DIR") or "")
     if not named:
-        cache = environ.get("XDG_CACHE_HOME") or ""
+        cache = os.environ.get("XDG_CACHE_HOME") or ""
         # The XDG specification: a relative path in this variable is to be ignored.
-        base = Path(cache) if os.path.isabs(cache) else _home(environ) / ".cache"
-        return base / "compat-experiments" / name
+        cache = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
+        return Path(cache, "compat-experiments", name)
     folder = Path(os.path.expanduser(named))
     if os.path.isfile(folder):
         raise UserError(
@@ -171,13 +131,3 @@ def _data_folder(
             "name a folder with --data_dir"
         )
     return folder
-
-
-def _keras_folder(environ: Mapping[str, str]) -> Path:
-    """Returns the folder in which Keras keeps the data sets that it has downloaded."""
-    keras_home = environ.get("KERAS_HOME")
-    return (Path(keras_home) if keras_home else _home(environ) / ".keras") / "datasets"
-
-
-def _home(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HOME") or os.path.expanduser("~"))

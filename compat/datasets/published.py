@@ -29,9 +29,6 @@ class Published:
     gzip editions, plain, and as an npz, all with the same data.
 
     Attributes:
-      name: as in `--dataset`.
-      title: as in messages.
-      sha256: by file name, SHA-256 of the uncompressed contents, in hex.
       mirrors: URLs to which a file name and ".gz" are appended, tried in this order.
       num_validation: how many of the first training examples are the validation split.
       keras_archive: the file in which Keras caches the same data, if it does.
@@ -79,11 +76,7 @@ FASHION_MNIST = Published(
 
 
 def read_folder(folder: Path) -> dict[str, idx.IdxFile]:
-    """Returns the files of the dataset in a folder, by name; prefers plain files to gzip.
-
-    Raises:
-      BrokenFileError: a file is there and cannot be read.
-    """
+    """Returns the files of the dataset in a folder, by name; prefers plain files to gzip."""
     files = {}
     for name in FILES:
         for path in (folder / name, folder / (name + ".gz")):
@@ -94,12 +87,9 @@ def read_folder(folder: Path) -> dict[str, idx.IdxFile]:
 
 
 def verify(published: Published, files: Mapping[str, idx.IdxFile]) -> dict[str, np.ndarray]:
-    """Verifies files; returns their arrays by name.
+    """Verifies files, and that they agree; returns their arrays by name.
 
     Their structure is checked first, since its errors say more than that a checksum differs.
-
-    Raises:
-      BrokenFileError: a file is no IDX file, two disagree, or a checksum is not the published one.
     """
     arrays = {
         name: idx.images(file) if name in (TRAIN_IMAGES, TEST_IMAGES) else idx.labels(file)
@@ -124,16 +114,7 @@ def verify(published: Published, files: Mapping[str, idx.IdxFile]) -> dict[str, 
 
 
 def assemble(published: Published, files: Mapping[str, idx.IdxFile], source: str) -> Dataset:
-    """Returns the data set that the four files hold.
-
-    Args:
-      published: what they should hold.
-      files: all four, by name.
-      source: where they were found.
-
-    Raises:
-      BrokenFileError: they are not the published data set.
-    """
+    """Returns the data set that the four files hold, once they are verified."""
     arrays = verify(published, files)
     digest = hashlib.sha256()
     for name in FILES:
@@ -150,25 +131,19 @@ def assemble(published: Published, files: Mapping[str, idx.IdxFile], source: str
     )
 
 
-_KERAS_MEMBERS = (
-    (TRAIN_IMAGES, "x_train", idx.IMAGE_SHAPE),
-    (TRAIN_LABELS, "y_train", ()),
-    (TEST_IMAGES, "x_test", idx.IMAGE_SHAPE),
-    (TEST_LABELS, "y_test", ()),
-)
-
-
 def read_keras_archive(path: Path) -> dict[str, idx.IdxFile]:
-    """Returns the archive's arrays as IDX files, by name, so that they are verified as those are.
-
-    Raises:
-      BrokenFileError: it is no npz file, lacks an array, or holds one of another type or shape.
-    """
+    """Returns the archive's arrays as IDX files, by name, to be verified as those are."""
+    members = (
+        (TRAIN_IMAGES, "x_train", idx.IMAGE_SHAPE),
+        (TRAIN_LABELS, "y_train", ()),
+        (TEST_IMAGES, "x_test", idx.IMAGE_SHAPE),
+        (TEST_LABELS, "y_test", ()),
+    )
     try:
         with zipfile.ZipFile(path) as archive:
             return {
                 name: idx.IdxFile(f"{path}: {member}", _member(archive, path, member, shape))
-                for name, member, shape in _KERAS_MEMBERS
+                for name, member, shape in members
             }
     except idx.BrokenFileError:
         raise
@@ -184,8 +159,11 @@ def _member(archive: zipfile.ZipFile, path: Path, member: str, shape: tuple[int,
 
     Not by `np.load(allow_pickle=False)`: that allocates what a header claims before it reads.
     """
+
+    def broken(finding: str) -> idx.BrokenFileError:
+        return idx.BrokenFileError(f"{path}: {member}", finding)
+
     info = archive.getinfo(member + ".npy")
-    origin = f"{path}: {member}"
     with archive.open(info) as stream:
         version = np.lib.format.read_magic(stream)
         if version == (1, 0):
@@ -193,24 +171,14 @@ def _member(archive: zipfile.ZipFile, path: Path, member: str, shape: tuple[int,
         else:
             found_shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(stream)
         if dtype.hasobject:
-            raise idx.BrokenFileError(
-                origin, "holds pickled Python objects, which are never loaded, expected uint8"
-            )
-        if (
-            dtype != np.uint8
-            or is_fortran
-            or len(found_shape) != 1 + len(shape)
-            or found_shape[1:] != shape
-        ):
-            raise idx.BrokenFileError(
-                origin,
+            raise broken("holds pickled Python objects, which are never loaded, expected uint8")
+        if dtype != np.uint8 or is_fortran or not found_shape or found_shape[1:] != shape:
+            raise broken(
                 f"is {dtype} {list(found_shape)}{' in Fortran order' if is_fortran else ''}, "
-                f"expected uint8 {['n', *shape]} in C order",
+                f"expected uint8 {['n', *shape]} in C order"
             )
         claimed = found_shape[0] * int(np.prod(shape, dtype=np.int64))
         held = info.file_size - stream.tell()
         if claimed != held or held > idx.MAX_BYTES:
-            raise idx.BrokenFileError(
-                origin, f"holds {held:,} bytes, expected the {claimed:,} that its header claims"
-            )
+            raise broken(f"holds {held:,} bytes, expected the {claimed:,} that its header claims")
         return idx.encode(np.frombuffer(stream.read(held), np.uint8).reshape(found_shape))

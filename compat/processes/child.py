@@ -6,15 +6,29 @@ import math
 import os
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass, field, replace
 from typing import IO, Mapping, cast
 
 from compat.errors import UserError
-from compat.processes.orphans import Watchdog
-from compat.processes.output import shown, split_lines
+from compat.processes.output import shown
 
 _READ_BYTES = 1 << 20  # More than a pipe holds, so that one read takes all that is there.
+_PROGRAM = """
+import os, signal, sys
+watched = set()
+for number in map(int, sys.stdin.read().split()):
+    if number > 0:
+        watched.add(number)
+    else:
+        watched.discard(-number)
+for group in watched:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except OSError:
+        pass
+"""
 
 
 @dataclass(frozen=True)
@@ -27,28 +41,58 @@ class Command:
     pass_fds: tuple[int, ...] = ()
 
 
+class Watchdog:
+    """Kills process groups, should the launcher end without doing so, as after SIGKILL.
+
+    Those that `join` and have not been told to `leave`. A small process of its own waits for the
+    end of a pipe whose other end only the launcher holds; the kernel closes that end whatever the
+    launcher died of. Other than Linux' PR_SET_PDEATHSIG this works on macOS as well, and reaches
+    grandchildren.
+    """
+
+    def __init__(self) -> None:
+        # A session of its own, so that Ctrl-C does not reach it; no site-packages, to start fast.
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            bufsize=0,
+        )
+        self._pipe = cast(IO[bytes], self._process.stdin)
+
+    def join(self) -> None:
+        """Puts the calling process' own group under watch.
+
+        For `preexec_fn`: called by the child itself, no moment is left in which the launcher can
+        die unnoticed. It runs between fork and exec, hence does nothing but a write.
+        """
+        self._pipe.write(b"%d " % os.getpid())
+
+    def leave(self, group: int) -> None:
+        """Ends the watch over a group that is empty, since its number may be given out anew."""
+        self._pipe.write(b"%d " % -group)
+
+    def close(self) -> None:
+        """Ends the watchdog, which kills the groups that have not left."""
+        self._pipe.close()
+        self._process.wait()
+
+
 class Child:
-    """A started `Command`, in a session of its own.
+    """A started `Command`, in a session of its own; a `UserError` if it cannot be started.
 
     Attributes:
-      name: the command's.
-      pid: its process id, and the id of its process group.
       output: the pipe with its standard output and error, non-blocking.
       unfinished: what `read_lines` has read of the next line.
       at_end: whether `output` will bring nothing more.
-      returncode: None while the command runs, then its exit code, 128 + n if signal n killed it.
-      killed_by: the number of the signal that did, if one has.
       over: whether the command has ended and its process group is empty or has been killed.
       again_at: the time at which it is to be started again; None: it is not.
       started: when it was, by `time.monotonic`.
     """
 
     def __init__(self, command: Command, watchdog: Watchdog) -> None:
-        """Starts `command`.
-
-        Raises:
-          UserError: it cannot be started.
-        """
         try:
             self._process = subprocess.Popen(
                 command.argv,
@@ -68,18 +112,26 @@ class Child:
             ) from None
         self.started = time.monotonic()
         self.name = command.name
-        self.pid = self._process.pid
         self.output = cast(IO[bytes], self._process.stdout)
         os.set_blocking(self.output.fileno(), False)
+        self.unfinished = b""
         self.at_end = False
-        self.returncode: int | None = None
-        self.killed_by: int | None = None
         self.over = False
         self.again_at: float | None = None
         self._command = command
-        self.unfinished = b""
         self._watchdog = watchdog
-        self._kill_at: float | None = None
+        self._kill_at = math.inf
+
+    @property
+    def returncode(self) -> int | None:
+        """None while the command runs, then its exit code, 128 + n if signal n killed it."""
+        code = self._process.returncode
+        return 128 - code if code is not None and code < 0 else code
+
+    def end(self) -> str:
+        """Returns how the command ended, as "exit code 1" or "exit code 137 (SIGKILL)"."""
+        names = {-signum: f" ({signum.name})" for signum in signal.Signals}
+        return f"exit code {self.returncode}{names.get(self._process.returncode, '')}"
 
     def again(self) -> Child:
         """Starts the command anew, without what was handed down to it."""
@@ -90,45 +142,40 @@ class Child:
         chunk = self.output.read(_READ_BYTES)  # None if nothing is there now, b"" at the end.
         # When all is over, a process that left the group may still hold the pipe open.
         self.at_end = chunk == b"" or self.over
-        lines, self.unfinished = split_lines(self.unfinished + (chunk or b""))
+        *lines, self.unfinished = (self.unfinished + (chunk or b"")).split(b"\n")
         if self.at_end and self.unfinished:
-            last = shown(self.unfinished)
             # A progress bar is erased by blanks.
-            lines += [last] if b"\r" not in self.unfinished or last.strip() else []
+            if b"\r" not in self.unfinished or shown(self.unfinished).strip():
+                lines.append(self.unfinished)
             self.unfinished = b""
-        return lines
+        return [shown(line) for line in lines]
 
     def stop(self, kill_at: float) -> None:
         """Asks the process group to end, by SIGTERM, and sets the time when `poll` kills it."""
-        if self._kill_at is None:
+        if self._kill_at == math.inf:
             self._signal(signal.SIGTERM)
-        self._kill_at = min(kill_at, math.inf if self._kill_at is None else self._kill_at)
+        self._kill_at = min(kill_at, self._kill_at)
 
     def poll(self, now: float, grace: float) -> None:
         """Brings `returncode` and `over` up to date, and kills the group if it is time.
 
-        Args:
-          now: the time in seconds, of the clock that `stop` is given times of.
-          grace: seconds that processes have which the command left behind.
+        What the command leaves behind in its group has `grace` seconds to end.
         """
-        code = self._process.poll()
-        if code is not None and self.returncode is None:
-            self.returncode = 128 - code if code < 0 else code
-            self.killed_by = -code if code < 0 else None
-            if self._signal(0):
-                self.stop(now + grace)
-        killed = self._kill_at is not None and now >= self._kill_at
-        if killed:
+        has_ended = self._process.poll() is not None
+        if has_ended and self._signal(0):
+            self.stop(now + grace)
+        is_killed = now >= self._kill_at
+        if is_killed:
             self._signal(signal.SIGKILL)
         # Killed ones may stay in the group as zombies, where no init process collects them.
-        if self.returncode is not None and (killed or not self._signal(0)):
+        if has_ended and (is_killed or not self._signal(0)):
             self.over = True
-            self._watchdog.leave(self.pid)
+            self._watchdog.leave(self._process.pid)
 
     def _signal(self, signum: int) -> bool:
         """Sends a signal to the process group, 0 for none; returns whether anybody is in it."""
         try:
-            os.killpg(self.pid, signum)
+            os.killpg(self._process.pid, signum)
         except (ProcessLookupError, PermissionError):  # The latter is macOS' answer for zombies.
             return False
         return True

@@ -10,7 +10,6 @@ Example:
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 import signal
 import sys
@@ -19,9 +18,8 @@ from dataclasses import replace
 from typing import Any, Callable, Iterator, Sequence, TextIO
 
 from compat.errors import PeerError, UserError
-from compat.processes.child import Child, Command
-from compat.processes.orphans import Watchdog
-from compat.processes.output import Output
+from compat.processes.child import Child, Command, Watchdog
+from compat.processes.output import Output, discard
 from compat.processes.restarts import Restarts
 
 __all__ = ["MOST_TASKS", "Command", "ProcessGroup"]
@@ -40,7 +38,24 @@ class ProcessGroup:
     once. With this process, even if SIGKILL ends it, the commands end, too. Whatever a command
     leaves behind in its process group when it ends is stopped in the same way.
 
-    What the commands write goes line by line to `out`, each line with "[name] " before it.
+    What the commands write goes line by line to `out`, standard output by default, each line with
+    "[name] " before it.
+
+    Args:
+      chief: name of the command after whose end the others have to end, too.
+      servers: names of commands that never end; stopped when all others have ended with 0.
+      last: names of commands that the others need in order to end well; as the servers, they are
+        stopped only when all others have ended.
+      beside: names of commands whose failure stops nobody, and is none of the group.
+      say: told who failed, and who is stopped.
+      grace: seconds between SIGTERM and SIGKILL.
+      patience: seconds that the others have after the chief has ended with 0.
+      silence: seconds without output after which those beside are stopped behind the chief.
+      max_restarts: how often each command may be started again by its own fault; see `Restarts`.
+
+    Raises:
+      UserError: `chief` is not the name of a command; on entering: a command cannot be started.
+      ValueError: on entering: this is not the main thread, the only one that is told of signals.
     """
 
     def __init__(
@@ -58,26 +73,6 @@ class ProcessGroup:
         silence: float = 600.0,
         max_restarts: int = 0,
     ) -> None:
-        """Describes the group; entering the context starts it.
-
-        Args:
-          commands: what to run.
-          chief: name of the command after whose end the others have to end, too.
-          servers: names of commands that never end; stopped when all others have ended with 0.
-          last: names of commands that the others need in order to end well; as the servers, they
-            are stopped only when all others have ended.
-          beside: names of commands whose failure stops nobody, and is none of the group.
-          say: told who failed, and who is stopped.
-          out: takes the output; None for standard output.
-          grace: seconds between SIGTERM and SIGKILL.
-          patience: seconds that the others have after the chief has ended with 0.
-          silence: seconds without output after which those beside are stopped behind the chief.
-          max_restarts: how often each command may be started again by its own fault; see
-            `Restarts`.
-
-        Raises:
-          UserError: `chief` is not the name of a command.
-        """
         names = [command.name for command in commands]
         if chief is not None and chief not in names:
             raise UserError(f"chief {chief!r} is no task; use one of {', '.join(names)}")
@@ -103,12 +98,6 @@ class ProcessGroup:
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> ProcessGroup:
-        """Starts the commands.
-
-        Raises:
-          UserError: a command cannot be started.
-          ValueError: this is not the main thread, the only one that is told of signals.
-        """
         self._watchdog = Watchdog()
         try:
             for signum in (signal.SIGINT, signal.SIGTERM):
@@ -122,11 +111,10 @@ class ProcessGroup:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        """Stops what still runs."""
-        if self._running() or self._to_come():
+        if self._is_busy():
             self._exit_code = self._exit_code or 1  # What we stop ourselves is no failure.
         try:
-            self._stop()
+            self._stop(self._grace)
             self.wait()
         finally:
             for signum, handler in self._handlers.items():
@@ -141,7 +129,7 @@ class ProcessGroup:
           + n if signal n killed it; 130 after SIGINT and 143 after SIGTERM to us; 1 if commands
           were still running long after the chief's end; 141 if nobody reads our output any more.
         """
-        while self._running() or self._to_come():
+        while self._is_busy():
             readable = [child.output for child in self._running() if not child.at_end]
             ready = select.select(readable, [], [], _POLL_SECS)[0]
             for child in self._running():
@@ -158,8 +146,12 @@ class ProcessGroup:
     def _running(self) -> list[Child]:
         return [child for child in self._children if not child.over]
 
-    def _to_come(self) -> list[Child]:
-        return [child for child in self._children if child.again_at is not None]
+    def _is_busy(self) -> bool:
+        """Whether a command runs, or is to be started again."""
+        return any(not child.over or child.again_at is not None for child in self._children)
+
+    def _unfinished(self) -> list[str]:
+        return [c.name for c in self._children if c.returncode is None or c.again_at is not None]
 
     def _on_signal(self, signum: int, frame: Any) -> None:
         self._signals.append(signum)
@@ -168,14 +160,13 @@ class ProcessGroup:
         """Stops the others if something has happened that calls for it."""
         if self._signals.count(signal.SIGINT) > 1:
             self._stop(grace=0.0)
-        if self._stop_grace is not None:
-            self._stop_running(self._stop_grace)
+        elif self._stop_grace is not None:
+            self._stop(self._stop_grace)
         for signum in self._signals:
             self._conclude(128 + signum, f"got {signal.Signals(signum).name}")
         # Who has lost another one comes after that one, whose failure excuses it.
         for child in sorted(self._children, key=lambda c: c.returncode == PeerError.exit_code):
-            given_up = child.name in self._missed
-            if child.returncode and child.again_at is None and not given_up:
+            if child.returncode and child.again_at is None and child.name not in self._missed:
                 self._fail(child, child.returncode)
         if self._servers and set(self._unfinished()) <= self._servers:
             self._conclude(0, "all others have ended")
@@ -192,18 +183,19 @@ class ProcessGroup:
 
     def _fail(self, child: Child, code: int) -> None:
         """Restarts a failed child, or stops the group unless the child is optional."""
-        reason = f"{child.name} failed with {_end(child)}"
-        ran = time.monotonic() - child.started
-        pause = self._restarts.pause(child.name, code, ran) if self._exit_code is None else None
+        reason = f"{child.name} failed with {child.end()}"
+        now = time.monotonic()
+        is_stopping = self._exit_code is not None
+        pause = None if is_stopping else self._restarts.pause(child.name, code, now - child.started)
         if pause is not None:
-            child.again_at = time.monotonic() + pause
+            child.again_at = now + pause
             count = self._restarts.count(child.name)
             self._announce(f"{reason}; starting it again in {pause:g} s ({count})")
         elif child.name not in self._beside:
             self._conclude(code, reason)
         else:
             self._missed.add(child.name)
-            if self._exit_code is None:  # Else it is we who have stopped it.
+            if not is_stopping:  # Else it is we who have stopped it.
                 self._announce(f"{reason}; the others go on")
 
     def _start_again(self) -> None:
@@ -220,7 +212,7 @@ class ProcessGroup:
         self._exit_code = exit_code
         others = ", ".join(self._unfinished())
         self._announce(f"{reason}; stopping {others}" if others else reason)
-        self._stop()
+        self._stop(self._grace)
 
     def _announce(self, line: str) -> None:
         with self._writing():  # So that it is said before the grace period, not after it.
@@ -228,17 +220,11 @@ class ProcessGroup:
             self._out.flush()
             self._say(line)
 
-    def _unfinished(self) -> list[str]:
-        return [c.name for c in self._children if c.returncode is None or c.again_at is not None]
-
-    def _stop(self, grace: float | None = None) -> None:
-        self._stop_grace = self._grace if grace is None else grace
-        for child in self._to_come():
-            child.again_at = None
-        self._stop_running(self._stop_grace)
-
-    def _stop_running(self, grace: float) -> None:
+    def _stop(self, grace: float) -> None:
         """Stops what runs; what others need only once these have ended, unless all is killed."""
+        self._stop_grace = grace
+        for child in self._children:
+            child.again_at = None
         running = self._running()
         first = [child for child in running if child.name not in self._last]
         for child in first if first and grace else running:
@@ -259,14 +245,5 @@ class ProcessGroup:
             yield
             self._out.flush()
         except BrokenPipeError:
-            # What is buffered and what is still to come goes nowhere, or Python's exit would fail.
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._out.fileno())
-            os.close(nowhere)
+            discard(self._out)  # Or Python's exit would fail.
             self._conclude(128 + signal.SIGPIPE, "nobody reads the output any more")
-
-
-def _end(child: Child) -> str:
-    """Returns how a failed child ended, "exit code 1" or "exit code 137 (SIGKILL)"."""
-    names = {signum.value: f" ({signum.name})" for signum in signal.Signals}
-    return f"exit code {child.returncode}{names.get(child.killed_by or 0, '')}"

@@ -58,11 +58,7 @@ def run_main(
 
 
 def report(error: BaseException) -> int:
-    """Prints an error's line, of a stop only if it has lost something; returns the exit code.
-
-    Args:
-      error: a `UserError`, a `PeerError` or a `Stopped`.
-    """
+    """Prints an error's line, of a stop only if it has lost something; returns the exit code."""
     if not isinstance(error, Stopped) or error.loses:
         print(f"error: {error}", file=sys.stderr, flush=True)
     return int(getattr(error, "exit_code", 1))
@@ -83,17 +79,9 @@ def exit_at_once(error: BaseException) -> None:
 
 
 def parse_flags(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
-    """Parses the flags; differs from absl in that mistakes take one line, and help is no failure.
+    """Parses the flags; returns the program and the arguments that are no flags.
 
-    Args:
-      argv: the program and its arguments.
-      values: takes the flags.
-
-    Returns:
-      The program and the arguments that are no flags.
-
-    Raises:
-      SystemExit: a flag is unknown or malformed, or help was asked for and given.
+    Differs from absl in that mistakes take one line, and help is no failure.
     """
     try:
         rest: list[str] = values(argv)

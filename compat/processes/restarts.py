@@ -34,29 +34,22 @@ class Restarts:
         self._pauses: dict[str, float] = {}
 
     def pause(self, name: str, exit_code: int, ran: float) -> float | None:
-        """Counts one restart of a task, unless others are to blame.
+        """Counts one restart of a task that ran for `ran` seconds, unless others are to blame.
 
-        Args:
-          name: of the task.
-          exit_code: with which it has failed.
-          ran: for how many seconds it had run.
-
-        Returns:
-          The seconds until it is to be started again, twice as many each time that it has failed
-          at once; None if it is not.
+        Returns the seconds until it is to be started again, twice as many each time that it has
+        failed at once; None if it is not.
         """
         if not is_retryable(exit_code):
             return None
-        excused = self._is_excused(name, exit_code)
-        if not excused and self._counts[name] >= self._most:
-            return None
-        before = self._pauses.get(name, 0.0) if ran < _AT_ONCE_SECS else 0.0
-        self._pauses[name] = min(max(2 * before, _FIRST_PAUSE_SECS), _LONGEST_PAUSE_SECS)
-        if excused:
+        if self._is_excused(name, exit_code):
             self._excused.add(name)
+        elif self._counts[name] >= self._most:
+            return None
         else:
             self._excused.discard(name)
             self._counts[name] += 1
+        before = self._pauses.get(name, 0.0) if ran < _AT_ONCE_SECS else 0.0
+        self._pauses[name] = min(max(2 * before, _FIRST_PAUSE_SECS), _LONGEST_PAUSE_SECS)
         return self._pauses[name]
 
     def _is_excused(self, name: str, exit_code: int) -> bool:

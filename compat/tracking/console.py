@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING, Mapping, TextIO
 
-from compat.processes.output import terminal_columns
+from compat.processes.output import discard, terminal_columns
 from compat.tracking.redaction import redacted_text
 
 if TYPE_CHECKING:
@@ -47,24 +48,26 @@ def closing_lines(
     >>> closing_lines({"accuracy": 0.41}, 221.72, 2.5358, "cost")
     ['Test-Accuracy: 0.41', 'Total Time: 221.72s', 'Final Cost: 2.5358', 'done']
     """
-    shown = [(name, value) for name, value in test.items() if name != "loss"] or list(test.items())
-    return [
-        *(
-            f"Test-{name.title()}: {value:.2f}"
-            if abs(value) >= 0.01
-            else f"Test-{name.title()}: {value:.4g}"
-            for name, value in shown
-        ),
-        f"Total Time: {seconds:3.2f}s",
-        *([] if loss is None else [f"Final {loss_name.title()}: {loss:.4f}"]),
-        "done",
+    lines = [
+        f"Test-{name.title()}: {value:{'.2f' if abs(value) >= 0.01 else '.4g'}}"
+        for name, value in test.items()
+        if name != "loss" or len(test) == 1
     ]
+    lines.append(f"Total Time: {seconds:3.2f}s")
+    if loss is not None:
+        lines.append(f"Final {loss_name.title()}: {loss:.4f}")
+    return [*lines, "done"]
 
 
 class Console:
     """Prints lines, appends them to a file of the log folder, and shows progress on a terminal.
 
     Output that cannot be written, as to `head` after it has exited, does not end the run.
+
+    Args:
+      logdir: the folder of `console.log`; None, as in tasks other than the chief, for none.
+      total_steps: the global step at which the run ends; None shows no progress bar.
+      stream: where to print; standard output by default.
     """
 
     def __init__(
@@ -73,13 +76,6 @@ class Console:
         total_steps: int | None = None,
         stream: TextIO | None = None,
     ) -> None:
-        """Opens nothing yet.
-
-        Args:
-          logdir: the folder of `console.log`; None, as in tasks other than the chief, for none.
-          total_steps: the global step at which the run ends; None shows no progress bar.
-          stream: where to print; standard output by default.
-        """
         self._stream = sys.stdout if stream is None else stream
         self._path = None if logdir is None else os.path.join(logdir, LOG)
         self._columns = terminal_columns(self._stream) if total_steps is not None else None
@@ -146,9 +142,5 @@ class Console:
         if self._bar is not None:
             self._bar.disable = True  # Or its destructor would write.
             self._bar = None
-        try:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._stream.fileno())
-            os.close(nowhere)
-        except (OSError, ValueError):  # A stream without a descriptor, as in a notebook.
-            pass
+        with contextlib.suppress(OSError, ValueError):  # Without a descriptor, as in a notebook.
+            discard(self._stream)

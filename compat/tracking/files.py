@@ -1,11 +1,12 @@
-"""Locks files, and replaces them atomically."""
+"""Locks files, replaces them atomically, and refuses folders that cannot be written to."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import time
-from typing import BinaryIO
+from typing import BinaryIO, Iterator
 
 from compat.errors import UserError
 
@@ -16,14 +17,8 @@ def lock(path: str, busy: str, patience: float = 0.0) -> BinaryIO:
     The kernel's lock (flock) vanishes with the process that holds it, so a killed process leaves
     nothing to clean up. A forked child shares it, one that runs another program does not.
 
-    Args:
-      path: the file; created if it does not exist.
-      busy: the message if another process holds the lock.
-      patience: seconds to wait for that process.
-
     Raises:
-      UserError: another process holds the lock.
-      OSError: the file cannot be opened.
+      UserError: another process holds the lock, for `patience` seconds; `busy` is the message.
     """
     file = open(path, "ab", buffering=0)  # noqa: SIM115 (held by the caller)
     deadline = time.monotonic() + patience
@@ -43,3 +38,16 @@ def write_atomically(path: str, text: str) -> None:
     with open(path + ".tmp", "w") as file:
         file.write(text)
     os.replace(path + ".tmp", path)
+
+
+@contextlib.contextmanager
+def writing_to(logdir: str) -> Iterator[None]:
+    """Makes a log folder; an `OSError` while it is written to becomes a `UserError`."""
+    try:
+        os.makedirs(logdir, exist_ok=True)
+        yield
+    except OSError as error:
+        raise UserError(
+            f"log folder {logdir!r} cannot be written to ({error.strerror}); expected a folder"
+            " with room; give another one"
+        ) from error

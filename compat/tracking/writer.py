@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Mapping, Union
 
 if TYPE_CHECKING:
@@ -67,36 +68,6 @@ class MultiWriter(Writer):
     def __init__(self, *writers: Writer) -> None:
         self._writers = writers
 
-    def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        self._forward("scalars", step, values)
-
-    def histograms(self, step: int, values: Mapping[str, np.ndarray]) -> None:
-        self._forward("histograms", step, values)
-
-    def images(self, step: int, values: Mapping[str, np.ndarray]) -> None:
-        self._forward("images", step, values)
-
-    def texts(self, step: int, values: Mapping[str, str]) -> None:
-        self._forward("texts", step, values)
-
-    def figures(self, step: int, values: Mapping[str, Any]) -> None:
-        self._forward("figures", step, values)
-
-    def summary(self, step: int, serialized: bytes) -> None:
-        self._forward("summary", step, serialized)
-
-    def graph(self, graph_def: bytes) -> None:
-        self._forward("graph", graph_def)
-
-    def params(self, values: Mapping[str, Param]) -> None:
-        self._forward("params", values)
-
-    def tags(self, values: Mapping[str, str]) -> None:
-        self._forward("tags", values)
-
-    def artifact(self, path: str, folder: str = "") -> None:
-        self._forward("artifact", path, folder)
-
     def close(self, status: str = FINISHED) -> None:
         """Closes every writer, also when one raises.
 
@@ -112,6 +83,18 @@ class MultiWriter(Writer):
         if failures:
             raise failures[0]
 
-    def _forward(self, method: str, *args: Any) -> None:
+
+def _forwarded(method: Any) -> Any:
+    """Returns the method of `MultiWriter` that calls `method` of each of its writers."""
+
+    @functools.wraps(method)
+    def forward(self: MultiWriter, *args: Any, **kwargs: Any) -> None:
         for writer in self._writers:
-            getattr(writer, method)(*args)
+            getattr(writer, method.__name__)(*args, **kwargs)
+
+    return forward
+
+
+for _name, _method in vars(Writer).items():
+    if not _name.startswith("_") and _name not in vars(MultiWriter):
+        setattr(MultiWriter, _name, _forwarded(_method))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compat.datasets.download import STALL_SECS, TransferError, named_when_whole, transfer
+from compat.datasets.download import TransferError, named_when_whole, transfer
 from compat.errors import UserError
 
 _MOST_SECS = 3600.0  # Timeout of a download.
@@ -104,10 +104,10 @@ def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
         return path
     deadline = time.monotonic() + _MOST_SECS
     try:
-        with named_when_whole(Path(path)) as partial, transfer(
-            source_url, deadline, STALL_SECS
-        ) as (_, chunks), partial.open("xb") as file:
-            file.writelines(chunks)
+        with named_when_whole(Path(path)) as partial, transfer(source_url, deadline) as answer:
+            _, chunks = answer
+            with partial.open("xb") as file:
+                file.writelines(chunks)
     except TransferError as error:
         raise UserError(
             f"{filename} cannot be downloaded from {source_url} ({error}); "

@@ -1,55 +1,67 @@
-"""What is left of a spool on its way into an MLflow run."""
+"""Delivers the spool of a log folder into its MLflow run, also over restarts.
+
+MLflow may be asked for the same thing twice, as an answer can get lost: a metric, parameter or
+tag that is already there with the same value stays one, and an artifact is written over. So what
+is sent at least once is kept exactly once.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Callable
+import re
+from typing import Any, Callable, Mapping
 
-from compat.tracking.mlflow import spool
-from compat.tracking.mlflow.run import METRICS_A_BATCH, MlflowRun
+from mlflow.entities import Metric, Param, RunTag
+from mlflow.exceptions import MlflowException
+from mlflow.tracking import MlflowClient
 
+from compat.tracking.mlflow import run_id, spool
+from compat.tracking.mlflow.stores import artifact_root, make_database
+
+# The least of what MLflow 1.30 to 3 take, since a server may be older than the client.
+_METRICS_A_BATCH = 1000
+_NAMES_A_BATCH = 100
+_NAME_LENGTH = 250
+_PARAM_LENGTH = 250
+_TAG_LENGTH = 5000
 _LEAST_METRICS = 50
+_KEY = "training.id"
 
 
 class Delivery:
-    """Delivers the spool of one log folder to one store."""
+    """Delivers the spool of one log folder to one store, as `stores.store_uri` gives it.
+
+    `say` takes a line about what was not delivered, and why.
+
+    Attributes:
+      refused: whether the store refused some of it for good.
+    """
 
     def __init__(self, logdir: str, uri: str, say: Callable[[str], object]) -> None:
-        """Makes no connection yet.
-
-        Args:
-          logdir: The log folder.
-          uri: The store, as `stores.store_uri` gives it.
-          say: Takes a line about what was not delivered, and why.
-        """
+        self.refused = False
         self._logdir = logdir
+        self._uri = uri
         self._say = say
-        self._run = MlflowRun(logdir, uri, say)
         self._reason = ""
-        self._most = METRICS_A_BATCH
-
-    @property
-    def refused(self) -> bool:
-        """Whether the store refused some of it for good."""
-        return self._run.refused
+        self._most_metrics = _METRICS_A_BATCH
+        self._connected: MlflowClient | None = None
+        self._run_id = ""
+        self._params: dict[str, str] = {}
 
     def attempt(self, over: bool) -> bool:
-        """Sends what there is; returns whether all of it was delivered.
-
-        Args:
-          over: Whether the training is over, so that its end is due as well.
-        """
-        if not over and not self._run.is_there:
-            return True  # The training makes it, and the store is in no trouble.
+        """Sends what there is, if the training is `over` its end too; returns if it could."""
+        if not over:
+            training = spool.joined(self._logdir)
+            if training is not None and run_id.read(training) is None:
+                return True  # The training makes its run, and the store is in no trouble.
         try:
             self._deliver()
-            if over:
-                last_heard_of = spool.abandoned(self._logdir)
-                if last_heard_of is not None:
-                    self._run.end("FAILED", last_heard_of)
+            last_heard_of = spool.abandoned(self._logdir) if over else None
+            if last_heard_of is not None:
+                self._end("FAILED", last_heard_of)
         except Exception as error:  # whatever MLflow and what is below it raise
             # A slow server may manage fewer metrics before the time-out.
-            self._most = max(_LEAST_METRICS, self._most // 2)
+            self._most_metrics = max(_LEAST_METRICS, self._most_metrics // 2)
             reason = f"{type(error).__name__}: {error}"
             if reason != self._reason:
                 self._say("not delivered, will try again: " + reason)
@@ -61,46 +73,170 @@ class Delivery:
     def upload(self, name: str) -> None:
         """Adds a file of the log folder, if it is there, to the artifacts of the run."""
         path = os.path.join(self._logdir, name)
-        if not os.path.exists(path):
-            return
         try:
-            self._run.artifact(path, "")
+            if os.path.exists(path):
+                self._upload(path, "")
         except Exception as error:
             self._say(f"{path!r} was not uploaded: {error}")
 
     def _deliver(self) -> None:
-        if self._run.connect():
-            spool.set_delivered(self._logdir, 0)
+        if not self._run_id:
+            self._connect()
         offset = spool.delivered(self._logdir)
-        metrics: list[tuple[str, float, int, int]] = []
+        metrics: list[Metric] = []
         # The offset is noted after the delivery: what a crash in between sends twice is kept once.
         for record, behind in spool.read(self._logdir, offset):
-            if metrics and (record["kind"] != "metrics" or len(metrics) >= self._most):
-                self._run.metrics(metrics)
+            if metrics and (record["kind"] != "metrics" or len(metrics) >= self._most_metrics):
+                self._log("metrics", metrics, _METRICS_A_BATCH)
                 metrics = []
                 spool.set_delivered(self._logdir, offset)
             if record["kind"] == "metrics":
                 metrics += [
-                    (name, value, record["time"], record["step"])
+                    Metric(_name(name), value, record["time"], record["step"])
                     for name, value in record["values"].items()
                 ]
             else:
-                self._dispatch(record)
+                self._send(record)
                 spool.set_delivered(self._logdir, behind)
             offset = behind
         if metrics:
-            self._run.metrics(metrics)
+            self._log("metrics", metrics, _METRICS_A_BATCH)
             spool.set_delivered(self._logdir, offset)
 
-    def _dispatch(self, record: spool.Record) -> None:
+    def _send(self, record: spool.Record) -> None:
         kind = record["kind"]
-        if kind == "start":
-            self._run.start()
+        if kind == "start":  # Also when the run had ended before.
+            self._client.update_run(self._run_id, status="RUNNING")
         elif kind == "params":
-            self._run.params(record["values"])
+            self._log_params(record["values"])
         elif kind == "tags":
-            self._run.tags(record["values"])
+            self._set_tags(record["values"])
         elif kind == "artifact":
-            self._run.artifact(record["path"], record["folder"])
+            self._upload(record["path"], record["folder"])
         elif kind == "end":
-            self._run.end(record["status"], record["time"])
+            self._end(record["status"], record["time"])
+
+    @property
+    def _client(self) -> MlflowClient:
+        """Makes no connection before it is needed."""
+        self._connected = self._connected or MlflowClient(tracking_uri=self._uri)
+        return self._connected
+
+    def _connect(self) -> None:
+        """Finds the run or creates it, to which all is sent then."""
+        training = spool.joined(self._logdir)
+        if training is not None:
+            # First the id: whoever trains makes the store as well, and nobody else may meanwhile.
+            joined = run_id.read(training)
+            if joined is None:
+                raise FileNotFoundError(f"the training in {training} has no run of MLflow yet")
+            self._client.get_run(joined)
+            self._run_id = joined
+            return
+        make_database(self._uri)
+        start = next(record for record, _ in spool.read(self._logdir) if record["kind"] == "start")
+        experiment_id = self._experiment(start["experiment"])
+        existing = self._existing(experiment_id, start["id"])
+        if existing is None:
+            spool.set_delivered(self._logdir, 0)
+        found = existing or self._create(experiment_id, start)
+        self._params = dict(self._client.get_run(found).data.params)
+        run_id.write(self._logdir, found)
+        self._run_id = found
+
+    def _experiment(self, name: str) -> str:
+        """Returns the id of an experiment, which is created if it does not exist."""
+        experiment = self._client.get_experiment_by_name(name)
+        if experiment is not None:
+            return str(experiment.experiment_id)
+        root = artifact_root(self._uri)
+        location = None if root is None else "file://" + root
+        return str(self._client.create_experiment(name, artifact_location=location))
+
+    def _existing(self, experiment_id: str, key: str) -> str | None:
+        """Returns the id of the run, by the file, or by its key if creating it was cut off."""
+        noted = run_id.read(self._logdir)
+        try:
+            if noted and self._client.get_run(noted).info.lifecycle_stage == "active":
+                return noted
+        except MlflowException as error:
+            # Another store than last time; it gets a run of its own, from the beginning.
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
+        found = self._client.search_runs([experiment_id], f"tags.`{_KEY}` = '{key}'")
+        return found[0].info.run_id if found else None
+
+    def _create(self, experiment_id: str, start: spool.Record) -> str:
+        # The name as an argument: as a tag, it clashes with the one that MLflow 1 invents.
+        created = self._client.create_run(
+            experiment_id,
+            start_time=start["time"],  # Not now: a short training may be over already.
+            # `mlflow.user` is the user of the run only if it is given here.
+            tags={**_texts(start.get("tags", {}), _TAG_LENGTH), _KEY: start["id"]},
+            run_name=start["run"],
+        )
+        return str(created.info.run_id)
+
+    def _end(self, status: str, time_ms: int) -> None:
+        self._client.set_terminated(self._run_id, status, end_time=time_ms)
+
+    def _log_params(self, values: Mapping[str, object]) -> None:
+        """Logs parameters; one that the run has with another value goes as tag `resumed.<name>`."""
+        texts = _texts(values, _PARAM_LENGTH)
+        new = {name: text for name, text in texts.items() if name not in self._params}
+        self._log("params", [Param(name, text) for name, text in new.items()], _NAMES_A_BATCH)
+        self._params.update(new)
+        self._set_tags(
+            {"resumed." + name: text for name, text in texts.items() if text != self._params[name]}
+        )
+
+    def _set_tags(self, values: Mapping[str, str]) -> None:
+        texts = _texts(values, _TAG_LENGTH)
+        self._log("tags", [RunTag(name, text) for name, text in texts.items()], _NAMES_A_BATCH)
+
+    def _upload(self, path: str, folder: str) -> None:
+        """Uploads a file or folder; gives up what lies outside, cannot be read or is not taken."""
+        reason = spool.reason_refused(self._logdir, path, folder)
+        if reason is not None:
+            self._refuse(f"artifact {path!r}", reason)
+            return
+        upload = self._client.log_artifacts if os.path.isdir(path) else self._client.log_artifact
+        try:
+            upload(self._run_id, path, folder or None)
+        except Exception as error:
+            # If the store answers, it was about this artifact, and would be again.
+            self._client.get_run(self._run_id)
+            self._refuse(f"artifact {path!r}", error)
+
+    def _log(self, kind: str, items: list[Any], most: int) -> None:
+        """Logs metrics, params or tags, at most so many at a time."""
+        for start in range(0, len(items), most):
+            batch = items[start : start + most]
+            try:
+                self._client.log_batch(self._run_id, **{kind: batch})
+            except MlflowException as error:
+                if error.error_code != "INVALID_PARAMETER_VALUE":
+                    raise
+                if len(batch) == 1:
+                    self._refuse(f"{kind} {batch[0].key!r}", error)
+                else:  # One bad item must not cost its neighbours.
+                    self._log(kind, batch, len(batch) // 2)
+
+    def _refuse(self, what: str, error: object) -> None:
+        self.refused = True
+        self._say(f"{what} is given up: {error}")
+
+
+def _name(name: str) -> str:
+    """Returns a name that every MLflow takes: it stands for a relative path there."""
+    parts = (re.sub(r"[^\w.\- ]", "_", part) for part in name.split("/"))
+    return "/".join(part for part in parts if part.strip("."))[:_NAME_LENGTH].rstrip("/") or "_"
+
+
+def _texts(values: Mapping[str, object], length: int) -> dict[str, str]:
+    """Returns names that every MLflow takes, with texts of at most `length` characters."""
+    texts = {_name(name): str(value) for name, value in values.items()}
+    return {
+        name: text if len(text) <= length else text[: length - 3] + "..."
+        for name, text in texts.items()
+    }

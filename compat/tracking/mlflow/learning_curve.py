@@ -32,8 +32,7 @@ def series(logdir: str) -> Series:
 def draw(logdir: str) -> str | None:
     """Draws every cost and accuracy, e.g. `train/cost`, over the steps, into the log folder.
 
-    Returns:
-      The path of the PNG, or None if there is no such metric.
+    Returns the path of the PNG, or None if there is no such metric.
     """
     points = series(logdir)
     panels = {
@@ -44,12 +43,11 @@ def draw(logdir: str) -> str | None:
     from matplotlib.figure import Figure  # without pyplot: no display, no state
 
     figure = Figure(figsize=(10, 4))
-    for i, (panel, names) in enumerate(panels.items()):
-        axes = figure.add_subplot(1, len(panels), i + 1)
+    for place, (panel, names) in enumerate(panels.items(), start=1):
+        axes = figure.add_subplot(1, len(panels), place)
         for name in names:
-            axes.plot(
-                *zip(*points[name]), label=name, marker="o" if len(points[name]) == 1 else None
-            )
+            marker = "o" if len(points[name]) == 1 else None
+            axes.plot(*zip(*points[name]), label=name, marker=marker)
         axes.set(xlabel="step", ylabel=panel)
         axes.grid(True)
         if names:

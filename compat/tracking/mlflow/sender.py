@@ -36,27 +36,18 @@ _FOLLOWING_TIMEOUT_SECS = 30  # of one HTTP request
 _ALONE_TIMEOUT_SECS = 60
 
 
-class Ending(threading.Thread):
+def _await_end(logdir: str, patience_secs: float, over: threading.Event) -> None:
     """Waits for the end of the training, then draws its learning curve.
 
-    A thread, as the delivery may be waiting for a server at that moment. It also ends the process
-    in time: nobody may be left to do so, and not every call into MLflow has a time limit.
+    In a thread, as the delivery may be waiting for a server at that moment. It also ends the
+    process in time: nobody may be left to do so, and not every call into MLflow has a time limit.
     """
-
-    def __init__(self, logdir: str, patience_secs: float) -> None:
-        super().__init__(daemon=True)
-        self._logdir = logdir
-        self._patience_secs = patience_secs
-        self.over = threading.Event()
-
-    def run(self) -> None:
-        """Runs in the thread."""
-        sys.stdin.buffer.read()
-        self.over.set()
-        limit = threading.Timer(self._patience_secs, _end_at_once)
-        limit.daemon = True
-        limit.start()
-        draw(self._logdir)
+    sys.stdin.buffer.read()
+    over.set()
+    limit = threading.Timer(patience_secs, _end_at_once)
+    limit.daemon = True
+    limit.start()
+    _draw(logdir)
 
 
 def _end_at_once() -> None:
@@ -66,28 +57,18 @@ def _end_at_once() -> None:
         os._exit(1)
 
 
-def follow(delivery: Delivery, ending: Ending) -> int:
-    """Delivers until the training is over, and then what is left; returns the exit status."""
+def _follow(delivery: Delivery, over: threading.Event) -> None:
+    """Delivers until the training is over, and then what is left."""
     wait = _POLL_SECS
-    while not ending.over.is_set():
+    while not over.is_set():
         delivered = delivery.attempt(over=False)
         wait = _POLL_SECS if delivered else min(2 * wait, _LONGEST_WAIT_SECS)
-        ending.over.wait(wait)
-    while not delivery.attempt(over=True):  # until `ending` ends the process
+        over.wait(wait)
+    while not delivery.attempt(over=True):  # until `_await_end` ends the process
         time.sleep(_POLL_SECS)
-    ending.join()
-    return _closing(delivery)
 
 
-def send(delivery: Delivery, logdir: str) -> int:
-    """Delivers the remaining records of a finished run; returns the exit status."""
-    if not delivery.attempt(over=True):
-        return 1
-    draw(logdir)
-    return _closing(delivery)
-
-
-def draw(logdir: str) -> None:
+def _draw(logdir: str) -> None:
     """Draws the training's learning curve; a drawing that fails is not worth a delivery."""
     try:
         if spool.joined(logdir) is None:
@@ -105,11 +86,12 @@ def main() -> int:
     args = _arguments()
     logdir = os.path.abspath(args.logdir)
     following = args.follow is not None
+    over = threading.Event()
+    ending = threading.Thread(target=_await_end, args=(logdir, args.follow, over), daemon=True)
     if following:
         _give_way()
         # Ctrl-C is for the training, whose end it brings about.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        ending = Ending(logdir, args.follow)
         ending.start()
     if not os.path.exists(os.path.join(logdir, spool.SPOOL)):
         raise UserError(
@@ -128,12 +110,15 @@ def main() -> int:
         patience=math.inf if following else 0.0,
     ):
         delivery = Delivery(logdir, uri, _print)
-        return follow(delivery, ending) if following else send(delivery, logdir)
-
-
-def _closing(delivery: Delivery) -> int:
-    delivery.upload(learning_curve.FILE)
-    return REFUSED if delivery.refused else 0
+        if following:
+            _follow(delivery, over)
+            ending.join()
+        elif delivery.attempt(over=True):
+            _draw(logdir)
+        else:
+            return 1
+        delivery.upload(learning_curve.FILE)
+        return REFUSED if delivery.refused else 0
 
 
 def _arguments() -> argparse.Namespace:

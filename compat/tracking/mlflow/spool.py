@@ -19,6 +19,7 @@ Times are in milliseconds since 1970. `tracking.offset` has the number of bytes 
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -52,15 +53,9 @@ def now_ms() -> int:
 
 
 class Spool:
-    """The writing end, of which a log folder has one at a time."""
+    """The writing end, of which a log folder has one at a time; another is a `UserError`."""
 
     def __init__(self, logdir: str) -> None:
-        """Opens the spool for appending.
-
-        Raises:
-          UserError: another run is writing to the log folder.
-          OSError: the file cannot be written to.
-        """
         path = os.path.join(logdir, SPOOL)
         self._file = files.lock(
             path,
@@ -76,11 +71,7 @@ class Spool:
                 self._file.write(b"\n")
 
     def append(self, kind: str, **fields: Any) -> None:
-        """Writes one record through to the operating system.
-
-        Raises:
-          OSError: it cannot be written.
-        """
+        """Writes one record through to the operating system."""
         self._file.write((json.dumps(dict(fields, kind=kind)) + "\n").encode())
 
     def close(self) -> None:
@@ -106,22 +97,24 @@ def read(logdir: str, offset: int = 0) -> Iterator[tuple[Record, int]]:
 
 def _is_record(found: Any) -> bool:
     """Returns whether a value has the fields of its kind, which all readers rely on."""
-    kind = found.get("kind") if isinstance(found, dict) else None
-    fields = _FIELDS.get(kind, {}) if isinstance(kind, str) else {}
-    if not fields or not all(isinstance(found.get(name), fields[name]) for name in fields):
+    if not isinstance(found, dict) or not isinstance(found.get("kind"), str):
+        return False
+    fields = _FIELDS.get(found["kind"])
+    if fields is None or not all(isinstance(found.get(name), fields[name]) for name in fields):
         return False
     numbers = [value for value in found.values() if isinstance(value, int)]
-    values = found["values"].values() if "values" in fields else ()
-    if kind == "metrics" and not all(isinstance(value, (int, float)) for value in values):
-        return False
-    tags = found.get("tags", {})
-    return isinstance(tags, dict) and all(abs(number) < 1 << 63 for number in numbers)
+    points = found["values"].values() if found["kind"] == "metrics" else ()
+    return (
+        isinstance(found.get("tags", {}), dict)
+        and all(isinstance(point, (int, float)) for point in points)
+        and all(abs(number) < 1 << 63 for number in numbers)
+    )
 
 
 def delivered(logdir: str) -> int:
-    """Returns how many bytes of the spool were delivered.
+    """Returns how many bytes of the spool were delivered; 0 if that is not known.
 
-    None if that is not known, for MLflow keeps once what it is sent twice.
+    MLflow keeps once what it is sent twice.
     """
     try:
         with open(os.path.join(logdir, _OFFSET), errors="replace") as file:
@@ -145,16 +138,12 @@ def pending(logdir: str) -> int:
 
 def last_step(logdir: str) -> int:
     """Returns the highest step of a metric; -1 if there is none."""
-    steps = [record["step"] for record, _ in read(logdir) if record["kind"] == "metrics"]
-    return max(steps, default=-1)
+    records = (record for record, _ in read(logdir))
+    return max((r["step"] for r in records if r["kind"] == "metrics"), default=-1)
 
 
 def joined(logdir: str) -> str | None:
-    """Returns the log folder whose run this spool adds to; None if it has a run of its own.
-
-    Raises:
-      FileNotFoundError: there is no spool.
-    """
+    """Returns the log folder whose run this spool adds to; None if it has a run of its own."""
     first = next((record for record, _ in read(logdir)), None)
     return str(first["training"]) if first is not None and first["kind"] == "join" else None
 
@@ -166,8 +155,7 @@ def abandoned(logdir: str) -> int | None:
     """
     if joined(logdir) is not None:
         return None
-    last_time = 0
-    kind = ""
+    last_time, kind = 0, ""
     for record, _ in read(logdir):
         kind = record["kind"]
         last_time = record["time"] if "time" in _FIELDS[kind] else last_time
@@ -184,27 +172,16 @@ def reason_refused(logdir: str, path: str, folder: str) -> str | None:
     """Returns why a file or folder may not be uploaded, or None.
 
     Processes that can write to the log folder can write any path to the spool. Only files of the
-    log folder are uploaded.
-
-    Args:
-      logdir: the log folder.
-      path: what is to be uploaded; links are followed, also those in a folder.
-      folder: where it goes among the run's artifacts, with slashes.
+    log folder are uploaded, also by links, to `folder` among the run's artifacts.
     """
     root = os.path.realpath(logdir)
-    for found in _walk(path):
-        real = os.path.realpath(found)
-        if os.path.commonpath([root, real]) != root:
+    walk = os.walk(path)
+    below = (os.path.join(top, n) for top, folders, names in walk for n in (*folders, *names))
+    for found in itertools.chain([path], below):
+        if os.path.commonpath([root, os.path.realpath(found)]) != root:
             return f"{found!r} lies outside the log folder {logdir!r}"
     # A backslash separates folders on a server that runs Windows.
     parts = re.split(r"[/\\]", folder)
     if folder and (".." in parts or parts[0] == "" or ":" in parts[0] or "\0" in folder):
         return f"folder {folder!r} is not below the run's artifacts"
     return None
-
-
-def _walk(path: str) -> Iterator[str]:
-    yield path
-    for folder, folders, names in os.walk(path):
-        for name in (*folders, *names):
-            yield os.path.join(folder, name)

@@ -72,10 +72,7 @@ def tracking_command(logdir: str, tracking_uri: str | None) -> str:
 
     Args:
       logdir: the log folder.
-      tracking_uri: as for `store_uri`.
-
-    Raises:
-      UserError: as `store_uri` does.
+      tracking_uri: as for `store_uri`, as are the errors.
     """
     uri = store_uri(tracking_uri, logdir)
     if _SERVER.match(uri):
@@ -88,12 +85,6 @@ def make_database(uri: str) -> None:
 
     MLflow makes it in dozens of steps, and can neither use nor complete what is left after some
     of them, when the disk is full or the process is killed. So it is made in a folder beside it.
-
-    Args:
-      uri: the store, as `store_uri` returns it.
-
-    Raises:
-      Exception: as MLflow raises it.
     """
     path = _sqlite_file(uri)
     if path is None or os.path.exists(path):

@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any, Callable, Mapping
 
 from compat.errors import UserError
+from compat.tracking.files import writing_to
 from compat.tracking.mlflow import spool
 from compat.tracking.mlflow.stores import experiment, store_uri
 from compat.tracking.redaction import redacted, redacted_text
 from compat.tracking.writer import FINISHED, Param, Writer
 
 LOG = "tracking.log"
+_SENDER = "compat.tracking.mlflow.sender"
 REFUSED = 3  # The sender's exit status when all was sent, and some of it refused permanently.
 # Seconds that `close` waits: a server that hangs must not keep the machine, while a local database
 # always answers, though late on a busy machine.
@@ -74,17 +76,15 @@ class Tracker(Writer):
         self._logdir = os.path.abspath(logdir)
         self._uri = store_uri(tracking_uri, logdir)
         self._say = say
-        if patience is None:
-            patience = _DATABASE_PATIENCE if self._uri.startswith("sqlite") else _SERVER_PATIENCE
-        self._patience = patience
+        usual = _DATABASE_PATIENCE if self._uri.startswith("sqlite") else _SERVER_PATIENCE
+        self._patience = usual if patience is None else patience
         self._joins = training is not None
         if importlib.util.find_spec("mlflow") is None:
             raise UserError(
                 f"MLflow is not installed for {sys.executable}; expected version 1.30 or newer;"
                 " run `python -m pip install mlflow` or train without it"
             )
-        try:
-            os.makedirs(self._logdir, exist_ok=True)
+        with writing_to(logdir):
             self._spool: spool.Spool | None = spool.Spool(self._logdir)
             if training is not None:
                 self._append("join", training=os.path.abspath(training))
@@ -101,20 +101,11 @@ class Tracker(Writer):
                 if resume_step is not None and resume_step < last:
                     self._supersede(max(resume_step, 0), last)
             self._sender = self._start_sender()
-        except OSError as error:
-            raise UserError(
-                f"log folder {logdir!r} cannot be written to ({error.strerror}); expected a folder"
-                " with room; give another one"
-            ) from error
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """See `Writer.scalars`; the time is that of the call, whenever it is sent."""
-        self._append(
-            "metrics",
-            step=int(step),
-            time=spool.now_ms(),
-            values={name: float(value) for name, value in values.items()},
-        )
+        points = {name: float(value) for name, value in values.items()}
+        self._append("metrics", step=int(step), time=spool.now_ms(), values=points)
 
     def params(self, values: Mapping[str, Param]) -> None:
         """Records `values` without secrets.
@@ -166,9 +157,11 @@ class Tracker(Writer):
             self._say(f"MLflow: {self._logdir!r} was removed, and with it what was not sent yet")
             return
         if left:
+            folder, uri = shlex.quote(self._logdir), shlex.quote(redacted_text(self._uri))
             self._say(
                 f"MLflow: {left} records were not delivered and wait in"
-                f" {os.path.join(self._logdir, spool.SPOOL)}; to send them: {self._command()}"
+                f" {os.path.join(self._logdir, spool.SPOOL)}; to send them:"
+                f" python -m {_SENDER} {folder} --tracking_uri={uri}"
             )
         elif self._sender.returncode == REFUSED:
             self._say(
@@ -190,24 +183,15 @@ class Tracker(Writer):
             self._sender.wait(secs)
         return self._sender.poll() is not None
 
-    def _command(self) -> str:
-        folder, uri = shlex.quote(self._logdir), shlex.quote(redacted_text(self._uri))
-        return f"python -m compat.tracking.mlflow.sender {folder} --tracking_uri={uri}"
-
     def _start_sender(self) -> subprocess.Popen[bytes]:
         root = str(Path(__file__).resolve().parents[3])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         # The URI may hold a password, and everybody can read a command line.
         env = dict(os.environ, PYTHONPATH=path, MLFLOW_TRACKING_URI=self._uri)
+        command = [sys.executable, "-m", _SENDER, self._logdir, f"--follow={self._patience:g}"]
         with open(os.path.join(self._logdir, LOG), "ab") as log:
             return subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "compat.tracking.mlflow.sender",
-                    self._logdir,
-                    f"--follow={self._patience:g}",
-                ],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -237,14 +221,8 @@ def _source() -> dict[str, str]:
     with contextlib.suppress(KeyError, ImportError, OSError):
         tags["mlflow.user"] = getpass.getuser()
     command = ["git", "rev-parse", "HEAD"]  # As `PATH` has it.
+    folder = os.path.dirname(program)
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            command,
-            cwd=os.path.dirname(program),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            check=True,
-            timeout=5,
-        )
-        tags["mlflow.source.git.commit"] = done.stdout.decode().strip()
+        commit = subprocess.check_output(command, cwd=folder, stderr=subprocess.DEVNULL, timeout=5)
+        tags["mlflow.source.git.commit"] = commit.decode().strip()
     return tags

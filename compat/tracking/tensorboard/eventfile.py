@@ -58,9 +58,6 @@ def trim(path: str, keep: Callable[[Event], bool]) -> None:
     """Rewrites an event file without the events that are not to be kept, nor a torn last record.
 
     A reader sees either the old file or the new one.
-
-    Raises:
-      OSError: If the folder cannot be written to; the file is then as it was.
     """
     # Not named "tfevents": TensorBoard would read it.
     trimmed = os.path.join(os.path.dirname(path), "trimming.tmp")
@@ -78,17 +75,12 @@ class EventFile:
     """A new event file in a folder, behind all that are there."""
 
     def __init__(self, folder: str) -> None:
-        """Creates the file.
-
-        Raises:
-          OSError: If it cannot be created.
-        """
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.summary.writer.record_writer import RecordWriter
 
         # TensorBoard reads the files by name. Two within a second, or a chief that moved to a
         # machine whose clock is behind, must not sort the later events before the earlier.
-        seconds = max([int(time.time())] + [_seconds(path) + 1 for path in event_files(folder)])
+        seconds = max([int(time.time()), *(_seconds(path) + 1 for path in event_files(folder))])
         name = f"events.out.tfevents.{seconds:010d}.{socket.gethostname()}.{os.getpid()}.0"
         self.path = os.path.join(folder, name)
         self._file = open(self.path, "xb")  # noqa: SIM115 (until `close`)
@@ -96,13 +88,8 @@ class EventFile:
         self.write(Event(wall_time=time.time(), file_version="brain.Event:2"))
 
     def write(self, event: Event) -> None:
-        """Writes `event` through to the operating system.
-
-        Raises:
-          OSError: If the disk is full, or the file was removed from under the writer.
-        """
-        # Linux goes on writing into a file that has no name any more.
-        os.stat(self.path)
+        """Writes `event` through to the operating system."""
+        os.stat(self.path)  # Linux goes on writing into a file that has no name any more.
         self._records.write(event.SerializeToString())
         self._records.flush()
 

@@ -20,15 +20,7 @@ PARAM_TAGS = (SESSION_START, _TABLE)
 
 
 def image_summary(tag: str, images: np.ndarray) -> Summary:
-    """Returns the summary of several images under one name.
-
-    Args:
-      tag: the name.
-      images: uint8 `[k, h, w, c]`, c = 1 (grey), 3 (RGB) or 4 (RGBA).
-
-    Raises:
-      ValueError: `images` is anything else.
-    """
+    """Returns the summary of uint8 `[k, h, w, c]`, c = 1 (grey), 3 (RGB) or 4 (RGBA)."""
     from tensorboard.plugins.image.metadata import create_summary_metadata
 
     if str(images.dtype) != "uint8" or images.ndim != 4 or images.shape[3] not in (1, 3, 4):
@@ -53,13 +45,6 @@ def figure_image(figure: Any) -> np.ndarray:
     return np.asarray(canvas.buffer_rgba())[np.newaxis]
 
 
-def text_summary(tag: str, text: str) -> Summary:
-    """Returns the summary of a text in Markdown."""
-    from tensorboard.plugins.text.summary_v2 import text_pb
-
-    return text_pb(tag, text)
-
-
 def param_summaries(values: Mapping[str, Param]) -> list[Summary]:
     """Returns the settings for the HPARAMS tab, and as a Markdown table for the TEXT tab.
 
@@ -67,8 +52,9 @@ def param_summaries(values: Mapping[str, Param]) -> list[Summary]:
     the runs that it shows.
     """
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
+    from tensorboard.plugins.text.summary_v2 import text_pb
 
-    return [hparams_pb(dict(values)), text_summary(_TABLE, table(values))]
+    return [hparams_pb(dict(values)), text_pb(_TABLE, table(values))]
 
 
 def end_summary(success: bool) -> Summary:
@@ -90,26 +76,25 @@ def table(values: Mapping[str, Param]) -> str:
     >>> table({"steps": 5})
     '| name | value |\n|---|---|\n| steps | 5 |'
     """
-    cells = {
-        name: str(value).replace("|", r"\|").replace("\n", " ") for name, value in values.items()
-    }
-    rows = [f"| {name} | {cells[name]} |" for name in sorted(cells)]
-    return "\n".join(["| name | value |", "|---|---|", *rows])
+    lines = ["| name | value |", "|---|---|"]
+    for name, value in sorted(values.items()):
+        cell = str(value).replace("|", r"\|").replace("\n", " ")
+        lines.append(f"| {name} | {cell} |")
+    return "\n".join(lines)
 
 
 def _tensor_summary(tag: str, metadata: Any, values: Any) -> Summary:
     from tensorboard.compat.proto.summary_pb2 import Summary
     from tensorboard.util.tensor_util import make_tensor_proto
 
-    return Summary(
-        value=[Summary.Value(tag=tag, metadata=metadata, tensor=make_tensor_proto(values))]
-    )
+    value = Summary.Value(tag=tag, metadata=metadata, tensor=make_tensor_proto(values))
+    return Summary(value=[value])
 
 
 def _png(image: np.ndarray) -> bytes:
     from PIL import Image
 
-    # Pillow takes grey images as [h, w].
     encoded = io.BytesIO()
+    # Pillow takes grey images as [h, w].
     Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image).save(encoded, "PNG")
     return encoded.getvalue()

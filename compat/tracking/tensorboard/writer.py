@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Container, Mapping
 
 from compat.errors import UserError
-from compat.tracking.files import lock
+from compat.tracking.files import lock, writing_to
 from compat.tracking.redaction import redacted
 from compat.tracking.tensorboard.eventfile import EventFile, event_files, read_events, trim
 from compat.tracking.tensorboard.summaries import (
@@ -17,7 +17,6 @@ from compat.tracking.tensorboard.summaries import (
     figure_image,
     image_summary,
     param_summaries,
-    text_summary,
 )
 from compat.tracking.writer import FINISHED, Param, Writer
 
@@ -32,7 +31,7 @@ class TensorBoard(Writer):
 
     TensorBoard drops, per name, every earlier point whose step is not below a new one's. So the
     steps of a name strictly increase, also over restarts: resuming from a checkpoint of step S
-    first removes what was written after S.
+    first removes what was written after S. A step that does not increase is a `ValueError`.
 
     When the disk is full or the folder is removed, a line is logged, and writing stops.
     """
@@ -61,78 +60,40 @@ class TensorBoard(Writer):
         self._has_graph = False
         self._has_params = False
         self._file: EventFile | None = None
-        try:
-            os.makedirs(logdir, exist_ok=True)
+        with writing_to(logdir):
             self._lock = lock(
                 os.path.join(logdir, "tensorboard.lock"),
-                (
-                    f"log folder {logdir!r} is being written by another process; expected one"
-                    " TensorBoard writer a folder; end that process or give another folder"
-                ),
+                f"log folder {logdir!r} is being written by another process; expected one"
+                " TensorBoard writer a folder; end that process or give another folder",
             )
-            self._earlier = event_files(logdir)
             try:
-                if resume_step is not None:
-                    self._trim_earlier(resume_step)
-                self._read_earlier()
-                if resume_step is None and self._last_steps:
-                    raise UserError(
-                        f"log folder {logdir!r} holds events up to step"
-                        f" {max(self._last_steps.values())} of another run; expected an empty one"
-                        " for a new run; give another folder, or resume from a checkpoint"
-                    )
+                self._read_earlier(resume_step)
                 self._file = EventFile(logdir)
             except BaseException:
                 self._lock.close()
                 raise
-        except OSError as error:
-            raise UserError(
-                f"log folder {logdir!r} cannot be written to ({error.strerror}); expected a folder"
-                " with room; give another one"
-            ) from error
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """See `Writer.scalars`; as all that takes a step, it has to increase.
-
-        Raises:
-          ValueError: `step` is not above the last step of one of the names.
-        """
         from tensorboard.compat.proto.summary_pb2 import Summary
 
-        self._advance(step, values)
-        self._summary(
-            step,
-            Summary(
-                value=[
-                    Summary.Value(tag=tag, simple_value=float(value))
-                    for tag, value in values.items()
-                ]
-            ),
-        )
+        points = [Summary.Value(tag=tag, simple_value=float(v)) for tag, v in values.items()]
+        self._add(step, Summary(value=points))
 
     def histograms(self, step: int, values: Mapping[str, np.ndarray]) -> None:
         """See `Writer.histograms`; values that are not finite are left out."""
         import numpy as np
         from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 
-        self._advance(step, values)
-        for tag, value in values.items():
-            self._summary(step, histogram_pb(tag, value[np.isfinite(value)]))
+        self._add(step, *(histogram_pb(tag, v[np.isfinite(v)]) for tag, v in values.items()))
 
     def images(self, step: int, values: Mapping[str, np.ndarray]) -> None:
-        """See `Writer.images`.
-
-        Raises:
-          ValueError: a value is not uint8 `[k, h, w, c]`, or `step` is not above the last one.
-        """
-        self._advance(step, values)
-        for tag, value in values.items():
-            self._summary(step, image_summary(tag, value))
+        """See `Writer.images`; anything else is a `ValueError`."""
+        self._add(step, *(image_summary(tag, value) for tag, value in values.items()))
 
     def texts(self, step: int, values: Mapping[str, str]) -> None:
-        self._advance(step, values)
-        for tag, value in values.items():
-            self._summary(step, text_summary(tag, value))
+        from tensorboard.plugins.text.summary_v2 import text_pb
+
+        self._add(step, *(text_pb(tag, value) for tag, value in values.items()))
 
     def figures(self, step: int, values: Mapping[str, Any]) -> None:
         self.images(step, {tag: figure_image(figure) for tag, figure in values.items()})
@@ -140,17 +101,13 @@ class TensorBoard(Writer):
     def summary(self, step: int, serialized: bytes) -> None:
         from tensorboard.compat.proto.summary_pb2 import Summary
 
-        summary = Summary.FromString(serialized)
-        self._advance(step, [value.tag for value in summary.value])
-        self._summary(step, summary)
+        self._add(step, Summary.FromString(serialized))
 
     def graph(self, graph_def: bytes) -> None:
         """Records the graph, unless the folder has one: TensorBoard complains about a second."""
-        from tensorboard.compat.proto.event_pb2 import Event
-
         if not self._has_graph:
             self._has_graph = True
-            self._write(Event(wall_time=time.time(), graph_def=graph_def))
+            self._write(graph_def=graph_def)
 
     def params(self, values: Mapping[str, Param]) -> None:
         """Records `values` for the HPARAMS tab, and as a table for the TEXT tab, without secrets.
@@ -160,41 +117,46 @@ class TensorBoard(Writer):
         """
         try:
             for path in self._earlier if self._file else ():
-                trim(path, lambda event: not _tagged(event, PARAM_TAGS))
+                trim(path, lambda event: not _has_tag(event, PARAM_TAGS))
         except OSError as error:
             self._give_up(error)
         for summary in param_summaries(redacted(values)):
-            self._summary(0, summary)
+            self._write(step=0, summary=summary)
         self._has_params = True
 
     def close(self, status: str = FINISHED) -> None:
         """Ends the run; a second call does nothing."""
         if self._has_params:
-            self._summary(0, end_summary(status == FINISHED))
+            self._write(step=0, summary=end_summary(status == FINISHED))
             self._has_params = False
         if self._file:
             self._file.close()
             self._file = None
         self._lock.close()
 
-    def _trim_earlier(self, resume_step: int) -> None:
-        """Removes what was written after the checkpoint, and the end of the run."""
+    def _read_earlier(self, resume_step: int | None) -> None:
+        """Reads the events of an earlier run, without those after the checkpoint, and its end."""
+        self._earlier = event_files(self._logdir)
+        limit = resume_step or 0
         for path in self._earlier:
-            trim(
-                path, lambda event: event.step <= resume_step and not _tagged(event, (SESSION_END,))
-            )
-
-    def _read_earlier(self) -> None:
-        for path in self._earlier:
+            if resume_step is not None:
+                trim(path, lambda e: e.step <= limit and not _has_tag(e, (SESSION_END,)))
             for _, event in read_events(path):
                 self._has_graph = self._has_graph or event.HasField("graph_def")
-                self._has_params = self._has_params or _tagged(event, PARAM_TAGS)
+                self._has_params = self._has_params or _has_tag(event, PARAM_TAGS)
                 for value in event.summary.value:
-                    if value.tag not in PARAM_TAGS and value.tag != SESSION_END:
+                    if value.tag not in (*PARAM_TAGS, SESSION_END):
                         self._last_steps[value.tag] = event.step
+        if resume_step is None and self._last_steps:
+            raise UserError(
+                f"log folder {self._logdir!r} holds events up to step"
+                f" {max(self._last_steps.values())} of another run; expected an empty one"
+                " for a new run; give another folder, or resume from a checkpoint"
+            )
 
-    def _advance(self, step: int, tags: Iterable[str]) -> None:
-        for tag in tags:
+    def _add(self, step: int, *summaries: Summary) -> None:
+        """Writes summaries whose steps have to increase; none of them if one does not."""
+        for tag in [value.tag for summary in summaries for value in summary.value]:
             last = self._last_steps.get(tag)
             if last is not None and step <= last:
                 raise ValueError(
@@ -202,16 +164,15 @@ class TensorBoard(Writer):
                     " strictly increase"
                 )
             self._last_steps[tag] = step
+        for summary in summaries:
+            self._write(step=step, summary=summary)
 
-    def _summary(self, step: int, summary: Summary) -> None:
+    def _write(self, **fields: Any) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
 
-        self._write(Event(step=step, wall_time=time.time(), summary=summary))
-
-    def _write(self, event: Event) -> None:
         if self._file:
             try:
-                self._file.write(event)
+                self._file.write(Event(wall_time=time.time(), **fields))
             except OSError as error:
                 self._give_up(error)
 
@@ -225,5 +186,5 @@ class TensorBoard(Writer):
         )
 
 
-def _tagged(event: Event, tags: Iterable[str]) -> bool:
+def _has_tag(event: Event, tags: Container[str]) -> bool:
     return any(value.tag in tags for value in event.summary.value)

@@ -287,7 +287,9 @@ def refusing() -> Iterator[str]:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}/"
 
 
-@pytest.fixture()
-def nowhere(tmp_path: Path) -> dict[str, str]:
+@pytest.fixture(autouse=True)
+def _nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment of a user who has neither data sets nor a cache."""
-    return {"HOME": str(tmp_path / "home")}
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("KERAS_HOME", "MNIST_DATA_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)

@@ -42,61 +42,54 @@ def assert_is(sample: Sample, dataset: datasets.Dataset) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_holds_the_same_data(
-    sample: Sample, tmp_path: Path, form: str, nowhere: dict[str, str]
-) -> None:
+def test_every_form_holds_the_same_data(sample: Sample, tmp_path: Path, form: str) -> None:
     folder = sample.write(tmp_path / "data", form)
-    dataset = obtain(sample.published, folder, say=print, environ=nowhere)
+    dataset = obtain(sample.published, folder, say=print)
     assert_is(sample, dataset)
     assert dataset.source == str(folder / "mnist.npz" if form == "npz" else folder)
 
 
-def test_a_file_that_a_browser_unpacked_keeps_its_name(
-    made: Sample, tmp_path: Path, nowhere: dict[str, str]
-) -> None:
+def test_a_file_that_a_browser_unpacked_keeps_its_name(made: Sample, tmp_path: Path) -> None:
     folder = made.write(tmp_path / "data")
     (folder / (FILES[0] + ".gz")).write_bytes(made.contents[FILES[0]])
-    assert_is(made, obtain(made.published, folder, say=print, environ=nowhere))
+    assert_is(made, obtain(made.published, folder, say=print))
 
 
-def test_the_places_and_their_order(made: Sample, tmp_path: Path) -> None:
+def test_the_places_and_their_order(
+    made: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "home"
-    environ = {"HOME": str(home)}
 
     def source() -> str:
-        return obtain(made.published, None, say=print, environ=environ).source
+        return obtain(made.published, None, say=print).source
 
     made.write(home / ".keras" / "datasets", "npz")
     assert source() == str(home / ".keras" / "datasets" / "mnist.npz")
     made.write(tmp_path / "keras" / "datasets", "npz")
-    environ["KERAS_HOME"] = str(tmp_path / "keras")
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
     assert source() == str(tmp_path / "keras" / "datasets" / "mnist.npz")
     cache = made.write(home / ".cache" / "compat-experiments" / "made")
     assert source() == str(cache)
-    environ["XDG_CACHE_HOME"] = "relative/is/ignored"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
     assert source() == str(cache)
-    environ["XDG_CACHE_HOME"] = str(tmp_path / "xdg")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     cache = made.write(tmp_path / "xdg" / "compat-experiments" / "made")
     assert source() == str(cache)
-    environ["MNIST_DATA_DIR"] = str(made.write(tmp_path / "named", "npz"))
+    monkeypatch.setenv("MNIST_DATA_DIR", str(made.write(tmp_path / "named", "npz")))
     assert source() == str(tmp_path / "named" / "mnist.npz")
     argument = made.write(tmp_path / "argument")
-    dataset = obtain(made.published, argument, say=print, environ=environ)
+    dataset = obtain(made.published, argument, say=print)
     assert dataset.source == str(argument)
 
 
-def test_auto_takes_what_is_there_and_says_so(
-    sample: Sample, tmp_path: Path, nowhere: dict[str, str]
-) -> None:
+def test_auto_takes_what_is_there_and_says_so(sample: Sample, tmp_path: Path) -> None:
     folder = sample.write(tmp_path / "data")
     said: list[str] = []
-    assert_is(sample, choose(sample.published, folder, say=said.append, environ=nowhere))
+    assert_is(sample, choose(sample.published, folder, say=said.append))
     assert said == [f"the data set is {sample.published.title}, from {folder}"]
 
 
-def test_only_the_published_data_are_taken(
-    sample: Sample, tmp_path: Path, nowhere: dict[str, str]
-) -> None:
+def test_only_the_published_data_are_taken(sample: Sample, tmp_path: Path) -> None:
     folder = sample.write(tmp_path / "data")
     if dict(sample.published.sha256) == dict(MNIST.sha256):
         assert_is(sample, datasets.load("mnist", folder))
@@ -113,14 +106,12 @@ def test_only_the_published_data_are_taken(
         datasets.load(name, folder)
 
 
-def test_a_folder_that_is_a_file_is_refused(
-    made: Sample, tmp_path: Path, nowhere: dict[str, str]
-) -> None:
+def test_a_folder_that_is_a_file_is_refused(made: Sample, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     sentence = f"^data_dir {tmp_path / 'file'} is a file, expected the folder .* with --data_dir$"
     for load in (obtain, choose):
         with pytest.raises(UserError, match=sentence):
-            load(made.published, tmp_path / "file", say=print, environ=nowhere)
+            load(made.published, tmp_path / "file", say=print)
 
 
 @pytest.mark.parametrize("name", ["mnist", "auto"])

@@ -26,7 +26,6 @@ def test_a_good_mirror(
     made: Sample,
     serve: Serve,
     tmp_path: Path,
-    nowhere: dict[str, str],
     capfd: pytest.CaptureFixture[str],
     answer: str,
 ) -> None:
@@ -34,7 +33,7 @@ def test_a_good_mirror(
     folder = tmp_path / "new" / "folder"
     said: list[str] = []
     published = made.served_by(server.url)
-    dataset = obtain(published, folder, say=said.append, environ=nowhere)
+    dataset = obtain(published, folder, say=said.append)
     assert dataset.source == str(folder)
     made.assert_downloaded(folder)
     assert said == [
@@ -43,7 +42,7 @@ def test_a_good_mirror(
     ]
     assert capfd.readouterr() == ("", "")  # no bar where there is no terminal
 
-    again = obtain(published, folder, say=said.append, environ=nowhere)
+    again = obtain(published, folder, say=said.append)
     assert again.checksum == dataset.checksum
     assert len(server.asked) == len(said) == 4
     # As readable as any file that the user makes.
@@ -52,13 +51,11 @@ def test_a_good_mirror(
     ).stat().st_mode
 
 
-def test_only_what_is_missing_is_downloaded(
-    made: Sample, serve: Serve, tmp_path: Path, nowhere: dict[str, str]
-) -> None:
+def test_only_what_is_missing_is_downloaded(made: Sample, serve: Serve, tmp_path: Path) -> None:
     server = serve("whole")
     made.write(tmp_path, "mixed")
     (tmp_path / FILES[1]).unlink()
-    obtain(made.served_by(server.url), tmp_path, say=print, environ=nowhere)
+    obtain(made.served_by(server.url), tmp_path, say=print)
     assert server.asked == [f"/{FILES[1]}.gz"]
     assert (tmp_path / (FILES[1] + ".gz")).is_file()
 
@@ -79,23 +76,22 @@ BAD = [
 
 @pytest.mark.parametrize(("answer", "reason"), BAD)
 def test_a_bad_mirror_leaves_nothing_and_gives_way_to_the_next(
-    made: Sample, serve: Serve, tmp_path: Path, answer: str, reason: str
+    made: Sample,
+    serve: Serve,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    reason: str,
 ) -> None:
+    monkeypatch.setattr("compat.datasets.download.STALL_SECS", 1.0)
     bad, good = serve(answer), serve("whole")
     with pytest.raises(DownloadError, match=f"^{bad.url}{FILES[0]}.gz:? {reason}") as raised:
-        download(
-            made.served_by(bad.url),
-            FILES,
-            tmp_path / "bad",
-            say=print,
-            limit_secs=20,
-            stall_secs=1,
-        )
+        download(made.served_by(bad.url), FILES, tmp_path / "bad", say=print, limit_secs=20)
     assert "\n" not in str(raised.value)
     assert not (tmp_path / "bad").exists() or not list((tmp_path / "bad").iterdir())
 
     published = made.served_by(bad.url, good.url)
-    download(published, FILES, tmp_path / "good", say=print, limit_secs=20, stall_secs=1)
+    download(published, FILES, tmp_path / "good", say=print, limit_secs=20)
     made.assert_downloaded(tmp_path / "good")
     assert bad.asked == [f"/{FILES[0]}.gz"] * 2  # once in each download
 
@@ -108,7 +104,7 @@ def test_redirects_are_followed(made: Sample, serve: Serve, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("url", ["http://192.0.2.1/x", "ftp://127.0.0.1/x", "file:///etc/passwd"])
 def test_only_https_is_asked(url: str) -> None:
-    asked = transfer(url, time.monotonic() + 10, stall_secs=5)
+    asked = transfer(url, time.monotonic() + 10)
     with pytest.raises(TransferError, match="is not https, and nothing else is taken"):
         asked.__enter__()
 
@@ -151,7 +147,7 @@ def test_the_time_limit_is_for_all_together(
 
 def test_the_time_limit_holds_for_a_mirror_that_pours(serve: Serve) -> None:
     url = f"{serve('whole').url}{FILES[0]}.gz"
-    with transfer(url, time.monotonic() + 2, stall_secs=5) as (num_bytes, chunks):
+    with transfer(url, time.monotonic() + 2) as (num_bytes, chunks):
         assert num_bytes
         time.sleep(2.1)  # all has come meanwhile, but too late
         with pytest.raises(TransferError, match="^not done within the time limit$"):
