@@ -49,20 +49,13 @@ def find(name: str) -> Known | None:
             "a graph"
         )
         return Known(GRAPH, "tf." + name, message, f"tf.{name}", "2.0")
-    key = _key(name)
+    key = table.nearest(name)
     if key is not None:
         return _known(name, key)
     top = name.partition(".")[0]
     if top not in _GONE or top == name or table.under(name):
         return None
     return _failing(name, _GONE[top], "nothing serves it")
-
-
-def _key(name: str) -> str | None:
-    """Returns the name, or its nearest parent, that is in the table."""
-    while name and name not in table.NAMES:
-        name = name.rpartition(".")[0]
-    return name or None
 
 
 def _known(name: str, key: str) -> Known | None:
@@ -86,7 +79,7 @@ def _failing(name: str, gone: str, why: str) -> Known:
 
 def _migrated(name: str) -> Known | None:
     """Returns what is known about a name in `tf.compat.v1`, which has most names of 1.15."""
-    key = _key(name)
+    key = table.nearest(name)
     top = name.partition(".")[0]
     was_renamed = key is not None and table.NAMES[key].gone == "1.0" and key not in call_rules.RULES
     if not was_renamed and (top not in _GONE or name == top):
