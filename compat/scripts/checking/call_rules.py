@@ -10,8 +10,8 @@ import ast
 import re
 from typing import Callable, Mapping, NamedTuple
 
-from compat.scripts.checking import literals
 from compat.scripts.checking.findings import CHANGES, SERVED, Kind
+from compat.scripts.source import literals
 
 
 class Rule(NamedTuple):

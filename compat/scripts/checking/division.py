@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Iterator
 
-from compat.scripts.checking import literals
+from compat.scripts.source import literals
 from compat.scripts.source.rewriting import DIVISION
 
 MESSAGE = (

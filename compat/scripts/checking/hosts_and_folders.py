@@ -8,8 +8,8 @@ from typing import Iterator, NamedTuple
 
 from compat.cluster.address import split_address
 from compat.errors import UserError
-from compat.scripts.checking import literals
 from compat.scripts.checking.findings import FOLDER, HOST, Kind
+from compat.scripts.source import literals
 
 # Folders of a user or a machine. `/train` and `/job:ps` are parts of TensorFlow names.
 _FOLDER = re.compile(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from compat.scripts.checking import literals
+from compat.scripts.source import literals
 
 _TOP = "tensorflow"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple, Union
 
-from compat.scripts.checking import literals
 from compat.scripts.checking.scopes import Scope, below_top, join
 from compat.scripts.names import table
+from compat.scripts.source import literals
 
 # Errors that a missing name raises.
 _MISSING = {"AttributeError", "BaseException", "Exception", "ImportError", "ModuleNotFoundError"}

@@ -7,6 +7,7 @@ from typing import Iterable
 
 from compat.errors import UserError
 from compat.scripts.names import table
+from compat.scripts.source import literals
 from compat.scripts.source.conversion import Source
 
 CHOICES = ("auto", "0.x", "1.x")
@@ -36,12 +37,7 @@ def of_script() -> str:
 
 
 def settle(call: str, old: str, new: str) -> str:
-    """Returns the era of a call whose arguments are ambiguous.
-
-    Args:
-      call: the function, "tf.nn.nce_loss".
-      old: its arguments in 0.x.
-      new: its arguments in 1.x.
+    """Returns the era of a call whose arguments are ambiguous: `old` in 0.x, `new` in 1.x.
 
     Raises:
       UserError: `--era` is "auto".
@@ -63,34 +59,15 @@ def of_sources(parts: Iterable[Source]) -> str:
     """Returns "0.x" if a program uses a name that 1.0 removed, else "1.x"."""
     for part in parts:
         try:
-            tree = part.tree()
+            nodes = list(ast.walk(part.tree()))
         except (SyntaxError, UserError):
             continue  # Reported when the part is run.
-        known = _names_of_tensorflow(tree)
-        for node in ast.walk(tree):
+        imports = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        own = {alias.asname or alias.name for alias in imports if alias.name == "tensorflow"}
+        for node in nodes:
             if isinstance(node, ast.Attribute):
-                root, _, name = _dotted(node).partition(".")
-                entry = table.NAMES.get(name) if root in known else None
+                root, _, name = literals.dotted(node).partition(".")
+                entry = table.NAMES.get(name) if root in own else None
                 if entry is not None and entry.gone == "1.0" and not entry.by.startswith(_BOTH):
                     return "0.x"
     return "1.x"
-
-
-def _names_of_tensorflow(tree: ast.Module) -> set[str]:
-    """Returns the names under which a program imports TensorFlow, usually "tf"."""
-    return {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import)
-        for alias in node.names
-        if alias.name == "tensorflow"
-    }
-
-
-def _dotted(node: ast.expr) -> str:
-    """Returns the dotted name of an expression, such as "tf.train.SummaryWriter", else ""."""
-    words: list[str] = []
-    while isinstance(node, ast.Attribute):
-        words.insert(0, node.attr)
-        node = node.value
-    return ".".join([node.id, *words]) if isinstance(node, ast.Name) else ""

@@ -21,33 +21,23 @@ _MODULES = {
 
 def moved(name: str) -> Any | None:
     """Returns the module that replaces `name`, or None if it has not moved."""
-    now = _MODULES.get(name)
-    if now is None:
+    if name not in _MODULES:
         return None
     try:
         return importlib.import_module(name)
     except ImportError:
-        return importlib.import_module(now)
+        return importlib.import_module(_MODULES[name])
 
 
 def with_moved(module: types.ModuleType, attributes: list[str]) -> types.ModuleType:
-    """Returns a package with its moved modules as attributes under their old names.
-
-    Args:
-      module: such as `sklearn`.
-      attributes: names that the script imports from it.
-    """
+    """Returns a package, with those of the attributes that are moved modules."""
     found = {a: moved(f"{module.__name__}.{a}") for a in attributes if not hasattr(module, a)}
-    if not any(found.values()):
+    found = {name: replacement for name, replacement in found.items() if replacement is not None}
+    if not found:
         return module
     view = types.ModuleType(module.__name__, module.__doc__)
-    view.__dict__.update({k: v for k, v in vars(module).items() if k != "__getattr__"})
-
-    def getattr_(attribute: str) -> Any:
-        return getattr(module, attribute)
-
-    view.__dict__["__getattr__"] = getattr_
-    view.__dict__.update({k: v for k, v in found.items() if v is not None})
+    view.__dict__.update(vars(module), **found)
+    view.__dict__["__getattr__"] = lambda name: getattr(module, name)
     return view
 
 
@@ -112,6 +102,5 @@ class OldNumpy(types.ModuleType):
 def numpy() -> OldNumpy:
     """Returns the module that a script gets for `import numpy`."""
     module = OldNumpy("numpy", np.__doc__)
-    module.__path__ = np.__path__
-    module.__dict__["__version__"] = np.__version__
+    module.__dict__.update(__path__=np.__path__, __version__=np.__version__)
     return module

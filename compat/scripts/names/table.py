@@ -148,11 +148,11 @@ def under(name: str) -> bool:
 
 def find(name: str) -> Served | None:
     """Returns the entry of `name`, or of the nearest parent that is a whole module."""
-    if name in NAMES:
-        return NAMES[name]
     key = nearest(name)
-    entry = NAMES[key] if key else None
-    return entry if entry and (entry.by.endswith(":") or not entry.by) else None
+    if key is None:
+        return None
+    entry = NAMES[key]
+    return entry if key == name or entry.by.endswith(":") or not entry.by else None
 
 
 def nearest(name: str) -> str | None:
