@@ -30,19 +30,13 @@ class Scope:
 
     An alias of a TensorFlow name stays one if it is also bound to something else, as in
     `except ImportError: slim = None`. Names of an inner scope hide those of an outer scope.
-
-    Attributes:
-      aliases: TensorFlow names by local name.
-      stars: modules of TensorFlow imported with `*`.
-      bound: local names that hide outer ones.
-      outer: names declared `global`.
     """
 
     def __init__(self, above: Scope | None = None) -> None:
-        self.aliases: dict[str, str] = {}
-        self.stars: list[str] = []
-        self.bound: set[str] = set()
-        self.outer: set[str] = set()
+        self.stars: list[str] = []  # Modules of TensorFlow imported with `*`.
+        self.bound: set[str] = set()  # Local names that hide outer ones.
+        self.outer: set[str] = set()  # Names declared `global`.
+        self._aliases: dict[str, str] = {}  # TensorFlow names by local name.
         self._above = above
 
     def bind(self, name: str, meaning: str) -> None:
@@ -50,14 +44,14 @@ class Scope:
         scope = self
         while name in self.outer and scope._above is not None:
             scope = scope._above
-        scope.aliases[name] = meaning
+        scope._aliases[name] = meaning
 
     def find(self, name: str) -> str | None:
         """Returns the TensorFlow name of a local name, or None."""
         scope: Scope | None = self
         while scope is not None:
-            if name in scope.aliases:
-                return scope.aliases[name]
+            if name in scope._aliases:
+                return scope._aliases[name]
             if name in scope.bound - scope.outer:
                 return None
             scope = scope._above

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple, Union
 
 from compat.scripts.checking.scopes import Scope, below_top, join
 from compat.scripts.names import table
@@ -15,36 +15,22 @@ _Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 
 
 class Use(NamedTuple):
-    """A use of a TensorFlow name in a script.
+    """A use of a TensorFlow name in a script."""
 
-    Attributes:
-      name: without "tf.", as "train.SummaryWriter".
-      spelled: the text in the script, as "tf.train.SummaryWriter".
-      node: its node in the syntax tree.
-      part: index of the part of the program, as given to `Walk.part`.
-      call: the call, if the name is called.
-      imported: whether it is in an import.
-      guarded: whether the program handles the error of a missing name.
-    """
-
-    name: str
-    spelled: str
+    name: str  # Without "tf.", as "train.SummaryWriter".
+    spelled: str  # The text in the script, as "tf.train.SummaryWriter".
     node: ast.AST
-    part: int
-    call: ast.Call | None = None
+    part: int  # Index of the part of the program, as given to `Walk.part`.
+    guarded: bool  # Whether the program handles the error of a missing name.
+    call: ast.Call | None = None  # If the name is called.
     imported: bool = False
-    guarded: bool = False
 
 
 class Walk(ast.NodeVisitor):
-    """Visits a program in the order of execution: function bodies come after their module.
-
-    Attributes:
-      uses: the uses that were found.
-    """
+    """Visits a program in the order of execution: function bodies come after their module."""
 
     def __init__(self) -> None:
-        self.uses: list[Use] = []
+        self._uses: list[Use] = []
         self._scope = Scope()
         self._part = 0
         self._guarded = False
@@ -62,11 +48,10 @@ class Walk(ast.NodeVisitor):
             self._part, self._scope, body = self._later.pop(0)
             for node in body:
                 self.visit(node)
-        return self.uses
+        return self._uses
 
-    def _use(self, name: str, spelled: str, node: ast.AST, **more: object) -> None:
-        use = Use(name, spelled, node, self._part, guarded=self._guarded, **more)  # type: ignore[arg-type]
-        self.uses.append(use)
+    def _use(self, name: str, spelled: str, node: ast.AST, **more: Any) -> None:
+        self._uses.append(Use(name, spelled, node, self._part, self._guarded, **more))
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -105,7 +90,7 @@ class Walk(ast.NodeVisitor):
             if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 pairs = list(zip(target.elts, node.value.elts))
             for left, right in pairs:
-                meaning = self._scope.resolve(right) if isinstance(left, ast.Name) else None
+                meaning = self._scope.resolve(right)
                 if isinstance(left, ast.Name) and meaning is not None:
                     self._scope.bind(left.id, meaning)
             self.visit(target)
@@ -146,14 +131,10 @@ class Walk(ast.NodeVisitor):
                 self.visit(statement)
         self._scope = outer
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+    def visit_FunctionDef(self, node: _Function) -> None:
         self._function(node, self._scope)
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self._function(node, self._scope)
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        self._function(node, self._scope)
+    visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef
 
     def _function(self, node: _Function, above: Scope) -> None:
         self.visit(node.args)  # Defaults and annotations; the arguments themselves are not uses.
@@ -162,13 +143,11 @@ class Walk(ast.NodeVisitor):
             for part in filter(None, [*node.decorator_list, node.returns]):
                 self.visit(part)
         inner = Scope(above)
-        inner.bound = _bound(body) | {
-            child.arg for child in ast.walk(node.args) if isinstance(child, ast.arg)
-        }
-        for child in body:
-            for statement in ast.walk(child):
-                if isinstance(statement, ast.Global):
-                    inner.outer.update(statement.names)
+        inner.bound = _bound(body)
+        inner.bound.update(c.arg for c in ast.walk(node.args) if isinstance(c, ast.arg))
+        for statement in (descendant for child in body for descendant in ast.walk(child)):
+            if isinstance(statement, ast.Global):
+                inner.outer.update(statement.names)
         self._later.append((self._part, inner, list(body)))
 
 

@@ -42,7 +42,8 @@ _NORMALIZATION = "tf_keras.src.legacy_tf_layers.normalization"
 
 def load(name: str) -> Any:
     """Returns a module, from its former location if this release has it there."""
-    return (name in _EARLIER and _import(name)) or importlib.import_module(_EARLIER.get(name, name))
+    module = _import(name) if name in _EARLIER else None
+    return module or importlib.import_module(_EARLIER.get(name, name))
 
 
 @functools.lru_cache(maxsize=None)
