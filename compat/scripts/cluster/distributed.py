@@ -11,7 +11,6 @@ from compat._tensorflow import tf1
 from compat.cluster import ports, proxies
 from compat.liveness import shutdown
 from compat.scripts.calls.classes import RELEASE, Old, release
-from compat.scripts.calls.classes import Supervisor as _Supervisor
 from compat.scripts.cluster import addresses, environment
 
 _SYNC_GRACE_SECS = 2
@@ -20,19 +19,12 @@ _CHIEFS = ("chief", "master")
 
 @dataclass(frozen=True)
 class Task:
-    """The task that this process serves.
-
-    Attributes:
-      job: such as "worker".
-      index: its index within the job.
-      cluster: addresses by job.
-      filters: device filters of its server; empty for all devices.
-    """
+    """The task that this process serves."""
 
     job: str
     index: int
     cluster: dict[str, list[str]]
-    filters: tuple[str, ...] = ()
+    filters: tuple[str, ...]  # Device filters of its server; empty for all devices.
 
     def others(self) -> Iterator[tuple[str, int, str]]:
         """Yields job, index and address of each other task."""
@@ -99,7 +91,7 @@ class Server(tf1.train.Server, metaclass=Old):
         if isinstance(server_or_cluster_def, tf1.train.ClusterSpec):
             prepare(server_or_cluster_def, job_name, task_index)
         super().__init__(server_or_cluster_def, job_name, task_index, protocol, config, start)
-        _own_targets.add(_text(self.target))
+        _own_targets.add(text(self.target))
         definition = self.server_def
         cluster = tf1.train.ClusterSpec(definition.cluster).as_dict()
         global _task
@@ -114,7 +106,7 @@ class Server(tf1.train.Server, metaclass=Old):
     def create_local_server(config: Any = None, start: bool = True) -> Any:
         """Returns a server outside any cluster."""
         server = tf1.train.Server.create_local_server(config, start)
-        _own_targets.add(_text(server.target))
+        _own_targets.add(text(server.target))
         return server
 
     def join(self) -> None:
@@ -123,18 +115,19 @@ class Server(tf1.train.Server, metaclass=Old):
             super().join()
             return
         workers = len(_task.cluster.get("worker", [])) or 1
-        shutdown.wait_until_over(_text(self.target), f"/job:ps/task:{_task.index}", workers)
+        shutdown.wait_until_over(text(self.target), f"/job:ps/task:{_task.index}", workers)
+
+
+def hosts_of(cluster: Any) -> list[str]:
+    """Returns the hosts of a cluster's tasks, also for addresses that only TensorFlow accepts."""
+    jobs = [job.values() if isinstance(job, dict) else job for job in cluster.as_dict().values()]
+    return [address.rpartition(":")[0] for job in jobs for address in job]
 
 
 def prepare(cluster: Any, job_name: str | None, task_index: int | None) -> None:
     """Checks that a server can start; excludes its peers from proxies."""
     tasks = cluster.as_dict()
-    hosts = {
-        address.rpartition(":")[0]
-        for job in tasks.values()
-        for address in (job.values() if isinstance(job, dict) else job)
-    }
-    os.environ.update(proxies.bypass(os.environ, hosts))
+    os.environ.update(proxies.bypass(os.environ, hosts_of(cluster)))
     job = job_name or (next(iter(tasks)) if len(tasks) == 1 else None)
     try:
         address = cluster.task_address(job, task_index or 0)
@@ -158,8 +151,12 @@ class InteractiveSession(tf1.InteractiveSession, metaclass=Old):
         super().__init__(_target(target), graph, config)
 
 
-class Supervisor(_Supervisor):
-    """`tf.train.Supervisor` whose sessions have mapped targets."""
+class Supervisor(tf1.train.Supervisor, metaclass=Old):
+    """`tf.train.Supervisor` whose sessions have mapped targets; ignores `graph_def` of 0.x."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.pop("graph_def", None)
+        super().__init__(*args, **kwargs)
 
     def prepare_or_wait_for_session(self, master: Any = "", *args: Any, **kwargs: Any) -> Any:
         """Returns a session at the mapped address."""
@@ -196,16 +193,15 @@ def device(device_name_or_function: Any) -> Any:
     return tf1.device(name)
 
 
+def text(target: Any) -> Any:
+    """Returns a session's target, which TensorFlow has as bytes."""
+    return target.decode() if isinstance(target, bytes) else target
+
+
 def _target(target: Any) -> Any:
     """Returns the mapped target of a session; the target of an own server stays unchanged.
 
     An own server's target may be "localhost", which can also be a host that the script names.
     """
-    target = _text(target)
-    if not isinstance(target, str) or is_own(target):
-        return target
-    return addresses.mapped(target)
-
-
-def _text(target: Any) -> Any:
-    return target.decode() if isinstance(target, bytes) else target
+    target = text(target)
+    return addresses.mapped(target) if isinstance(target, str) and not is_own(target) else target

@@ -16,8 +16,6 @@ ALLOW_NETWORK = "COMPAT_RUN_ALLOW_NETWORK"
 COUNTS = "COMPAT_RUN_CLUSTER"
 # JSON: real addresses by the script's host:port.
 HOSTS = "COMPAT_RUN_HOSTS"
-# Set in a process that already runs under `compat run`.
-INSIDE = "COMPAT_RUN_INSIDE"
 # JSON: the options of `compat run` for the Python processes that a script starts.
 OPTIONS = "COMPAT_RUN_OPTIONS"
 # The file with the ports that the processes of a run share.

@@ -31,9 +31,8 @@ _met: weakref.WeakSet[Any] = weakref.WeakSet()
 def called(session: Any, function: Callable[[], Any]) -> Any:
     """Runs `function`, a call of a session, and logs which tasks it waits for; returns its result.
 
-    Raises:
-      PeerError: a task that the session needs has not started, or is lost and TensorFlow does not
-        report it.
+    Raises a PeerError if a task that the session needs has not started, or is lost and TensorFlow
+    does not report it.
     """
     if not _target(session).startswith(_SCHEME):
         return retry_duplicate_rpc(function)
@@ -70,8 +69,7 @@ def saying(what: str) -> Iterator[None]:
 
 
 def _target(session: Any) -> str:
-    target = session.sess_str or ""
-    return target.decode() if isinstance(target, bytes) else str(target)
+    return str(distributed.text(session.sess_str or ""))
 
 
 def _needed(session: Any) -> dict[str, str]:

@@ -22,65 +22,48 @@ _SECS = 1
 def install() -> None:
     """Patches the sessions of this process."""
     manager = tf1.train.SessionManager
-    original = manager.__init__
-
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        if self._recovery_wait_secs == _DEFAULT_SECS:
-            self._recovery_wait_secs = _SECS
-
-    manager.__init__ = init
-    for kind in (tf1.Session, tf1.InteractiveSession):
-        kind.run = _called(kind.run)
-        kind.make_callable = _calling(kind.make_callable)
-        kind.close = _closed(kind.close)
-        kind.__del__ = _unless_python_ends(kind.__del__)
-    _quiet_cancelled_queues()
+    _wrap(manager, "__init__", _poll_often)
     for name in ("prepare_session", "recover_session", "wait_for_session"):
         setattr(manager, name, _with_filters(getattr(manager, name)))
+    for kind in (tf1.Session, tf1.InteractiveSession):
+        _wrap(kind, "run", peers.called)
+        _wrap(kind, "make_callable", _called_by_callable)
+        _wrap(kind, "close", peers.closed)
+        _wrap(kind, "__del__", _unless_python_ends)
+    _quiet_cancelled_queues()
 
 
-def _called(method: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap(kind: Any, name: str, wrapper: Callable[[Any, Callable[[], Any]], Any]) -> None:
+    """Makes a method call `wrapper` with its owner and with the original call."""
+    method = getattr(kind, name)
+
     @functools.wraps(method)
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return peers.called(self, lambda: method(self, *args, **kwargs))
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return wrapper(self, lambda: method(self, *args, **kwargs))
 
-    return run
-
-
-def _calling(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a `make_callable` for sessions; queue runners enqueue with its results."""
-
-    @functools.wraps(method)
-    def make(self: Any, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        call = method(self, *args, **kwargs)
-        return lambda *given: peers.called(self, lambda: call(*given))
-
-    return make
+    setattr(kind, name, wrapped)
 
 
-def _closed(method: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(method)
-    def close(self: Any) -> None:
-        peers.closed(self, lambda: method(self))
-
-    return close
+def _poll_often(manager: Any, init: Callable[[], None]) -> None:
+    init()
+    if manager._recovery_wait_secs == _DEFAULT_SECS:
+        manager._recovery_wait_secs = _SECS
 
 
-def _unless_python_ends(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a session's destructor that does nothing at interpreter exit.
+def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) -> Any:
+    """Returns what `make_callable` does, which queue runners call to enqueue."""
+    call = make()
+    return lambda *given: peers.called(session, lambda: call(*given))
 
-    TensorFlow's closes the session and waits for pending calls, of which those of queue runners no
+
+def _unless_python_ends(session: Any, destroy: Callable[[], None]) -> None:
+    """Destroys a session, but not at interpreter exit.
+
+    TensorFlow closes the session and waits for pending calls, of which those of queue runners no
     longer return.
     """
-
-    @functools.wraps(method)
-    def destroy(self: Any) -> None:
-        if not sys.is_finalizing():
-            method(self)
-
-    return destroy
+    if not sys.is_finalizing():
+        destroy()
 
 
 def _quiet_cancelled_queues() -> None:
@@ -102,7 +85,7 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
-        kwargs["config"] = filtered(kwargs.get("config"), self._graph)
+        kwargs["config"] = _filtered(kwargs.get("config"), self._graph)
         if method.__name__ != "wait_for_session":
             return _patiently(lambda: method(self, *args, **kwargs))
         with peers.saying("the chief, which prepares the session"):
@@ -126,17 +109,14 @@ def _patiently(function: Callable[[], Any]) -> Any:
             time.sleep(_SECS)
 
 
-def filtered(config: Any, graph: Any) -> Any:
-    """Returns a session's options, with device filters if the graph allows them.
+def _filtered(config: Any, graph: Any) -> Any:
+    """Returns a session's `ConfigProto`, which may be None, with device filters if possible.
 
-    Args:
-      config: a `ConfigProto`, or None.
-      graph: the graph to run; one with parts on other workers needs all tasks.
+    A graph with parts on other workers needs all tasks.
     """
     task = distributed.task()
     if task is None or (config is not None and config.device_filters):
         return config
-    own = f"/job:{task.job}/task:{task.index}"
     for operation in graph.get_operations():
         place = tf1.DeviceSpec.from_string(operation.device) if operation.device else None
         if place is None or place.job in (None, "ps", "localhost"):
@@ -146,5 +126,5 @@ def filtered(config: Any, graph: Any) -> Any:
     changed = tf1.ConfigProto()
     if config is not None:
         changed.CopyFrom(config)
-    changed.device_filters.extend(["/job:ps", own])
+    changed.device_filters.extend(["/job:ps", f"/job:{task.job}/task:{task.index}"])
     return changed
