@@ -7,6 +7,7 @@ reason and writes nothing. Without NEW, only shows the matches; with OLD alone, 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import tempfile
 from pathlib import Path
@@ -61,7 +62,13 @@ def _convert(path: str, new: str | None, like_path: str, told: Told) -> None:
     prefix, old = _read(path)
     like_prefix, like = _read(like_path)
     matches = match(old, like, told)
-    _show(matches, old, like, prefix)
+    rows = _rows(like, [found.name for found in matches])
+    table = [(*row, found.source or "-", _how(found)) for row, found in zip(rows, matches)]
+    _print_table([("VARIABLE", "SHAPE", "DTYPE", "FROM", "HOW"), *table])
+    left = unused(old, matches)
+    if left:
+        print(f"\nunused variables of {prefix}:")
+        _print_table(_rows(old, left))
     missing = sum(found.value is None for found in matches)
     if missing:
         raise UserError(
@@ -88,28 +95,13 @@ def _parser() -> argparse.ArgumentParser:
     add("old", metavar="OLD", help="the checkpoint to convert, of tf.train.Saver")
     add("new", metavar="NEW", nargs="?", help="the log folder to create, with one checkpoint")
     add("--like", metavar="CHECKPOINT", help="a checkpoint of the new program")
-    add(
-        "--rename",
-        metavar="OLD_NAME:NEW_NAME",
-        action="append",
-        default=[],
-        help="old and new name of a variable; repeatable",
+    repeat = functools.partial(add, action="append", default=[])
+    repeat(
+        "--rename", metavar="OLD_NAME:NEW_NAME", help="old and new name of a variable; repeatable"
     )
     add("--renames", metavar="FILE", help="a file of such pairs, one per line; # starts a comment")
-    add(
-        "--fresh",
-        metavar="PATTERN",
-        action="append",
-        default=[],
-        help="keep the value of --like; repeatable",
-    )
-    add(
-        "--cast",
-        metavar="PATTERN",
-        action="append",
-        default=[],
-        help="convert to the dtype of --like; repeatable",
-    )
+    repeat("--fresh", metavar="PATTERN", help="keep the value of --like; repeatable")
+    repeat("--cast", metavar="PATTERN", help="convert to the dtype of --like; repeatable")
     return parser
 
 
@@ -140,21 +132,17 @@ def _renames(options: argparse.Namespace) -> Mapping[str, str]:
     return renames
 
 
-def _prefix(path: str) -> str:
-    if not os.path.isdir(path):
-        return path
-    prefixes = files.history(path)
-    if not prefixes:
-        raise UserError(
-            f"folder {path} has no checkpoint that its file `checkpoint` lists; give a prefix, "
-            f"such as {os.path.join(path, 'model.ckpt-100')}"
-        )
-    return prefixes[-1]
-
-
 def _read(path: str) -> tuple[str, dict[str, np.ndarray]]:
     """Returns the prefix and the values of the checkpoint at a prefix or in a folder."""
-    prefix = _prefix(path)
+    prefix = path
+    if os.path.isdir(path):
+        prefixes = files.history(path)
+        if not prefixes:
+            raise UserError(
+                f"folder {path} has no checkpoint that its file `checkpoint` lists; give a prefix, "
+                f"such as {os.path.join(path, 'model.ckpt-100')}"
+            )
+        prefix = prefixes[-1]
     values = files.read(prefix, _READABLE)
     if not values:  # TensorFlow finds none if the prefix is the name of a file, such as *.index.
         raise UserError(f"checkpoint {prefix} holds no variables; {_READABLE}")
@@ -165,21 +153,6 @@ def _read(path: str) -> tuple[str, dict[str, np.ndarray]]:
             "with tf.compat.v1.train.Saver"
         )
     return prefix, values
-
-
-def _show(
-    matches: Sequence[Match],
-    old: Mapping[str, np.ndarray],
-    like: Mapping[str, np.ndarray],
-    prefix: str,
-) -> None:
-    rows = _rows(like, [found.name for found in matches])
-    table = [(*row, found.source or "-", _how(found)) for row, found in zip(rows, matches)]
-    _print_table([("VARIABLE", "SHAPE", "DTYPE", "FROM", "HOW"), *table])
-    left = unused(old, matches)
-    if left:
-        print(f"\nunused variables of {prefix}:")
-        _print_table(_rows(old, left))
 
 
 def _how(found: Match) -> str:

@@ -57,7 +57,7 @@ def main(argv: list[str]) -> int:
         _load_main_as_a_script()
     code = _run(kind, target, arguments)
     if options.track:
-        importlib.import_module(_TRACK).finish(code)
+        importlib.import_module(_TRACK).RECORD.close(code)
     return code
 
 
@@ -66,25 +66,22 @@ def parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m compat run", usage=_USAGE, description=__doc__, allow_abbrev=False
     )
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--era", choices=era.CHOICES, default="auto", help="era of the script's API (default: auto)"
     )
-    parser.add_argument("--data_dir", help="folder of MNIST, if the script's has none")
-    parser.add_argument("--cluster", help="start all tasks on this machine: ps=1,worker=3")
-    parser.add_argument("--task_args", help="arguments of each task: '--job={job} --id={index}'")
-    parser.add_argument(
-        "--track", action="store_true", help="log one MLflow run, events of the chief"
-    )
-    parser.add_argument("--hosts", help="map addresses: pc-01:2222=127.0.0.1:5001,...")
-    parser.add_argument("--local", action="store_true", help="map all hosts to this machine")
-    parser.add_argument(
-        "--allow_network", action="store_true", help="allow other machines: see docs/security.md"
-    )
+    add("--data_dir", help="folder of MNIST, if the script's has none")
+    add("--cluster", help="start all tasks on this machine: ps=1,worker=3")
+    add("--task_args", help="arguments of each task: '--job={job} --id={index}'")
+    add("--track", action="store_true", help="log one MLflow run, events of the chief")
+    add("--hosts", help="map addresses: pc-01:2222=127.0.0.1:5001,...")
+    add("--local", action="store_true", help="map all hosts to this machine")
+    add("--allow_network", action="store_true", help="allow other machines: see docs/security.md")
     for flag in ("-u", "-B", "-O", "-s", "-E", "-I"):
-        parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)  # Python's own.
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module")
-    parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, help="run a line of code")
-    parser.add_argument("script", nargs=argparse.REMAINDER, help="a Python file or a notebook")
+        add(flag, action="store_true", help=argparse.SUPPRESS)  # Python's own.
+    add("-m", dest="module", nargs=argparse.REMAINDER, help="run a module")
+    add("-c", dest="code", nargs=argparse.REMAINDER, help="run a line of code")
+    add("script", nargs=argparse.REMAINDER, help="a Python file or a notebook")
     return parser
 
 
@@ -112,7 +109,8 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
     parts: list[conversion.Source] = []
     try:
         if kind == "module":
-            return _run_module(target, arguments)
+            _run_module(target, arguments)
+            return 0
         if kind == "code":
             parts, folder = [conversion.from_text(target, "<string>")], ""
         else:
@@ -121,7 +119,10 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
         sys.path[0] = folder
         _run_parts(parts, target if kind == "script" else None)
     except SystemExit as error:
-        return _exit_code(error)
+        if error.code is None or isinstance(error.code, int):
+            return error.code or 0
+        print(error.code, file=sys.stderr, flush=True)
+        return 1
     except KeyboardInterrupt:
         return 130
     except SyntaxError as error:
@@ -151,9 +152,9 @@ def _load_main_as_a_script() -> None:
 def _run_parts(parts: list[conversion.Source], path: str | None) -> None:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    module.__dict__.update(__file__=path, __spec__=None, __package__=None)
-    if path is None:
-        del module.__dict__["__file__"]
+    module.__dict__.update(__spec__=None, __package__=None)
+    if path is not None:
+        module.__file__ = path
     _run_in(module, parts)
 
 
@@ -165,7 +166,7 @@ def _run_in(module: types.ModuleType, parts: list[conversion.Source]) -> None:
         imports.run(part, module)
 
 
-def _run_module(name: str, arguments: list[str]) -> int:
+def _run_module(name: str, arguments: list[str]) -> None:
     """Runs a module; one that belongs to the script sees the script's `tensorflow`."""
     sys.path[0] = os.getcwd()
     spec: Any = imports.Finder().find_spec(name, None) if "." not in name else None
@@ -174,11 +175,3 @@ def _run_module(name: str, arguments: list[str]) -> int:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     else:
         _run_parts(conversion.read(spec.origin), spec.origin)
-    return 0
-
-
-def _exit_code(error: SystemExit) -> int:
-    if error.code is None or isinstance(error.code, int):
-        return error.code or 0
-    print(error.code, file=sys.stderr, flush=True)
-    return 1

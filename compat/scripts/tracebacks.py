@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
 import traceback
-import types
 from typing import Any
 
 from compat.errors import PeerError, UserError
@@ -18,15 +18,12 @@ _RUNPY = ("<frozen runpy>", "<frozen importlib._bootstrap>")
 def show(error: BaseException, script: str) -> int:
     """Prints an error that the script did not catch; returns the exit code.
 
-    Args:
-      error: the error.
-      script: the file, shown for an error without a line in it.
+    `script` is shown for an error without a line in the script.
     """
     known = _known(error)
     if known is not None:
-        code = known.exit_code if isinstance(known, (UserError, PeerError)) else UserError.exit_code
         print(f"error: {_place(error, script)}: {known}", file=sys.stderr, flush=True)
-        return code
+        return getattr(known, "exit_code", UserError.exit_code)
     trace = traceback.TracebackException.from_exception(error)
     _without_ours(trace)
     print("".join(trace.format()), end="", file=sys.stderr, flush=True)
@@ -47,30 +44,20 @@ def _known(error: BaseException | None) -> BaseException | None:
 def _place(error: BaseException, script: str) -> str:
     """Returns "file:line" of the script's innermost line."""
     place = script
-    trace: types.TracebackType | None = error.__traceback__
-    while trace is not None:
-        filename = trace.tb_frame.f_code.co_filename
-        if _is_script(trace.tb_frame):
-            place = f"{filename}:{trace.tb_lineno}"
-        trace = trace.tb_next
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        # The script's code has builtins of its own.
+        if "__import__" in frame.f_builtins and frame.f_builtins is not vars(builtins):
+            place = f"{frame.f_code.co_filename}:{line}"
     return place
-
-
-def _is_script(frame: types.FrameType) -> bool:
-    """Whether a frame runs the script's code, which has builtins of its own."""
-    return "__import__" in frame.f_builtins and frame.f_builtins is not vars(
-        sys.modules["builtins"]
-    )
 
 
 def _without_ours(trace: Any) -> None:
     """Removes the frames of this package, also from the causes of the error."""
     while trace is not None:
-        kept = [
+        trace.stack[:] = [
             frame
             for frame in trace.stack
             if not frame.filename.startswith(_HERE + os.sep) and frame.filename not in _RUNPY
         ]
-        trace.stack[:] = kept
         _without_ours(trace.__cause__)
         trace = trace.__context__
