@@ -6,23 +6,27 @@ The script runs with your permissions, as with `python SCRIPT`, and downloads on
 from __future__ import annotations
 
 import argparse
+import builtins
 import importlib
 import json
 import os
 import runpy
 import sys
+import traceback
 import types
 from typing import Any
 
-from compat.errors import Parser, UserError, one_line
-from compat.scripts import imports, tracebacks
+from compat.errors import Parser, PeerError, UserError, one_line
+from compat.scripts import imports
 from compat.scripts.cluster import addresses, environment, local_cluster
 from compat.scripts.names import era, namespace
 from compat.scripts.source import conversion
 
 # Imported once TensorFlow is loaded.
-_WHEN_LOADED = ("calls.lists", "cluster.sessions", "cluster.access", "calls.seeds")
+_WHEN_LOADED = ("calls.lists", "cluster.sessions", "cluster.distributed", "calls.seeds")
 _TRACK = "compat.scripts.track"
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_RUNPY = ("<frozen runpy>", "<frozen importlib._bootstrap>")
 _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [arguments of the script]"
 
 
@@ -127,12 +131,12 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
         return 130
     except SyntaxError as error:
         if error.filename not in [part.filename for part in parts]:
-            return tracebacks.show(error, shown)
+            return _show(error, shown)
         line = one_line(f"{error.filename}:{error.lineno or 1}: {error.msg}; correct the script")
         print(f"error: {line}", file=sys.stderr, flush=True)
         return UserError.exit_code
     except BaseException as error:
-        return tracebacks.show(error, shown)
+        return _show(error, shown)
     return 0
 
 
@@ -175,3 +179,51 @@ def _run_module(name: str, arguments: list[str]) -> None:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     else:
         _run_parts(conversion.read(spec.origin), spec.origin)
+
+
+def _show(error: BaseException, script: str) -> int:
+    """Prints an error that the script did not catch; returns the exit code.
+
+    `script` is shown for an error without a line in the script.
+    """
+    known = _known(error)
+    if known is not None:
+        print(f"error: {_place(error, script)}: {known}", file=sys.stderr, flush=True)
+        return getattr(known, "exit_code", UserError.exit_code)
+    trace = traceback.TracebackException.from_exception(error)
+    _without_ours(trace)
+    print("".join(trace.format()), end="", file=sys.stderr, flush=True)
+    return 1
+
+
+def _known(error: BaseException | None) -> BaseException | None:
+    """Returns the error of ours that is `error` or one of its causes, else None."""
+    while error is not None:
+        if isinstance(error, (UserError, PeerError, namespace.MissingName)):
+            return error
+        if isinstance(error, ImportError) and str(error).startswith("tf."):
+            return error
+        error = error.__cause__
+    return None
+
+
+def _place(error: BaseException, script: str) -> str:
+    """Returns "file:line" of the script's innermost line."""
+    place = script
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        # The script's code has builtins of its own.
+        if "__import__" in frame.f_builtins and frame.f_builtins is not vars(builtins):
+            place = f"{frame.f_code.co_filename}:{line}"
+    return place
+
+
+def _without_ours(trace: Any) -> None:
+    """Removes the frames of this package, also from the causes of the error."""
+    while trace is not None:
+        trace.stack[:] = [
+            frame
+            for frame in trace.stack
+            if not frame.filename.startswith(_HERE + os.sep) and frame.filename not in _RUNPY
+        ]
+        _without_ours(trace.__cause__)
+        trace = trace.__context__

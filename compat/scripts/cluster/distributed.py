@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping
 
 from compat._tensorflow import tf1
-from compat.cluster import ports, proxies
+from compat.cluster import access, ports, proxies
 from compat.liveness import shutdown
 from compat.scripts.calls.classes import RELEASE, Old, release
 from compat.scripts.cluster import addresses, environment
 
 _SYNC_GRACE_SECS = 2
 _CHIEFS = ("chief", "master")
+_REMEDY = "add --allow_network after `compat run`, or --local for a cluster on this machine"
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,25 @@ class Server(tf1.train.Server, metaclass=Old):
         shutdown.wait_until_over(text(self.target), f"/job:ps/task:{_task.index}", workers)
 
 
-def hosts_of(cluster: Any) -> list[str]:
+def install() -> None:
+    """Restricts the servers of this process to this machine, unless `--allow_network` is given.
+
+    Also those that an Estimator starts from TF_CONFIG.
+    """
+    original = tf1.train.Server.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, server_or_cluster_def: Any, *args: Any, **kwargs: Any) -> None:
+        definition = getattr(server_or_cluster_def, "cluster", server_or_cluster_def)
+        hosts = [host.strip("[]") for host in _hosts(tf1.train.ClusterSpec(definition))]
+        allowed = bool(os.environ.get(environment.ALLOW_NETWORK))
+        access.check_allowed(hosts, allowed, remedy=_REMEDY, say=say)
+        original(self, server_or_cluster_def, *args, **kwargs)
+
+    tf1.train.Server.__init__ = init
+
+
+def _hosts(cluster: Any) -> list[str]:
     """Returns the hosts of a cluster's tasks, also for addresses that only TensorFlow accepts."""
     jobs = [job.values() if isinstance(job, dict) else job for job in cluster.as_dict().values()]
     return [address.rpartition(":")[0] for job in jobs for address in job]
@@ -127,7 +147,7 @@ def hosts_of(cluster: Any) -> list[str]:
 def prepare(cluster: Any, job_name: str | None, task_index: int | None) -> None:
     """Checks that a server can start; excludes its peers from proxies."""
     tasks = cluster.as_dict()
-    os.environ.update(proxies.bypass(os.environ, hosts_of(cluster)))
+    os.environ.update(proxies.bypass(os.environ, _hosts(cluster)))
     job = job_name or (next(iter(tasks)) if len(tasks) == 1 else None)
     try:
         address = cluster.task_address(job, task_index or 0)

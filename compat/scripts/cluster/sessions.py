@@ -1,22 +1,37 @@
 """Makes sessions of a script poll for the chief sooner, and wait only for the tasks they need.
 
 In TensorFlow a worker polls every 30 seconds whether the chief has initialized the variables, and a
-session waits for every task of the cluster, forever if one has already exited.
+session waits for every task of the cluster, forever if one has already exited. It waits silently
+for tasks that have not started, 1.15 also for lost ones, and every release for tasks whose host or
+network is down. Here a session logs which tasks it waits for, and reports those it has lost.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import threading
 import time
-from typing import Any, Callable
+import weakref
+from typing import Any, Callable, Iterator
 
 from compat._tensorflow import tf1
-from compat.scripts.cluster import distributed, peers
+from compat.errors import PeerError
+from compat.liveness.diagnosis import unanswered
+from compat.liveness.monitor import Monitor, connection_checks
+from compat.liveness.watchdog import close_session, retry_duplicate_rpc, run_with_watchdog
+from compat.scripts.cluster import distributed
 
 _DEFAULT_SECS = 30
 _SECS = 1
+_PATIENCE_SECS = 7200.0  # TensorFlow's default for a session.
+_EVERY_SECS = 10.0
+_SCHEME = "grpc://"
+_SERVER = "the server"  # Addresses that a client outside the cluster connects to.
+
+# Sessions whose peers have all been reached.
+_met: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def install() -> None:
@@ -26,9 +41,9 @@ def install() -> None:
     for name in ("prepare_session", "recover_session", "wait_for_session"):
         setattr(manager, name, _with_filters(getattr(manager, name)))
     for kind in (tf1.Session, tf1.InteractiveSession):
-        _wrap(kind, "run", peers.called)
+        _wrap(kind, "run", _called)
         _wrap(kind, "make_callable", _called_by_callable)
-        _wrap(kind, "close", peers.closed)
+        _wrap(kind, "close", _closed)
         _wrap(kind, "__del__", _unless_python_ends)
     _quiet_cancelled_queues()
 
@@ -53,7 +68,7 @@ def _poll_often(manager: Any, init: Callable[[], None]) -> None:
 def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) -> Any:
     """Returns what `make_callable` does, which queue runners call to enqueue."""
     call = make()
-    return lambda *given: peers.called(session, lambda: call(*given))
+    return lambda *given: _called(session, lambda: call(*given))
 
 
 def _unless_python_ends(session: Any, destroy: Callable[[], None]) -> None:
@@ -88,7 +103,7 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
         kwargs["config"] = _filtered(kwargs.get("config"), self._graph)
         if method.__name__ != "wait_for_session":
             return _patiently(lambda: method(self, *args, **kwargs))
-        with peers.saying("the chief, which prepares the session"):
+        with _saying("the chief, which prepares the session"):
             return _patiently(lambda: method(self, *args, **kwargs))
 
     return make
@@ -128,3 +143,74 @@ def _filtered(config: Any, graph: Any) -> Any:
         changed.CopyFrom(config)
     changed.device_filters.extend(["/job:ps", f"/job:{task.job}/task:{task.index}"])
     return changed
+
+
+def _called(session: Any, function: Callable[[], Any]) -> Any:
+    """Runs `function`, a call of a session, and logs which tasks it waits for; returns its result.
+
+    Raises a PeerError if a task that the session needs has not started, or is lost and TensorFlow
+    does not report it.
+    """
+    if not _target(session).startswith(_SCHEME):
+        return retry_duplicate_rpc(function)
+    if session not in _met:
+        checks = connection_checks(_needed(session))
+        Monitor(checks, _PATIENCE_SECS, distributed.say, _EVERY_SECS).wait()
+        _met.add(session)
+    return run_with_watchdog(lambda: retry_duplicate_rpc(function), lambda: _miss(session))
+
+
+def _closed(session: Any, close: Callable[[], None]) -> None:
+    """Closes a session without waiting for lost tasks."""
+    if _target(session).startswith(_SCHEME):
+        close_session(close)
+    else:
+        close()
+
+
+@contextlib.contextmanager
+def _saying(what: str) -> Iterator[None]:
+    """Logs periodically, while the body runs, what it waits for."""
+    over = threading.Event()
+    start = time.monotonic()
+
+    def say() -> None:
+        while not over.wait(_EVERY_SECS):
+            distributed.say(f"waiting for {what} ({time.monotonic() - start:.0f} s)")
+
+    threading.Thread(target=say, name="waiting", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _target(session: Any) -> str:
+    return str(distributed.text(session.sess_str or ""))
+
+
+def _needed(session: Any) -> dict[str, str]:
+    """Returns the addresses, by name, of the tasks that a session needs to open."""
+    task = distributed.task()
+    if task is None or not distributed.is_own(_target(session)):
+        return {_SERVER: _target(session)[len(_SCHEME) :]}
+    # TensorFlow merges the device filters of server and session.
+    filters = [*task.filters, *session._config.device_filters]
+    places = [tf1.DeviceSpec.from_string(text) for text in filters]
+    return {
+        f"/job:{job}/task:{index}": address
+        for job, index, address in task.others()
+        if not places
+        or any(place.job in (None, job) and place.task in (None, index) for place in places)
+    }
+
+
+def _miss(session: Any) -> None:
+    """Raises a PeerError if a task that runs part of the session's graph cannot be reached."""
+    needed = _needed(session)
+    devices = {operation.device for operation in session.graph.get_operations()}
+    places = [tf1.DeviceSpec.from_string(device) for device in devices if device]
+    parts = {f"/job:{place.job}/task:{place.task or 0}" for place in places}
+    named = {name: a for name, a in needed.items() if name in parts or name == _SERVER}
+    for name in unanswered(named):
+        raise PeerError(f"lost {name} at {named[name]}; start all tasks again")

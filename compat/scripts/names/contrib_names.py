@@ -111,11 +111,7 @@ _NOTED = {
 
 # Modules under tf.contrib, what serves names in them, and the names, which are the same there.
 _SAME_NAMES = (
-    (
-        "",
-        "tf.",
-        "autograph data distributions feature_column keras saved_model signal tpu xla",
-    ),
+    ("", "tf.", "autograph data distributions feature_column keras saved_model signal tpu xla"),
     ("compiler", "tf.", "xla"),
     (
         "data data.python.ops.batching",

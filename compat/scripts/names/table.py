@@ -59,66 +59,55 @@ _BATCHED = (
     "self_adjoint_eigvals svd"
 )
 
-# Functions whose arguments had another order or other names.
-_ARGUMENTS = (
-    "batch_matmul concat image.resize_images nn.nce_loss nn.sampled_softmax_loss "
-    "nn.sigmoid_cross_entropy_with_logits nn.softmax_cross_entropy_with_logits "
-    "nn.softmax_cross_entropy_with_logits_v2 nn.sparse_softmax_cross_entropy_with_logits "
-    "nn.weighted_cross_entropy_with_logits op_scope reverse select sparse_split split svd "
-    "variable_op_scope"
+# Modules of ours, the release that removed the names they serve, and the names.
+_OWN_NAMES = (
+    # Functions whose arguments had another order or other names.
+    (
+        "calls.arguments",
+        "1.0",
+        "batch_matmul concat image.resize_images nn.nce_loss nn.sampled_softmax_loss "
+        "nn.sigmoid_cross_entropy_with_logits nn.softmax_cross_entropy_with_logits "
+        "nn.softmax_cross_entropy_with_logits_v2 nn.sparse_softmax_cross_entropy_with_logits "
+        "nn.weighted_cross_entropy_with_logits op_scope reverse select sparse_split split svd "
+        "variable_op_scope",
+    ),
+    # Classes whose constructors had other arguments.
+    ("calls.classes", "1.0", "SparseTensor SparseTensorValue"),
+    # Summaries with unprefixed tags.
+    ("calls.summaries", "1.0", "audio_summary histogram_summary image_summary scalar_summary"),
+    # Names that take addresses.
+    ("cluster.distributed", "", "InteractiveSession Session device train.MonitoredTrainingSession"),
 )
 
+_OPTIMIZER = Served(_OWN + "calls.classes:SyncReplicasOptimizer", "1.0")
 _FLAGS = Served(_OWN + "calls.flags:", "", "parsed as before 1.5")
 _VERSION = Served(_OWN + "names.era:version()", "", "the release of the script's time")
 
 _OTHERS = {
-    # Classes whose constructors had other arguments.
-    "SparseTensor": Served(_OWN + "calls.classes:SparseTensor", "1.0"),
-    "SparseTensorValue": Served(_OWN + "calls.classes:SparseTensorValue", "1.0"),
-    "train.SyncReplicasOptimizer": Served(_OWN + "calls.classes:SyncReplicasOptimizer", "1.0"),
-    "train.SyncReplicasOptimizerV2": Served(_OWN + "calls.classes:SyncReplicasOptimizer", "1.0"),
-    # Names that take addresses.
-    "InteractiveSession": Served(_OWN + "cluster.distributed:InteractiveSession", ""),
-    "Session": Served(_OWN + "cluster.distributed:Session", ""),
-    "device": Served(_OWN + "cluster.distributed:device", ""),
+    **dict.fromkeys(("train.SyncReplicasOptimizer", "train.SyncReplicasOptimizerV2"), _OPTIMIZER),
     "train.ClusterSpec": Served(_OWN + "cluster.distributed:ClusterSpec", ""),
-    "train.MonitoredTrainingSession": Served(
-        _OWN + "cluster.distributed:train_MonitoredTrainingSession", ""
-    ),
     "train.Server": Served(_OWN + "cluster.distributed:Server", ""),
     "train.Supervisor": Served(_OWN + "cluster.distributed:Supervisor", ""),
-    # Summaries with unprefixed tags.
-    "audio_summary": Served(_OWN + "calls.summaries:audio_summary", "1.0"),
-    "histogram_summary": Served(_OWN + "calls.summaries:histogram_summary", "1.0"),
-    "image_summary": Served(_OWN + "calls.summaries:image_summary", "1.0"),
-    "scalar_summary": Served(_OWN + "calls.summaries:scalar_summary", "1.0"),
-    # Modules.
-    "app.flags": _FLAGS,
+    **dict.fromkeys(("app.flags", "flags", "python.platform.app", "python.platform.flags"), _FLAGS),
     "app.run": _FLAGS._replace(by=_FLAGS.by + "run"),
-    "flags": _FLAGS,
     "examples.tutorials.mnist.input_data": Served(_OWN + "tutorials.input_data:", "2.0"),
     "examples.tutorials.mnist.mnist": Served(_OWN + "tutorials.mnist:", "2.0"),
     "models.image.mnist.input_data": Served(_OWN + "tutorials.input_data:", "1.0"),
     "models.rnn.ptb.reader": Served(_OWN + "tutorials.ptb_reader:", "1.0"),
     "models.rnn.rnn_cell": Served("tf.nn.rnn_cell", "1.0"),
     "models.rnn.seq2seq": Served(_OWN + "contrib.legacy_seq2seq:", "1.0"),
-    "python.platform.app": _FLAGS,
-    "python.platform.flags": _FLAGS,
-    # Values.
-    "GIT_VERSION": _VERSION,
     "GraphKeys.VARIABLES": Served("tf.GraphKeys.GLOBAL_VARIABLES", "1.0"),
-    "VERSION": _VERSION,
-    "__version__": _VERSION,
+    **dict.fromkeys(("GIT_VERSION", "VERSION", "__version__", "version.VERSION"), _VERSION),
     "constant": Served(_OWN + "calls.lists:constant", "", "also converts ranges, maps and zips"),
-    "version.VERSION": _VERSION,
 }
 
 
 def _table() -> dict[str, Served]:
     table = {old: Served("tf." + new, "1.0") for old, new in _RENAMED.items()}
     table.update(("batch_" + name, Served("tf." + name, "1.0")) for name in _BATCHED.split())
-    for name in _ARGUMENTS.split():
-        table[name] = Served(f"{_OWN}calls.arguments:{name.replace('.', '_')}", "1.0")
+    for module, gone, names in _OWN_NAMES:
+        for name in names.split():
+            table[name] = Served(f"{_OWN}{module}:{name.replace('.', '_')}", gone)
     table.update(_OTHERS)
     table.update((name, Served(*entry)) for name, entry in contrib_names.OUTSIDE.items())
     for name, (by, note) in contrib_names.NAMES.items():
