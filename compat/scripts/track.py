@@ -7,7 +7,7 @@ summary as a metric.
 from __future__ import annotations
 
 import atexit
-import fcntl
+import contextlib
 import importlib
 import os
 import shutil
@@ -16,9 +16,11 @@ import tempfile
 import time
 from typing import Any
 
+from compat.errors import UserError
 from compat.scripts.calls import flags as script_flags
 from compat.scripts.cluster import distributed
 from compat.tracking import FAILED, Tracker, experiment, tracking_command
+from compat.tracking.files import lock
 
 
 class Record:
@@ -41,17 +43,11 @@ class Record:
 
     def _own(self, logdir: str) -> bool:
         """Whether this process, and no other of the run, writes to the folder."""
-        if logdir in self._locks:
-            return True
-        os.makedirs(logdir, exist_ok=True)
-        lock = open(os.path.join(logdir, "events.lock"), "w")  # noqa: SIM115 - Kept to the end.
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            return False
-        self._locks[logdir] = lock
-        return True
+        if logdir not in self._locks:
+            os.makedirs(logdir, exist_ok=True)
+            with contextlib.suppress(UserError):
+                self._locks[logdir] = lock(os.path.join(logdir, "events.lock"), "in use")
+        return logdir in self._locks
 
     def _begin(self, logdir: str) -> None:
         if self._tracker is not None:
