@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
             raise UserError(f"--cluster starts a script, and -{kind[0]} was given; name a file")
         counts = local_cluster.parse(options.cluster)
         return local_cluster.run(counts, target, _own(options), arguments, options.task_args)
-    era.choose(options.era)
+    era.chosen = options.era
     if options.hosts:
         os.environ[environment.HOSTS] = json.dumps(addresses.parse(options.hosts))
     if options.local:
@@ -163,7 +163,7 @@ def _run_parts(parts: list[conversion.Source], path: str | None) -> None:
 
 
 def _run_in(module: types.ModuleType, parts: list[conversion.Source]) -> None:
-    era.found(era.of_sources(parts))
+    era.found = era.of_sources(parts)
     if any(part.python2 for part in parts):
         namespace.when_loaded.append("compat.scripts.calls.text")
     for part in parts:

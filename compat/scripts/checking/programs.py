@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Iterator
 
 from compat.errors import UserError
 from compat.scripts.checking import call_rules, division, hosts_and_folders, name_rules, positions
@@ -102,26 +101,19 @@ class _Program:
         self.findings.append(Finding(*fact, self._path, cell, *position))
 
 
-def files(path: str) -> Iterator[str]:
-    """Yields a file itself, or the scripts and notebooks in a folder, sorted.
-
-    Raises:
-      UserError: the path does not exist, or the folder holds none.
-    """
+def files(path: str) -> list[str]:
+    """Returns a file itself, or the scripts and notebooks in a folder, sorted."""
     if os.path.isfile(path):
-        yield path
-        return
+        return [path]
     if not os.path.isdir(path):
         raise UserError(f"path {path} is neither a file nor a folder; name a script or a folder")
-    is_empty = True
+    found: list[str] = []
     for folder, folders, inside in os.walk(path):
         # Not generated or installed files.
         folders[:] = sorted(n for n in folders if not (n.startswith(".") or n in _FOREIGN))
-        for name in sorted(inside):
-            file = os.path.join(folder, name)
-            # Not a named pipe, which would block.
-            if name.endswith((".py", ".ipynb")) and os.path.isfile(file):
-                is_empty = False
-                yield file
-    if is_empty:
+        names = sorted(name for name in inside if name.endswith((".py", ".ipynb")))
+        # Not a named pipe, which would block.
+        found += filter(os.path.isfile, (os.path.join(folder, name) for name in names))
+    if not found:
         raise UserError(f"folder {path} has no *.py or *.ipynb file; name a folder that has")
+    return found

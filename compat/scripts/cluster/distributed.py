@@ -37,18 +37,8 @@ class Task:
                     yield job, index, spec.task_address(job, index)
 
 
-_task: Task | None = None
-_own_targets: set[str] = set()  # Targets of this process's servers.
-
-
-def task() -> Task | None:
-    """Returns the task that this process serves, or None."""
-    return _task
-
-
-def is_own(target: str) -> bool:
-    """Whether a session's target is a server of this process."""
-    return target in _own_targets
+task: Task | None = None  # What this process serves.
+own_targets: set[str] = set()  # Targets of this process's servers.
 
 
 def say(line: str) -> None:
@@ -58,10 +48,10 @@ def say(line: str) -> None:
 
 def is_chief() -> bool:
     """Whether this process is the chief, or not in a cluster."""
-    if _task is None:
+    if task is None:
         return True
-    chief = next((name for name in _CHIEFS if name in _task.cluster), "worker")
-    return (_task.job, _task.index) == (chief, 0)
+    chief = next((name for name in _CHIEFS if name in task.cluster), "worker")
+    return (task.job, task.index) == (chief, 0)
 
 
 class ClusterSpec(tf1.train.ClusterSpec, metaclass=Old):
@@ -93,31 +83,31 @@ class Server(tf1.train.Server, metaclass=Old):
         if isinstance(server_or_cluster_def, tf1.train.ClusterSpec):
             prepare(server_or_cluster_def, job_name, task_index)
         super().__init__(server_or_cluster_def, job_name, task_index, protocol, config, start)
-        _own_targets.add(text(self.target))
+        own_targets.add(text(self.target))
         definition = self.server_def
         cluster = tf1.train.ClusterSpec(definition.cluster).as_dict()
-        global _task
+        global task
         filters = tuple(definition.default_session_config.device_filters)
-        _task = Task(definition.job_name, definition.task_index, cluster, filters)
+        task = Task(definition.job_name, definition.task_index, cluster, filters)
         self._ends = bool(os.environ.get(environment.TRACK)) and "ps" in cluster
-        if self._ends and _task.job != "ps":
+        if self._ends and task.job != "ps":
             servers = {f"/job:ps/task:{i}": host for i, host in enumerate(cluster["ps"])}
-            atexit.register(shutdown.announce, servers, _task.index)
+            atexit.register(shutdown.announce, servers, task.index)
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Any:
         """Returns a server outside any cluster."""
         server = tf1.train.Server.create_local_server(config, start)
-        _own_targets.add(text(server.target))
+        own_targets.add(text(server.target))
         return server
 
     def join(self) -> None:
         """Blocks forever, as in TensorFlow; under `--track`, until the workers have finished."""
-        if not self._ends or _task is None or _task.job != "ps":
+        if not self._ends or task is None or task.job != "ps":
             super().join()
             return
-        workers = len(_task.cluster.get("worker", [])) or 1
-        shutdown.wait_until_over(text(self.target), f"/job:ps/task:{_task.index}", workers)
+        workers = len(task.cluster.get("worker", [])) or 1
+        shutdown.wait_until_over(text(self.target), f"/job:ps/task:{task.index}", workers)
 
 
 def install() -> None:
@@ -224,4 +214,8 @@ def _target(target: Any) -> Any:
     An own server's target may be "localhost", which can also be a host that the script names.
     """
     target = text(target)
-    return addresses.mapped(target) if isinstance(target, str) and not is_own(target) else target
+    return (
+        addresses.mapped(target)
+        if isinstance(target, str) and target not in own_targets
+        else target
+    )

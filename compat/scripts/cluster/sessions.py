@@ -129,7 +129,7 @@ def _filtered(config: Any, graph: Any) -> Any:
 
     A graph with parts on other workers needs all tasks.
     """
-    task = distributed.task()
+    task = distributed.task
     if task is None or (config is not None and config.device_filters):
         return config
     for operation in graph.get_operations():
@@ -191,8 +191,8 @@ def _target(session: Any) -> str:
 
 def _needed(session: Any) -> dict[str, str]:
     """Returns the addresses, by name, of the tasks that a session needs to open."""
-    task = distributed.task()
-    if task is None or not distributed.is_own(_target(session)):
+    task = distributed.task
+    if task is None or _target(session) not in distributed.own_targets:
         return {_SERVER: _target(session)[len(_SCHEME) :]}
     # TensorFlow merges the device filters of server and session.
     filters = [*task.filters, *session._config.device_filters]

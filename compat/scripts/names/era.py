@@ -15,25 +15,13 @@ CHOICES = ("auto", "0.x", "1.x")
 # Names that exist in both, with different arguments.
 _BOTH = ("compat.scripts.calls.arguments:", "compat.scripts.calls.classes:")
 
-_chosen = "auto"
-_found = "1.x"
-
-
-def choose(option: str) -> None:
-    """Sets the value of `--era`; "auto" means the era given to `found`."""
-    global _chosen
-    _chosen = option
-
-
-def found(era: str) -> None:
-    """Sets the era that the script's names imply."""
-    global _found
-    _found = era
+chosen = "auto"  # The value of `--era`; "auto" means what the script's names imply.
+found = "1.x"  # What they imply.
 
 
 def of_script() -> str:
     """Returns "0.x" or "1.x": the value of `--era`, or the era of the script's names."""
-    return _found if _chosen == "auto" else _chosen
+    return found if chosen == "auto" else chosen
 
 
 def settle(call: str, old: str, new: str) -> str:
@@ -42,12 +30,12 @@ def settle(call: str, old: str, new: str) -> str:
     Raises:
       UserError: `--era` is "auto".
     """
-    if _chosen == "auto":
+    if chosen == "auto":
         raise UserError(
             f"{call} took ({old}) in TensorFlow 0.x and ({new}) in 1.x, and neither shapes nor "
             "types tell which is meant; add --era=0.x or --era=1.x"
         )
-    return _chosen
+    return chosen
 
 
 def version() -> str:

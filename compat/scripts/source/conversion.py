@@ -49,12 +49,13 @@ class Source:
         expressions are nested too deeply, or it is not text.
         """
         with deep(self.filename):
-            if not self.python2:
-                return rewriting.truth(_parse(self.text, self.filename))
-            tree = _parse(_to_python3(self.text, self.filename), self.filename)
-            if not _TRUE_DIVISION.search(self.text):
-                tree = rewriting.division(tree)
-            return rewriting.truth(rewriting.strings(tree))
+            text = _to_python3(self.text, self.filename) if self.python2 else self.text
+            tree: ast.AST = _parse(text, self.filename)
+            if self.python2 and not _TRUE_DIVISION.search(self.text):
+                tree = rewriting.ClassicDivision().visit(tree)
+            if self.python2:
+                tree = rewriting.ClassicStrings().visit(tree)
+            return ast.fix_missing_locations(rewriting.ClassicTruth().visit(tree))
 
     def code(self) -> types.CodeType:
         """Returns the compiled code; raises what `tree` does."""

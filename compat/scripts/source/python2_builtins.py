@@ -54,15 +54,11 @@ def _execfile(path: str, names: dict[str, Any] | None = None) -> None:
         exec(part.code(), sys._getframe(1).f_globals if names is None else names)  # noqa: S102
 
 
-def _cmp(left: Any, right: Any) -> int:
-    return int(left > right) - int(left < right)
-
-
 BUILTINS: dict[str, Any] = {
     DECODE: classic_decode,
     DIVISION: classic_division,
     "basestring": str,
-    "cmp": _cmp,
+    "cmp": lambda left, right: int(left > right) - int(left < right),
     "execfile": _execfile,
     "file": open,
     "intern": sys.intern,

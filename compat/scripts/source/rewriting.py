@@ -15,26 +15,11 @@ TOSTRING = "__classic_tostring__"
 TRUTH = "__classic_truth__"
 
 
-def division(tree: ast.Module) -> Any:
-    """Returns a Python 2 program whose `/` rounds down integers, as in Python 2."""
-    return _ClassicDivision().visit(tree)
-
-
-def strings(tree: ast.Module) -> Any:
-    """Returns a Python 2 program whose strings have a method `decode`."""
-    return _ClassicStrings().visit(tree)
-
-
-def truth(tree: ast.Module) -> ast.Module:
-    """Returns a program in which empty arrays are false and arrays have `tostring`."""
-    return ast.fix_missing_locations(_ClassicTruth().visit(tree))
-
-
 def _call(function: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(function, ast.Load()), list(args), [])
 
 
-class _ClassicDivision(ast.NodeTransformer):
+class ClassicDivision(ast.NodeTransformer):
     """Makes `/` divide as in Python 2: integers give an integer."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -53,7 +38,7 @@ class _ClassicDivision(ast.NodeTransformer):
         return ast.copy_location(ast.Assign([node.target], quotient), node)
 
 
-class _ClassicStrings(ast.NodeTransformer):
+class ClassicStrings(ast.NodeTransformer):
     """Makes `text.decode(...)` work on strings, which were bytes in Python 2."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -65,7 +50,7 @@ class _ClassicStrings(ast.NodeTransformer):
         return ast.copy_location(decoded, node)
 
 
-class _ClassicTruth(ast.NodeTransformer):
+class ClassicTruth(ast.NodeTransformer):
     """Makes `while array:` treat an empty array as false; NumPy 2.2 raises an error instead."""
 
     def visit_If(self, node: Any) -> ast.AST:
