@@ -14,7 +14,7 @@ import sys
 import sysconfig
 import types
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Sequence
 
 from compat.scripts.names import libraries, namespace
 from compat.scripts.source import conversion, python2_builtins, rewriting
@@ -37,11 +37,7 @@ def _builtins_for(is_python2: bool) -> dict[str, Any]:
         own.update(python2_builtins.BUILTINS)
 
     def import_(
-        name: str,
-        globals: Mapping[str, Any] | None = None,
-        locals: Mapping[str, Any] | None = None,
-        fromlist: Sequence[str] | None = (),
-        level: int = 0,
+        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> Any:
         if level == 0:
             top = name.partition(".")[0]

@@ -10,7 +10,7 @@ import ast
 import re
 from typing import Callable, Iterator, Mapping, NamedTuple
 
-from compat.scripts.checking.findings import CHANGES, SERVED, Fact, Kind
+from compat.scripts.checking.findings import CHANGES, SERVED, Finding, Kind
 from compat.scripts.names import table
 from compat.scripts.source import literals
 
@@ -23,12 +23,12 @@ class Rule(NamedTuple):
     says: str
 
 
-def find(name: str, call: ast.Call, is_0x: bool) -> Iterator[Fact]:
+def find(name: str, call: ast.Call, is_0x: bool) -> Iterator[Finding]:
     """Yields what is known about a call of a TensorFlow name."""
     for rule in RULES.get(name, ()):
         if rule.is_old(call, is_0x):
             by = table.NAMES[name].by.replace(":", ".") if name in table.NAMES else ""
-            yield Fact(rule.kind, f"tf.{name}", f"tf.{name} {rule.says}", by)
+            yield Finding(rule.kind, f"tf.{name}", f"tf.{name} {rule.says}", by)
 
 
 def _args(call: ast.Call) -> list[ast.expr]:

@@ -24,28 +24,18 @@ UNREADABLE = Kind("unreadable", "error", "cannot be read as Python 3, Python 2 o
 KINDS = (SERVED, GRAPH, HOST, FOLDER, CHANGES, FAILS, UNREADABLE)
 
 
-class Fact(NamedTuple):
-    """What is known about a name or a string, wherever it is in a script."""
+class Finding(NamedTuple):
+    """What is known about a name or a string in a script; `check` adds where it is."""
 
     kind: Kind
     name: str  # Such as "tf.mul" or "localhost:2222".
     message: str
     served_by: str = ""
     gone: str = ""  # The release that removed the name.
-
-
-class Finding(NamedTuple):
-    """A fact at a position in a script."""
-
-    kind: Kind
-    name: str
-    message: str
-    served_by: str
-    gone: str
-    file: str
-    cell: int  # The number of the notebook's code cell, or 0 in a script.
-    line: int  # From one, in the file or the cell.
-    column: int  # From one, in characters.
+    file: str = ""
+    cell: int = 0  # The number of the notebook's code cell, or 0 in a script.
+    line: int = 1  # From one, in the file or the cell.
+    column: int = 1  # From one, in characters.
 
     @property
     def fails(self) -> bool:

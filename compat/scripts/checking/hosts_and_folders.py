@@ -8,7 +8,7 @@ from typing import Iterator
 
 from compat.cluster.address import split_address
 from compat.errors import UserError
-from compat.scripts.checking.findings import FOLDER, HOST, Fact
+from compat.scripts.checking.findings import FOLDER, HOST, Finding
 from compat.scripts.source import literals
 
 # Folders of a user or a machine. `/train` and `/job:ps` are parts of TensorFlow names.
@@ -20,16 +20,16 @@ _SCHEME = "grpc://"
 _LOCAL = re.compile(r"localhost|[0-9.]+|[0-9a-f:]*::[0-9a-f:]*")
 
 
-def find(tree: ast.Module) -> Iterator[tuple[ast.AST, Fact]]:
+def find(tree: ast.Module) -> Iterator[tuple[ast.AST, Finding]]:
     """Yields the addresses and folders among the constants of a program."""
     rest: list[tuple[ast.AST, str]] = [(tree, "")]
     while rest:
         node, flag = rest.pop()
         text = literals.text(node)
         if text and _is_addresses(text):
-            yield node, Fact(HOST, text, _of_addresses(text, flag))
+            yield node, Finding(HOST, text, _of_addresses(text, flag))
         elif text and _FOLDER.fullmatch(text):
-            yield node, Fact(FOLDER, text, _of_folder(text, flag))
+            yield node, Finding(FOLDER, text, _of_folder(text, flag))
         if isinstance(node, ast.Expr) and literals.text(node.value):
             continue  # A docstring.
         if isinstance(node, ast.Call):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compat.scripts.checking import call_rules
-from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Fact
+from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Finding
 from compat.scripts.names import table
 
 _V1 = "compat.v1."
@@ -14,7 +14,7 @@ _GRAPH = {"InteractiveSession", "Session", "placeholder"}
 GRAPH_SWITCHES = {"compat.v1.disable_eager_execution", "compat.v1.disable_v2_behavior"}
 
 
-def find(name: str) -> Fact | None:
+def find(name: str) -> Finding | None:
     """Returns what is known about "contrib.slim.conv2d", or None if it needs no finding."""
     if name.startswith(_V1):
         return _migrated(name[len(_V1) :])
@@ -23,7 +23,7 @@ def find(name: str) -> Fact | None:
         message = (
             "needs a graph, and TensorFlow 2 runs eagerly by default; compat run builds a graph"
         )
-        return Fact(GRAPH, full, f"{full} {message}", full, "2.0")
+        return Finding(GRAPH, full, f"{full} {message}", full, "2.0")
     key = table.nearest(name)
     if key is None:
         top = name.partition(".")[0]
@@ -40,19 +40,19 @@ def find(name: str) -> Fact | None:
     how = f"serves it with {by}" if name == key else f"takes it from {module}"
     note = f" ({entry.note})" if entry.note else ""
     message = f"{full} is gone since TensorFlow {entry.gone}; compat run {how}{note}"
-    return Fact(SERVED, full, message, by, entry.gone)
+    return Finding(SERVED, full, message, by, entry.gone)
 
 
-def _failing(full: str, gone: str, why: str) -> Fact:
+def _failing(full: str, gone: str, why: str) -> Finding:
     since = f"gone since TensorFlow {gone}" if gone else "gone"
     message = (
         f"{full} is {since}: {why or 'nothing serves it'}; run the script on its original "
         "TensorFlow, or remove it"
     )
-    return Fact(FAILS, full, message, gone=gone)
+    return Finding(FAILS, full, message, gone=gone)
 
 
-def _migrated(name: str) -> Fact | None:
+def _migrated(name: str) -> Finding | None:
     """Returns what is known about a name in `tf.compat.v1`, which has most names of 1.15."""
     key = table.nearest(name)
     top = name.partition(".")[0]
@@ -63,4 +63,4 @@ def _migrated(name: str) -> Fact | None:
         f"tf.compat.v1 never had {name}; use `import tensorflow as tf`, for which compat run "
         "serves older names"
     )
-    return Fact(FAILS, f"tf.compat.v1.{name}", message)
+    return Finding(FAILS, f"tf.compat.v1.{name}", message)

@@ -6,7 +6,7 @@ import os
 
 from compat.errors import UserError
 from compat.scripts.checking import call_rules, division, hosts_and_folders, name_rules, positions
-from compat.scripts.checking.findings import CHANGES, FAILS, GRAPH, UNREADABLE, Fact, Finding
+from compat.scripts.checking.findings import CHANGES, FAILS, GRAPH, UNREADABLE, Finding
 from compat.scripts.checking.uses import Use, Walk
 from compat.scripts.source import conversion
 
@@ -58,47 +58,49 @@ class _Program:
 
     def unreadable(self, part: int, line: int, column: int, why: str) -> None:
         """Adds a finding of what cannot be read."""
-        self._add(part, (line, column), Fact(UNREADABLE, self._path, " ".join(why.split())))
+        self._add(part, (line, column), Finding(UNREADABLE, self._path, " ".join(why.split())))
 
     def _read_part(self, number: int, part: conversion.Source) -> None:
         tree = part.tree()
         self._walk.part(number, tree)
-        for node, fact in hosts_and_folders.find(tree):
-            self._add(number, positions.locate(self._lines[number], node, fact.name), fact)
+        for node, finding in hosts_and_folders.find(tree):
+            self._add(number, positions.locate(self._lines[number], node, finding.name), finding)
         if part.python2:
             for right in division.find(tree):
                 position = positions.locate_operator(self._lines[number], right, "/")
-                self._add(number, position, Fact(CHANGES, "/", division.MESSAGE))
+                self._add(number, position, Finding(CHANGES, "/", division.MESSAGE))
 
     def _judge(self, uses: list[Use]) -> None:
-        facts = {name: name_rules.find(name) for name in {use.name for use in uses}}
-        is_0x = any(fact.gone == "1.0" for fact in facts.values() if fact is not None)
-        has_graph = any(name in name_rules.GRAPH_SWITCHES for name in facts)
+        known = {name: name_rules.find(name) for name in {use.name for use in uses}}
+        is_0x = any(finding.gone == "1.0" for finding in known.values() if finding is not None)
+        has_graph = any(name in name_rules.GRAPH_SWITCHES for name in known)
         failed_imports: set[str] = set()
         for use in uses:
             if use.call is not None:
-                for fact in call_rules.find(use.name, use.call, is_0x):
-                    self._add_use(use, fact)
+                for finding in call_rules.find(use.name, use.call, is_0x):
+                    self._add_use(use, finding)
                 continue
-            known = facts[use.name]
-            if known is None or (known.kind is GRAPH and has_graph):
+            found = known[use.name]
+            if found is None or (found.kind is GRAPH and has_graph):
                 continue
-            if known.kind is FAILS:
+            if found.kind is FAILS:
                 if any((use.name + ".").startswith(module + ".") for module in failed_imports):
                     continue  # Reported once, at the import.
                 if use.imported:
                     failed_imports.add(use.name)
                 if use.guarded:
                     continue
-            has_graph = has_graph or known.kind is GRAPH  # Reported once per program.
-            self._add_use(use, known)
+            has_graph = has_graph or found.kind is GRAPH  # Reported once per program.
+            self._add_use(use, found)
 
-    def _add_use(self, use: Use, fact: Fact) -> None:
-        self._add(use.part, positions.locate(self._lines[use.part], use.node, use.spelled), fact)
+    def _add_use(self, use: Use, finding: Finding) -> None:
+        self._add(use.part, positions.locate(self._lines[use.part], use.node, use.spelled), finding)
 
-    def _add(self, part: int, position: tuple[int, int], fact: Fact) -> None:
+    def _add(self, part: int, position: tuple[int, int], finding: Finding) -> None:
         cell = part + 1 if self._is_notebook and self._lines else 0
-        self.findings.append(Finding(*fact, self._path, cell, *position))
+        line, column = position
+        found = finding._replace(file=self._path, cell=cell, line=line, column=column)
+        self.findings.append(found)
 
 
 def files(path: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping
+from typing import Mapping
 
 _OWN = "compat.scripts.contrib."
 _SUMMARIES = "compat.scripts.calls.summaries:"
@@ -15,8 +15,8 @@ _UNSERVED = {
     "its package, TensorFlow Addons, is no longer maintained": "crf seq2seq",
     "it needs a GPU and a TensorFlow of its time": "cudnn_rnn tensorrt",
     "TensorFlow removed its kernels": (
-        "bigtable boosted_trees cloud decision_trees factorization ffmpeg image libsvm "
-        "learn.KMeansClustering learn.python.learn.KMeansClustering periodic_resample tensor_forest"
+        "bigtable boosted_trees cloud decision_trees factorization ffmpeg image "
+        "learn.KMeansClustering libsvm periodic_resample tensor_forest"
     ),
     "it is for networks or devices that TensorFlow 2 does not support in this way": (
         "mpi mpi_collectives verbs"
@@ -29,14 +29,13 @@ _UNSERVED = {
     "estimators have heads in its place since 1.0": (
         "layers.multi_class_target layers.regression_target"
     ),
-    "estimators train with monitored sessions since 1.0": (
-        "learn.graph_actions learn.python.learn.graph_actions"
-    ),
-    "0.11 removed it; use DNNClassifier": (
-        "learn.TensorFlowDNNClassifier learn.python.learn.TensorFlowDNNClassifier"
-    ),
-    "no estimator supports dual coordinate ascent any more": (
-        "learn.SVM learn.python.learn.SVM linear_optimizer"
+    "estimators train with monitored sessions since 1.0": "learn.graph_actions",
+    "0.11 removed it; use DNNClassifier": "learn.TensorFlowDNNClassifier",
+    "no estimator supports dual coordinate ascent any more": "learn.SVM linear_optimizer",
+    "its file queues are gone; use tf.train.batch or tf.data": (
+        "learn.read_batch_examples learn.read_batch_features learn.read_batch_record_features "
+        "learn.io.read_batch_examples learn.io.read_batch_features "
+        "learn.io.read_batch_record_features"
     ),
     "its hashed embeddings have no successor": "layers.scattered_embedding_column",
     "tf.data is the successor": (
@@ -64,9 +63,23 @@ _SERVED = {
         "layers.python.layers.feature_column_ops"
     ),
     _OWN + "hparams:": "training.python.training.hparam",
+    _OWN + "learn:": "learn learn.estimators",
+    _OWN + "learn_datasets:": "learn.datasets learn.datasets.base",
+    _OWN + "learn_estimators:": "learn.estimators.estimator learn.estimators.model_fn",
+    _OWN + "learn_export:": (
+        "learn.export_strategy learn.utils learn.utils.input_fn_utils "
+        "learn.utils.saved_model_export_utils"
+    ),
+    _OWN + "learn_metrics:": "learn.estimators.prediction_key learn.metric_spec",
+    _OWN + "learn_monitors:": "learn.monitors",
+    _OWN + "learn_preprocessing:": "learn.preprocessing learn.preprocessing.text",
+    _OWN + "learn_run:": "learn.estimators.run_config learn.experiment learn.learn_runner",
     _OWN + "legacy_seq2seq:": "legacy_seq2seq",
     _OWN + "predictor:": "predictor",
     _OWN + "sequence_loss:sequence_loss_3d": "seq2seq.sequence_loss",
+    "compat.scripts.tutorials.input_data:": (
+        "learn.datasets.mnist learn.datasets.mnist.input_data"
+    ),
     "tensorboard.plugins.projector:": "tensorboard.plugins.projector",
     _ESTIMATOR + ":": "estimator",
     "tensorflow.compat.v1:distribute.cluster_resolver": "cluster_resolver",
@@ -105,6 +118,12 @@ _SERVED = {
 # As above, each with a note.
 _NOTED = {
     "eager": ("tensorflow.compat.v2:", "its names are in `tf` since 1.7"),
+    "learn.ExportStrategy": (_OWN + "learn_export:ExportStrategy", "it writes a SavedModel"),
+    "learn.InputFnOps": (_OWN + "learn_export:InputFnOps", "it writes a SavedModel"),
+    "learn.make_export_strategy": (
+        _OWN + "learn_export:make_export_strategy",
+        "it writes a SavedModel",
+    ),
     "nccl": (_INSIDE + "ops.nccl_ops:", "it needs GPUs where it is used"),
     "session_bundle.exporter": (_OWN + "exporter:", "it writes a SavedModel"),
 }
@@ -166,6 +185,7 @@ _SAME_NAMES = (
     ),
     ("layers", _OWN + "encoders:", "bow_encoder embed_sequence embedding_lookup_unique"),
     ("layers", _SLIM + "layers.optimizers:", "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES"),
+    ("learn.io", _ESTIMATOR + ".inputs:", "numpy_input_fn pandas_input_fn"),
     ("layers", "tf.nn.", "safe_embedding_lookup_sparse"),
     (
         "lookup",
@@ -199,23 +219,6 @@ _SAME_NAMES = (
 # Files under tf.contrib.layers.python.layers, and in tf_slim.
 _LAYERS = ("initializers", "layers", "normalization", "optimizers", "regularizers", "summaries")
 
-# Names in tf.contrib.learn and tf.contrib.learn.python.learn: modules of ours, by file.
-_LEARN_MODULES = {
-    "learn": ("", ".estimators"),
-    "learn_datasets": (".datasets", ".datasets.base"),
-    "learn_estimators": (".estimators.estimator", ".estimators.model_fn"),
-    "learn_export": (
-        ".export_strategy",
-        ".utils",
-        ".utils.input_fn_utils",
-        ".utils.saved_model_export_utils",
-    ),
-    "learn_metrics": (".estimators.prediction_key", ".metric_spec"),
-    "learn_monitors": (".monitors",),
-    "learn_preprocessing": (".preprocessing", ".preprocessing.text"),
-    "learn_run": (".estimators.run_config", ".experiment", ".learn_runner"),
-}
-
 # Names outside tf.contrib that need the same packages: what serves them, the release without them.
 OUTSIDE: dict[str, tuple[str, str]] = {
     "estimator": (_ESTIMATOR + ":", "2.16"),
@@ -228,21 +231,6 @@ OUTSIDE: dict[str, tuple[str, str]] = {
 }
 
 
-def _of_learn() -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yields the names that are in `learn` and in `learn.python.learn`, and what serves each."""
-    for file, names in _LEARN_MODULES.items():
-        yield from ((name, (f"{_OWN}{file}:", "")) for name in names)
-    for name in (".datasets.mnist", ".datasets.mnist.input_data"):
-        yield name, ("compat.scripts.tutorials.input_data:", "")
-    for name in ("numpy_input_fn", "pandas_input_fn"):
-        yield f".io.{name}", (f"{_ESTIMATOR}.inputs:{name}", "")
-    for name in ("read_batch_examples", "read_batch_features", "read_batch_record_features"):
-        for place in (".", ".io."):
-            yield place + name, ("", "its file queues are gone; use tf.train.batch or tf.data")
-    for name in ("ExportStrategy", "InputFnOps", "make_export_strategy"):
-        yield f".{name}", (f"{_OWN}learn_export:{name}", "it writes a SavedModel")
-
-
 def _names() -> dict[str, tuple[str, str]]:
     names = {name: ("", why) for why, text in _UNSERVED.items() for name in text.split()}
     names.update((name, (by, "")) for by, text in _SERVED.items() for name in text.split())
@@ -252,8 +240,8 @@ def _names() -> dict[str, tuple[str, str]]:
             names.update((f"{module}.{name}".lstrip("."), (by + name, "")) for name in text.split())
     for name in _LAYERS:
         names[f"layers.python.layers.{name}"] = (f"{_SLIM}layers.{name}:", "")
-    for module in ("learn", "learn.python.learn"):
-        names.update((module + name, served) for name, served in _of_learn())
+    learn = {name: served for name, served in names.items() if f"{name}.".startswith("learn.")}
+    names.update((f"learn.python.{name}", served) for name, served in learn.items())
     return names
 
 
