@@ -182,10 +182,7 @@ def _run_module(name: str, arguments: list[str]) -> None:
 
 
 def _show(error: BaseException, script: str) -> int:
-    """Prints an error that the script did not catch; returns the exit code.
-
-    `script` is shown for an error without a line in the script.
-    """
+    """Prints an error, with its line or else the `script`; returns the exit code."""
     known = _known(error)
     if known is not None:
         print(f"error: {_place(error, script)}: {known}", file=sys.stderr, flush=True)

@@ -180,10 +180,7 @@ def _sampled(function: str) -> Callable[..., Any]:
 
 
 def _are_labels(second: Any, first: Any, function: str) -> bool:
-    """Whether the arguments are in the order of 0.x: inputs, then labels.
-
-    Labels are int64 `[batch, num_true]`; inputs are float32 `[batch, units]`.
-    """
+    """Whether inputs, float32 `[batch, units]`, come before labels, int64 `[batch, num_true]`."""
     first, second = tf1.convert_to_tensor(first), tf1.convert_to_tensor(second)
     if first.dtype.is_integer != second.dtype.is_integer:
         return bool(second.dtype.is_integer)

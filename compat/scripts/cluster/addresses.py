@@ -54,10 +54,7 @@ def active() -> bool:
 
 
 def mapped(address: str) -> str:
-    """Returns the address that "host:port" or "grpc://host:port" is mapped to, without spaces.
-
-    Anything else is returned as it is.
-    """
+    """Returns what "host:port" or "grpc://host:port" is mapped to; returns other text unchanged."""
     found = _ADDRESS.fullmatch(address)
     if found is None:
         return address
@@ -110,10 +107,7 @@ def log_replacement(what: str, by: str) -> None:
 
 
 def _agree(address: str) -> str:
-    """Returns the local address that all processes use for `address`, which may be local already.
-
-    The addresses are in the shared file, locked while they are read and written.
-    """
+    """Returns the address in the shared file for `address`, which may be in use there itself."""
     path = os.environ[environment.PORTS]
     with os.fdopen(_open(path), "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -111,10 +111,7 @@ class Server(tf1.train.Server, metaclass=Old):
 
 
 def install() -> None:
-    """Restricts the servers of this process to this machine, unless `--allow_network` is given.
-
-    Also those that an Estimator starts from TF_CONFIG.
-    """
+    """Restricts servers, also those of an Estimator, to this machine without `--allow_network`."""
     original = tf1.train.Server.__init__
 
     @functools.wraps(original)

@@ -48,10 +48,7 @@ def parse(option: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a script receives its task: templates of arguments, or TF_CONFIG instead.
-
-    {job} and {index} stand for the task in the templates, and {ps}, {worker}, ... for hosts.
-    """
+    """How a script receives its task: templates with {job}, {index} and hosts, or TF_CONFIG."""
 
     arguments: Sequence[str]
     tf_config: bool = False
@@ -71,11 +68,7 @@ class Spelling:
 
 
 def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: str) -> Spelling:
-    """Infers from its flags how a script receives its task.
-
-    Arguments that are already `given` to all tasks are not added again. Raises a UserError if the
-    script does not show it.
-    """
+    """Infers how a script receives its task; leaves out flags that are already `given`."""
     flags: list[str] = []
     text = ""
     positions: set[int] = set()
@@ -137,11 +130,7 @@ def run(
     arguments: Sequence[str],
     task_args: str | None,
 ) -> int:
-    """Runs all tasks until the training tasks have finished; returns the exit code.
-
-    Each task gets the `options` of `compat run`, and the `arguments` of the script. `task_args`
-    gives the script its task; None infers it.
-    """
+    """Runs all tasks until the training tasks have finished; returns the exit code."""
     if task_args is None:
         how = spelling(conversion.read(script), arguments, script)
     else:

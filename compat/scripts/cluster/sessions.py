@@ -125,10 +125,7 @@ def _patiently(function: Callable[[], Any]) -> Any:
 
 
 def _filtered(config: Any, graph: Any) -> Any:
-    """Returns a session's `ConfigProto`, which may be None, with device filters if possible.
-
-    A graph with parts on other workers needs all tasks.
-    """
+    """Returns options with device filters, unless the graph has parts on other workers."""
     task = distributed.task
     if task is None or (config is not None and config.device_filters):
         return config
@@ -146,11 +143,7 @@ def _filtered(config: Any, graph: Any) -> Any:
 
 
 def _called(session: Any, function: Callable[[], Any]) -> Any:
-    """Runs `function`, a call of a session, and logs which tasks it waits for; returns its result.
-
-    Raises a PeerError if a task that the session needs has not started, or is lost and TensorFlow
-    does not report it.
-    """
+    """Runs a call of a session, and logs or reports, as a PeerError, which tasks it lacks."""
     if not _target(session).startswith(_SCHEME):
         return retry_duplicate_rpc(function)
     if session not in _met:

@@ -25,11 +25,7 @@ def of_script() -> str:
 
 
 def settle(call: str, old: str, new: str) -> str:
-    """Returns the era of a call whose arguments are ambiguous: `old` in 0.x, `new` in 1.x.
-
-    Raises:
-      UserError: `--era` is "auto".
-    """
+    """Returns the era of a call with arguments `old` in 0.x, `new` in 1.x; it has to be given."""
     if chosen == "auto":
         raise UserError(
             f"{call} took ({old}) in TensorFlow 0.x and ({new}) in 1.x, and neither shapes nor "

@@ -25,10 +25,7 @@ class MissingName(AttributeError):
 
 
 class OldModule(types.ModuleType):
-    """A module with its old names: those of the table first, then those of today's module.
-
-    `real` is today's module, or None if it was removed.
-    """
+    """A module with its old names: those of the table, then those of today's, which may be None."""
 
     def __init__(self, name: str, real: Any) -> None:
         super().__init__(name, getattr(real, "__doc__", None))
@@ -160,12 +157,7 @@ def top() -> Any:
 
 
 def module(name: str) -> Any:
-    """Returns the module that a script gets for `import name`, from "tensorflow" on.
-
-    Raises:
-      ModuleNotFoundError: there is none, and never was.
-      MissingName: the name existed, and cannot be served.
-    """
+    """Returns the module that a script gets for `import tensorflow...`; raises ImportError."""
     value = top()
     for part in name.split(".")[1:]:
         try:

@@ -13,17 +13,11 @@ from compat.scripts.names import contrib_names
 
 
 class Served(NamedTuple):
-    """An entry of the table.
+    """An entry of the table."""
 
-    Attributes:
-      by: what serves the name, as above; "" if nothing does.
-      gone: the release that removed the name; "" if none did.
-      note: remark for the user; the reason, if nothing serves the name.
-    """
-
-    by: str
-    gone: str
-    note: str = ""
+    by: str  # What serves the name, as above; "" if nothing does.
+    gone: str  # The release that removed the name; "" if none did.
+    note: str = ""  # Remark for the user; the reason, if nothing serves the name.
 
 
 _OWN = "compat.scripts."

@@ -43,11 +43,7 @@ class Source:
     python2: bool
 
     def tree(self) -> ast.Module:
-        """Returns the Python 3 syntax tree, with the line numbers of the text.
-
-        Raises a SyntaxError if it is neither Python 3 nor Python 2, and a UserError if its
-        expressions are nested too deeply, or it is not text.
-        """
+        """Returns the Python 3 syntax tree, with the line numbers of the text."""
         with deep(self.filename):
             text = _to_python3(self.text, self.filename) if self.python2 else self.text
             tree: ast.AST = _parse(text, self.filename)
