@@ -17,7 +17,7 @@ import numpy as np
 
 from compat._tensorflow import quietly, startup, tf1
 from compat.checkpoint import files
-from compat.checkpoint.matching import Match, Told, dtype_name, match, unused
+from compat.checkpoint.matching import Match, Told, Values, dtype_name, match, unused
 from compat.errors import Parser, UserError
 
 _USAGE = "python -m compat convert-checkpoint OLD [NEW --like=CHECKPOINT [options]]"
@@ -44,22 +44,17 @@ def main(argv: list[str]) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # Reading checkpoints needs no GPU.
     with startup.without_notes():
+        prefix, values = _read(options.old)
         if options.like is None:
-            _list(options.old)
+            _print_table([("VARIABLE", "SHAPE", "DTYPE"), *_rows(values, sorted(values))])
+            print(f"\n{prefix} holds {len(values)} variables")
         else:
-            _convert(options.old, options.new, options.like, told)
+            _convert(prefix, values, options.new, options.like, told)
     return 0
 
 
-def _list(path: str) -> None:
-    prefix, values = _read(path)
-    _print_table([("VARIABLE", "SHAPE", "DTYPE"), *_rows(values, sorted(values))])
-    print(f"\n{prefix} holds {len(values)} variables")
-
-
-def _convert(path: str, new: str | None, like_path: str, told: Told) -> None:
+def _convert(prefix: str, old: Values, new: str | None, like_path: str, told: Told) -> None:
     """Prints the matches, and writes the checkpoint to `new` if given and nothing is missing."""
-    prefix, old = _read(path)
     like_prefix, like = _read(like_path)
     matches = match(old, like, told)
     rows = _rows(like, [found.name for found in matches])
@@ -163,7 +158,7 @@ def _how(found: Match) -> str:
     return f"{found.how}; candidates: {names}{f' and {more} more' if more > 0 else ''}"
 
 
-def _rows(values: Mapping[str, np.ndarray], names: Sequence[str]) -> list[tuple[str, ...]]:
+def _rows(values: Values, names: Sequence[str]) -> list[tuple[str, ...]]:
     return [(name, str(list(values[name].shape)), dtype_name(values[name])) for name in names]
 
 
@@ -173,7 +168,7 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip(), flush=True)
 
 
-def _write(new: str, values: Mapping[str, np.ndarray]) -> str:
+def _write(new: str, values: Values) -> str:
     """Creates the folder `new` with one checkpoint, atomically; returns the checkpoint's prefix."""
     folder = Path(os.path.abspath(new))
     name = "model.ckpt"

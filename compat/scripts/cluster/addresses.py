@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
 import getpass
 import hashlib
 import json
@@ -18,8 +19,6 @@ from compat.errors import UserError
 from compat.scripts.cluster import environment
 
 _ADDRESS = re.compile(r"\s*(grpc://)?\s*([^\s:/]+)\s*:\s*([0-9]{1,5})\s*")
-
-_said: set[str] = set()
 
 
 def parse(option: str) -> dict[str, str]:
@@ -98,12 +97,10 @@ def mapped_tf_config(text: str) -> str:
     return json.dumps(config)
 
 
+@functools.lru_cache(maxsize=None)
 def log_replacement(what: str, by: str) -> None:
     """Logs, once, that a value in the script was replaced."""
-    line = f"compat: {what} is replaced by {by}"
-    if line not in _said:
-        _said.add(line)
-        print(line, flush=True)
+    print(f"compat: {what} is replaced by {by}", flush=True)
 
 
 def _agree(address: str) -> str:

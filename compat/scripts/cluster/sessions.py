@@ -83,12 +83,12 @@ def _unless_python_ends(session: Any, destroy: Callable[[], None]) -> None:
 
 def _quiet_cancelled_queues() -> None:
     """Suppresses errors about cancelled queues, which closing a session causes."""
-    before = getattr(threading, "excepthook", None)  # Since Python 3.8.
+    before: Any = getattr(threading, "excepthook", None)  # Since Python 3.8.
 
     def hook(failure: Any) -> None:
         name = failure.thread.name if failure.thread else ""
         cancelled = issubclass(failure.exc_type, tf1.errors.CancelledError)
-        if before is not None and not (cancelled and name.startswith("QueueRunnerThread")):
+        if not (cancelled and name.startswith("QueueRunnerThread")):
             before(failure)
 
     if before is not None:

@@ -118,12 +118,10 @@ _SERVED = {
 # As above, each with a note.
 _NOTED = {
     "eager": ("tensorflow.compat.v2:", "its names are in `tf` since 1.7"),
-    "learn.ExportStrategy": (_OWN + "learn_export:ExportStrategy", "it writes a SavedModel"),
-    "learn.InputFnOps": (_OWN + "learn_export:InputFnOps", "it writes a SavedModel"),
-    "learn.make_export_strategy": (
-        _OWN + "learn_export:make_export_strategy",
-        "it writes a SavedModel",
-    ),
+    **{
+        f"learn.{name}": (f"{_OWN}learn_export:{name}", "it writes a SavedModel")
+        for name in ("ExportStrategy", "InputFnOps", "make_export_strategy")
+    },
     "nccl": (_INSIDE + "ops.nccl_ops:", "it needs GPUs where it is used"),
     "session_bundle.exporter": (_OWN + "exporter:", "it writes a SavedModel"),
 }
