@@ -45,8 +45,7 @@ def _at_least(count: int) -> Callable[[ast.Call, bool], bool]:
 
 
 def _is_whole(node: ast.AST) -> bool:
-    value = literals.value(node)
-    return isinstance(value, int) and not isinstance(value, bool)
+    return type(literals.value(node)) is int  # Not a bool.
 
 
 def _is_named(node: ast.AST, pattern: str) -> bool:
