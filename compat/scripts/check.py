@@ -21,11 +21,8 @@ _EPILOG = (
 def main(argv: list[str]) -> int:
     """Runs the command line of `check`; returns the exit code."""
     options = _parser().parse_args(argv)
-    files = list(
-        dict.fromkeys(
-            os.path.normpath(file) for path in options.path for file in programs.files(path)
-        )
-    )
+    found = (os.path.normpath(file) for path in options.path for file in programs.files(path))
+    files = dict.fromkeys(found)  # Each once.
     findings = [finding for file in files for finding in programs.check(file)]
     _print(formats.FORMATS[options.format](findings, len(files)))
     return int(any(finding.fails for finding in findings))

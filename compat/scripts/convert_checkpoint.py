@@ -7,6 +7,7 @@ reason and writes nothing. Without NEW, only shows the matches; with OLD alone, 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import tempfile
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 
 from compat._tensorflow import quietly, startup, tf1
 from compat.checkpoint import files
-from compat.checkpoint.matching import Match, Told, dtype_name, match, unused
+from compat.checkpoint.matching import Match, Told, Values, dtype_name, match, unused
 from compat.errors import Parser, UserError
 
 _USAGE = "python -m compat convert-checkpoint OLD [NEW --like=CHECKPOINT [options]]"
@@ -43,25 +44,26 @@ def main(argv: list[str]) -> int:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # Reading checkpoints needs no GPU.
     with startup.without_notes():
+        prefix, values = _read(options.old)
         if options.like is None:
-            _list(options.old)
+            _print_table([("VARIABLE", "SHAPE", "DTYPE"), *_rows(values, sorted(values))])
+            print(f"\n{prefix} holds {len(values)} variables")
         else:
-            _convert(options.old, options.new, options.like, told)
+            _convert(prefix, values, options.new, options.like, told)
     return 0
 
 
-def _list(path: str) -> None:
-    prefix, values = _read(path)
-    _print_table([("VARIABLE", "SHAPE", "DTYPE"), *_rows(values, sorted(values))])
-    print(f"\n{prefix} holds {len(values)} variables")
-
-
-def _convert(path: str, new: str | None, like_path: str, told: Told) -> None:
+def _convert(prefix: str, old: Values, new: str | None, like_path: str, told: Told) -> None:
     """Prints the matches, and writes the checkpoint to `new` if given and nothing is missing."""
-    prefix, old = _read(path)
     like_prefix, like = _read(like_path)
     matches = match(old, like, told)
-    _show(matches, old, like, prefix)
+    rows = _rows(like, [found.name for found in matches])
+    table = [(*row, found.source or "-", _how(found)) for row, found in zip(rows, matches)]
+    _print_table([("VARIABLE", "SHAPE", "DTYPE", "FROM", "HOW"), *table])
+    left = unused(old, matches)
+    if left:
+        print(f"\nunused variables of {prefix}:")
+        _print_table(_rows(old, left))
     missing = sum(found.value is None for found in matches)
     if missing:
         raise UserError(
@@ -88,28 +90,13 @@ def _parser() -> argparse.ArgumentParser:
     add("old", metavar="OLD", help="the checkpoint to convert, of tf.train.Saver")
     add("new", metavar="NEW", nargs="?", help="the log folder to create, with one checkpoint")
     add("--like", metavar="CHECKPOINT", help="a checkpoint of the new program")
-    add(
-        "--rename",
-        metavar="OLD_NAME:NEW_NAME",
-        action="append",
-        default=[],
-        help="old and new name of a variable; repeatable",
+    repeat = functools.partial(add, action="append", default=[])
+    repeat(
+        "--rename", metavar="OLD_NAME:NEW_NAME", help="old and new name of a variable; repeatable"
     )
     add("--renames", metavar="FILE", help="a file of such pairs, one per line; # starts a comment")
-    add(
-        "--fresh",
-        metavar="PATTERN",
-        action="append",
-        default=[],
-        help="keep the value of --like; repeatable",
-    )
-    add(
-        "--cast",
-        metavar="PATTERN",
-        action="append",
-        default=[],
-        help="convert to the dtype of --like; repeatable",
-    )
+    repeat("--fresh", metavar="PATTERN", help="keep the value of --like; repeatable")
+    repeat("--cast", metavar="PATTERN", help="convert to the dtype of --like; repeatable")
     return parser
 
 
@@ -140,21 +127,17 @@ def _renames(options: argparse.Namespace) -> Mapping[str, str]:
     return renames
 
 
-def _prefix(path: str) -> str:
-    if not os.path.isdir(path):
-        return path
-    prefixes = files.history(path)
-    if not prefixes:
-        raise UserError(
-            f"folder {path} has no checkpoint that its file `checkpoint` lists; give a prefix, "
-            f"such as {os.path.join(path, 'model.ckpt-100')}"
-        )
-    return prefixes[-1]
-
-
 def _read(path: str) -> tuple[str, dict[str, np.ndarray]]:
     """Returns the prefix and the values of the checkpoint at a prefix or in a folder."""
-    prefix = _prefix(path)
+    prefix = path
+    if os.path.isdir(path):
+        prefixes = files.history(path)
+        if not prefixes:
+            raise UserError(
+                f"folder {path} has no checkpoint that its file `checkpoint` lists; give a prefix, "
+                f"such as {os.path.join(path, 'model.ckpt-100')}"
+            )
+        prefix = prefixes[-1]
     values = files.read(prefix, _READABLE)
     if not values:  # TensorFlow finds none if the prefix is the name of a file, such as *.index.
         raise UserError(f"checkpoint {prefix} holds no variables; {_READABLE}")
@@ -167,21 +150,6 @@ def _read(path: str) -> tuple[str, dict[str, np.ndarray]]:
     return prefix, values
 
 
-def _show(
-    matches: Sequence[Match],
-    old: Mapping[str, np.ndarray],
-    like: Mapping[str, np.ndarray],
-    prefix: str,
-) -> None:
-    rows = _rows(like, [found.name for found in matches])
-    table = [(*row, found.source or "-", _how(found)) for row, found in zip(rows, matches)]
-    _print_table([("VARIABLE", "SHAPE", "DTYPE", "FROM", "HOW"), *table])
-    left = unused(old, matches)
-    if left:
-        print(f"\nunused variables of {prefix}:")
-        _print_table(_rows(old, left))
-
-
 def _how(found: Match) -> str:
     if not found.alike:
         return found.how
@@ -190,7 +158,7 @@ def _how(found: Match) -> str:
     return f"{found.how}; candidates: {names}{f' and {more} more' if more > 0 else ''}"
 
 
-def _rows(values: Mapping[str, np.ndarray], names: Sequence[str]) -> list[tuple[str, ...]]:
+def _rows(values: Values, names: Sequence[str]) -> list[tuple[str, ...]]:
     return [(name, str(list(values[name].shape)), dtype_name(values[name])) for name in names]
 
 
@@ -200,7 +168,7 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip(), flush=True)
 
 
-def _write(new: str, values: Mapping[str, np.ndarray]) -> str:
+def _write(new: str, values: Values) -> str:
     """Creates the folder `new` with one checkpoint, atomically; returns the checkpoint's prefix."""
     folder = Path(os.path.abspath(new))
     name = "model.ckpt"

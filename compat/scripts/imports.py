@@ -14,21 +14,21 @@ import sys
 import sysconfig
 import types
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Sequence
 
 from compat.scripts.names import libraries, namespace
 from compat.scripts.source import conversion, python2_builtins, rewriting
 
 _ROOT = str(Path(__file__).resolve().parents[2])
-_OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "models")]
 # Computed once, early: Python 3.13 imports modules to find it, which would call our finder.
 _PYTHONS = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-_INSTALLED = [os.path.realpath(folder) + os.sep for folder in _PYTHONS + _OURS]
+_OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "models")]
+_INSTALLED = tuple(os.path.realpath(folder) + os.sep for folder in _PYTHONS + _OURS)
 # Modules that Python 3 renamed: fissix converts imports, programs for both try the old names first.
 _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle"}
 
 
-def builtins_for(is_python2: bool) -> dict[str, Any]:
+def _builtins_for(is_python2: bool) -> dict[str, Any]:
     """Returns the builtins of a script's module."""
     own = dict(vars(builtins))
     own[rewriting.TOSTRING] = python2_builtins.classic_tostring
@@ -37,11 +37,7 @@ def builtins_for(is_python2: bool) -> dict[str, Any]:
         own.update(python2_builtins.BUILTINS)
 
     def import_(
-        name: str,
-        globals: Mapping[str, Any] | None = None,
-        locals: Mapping[str, Any] | None = None,
-        fromlist: Sequence[str] | None = (),
-        level: int = 0,
+        name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> Any:
         if level == 0:
             top = name.partition(".")[0]
@@ -51,8 +47,9 @@ def builtins_for(is_python2: bool) -> dict[str, Any]:
                 return libraries.numpy()
             if is_python2 and _RENAMED.get(name, name) == "pickle":
                 return python2_builtins.PICKLE
-            if libraries.moved(name) is not None and fromlist:
-                return libraries.moved(name)
+            moved = libraries.moved(name) if fromlist else None
+            if moved is not None:
+                return moved
         module = builtins.__import__(name, globals, locals, fromlist or (), level)
         return libraries.with_moved(module, list(fromlist)) if fromlist and level == 0 else module
 
@@ -75,12 +72,11 @@ def _import_tensorflow(name: str, fromlist: Sequence[str]) -> Any:
     return module
 
 
-def is_of_script(path: str) -> bool:
+def _is_of_script(path: str) -> bool:
     """Whether a file belongs to the script, not to Python, an installed package or this one."""
     path = os.path.realpath(path)
-    if {"site-packages", "dist-packages"} & set(path.split(os.sep)):
-        return False
-    return not any(path.startswith(folder) for folder in _INSTALLED)
+    is_package = {"site-packages", "dist-packages"} & set(path.split(os.sep))
+    return not is_package and not path.startswith(_INSTALLED)
 
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -89,51 +85,39 @@ class Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns the spec of a module of the script; None for any other module."""
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is None or not spec.origin or not spec.origin.endswith(".py"):
             return None
-        if not is_of_script(spec.origin):
+        if not _is_of_script(spec.origin):
             return None
-        spec.loader = Loader(fullname, spec.origin)
+        spec.loader = Loader(spec.origin)
         return spec
 
 
 class Loader(importlib.abc.Loader):
     """Loads one module of the script."""
 
-    def __init__(self, name: str, path: str) -> None:
-        self._name = name
+    def __init__(self, path: str) -> None:
         self._path = path
 
-    def create_module(self, spec: Any) -> None:
-        """Returns None, for Python's default module."""
-
     def exec_module(self, module: types.ModuleType) -> None:
-        """Runs the module's code."""
         for part in conversion.read(self._path):
             run(part, module)
 
     def get_filename(self, name: str) -> str:
-        """Returns the path of the file."""
-        del name
         return self._path
 
-    def get_source(self, name: str) -> str:
-        """Returns the source, for `inspect`."""
-        del name
+    def get_source(self, name: str) -> str:  # For `inspect`.
         return conversion.read(self._path)[0].text
 
     def is_package(self, name: str) -> bool:
-        """Whether the module is a package."""
-        del name
         return os.path.basename(self._path) == "__init__.py"
 
 
 def run(part: conversion.Source, module: types.ModuleType) -> None:
     """Runs a part of the script in one of its modules."""
     code = part.code()
-    module.__dict__["__builtins__"] = builtins_for(part.python2)
+    module.__dict__["__builtins__"] = _builtins_for(part.python2)
     exec(code, module.__dict__)  # noqa: S102 - To run the script is what the user asked for.
 
 

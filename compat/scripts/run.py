@@ -6,23 +6,27 @@ The script runs with your permissions, as with `python SCRIPT`, and downloads on
 from __future__ import annotations
 
 import argparse
+import builtins
 import importlib
 import json
 import os
 import runpy
 import sys
+import traceback
 import types
 from typing import Any
 
-from compat.errors import Parser, UserError, one_line
-from compat.scripts import imports, tracebacks
+from compat.errors import Parser, PeerError, UserError, one_line
+from compat.scripts import imports
 from compat.scripts.cluster import addresses, environment, local_cluster
 from compat.scripts.names import era, namespace
 from compat.scripts.source import conversion
 
 # Imported once TensorFlow is loaded.
-_WHEN_LOADED = ("calls.lists", "cluster.sessions", "cluster.access", "calls.seeds")
+_WHEN_LOADED = ("calls.lists", "cluster.sessions", "cluster.distributed", "calls.seeds")
 _TRACK = "compat.scripts.track"
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_RUNPY = ("<frozen runpy>", "<frozen importlib._bootstrap>")
 _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [arguments of the script]"
 
 
@@ -35,7 +39,7 @@ def main(argv: list[str]) -> int:
             raise UserError(f"--cluster starts a script, and -{kind[0]} was given; name a file")
         counts = local_cluster.parse(options.cluster)
         return local_cluster.run(counts, target, _own(options), arguments, options.task_args)
-    era.choose(options.era)
+    era.chosen = options.era
     if options.hosts:
         os.environ[environment.HOSTS] = json.dumps(addresses.parse(options.hosts))
     if options.local:
@@ -57,7 +61,7 @@ def main(argv: list[str]) -> int:
         _load_main_as_a_script()
     code = _run(kind, target, arguments)
     if options.track:
-        importlib.import_module(_TRACK).finish(code)
+        importlib.import_module(_TRACK).RECORD.close(code)
     return code
 
 
@@ -66,25 +70,22 @@ def parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m compat run", usage=_USAGE, description=__doc__, allow_abbrev=False
     )
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--era", choices=era.CHOICES, default="auto", help="era of the script's API (default: auto)"
     )
-    parser.add_argument("--data_dir", help="folder of MNIST, if the script's has none")
-    parser.add_argument("--cluster", help="start all tasks on this machine: ps=1,worker=3")
-    parser.add_argument("--task_args", help="arguments of each task: '--job={job} --id={index}'")
-    parser.add_argument(
-        "--track", action="store_true", help="log one MLflow run, events of the chief"
-    )
-    parser.add_argument("--hosts", help="map addresses: pc-01:2222=127.0.0.1:5001,...")
-    parser.add_argument("--local", action="store_true", help="map all hosts to this machine")
-    parser.add_argument(
-        "--allow_network", action="store_true", help="allow other machines: see docs/security.md"
-    )
+    add("--data_dir", help="folder of MNIST, if the script's has none")
+    add("--cluster", help="start all tasks on this machine: ps=1,worker=3")
+    add("--task_args", help="arguments of each task: '--job={job} --id={index}'")
+    add("--track", action="store_true", help="log one MLflow run, events of the chief")
+    add("--hosts", help="map addresses: pc-01:2222=127.0.0.1:5001,...")
+    add("--local", action="store_true", help="map all hosts to this machine")
+    add("--allow_network", action="store_true", help="allow other machines: see docs/security.md")
     for flag in ("-u", "-B", "-O", "-s", "-E", "-I"):
-        parser.add_argument(flag, action="store_true", help=argparse.SUPPRESS)  # Python's own.
-    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module")
-    parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, help="run a line of code")
-    parser.add_argument("script", nargs=argparse.REMAINDER, help="a Python file or a notebook")
+        add(flag, action="store_true", help=argparse.SUPPRESS)  # Python's own.
+    add("-m", dest="module", nargs=argparse.REMAINDER, help="run a module")
+    add("-c", dest="code", nargs=argparse.REMAINDER, help="run a line of code")
+    add("script", nargs=argparse.REMAINDER, help="a Python file or a notebook")
     return parser
 
 
@@ -112,7 +113,8 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
     parts: list[conversion.Source] = []
     try:
         if kind == "module":
-            return _run_module(target, arguments)
+            _run_module(target, arguments)
+            return 0
         if kind == "code":
             parts, folder = [conversion.from_text(target, "<string>")], ""
         else:
@@ -121,17 +123,20 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
         sys.path[0] = folder
         _run_parts(parts, target if kind == "script" else None)
     except SystemExit as error:
-        return _exit_code(error)
+        if error.code is None or isinstance(error.code, int):
+            return error.code or 0
+        print(error.code, file=sys.stderr, flush=True)
+        return 1
     except KeyboardInterrupt:
         return 130
     except SyntaxError as error:
         if error.filename not in [part.filename for part in parts]:
-            return tracebacks.show(error, shown)
+            return _show(error, shown)
         line = one_line(f"{error.filename}:{error.lineno or 1}: {error.msg}; correct the script")
         print(f"error: {line}", file=sys.stderr, flush=True)
         return UserError.exit_code
     except BaseException as error:
-        return tracebacks.show(error, shown)
+        return _show(error, shown)
     return 0
 
 
@@ -151,21 +156,21 @@ def _load_main_as_a_script() -> None:
 def _run_parts(parts: list[conversion.Source], path: str | None) -> None:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    module.__dict__.update(__file__=path, __spec__=None, __package__=None)
-    if path is None:
-        del module.__dict__["__file__"]
+    module.__dict__.update(__spec__=None, __package__=None)
+    if path is not None:
+        module.__file__ = path
     _run_in(module, parts)
 
 
 def _run_in(module: types.ModuleType, parts: list[conversion.Source]) -> None:
-    era.found(era.of_sources(parts))
+    era.found = era.of_sources(parts)
     if any(part.python2 for part in parts):
         namespace.when_loaded.append("compat.scripts.calls.text")
     for part in parts:
         imports.run(part, module)
 
 
-def _run_module(name: str, arguments: list[str]) -> int:
+def _run_module(name: str, arguments: list[str]) -> None:
     """Runs a module; one that belongs to the script sees the script's `tensorflow`."""
     sys.path[0] = os.getcwd()
     spec: Any = imports.Finder().find_spec(name, None) if "." not in name else None
@@ -174,11 +179,48 @@ def _run_module(name: str, arguments: list[str]) -> int:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     else:
         _run_parts(conversion.read(spec.origin), spec.origin)
-    return 0
 
 
-def _exit_code(error: SystemExit) -> int:
-    if error.code is None or isinstance(error.code, int):
-        return error.code or 0
-    print(error.code, file=sys.stderr, flush=True)
+def _show(error: BaseException, script: str) -> int:
+    """Prints an error, with its line or else the `script`; returns the exit code."""
+    known = _known(error)
+    if known is not None:
+        print(f"error: {_place(error, script)}: {known}", file=sys.stderr, flush=True)
+        return getattr(known, "exit_code", UserError.exit_code)
+    trace = traceback.TracebackException.from_exception(error)
+    _without_ours(trace)
+    print("".join(trace.format()), end="", file=sys.stderr, flush=True)
     return 1
+
+
+def _known(error: BaseException | None) -> BaseException | None:
+    """Returns the error of ours that is `error` or one of its causes, else None."""
+    while error is not None:
+        if isinstance(error, (UserError, PeerError, namespace.MissingName)):
+            return error
+        if isinstance(error, ImportError) and str(error).startswith("tf."):
+            return error
+        error = error.__cause__
+    return None
+
+
+def _place(error: BaseException, script: str) -> str:
+    """Returns "file:line" of the script's innermost line."""
+    place = script
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        # The script's code has builtins of its own.
+        if "__import__" in frame.f_builtins and frame.f_builtins is not vars(builtins):
+            place = f"{frame.f_code.co_filename}:{line}"
+    return place
+
+
+def _without_ours(trace: Any) -> None:
+    """Removes the frames of this package, also from the causes of the error."""
+    while trace is not None:
+        trace.stack[:] = [
+            frame
+            for frame in trace.stack
+            if not frame.filename.startswith(_HERE + os.sep) and frame.filename not in _RUNPY
+        ]
+        _without_ours(trace.__cause__)
+        trace = trace.__context__

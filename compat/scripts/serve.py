@@ -20,11 +20,7 @@ _EXAMPLE = "--cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222'"
 
 
 def parse_cluster(text: str) -> ClusterSpec:
-    """Parses a cluster such as "worker|h1:2500;h2:2501,ps|h3:2222".
-
-    Raises:
-      UserError: `text` is malformed.
-    """
+    """Parses a cluster such as "worker|h1:2500;h2:2501,ps|h3:2222"."""
     jobs: dict[str, list[str]] = {}
     for part in text.split(","):
         job, bar, hosts = part.strip().partition("|")
@@ -43,12 +39,11 @@ def parse_cluster(text: str) -> ClusterSpec:
 def main(argv: list[str]) -> int:
     """Serves until SIGINT or SIGTERM; returns the exit code."""
     parser = Parser(prog="python -m compat serve", description="A server for grpc:// clients.")
-    parser.add_argument("--cluster_spec", required=True, help="job|host:port;host:port,job|...")
-    parser.add_argument("--job_name", required=True, help="job of this server, such as worker")
-    parser.add_argument("--task_id", "--task_index", type=int, default=0, help="default: 0")
-    parser.add_argument(
-        "--allow_network", action="store_true", help="allow other machines: see docs/security.md"
-    )
+    add = parser.add_argument
+    add("--cluster_spec", required=True, help="job|host:port;host:port,job|...")
+    add("--job_name", required=True, help="job of this server, such as worker")
+    add("--task_id", "--task_index", type=int, default=0, help="default: 0")
+    add("--allow_network", action="store_true", help="allow other machines: see docs/security.md")
     options = parser.parse_args(argv)
     cluster = parse_cluster(options.cluster_spec)
     address = cluster.task_address(options.job_name, options.task_id)

@@ -7,7 +7,7 @@ summary as a metric.
 from __future__ import annotations
 
 import atexit
-import fcntl
+import contextlib
 import importlib
 import os
 import shutil
@@ -16,9 +16,11 @@ import tempfile
 import time
 from typing import Any
 
+from compat.errors import UserError
 from compat.scripts.calls import flags as script_flags
 from compat.scripts.cluster import distributed
 from compat.tracking import FAILED, Tracker, experiment, tracking_command
+from compat.tracking.files import lock
 
 
 class Record:
@@ -41,61 +43,46 @@ class Record:
 
     def _own(self, logdir: str) -> bool:
         """Whether this process, and no other of the run, writes to the folder."""
-        if logdir in self._locks:
-            return True
-        os.makedirs(logdir, exist_ok=True)
-        lock = open(os.path.join(logdir, "events.lock"), "w")  # noqa: SIM115 - Kept to the end.
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            return False
-        self._locks[logdir] = lock
-        return True
+        if logdir not in self._locks:
+            os.makedirs(logdir, exist_ok=True)
+            with contextlib.suppress(UserError):
+                self._locks[logdir] = lock(os.path.join(logdir, "events.lock"), "in use")
+        return logdir in self._locks
 
     def _begin(self, logdir: str) -> None:
         if self._tracker is not None:
             return
         self._logdir = logdir
         script = os.path.splitext(os.path.basename(sys.argv[0]))[0] or "script"
-        self._tracker = Tracker(
-            logdir,
-            tracking_uri=None,
-            experiment_name=experiment(None, script),
-            run_name=None,
-        )
-        values = {name: _plain(value) for name, value in script_flags.FLAGS.values().items()}
+        name = experiment(None, script)
+        self._tracker = Tracker(logdir, tracking_uri=None, experiment_name=name, run_name=None)
+        values = {
+            name: value if isinstance(value, (bool, int, float, str)) else str(value)
+            for name, value in script_flags.FLAGS.values().items()
+        }
         self._tracker.params(dict(values, script=sys.argv[0]))
 
     def event(self, event: Any) -> None:
         """Logs the scalars of an event that the script writes as metrics."""
         if self._tracker is None or not event.HasField("summary"):
             return
-        values = {
-            value.tag: value.simple_value
-            for value in event.summary.value
-            if value.HasField("simple_value")
-        }
+        scalars = (value for value in event.summary.value if value.HasField("simple_value"))
+        values = {value.tag: value.simple_value for value in scalars}
         if values:
             self._tracker.scalars(event.step, values)
 
-    def close(self, status: str) -> None:
-        """Ends the run and prints how to open it."""
-        if self._tracker is None:
-            if not distributed.is_chief():
-                return
+    def close(self, exit_code: int) -> None:
+        """Ends the run with the status of the script's exit code, and prints how to open it."""
+        if self._tracker is None and distributed.is_chief():
             self._begin(os.path.abspath(time.strftime("runs/script-%Y%m%d-%H%M%S")))
         if self._tracker is not None and self._logdir is not None:
+            status = {0: "FINISHED", 130: "KILLED"}.get(exit_code, FAILED)
             self._tracker.close(status)
             print(f"TensorBoard:  tensorboard --logdir {self._logdir}")
             print(f"MLflow:       {tracking_command(self._logdir, None)}", flush=True)
 
 
 RECORD = Record()
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def install() -> None:
@@ -113,8 +100,3 @@ def install() -> None:
             RECORD.event(event)
 
     home.EventFileWriter = user.EventFileWriter = EventFileWriter
-
-
-def finish(exit_code: int) -> None:
-    """Ends the run with the status of the script's exit code."""
-    RECORD.close("FINISHED" if exit_code == 0 else "KILLED" if exit_code == 130 else FAILED)

@@ -24,32 +24,34 @@ def _is_index(value: Any) -> bool:
     return False
 
 
+def rename(kwargs: dict[str, Any], **names: str) -> None:
+    """Replaces old names of keyword arguments, such as `rename(kwargs, split_dim="axis")`."""
+    for old, new in names.items():
+        if old in kwargs:
+            kwargs[new] = kwargs.pop(old)
+
+
 def concat(*args: Any, **kwargs: Any) -> Any:
     """Accepts `(concat_dim, values)` and `(values, axis)`."""
     if "concat_dim" in kwargs:
         kwargs["axis"] = kwargs.pop("concat_dim")
         if args:
             kwargs["values"], *args = args  # type: ignore[assignment]
-    elif args and _is_index(args[0]) and (len(args) == 1 or isinstance(args[1], (list, tuple))):
-        kwargs["axis"] = args[0]
-        if len(args) > 1:
-            kwargs["values"] = args[1]
-        args = args[2:]
-        return tf1.concat(**kwargs, **({"name": args[0]} if args else {}))
-    elif args and _is_index(args[0]) and len(args) > 1:
-        return tf1.concat([args[1]], args[0], *args[2:], **kwargs)  # A single tensor, not a list.
+    elif args and _is_index(args[0]):
+        is_list = len(args) == 1 or isinstance(args[1], (list, tuple))
+        values = args[1:2] if is_list else ([args[1]],)  # A single tensor in 0.x.
+        kwargs.update(zip(("axis", "values", "name"), (args[0], *values, *args[2:])))
+        args = ()
     return tf1.concat(*args, **kwargs)
 
 
 def split(*args: Any, **kwargs: Any) -> Any:
     """Accepts `(split_dim, num_split, value)` and `(value, num_or_size_splits, axis)`."""
-    for old, new in (("split_dim", "axis"), ("num_split", "num_or_size_splits")):
-        if old in kwargs:
-            kwargs[new] = kwargs.pop(old)
-    is_old = len(args) >= 3 and _is_index(args[0]) and not _is_index(args[2])
-    is_old = is_old or (
-        0 < len(args) < 3 and _is_index(args[0]) and "value" in kwargs and "axis" not in kwargs
-    )
+    rename(kwargs, split_dim="axis", num_split="num_or_size_splits")
+    if len(args) >= 3:
+        is_old = _is_index(args[0]) and not _is_index(args[2])
+    else:
+        is_old = bool(args) and _is_index(args[0]) and "value" in kwargs and "axis" not in kwargs
     if is_old:
         kwargs.update(zip(("axis", "num_or_size_splits", "value", "name"), args))
         args = ()
@@ -59,8 +61,7 @@ def split(*args: Any, **kwargs: Any) -> Any:
 def sparse_split(*args: Any, **kwargs: Any) -> Any:
     """Accepts `(split_dim, num_split, sp_input)` by position; 1.x requires keywords."""
     kwargs.update(zip(("axis", "num_split", "sp_input", "name"), args))
-    if "split_dim" in kwargs:
-        kwargs["axis"] = kwargs.pop("split_dim")
+    rename(kwargs, split_dim="axis")
     return tf1.sparse_split(**kwargs)
 
 
@@ -78,26 +79,25 @@ def batch_matmul(
 
 def svd(tensor: Any, *args: Any, **kwargs: Any) -> Any:
     """Accepts `(tensor, full_matrices, compute_uv)`; until 0.11 `compute_uv` came first."""
-    if len(args) < 2 or args[0] == args[1]:
-        return tf1.svd(tensor, *args, **kwargs)
-    if era.settle("tf.svd", "tensor, compute_uv, full_matrices", "tensor, full_matrices, ...") in (
-        "0.x",
-    ):
-        args = (args[1], args[0], *args[2:])
+    if len(args) >= 2 and args[0] != args[1]:
+        old, new = "tensor, compute_uv, full_matrices", "tensor, full_matrices, ..."
+        if era.settle("tf.svd", old, new) == "0.x":
+            args = (args[1], args[0], *args[2:])
     return tf1.svd(tensor, *args, **kwargs)
 
 
 def reverse(tensor: Any, *args: Any, **kwargs: Any) -> Any:
     """Accepts one bool per dimension, as in 0.x, and indices of dimensions, as in 1.x."""
-    dims = kwargs.pop("dims") if "dims" in kwargs else (args[0] if args else None)
-    flags = getattr(dims, "dtype", None)
-    is_old = dims is not None and (
-        flags in (tf1.bool, np.bool_)
-        or (isinstance(dims, (list, tuple)) and dims and all(isinstance(d, bool) for d in dims))
-    )
+    if "dims" in kwargs:
+        args = (kwargs.pop("dims"), *args[1:])
+    dims: Any = args[0] if args else None
+    if isinstance(dims, (list, tuple)):
+        is_old = bool(dims) and all(isinstance(flag, bool) for flag in dims)
+    else:
+        is_old = getattr(dims, "dtype", None) in (tf1.bool, np.bool_)
     if is_old:
         return tf1.raw_ops.Reverse(tensor=tensor, dims=dims)
-    return tf1.reverse(tensor, *([dims] if dims is not None else []), *args[1:], **kwargs)
+    return tf1.reverse(tensor, *args, **kwargs)
 
 
 def image_resize_images(images: Any, *args: Any, **kwargs: Any) -> Any:
@@ -126,35 +126,29 @@ def variable_op_scope(
     return tf1.variable_scope(name_or_scope, default_name, values, *args, **kw)
 
 
-def _logits_first(function: str, old: Sequence[str]) -> Callable[..., Any]:
+def _logits_first(function: str, *more: str) -> Callable[..., Any]:
     """Returns a loss that accepts logits first by position; 1.x requires keywords.
 
     TensorFlow 2 accepts labels first, so that an old call would swap the two without an error.
     """
 
     def loss(*args: Any, **kwargs: Any) -> Any:
-        if args and args[0] is None and len(args) == 1:
-            args = ()  # The sentinel of 1.x.
-        kwargs.update(zip(old, args))
-        if "targets" in kwargs:  # Of 0.x.
-            kwargs["labels"] = kwargs.pop("targets")
+        if not (len(args) == 1 and args[0] is None):  # The sentinel of 1.x.
+            kwargs.update(zip(("logits", "labels", *more, "name"), args))
+        rename(kwargs, targets="labels")  # Of 0.x.
         return getattr(tf1.nn, function)(**kwargs)
 
     loss.__name__ = function
     return loss
 
 
-nn_softmax_cross_entropy_with_logits = _logits_first(
-    "softmax_cross_entropy_with_logits", ["logits", "labels", "dim", "name"]
-)
+nn_sigmoid_cross_entropy_with_logits = _logits_first("sigmoid_cross_entropy_with_logits")
+nn_softmax_cross_entropy_with_logits = _logits_first("softmax_cross_entropy_with_logits", "dim")
 nn_softmax_cross_entropy_with_logits_v2 = _logits_first(
-    "softmax_cross_entropy_with_logits_v2", ["logits", "labels", "dim", "name"]
+    "softmax_cross_entropy_with_logits_v2", "dim"
 )
 nn_sparse_softmax_cross_entropy_with_logits = _logits_first(
-    "sparse_softmax_cross_entropy_with_logits", ["logits", "labels", "name"]
-)
-nn_sigmoid_cross_entropy_with_logits = _logits_first(
-    "sigmoid_cross_entropy_with_logits", ["logits", "labels", "name"]
+    "sparse_softmax_cross_entropy_with_logits"
 )
 
 
@@ -167,8 +161,7 @@ def nn_weighted_cross_entropy_with_logits(*args: Any, **kwargs: Any) -> Any:
         order = ("logits", "labels") if time == "0.x" else ("labels", "logits")
         kwargs.update(zip((*order, "pos_weight", "name"), args))
         args = ()
-    if "targets" in kwargs:
-        kwargs["labels"] = kwargs.pop("targets")
+    rename(kwargs, targets="labels")
     return tf1.nn.weighted_cross_entropy_with_logits(*args, **kwargs)
 
 
@@ -187,10 +180,7 @@ def _sampled(function: str) -> Callable[..., Any]:
 
 
 def _are_labels(second: Any, first: Any, function: str) -> bool:
-    """Whether the arguments are in the order of 0.x: inputs, then labels.
-
-    Labels are int64 `[batch, num_true]`; inputs are float32 `[batch, units]`.
-    """
+    """Whether inputs, float32 `[batch, units]`, come before labels, int64 `[batch, num_true]`."""
     first, second = tf1.convert_to_tensor(first), tf1.convert_to_tensor(second)
     if first.dtype.is_integer != second.dtype.is_integer:
         return bool(second.dtype.is_integer)

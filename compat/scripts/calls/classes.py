@@ -9,6 +9,7 @@ from typing import Any
 
 from compat._tensorflow import tf1
 from compat.liveness.watchdog import submit
+from compat.scripts.calls.arguments import rename
 
 RELEASE = "compat_release_sync_replicas"
 _MANY = 1000
@@ -19,36 +20,21 @@ class Old(abc.ABCMeta):
     """Metaclass that makes instances of TensorFlow's class instances of the subclass as well."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, _real(cls))
-
-
-def _real(cls: type) -> type:
-    """Returns the TensorFlow class that one of ours replaces."""
-    return next(base for base in cls.__mro__ if not isinstance(base, Old))
+        return isinstance(instance, next(c for c in cls.__mro__ if not isinstance(c, Old)))
 
 
 class SparseTensor(tf1.SparseTensor, metaclass=Old):
     """Accepts `shape` for `dense_shape`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if "shape" in kwargs:
-            kwargs["dense_shape"] = kwargs.pop("shape")
+        rename(kwargs, shape="dense_shape")
         super().__init__(*args, **kwargs)
 
 
 def SparseTensorValue(*args: Any, **kwargs: Any) -> Any:
     """Accepts `shape` for `dense_shape`."""
-    if "shape" in kwargs:
-        kwargs["dense_shape"] = kwargs.pop("shape")
+    rename(kwargs, shape="dense_shape")
     return tf1.SparseTensorValue(*args, **kwargs)
-
-
-class Supervisor(tf1.train.Supervisor, metaclass=Old):
-    """Accepts `graph_def` and ignores it."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.pop("graph_def", None)
-        super().__init__(*args, **kwargs)
 
 
 class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
@@ -76,10 +62,6 @@ def release(graph: Any, target: str) -> None:
 
     The chief applies the gradients, so the other workers would block forever once it has finished.
     Before it exits, it puts tokens in their queue, so that they see the last step and finish too.
-
-    Args:
-      graph: graph of the chief.
-      target: target of the chief's session.
     """
     operations = graph.get_collection(RELEASE)
 

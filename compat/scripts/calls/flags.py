@@ -16,69 +16,62 @@ _defined: set[str] = set()  # By the script; absl also holds the flags of librar
 _TRUTH = {"true": "true", "t": "true", "1": "true", "false": "false", "f": "false", "0": "false"}
 
 
+_REAL = absl_flags.FLAGS
+
+
 class _Flags:
     """absl's flags, parsed leniently; `__flags` holds plain values, as before 1.5."""
-
-    def __init__(self, real: Any) -> None:
-        self.__dict__["_real"] = real
 
     def _parse_flags(self, args: Sequence[str] | None = None) -> list[str]:
         """Parses the command line; returns the positional arguments."""
         argv = list(sys.argv if args is None else [sys.argv[0], *args])
-        real = self.__dict__["_real"]
-        real.set_gnu_getopt(True)
-        return list(real(as_before(argv, real), known_only=True))[1:]
+        _REAL.set_gnu_getopt(True)
+        return list(_REAL(as_before(argv, _REAL), known_only=True))[1:]
 
     def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
         del known_only
         return [argv[0], *self._parse_flags(list(argv)[1:])]
 
     def __getattr__(self, name: str) -> Any:
-        real = self.__dict__["_real"]
         if name.endswith("__flags"):  # Also as `_Class__flags`, inside a class.
             return self.values()
         if name.startswith("__"):
             raise AttributeError(name)
-        if not hasattr(type(real), name):
+        if not hasattr(type(_REAL), name):
             self._parse()
-        return getattr(real, name)
+        return getattr(_REAL, name)
 
     def values(self) -> dict[str, Any]:
         """Returns the values of the flags that the script has defined."""
         self._parse()
-        return {flag: self.__dict__["_real"][flag].value for flag in sorted(_defined)}
+        return {flag: _REAL[flag].value for flag in sorted(_defined)}
 
     def _parse(self) -> None:
-        if not self.__dict__["_real"].is_parsed():
+        if not _REAL.is_parsed():
             self._parse_flags()
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._parse()
-        setattr(self.__dict__["_real"], name, value)
+        setattr(_REAL, name, value)
 
     def __delattr__(self, name: str) -> None:
-        delattr(self.__dict__["_real"], name)
+        delattr(_REAL, name)
 
     def __getitem__(self, name: str) -> Any:
-        return self.__dict__["_real"][name]
+        return _REAL[name]
 
     def __contains__(self, name: str) -> bool:
-        return name in self.__dict__["_real"]
+        return name in _REAL
 
     def __iter__(self) -> Any:
-        return iter(self.__dict__["_real"])
+        return iter(_REAL)
 
     def __dir__(self) -> list[str]:
-        return list(self.__dict__["_real"])
+        return list(_REAL)
 
 
 def as_before(argv: Sequence[str], real: Any) -> list[str]:
-    """Returns the arguments in the form that absl accepts.
-
-    Args:
-      argv: the command line, starting with the program.
-      real: flags of absl.
-    """
+    """Returns a command line, starting with the program, in the form that absl's flags accept."""
     words = list(argv)
     for i in range(1, len(words)):
         word = words[i]
@@ -101,7 +94,7 @@ def as_before(argv: Sequence[str], real: Any) -> list[str]:
     return [word for i, word in enumerate(words) if word or (argv[i] == "" and i)]
 
 
-FLAGS = _Flags(absl_flags.FLAGS)
+FLAGS = _Flags()
 
 
 def _definer(kind: str) -> Callable[..., None]:
@@ -118,16 +111,14 @@ def _definer(kind: str) -> Callable[..., None]:
         default_value = kw.pop("default", default_value)
         docstring = kw.pop("help", docstring)
         kw.setdefault("allow_override", True)
-        real = absl_flags.FLAGS
-        if flag_name in _defined and flag_name in real:
-            delattr(real, flag_name)
+        if flag_name in _defined and flag_name in _REAL:
+            delattr(_REAL, flag_name)
         _defined.add(flag_name)
         try:
             getattr(absl_flags, kind)(flag_name, default_value, docstring, *args, **kw)
         except absl_flags.IllegalFlagValueError:
             getattr(absl_flags, kind)(flag_name, None, docstring, *args, **kw)
-            real[flag_name].value = default_value
-            real[flag_name].default = default_value
+            _REAL[flag_name].value = _REAL[flag_name].default = default_value
 
     define.__name__ = kind
     return define

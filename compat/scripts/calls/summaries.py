@@ -10,9 +10,13 @@ from typing import Any, Sequence
 from compat._tensorflow import tf1
 
 
-def _collected(summary: Any, collections: Sequence[str] | None) -> Any:
-    for name in [tf1.GraphKeys.SUMMARIES] if collections is None else collections:
-        tf1.add_to_collection(name, summary)
+def _summary(kind: str, name: str | None, collections: Sequence[str] | None, **inputs: Any) -> Any:
+    with tf1.name_scope(name, kind.replace("V2", ""), list(inputs.values())):
+        value = "values" if "values" in inputs else "tensor"
+        inputs[value] = tf1.convert_to_tensor(inputs[value])
+        summary = getattr(tf1.raw_ops, kind)(**inputs)
+    for collection in [tf1.GraphKeys.SUMMARIES] if collections is None else collections:
+        tf1.add_to_collection(collection, summary)
     return summary
 
 
@@ -20,20 +24,14 @@ def scalar_summary(
     tags: Any, values: Any, collections: Sequence[str] | None = None, name: str | None = None
 ) -> Any:
     """Returns a summary of scalars; `values` has the shape of `tags`."""
-    with tf1.name_scope(name, "ScalarSummary", [tags, values]):
-        values = tf1.convert_to_tensor(values)
-        summary = tf1.raw_ops.ScalarSummary(tags=tags, values=values)
-    return _collected(summary, collections)
+    return _summary("ScalarSummary", name, collections, tags=tags, values=values)
 
 
 def histogram_summary(
     tag: Any, values: Any, collections: Sequence[str] | None = None, name: str | None = None
 ) -> Any:
     """Returns a histogram summary of `values`."""
-    with tf1.name_scope(name, "HistogramSummary", [tag, values]):
-        values = tf1.convert_to_tensor(values)
-        summary = tf1.raw_ops.HistogramSummary(tag=tag, values=values)
-    return _collected(summary, collections)
+    return _summary("HistogramSummary", name, collections, tag=tag, values=values)
 
 
 def image_summary(
@@ -44,10 +42,8 @@ def image_summary(
     name: str | None = None,
 ) -> Any:
     """Returns a summary of images, uint8 or float32 `[batch, height, width, channels]`."""
-    with tf1.name_scope(name, "ImageSummary", [tag, tensor]):
-        tensor = tf1.convert_to_tensor(tensor)
-        summary = tf1.raw_ops.ImageSummary(tag=tag, tensor=tensor, max_images=max_images)
-    return _collected(summary, collections)
+    inputs = {"tag": tag, "tensor": tensor, "max_images": max_images}
+    return _summary("ImageSummary", name, collections, **inputs)
 
 
 def audio_summary(
@@ -59,9 +55,5 @@ def audio_summary(
     name: str | None = None,
 ) -> Any:
     """Returns a summary of audio, float32 `[batch, frames]` or `[batch, frames, channels]`."""
-    with tf1.name_scope(name, "AudioSummary", [tag, tensor]):
-        tensor = tf1.convert_to_tensor(tensor)
-        summary = tf1.raw_ops.AudioSummaryV2(
-            tag=tag, tensor=tensor, sample_rate=sample_rate, max_outputs=max_outputs
-        )
-    return _collected(summary, collections)
+    inputs = {"tag": tag, "tensor": tensor, "sample_rate": sample_rate, "max_outputs": max_outputs}
+    return _summary("AudioSummaryV2", name, collections, **inputs)

@@ -32,10 +32,7 @@ def install() -> None:
 
 
 def as_text(fetches: Any, values: Any) -> Any:
-    """Returns the values with their bytes decoded, in the structure of the fetches.
-
-    Serialized summaries and bytes that are not UTF-8 stay bytes.
-    """
+    """Returns the values with their bytes decoded, except summaries and what is not UTF-8."""
     if isinstance(fetches, (list, tuple)) and isinstance(values, (list, tuple)):
         parts = [as_text(*pair) for pair in zip(fetches, values)]
         return parts if isinstance(values, list) else type(values)(parts)

@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Callable, Mapping, NamedTuple
+from typing import Callable, Iterator, Mapping, NamedTuple
 
-from compat.scripts.checking import literals
-from compat.scripts.checking.findings import CHANGES, SERVED, Kind
+from compat.scripts.checking.findings import CHANGES, SERVED, Finding, Kind
+from compat.scripts.names import table
+from compat.scripts.source import literals
 
 
 class Rule(NamedTuple):
-    """A rule that recognizes an old call.
-
-    Attributes:
-      kind: kind of the finding.
-      is_old: whether a call is old, given the call and whether its file uses names of 0.x.
-      says: message, which follows the name of the function.
-    """
+    """A rule that recognizes an old call; its message follows the name of the function."""
 
     kind: Kind
-    is_old: Callable[[ast.Call, bool], bool]
+    is_old: Callable[[ast.Call, bool], bool]  # Also given whether the file uses names of 0.x.
     says: str
+
+
+def find(name: str, call: ast.Call, is_0x: bool) -> Iterator[Finding]:
+    """Yields what is known about a call of a TensorFlow name."""
+    for rule in RULES.get(name, ()):
+        if rule.is_old(call, is_0x):
+            by = table.NAMES[name].by.replace(":", ".") if name in table.NAMES else ""
+            yield Finding(rule.kind, f"tf.{name}", f"tf.{name} {rule.says}", by)
 
 
 def _args(call: ast.Call) -> list[ast.expr]:
@@ -34,18 +37,15 @@ def _args(call: ast.Call) -> list[ast.expr]:
 
 
 def _has(*keywords: str) -> Callable[[ast.Call, bool], bool]:
-    """Returns a test for calls with any of these keyword arguments."""
     return lambda call, _: any(keyword.arg in keywords for keyword in call.keywords)
 
 
 def _at_least(count: int) -> Callable[[ast.Call, bool], bool]:
-    """Returns a test for calls with at least `count` positional arguments."""
     return lambda call, _: len(_args(call)) >= count
 
 
 def _is_whole(node: ast.AST) -> bool:
-    value = literals.value(node)
-    return isinstance(value, int) and not isinstance(value, bool)
+    return type(literals.value(node)) is int  # Not a bool.
 
 
 def _is_named(node: ast.AST, pattern: str) -> bool:
@@ -105,95 +105,74 @@ def _inputs_first(call: ast.Call, is_0x: bool) -> bool:
     return is_0x or _is_named(args[3], "label|target")
 
 
+def _both(is_old: Callable[[ast.Call, bool], bool], says: str) -> Rule:
+    return Rule(SERVED, is_old, f"{says}; compat run accepts both")
+
+
+def _ignored(keyword: str) -> Rule:
+    return Rule(SERVED, _has(keyword), f"took {keyword}=; compat run ignores it")
+
+
 _LOGITS = Rule(
     CHANGES,
     _by_position,
     "took (logits, labels) by position before 1.0; TensorFlow 2 takes (labels, logits), so it "
     "computes with the two swapped; compat run restores the old order",
 )
-_TARGETS = Rule(SERVED, _has("targets"), "took targets=, now labels=; compat run accepts both")
+_TARGETS = _both(_has("targets"), "took targets=, now labels=")
 _SAMPLED = Rule(
     CHANGES,
     _inputs_first,
     "took (weights, biases, inputs, labels) before 1.0; TensorFlow 2 takes labels before inputs; "
     "compat run decides by types and shapes",
 )
-_SHAPE = Rule(SERVED, _has("shape"), "took shape=, now dense_shape=; compat run accepts both")
+_SHAPE = _both(_has("shape"), "took shape=, now dense_shape=")
+_MEAN = Rule(
+    CHANGES,
+    _at_least(2),
+    "returned one mean; in TensorFlow 2 this name is Keras's function, which returns one mean per "
+    "row; compat run has the old function",
+)
+_DROPOUT = Rule(
+    CHANGES,
+    _at_least(2),
+    "took the probability to keep as its second argument; TensorFlow 2 takes the rate to drop; "
+    "compat run keeps the old meaning",
+)
+_WEIGHTED = Rule(
+    CHANGES,
+    _at_least(2),
+    "took (logits, targets) in 0.x and (targets, logits) in 1.x; TensorFlow 2 takes (labels, "
+    "logits); run it with compat run --era=0.x or --era=1.x",
+)
+_MATRICES = Rule(
+    CHANGES,
+    _svd,
+    "took compute_uv before full_matrices until 0.11; TensorFlow 2 takes them in the other order; "
+    "run it with compat run --era=0.x or --era=1.x",
+)
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "SparseTensor": (_SHAPE,),
     "SparseTensorValue": (_SHAPE,),
-    "concat": (
-        Rule(SERVED, _concat, "took (concat_dim, values) before 1.0; compat run accepts both"),
-    ),
-    "image.resize_images": (
-        Rule(
-            SERVED,
-            _resize,
-            "took height and width before 1.0, now one size; compat run accepts both",
-        ),
-    ),
-    "losses.mean_squared_error": (
-        Rule(
-            CHANGES,
-            _at_least(2),
-            "returned one mean; in TensorFlow 2 this name is Keras's function, which returns one "
-            "mean per row; compat run has the old function",
-        ),
-    ),
-    "nn.dropout": (
-        Rule(
-            CHANGES,
-            _at_least(2),
-            "took the probability to keep as its second argument; TensorFlow 2 takes the rate to "
-            "drop; compat run keeps the old meaning",
-        ),
-    ),
+    "concat": (_both(_concat, "took (concat_dim, values) before 1.0"),),
+    "image.resize_images": (_both(_resize, "took height and width before 1.0, now one size"),),
+    "losses.mean_squared_error": (_MEAN,),
+    "nn.dropout": (_DROPOUT,),
     "nn.nce_loss": (_SAMPLED,),
     "nn.sampled_softmax_loss": (_SAMPLED,),
     "nn.sigmoid_cross_entropy_with_logits": (_LOGITS, _TARGETS),
     "nn.softmax_cross_entropy_with_logits": (_LOGITS,),
     "nn.softmax_cross_entropy_with_logits_v2": (_LOGITS,),
     "nn.sparse_softmax_cross_entropy_with_logits": (_LOGITS,),
-    "nn.weighted_cross_entropy_with_logits": (
-        Rule(
-            CHANGES,
-            _at_least(2),
-            "took (logits, targets) in 0.x and (targets, logits) in 1.x; TensorFlow 2 takes "
-            "(labels, logits); run it with compat run --era=0.x or --era=1.x",
-        ),
-        _TARGETS,
-    ),
-    "reverse": (
-        Rule(
-            SERVED, _reverse, "took a flag for each dimension before 1.0; compat run accepts both"
-        ),
-    ),
+    "nn.weighted_cross_entropy_with_logits": (_WEIGHTED, _TARGETS),
+    "reverse": (_both(_reverse, "took a flag for each dimension before 1.0"),),
     "sparse_split": (
-        Rule(
-            SERVED, _at_least(2), "took (split_dim, num_split, sp_input); compat run accepts both"
-        ),
-        Rule(SERVED, _has("split_dim"), "took split_dim=, now axis=; compat run accepts both"),
+        _both(_at_least(2), "took (split_dim, num_split, sp_input)"),
+        _both(_has("split_dim"), "took split_dim=, now axis="),
     ),
-    "split": (
-        Rule(
-            SERVED,
-            _split,
-            "took (split_dim, num_split, value) before 1.0; compat run accepts both",
-        ),
-    ),
-    "svd": (
-        Rule(
-            CHANGES,
-            _svd,
-            "took compute_uv before full_matrices until 0.11; TensorFlow 2 takes them in the other "
-            "order; run it with compat run --era=0.x or --era=1.x",
-        ),
-    ),
-    "train.Supervisor": (
-        Rule(SERVED, _has("graph_def"), "took graph_def=; compat run ignores it"),
-    ),
-    "train.SyncReplicasOptimizer": (
-        Rule(SERVED, _has("replica_id"), "took replica_id=; compat run ignores it"),
-    ),
+    "split": (_both(_split, "took (split_dim, num_split, value) before 1.0"),),
+    "svd": (_MATRICES,),
+    "train.Supervisor": (_ignored("graph_def"),),
+    "train.SyncReplicasOptimizer": (_ignored("replica_id"),),
 }

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import Iterator
 
-from compat.scripts.checking import literals
+from compat.scripts.source import literals
 from compat.scripts.source.rewriting import DIVISION
 
 MESSAGE = (
     "/ between integers gives an integer in Python 2, and a float in Python 3; compat run divides "
     "as Python 2"
 )
-_TRUE_DIVISION = re.compile(r"^from\s+__future__\s+import\s+.*\bdivision\b", re.MULTILINE)
 # Functions that always return floats.
 _FLOATING = {"float", "float32", "float64", "time", "clock", "sqrt", "log", "exp", "random", "mean"}
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Pow)
 
 
-def find(tree: ast.Module, text: str) -> Iterator[ast.expr]:
-    """Yields the divisor of each division in a Python 2 program that may be between integers.
-
-    Args:
-      tree: syntax tree of the program, with divisions as calls of `DIVISION`.
-      text: source of the program.
-    """
-    if _TRUE_DIVISION.search(text):
-        return
+def find(tree: ast.Module) -> Iterator[ast.expr]:
+    """Yields the divisors of those calls of `DIVISION` that may be between integers."""
     floats = _floats(tree)
     for node in ast.walk(tree):
-        if _is_division(node) and not _is_float(node, floats):
-            assert isinstance(node, ast.Call)
+        if isinstance(node, ast.Call) and _is_division(node) and not _is_float(node, floats):
             yield node.args[1]
 
 
-def _is_division(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and literals.dotted(node.func) == DIVISION
+def _is_division(call: ast.Call) -> bool:
+    return literals.dotted(call.func) == DIVISION
 
 
 def _floats(tree: ast.Module) -> set[str]:
@@ -49,14 +39,12 @@ def _floats(tree: ast.Module) -> set[str]:
                     values.setdefault(target.id, []).append(node.value)
     floats: set[str] = set()
     for _ in range(3):  # A variable may depend on another, and that on a third.
-        known = frozenset(floats)
-        floats.update(
-            name for name, given in values.items() if all(_is_float(v, known) for v in given)
-        )
+        known = set(floats)
+        floats.update(n for n, given in values.items() if all(_is_float(v, known) for v in given))
     return floats
 
 
-def _is_float(node: ast.AST, floats: set[str] | frozenset[str]) -> bool:
+def _is_float(node: ast.AST, floats: set[str]) -> bool:
     """Whether an expression is evidently a float."""
     if isinstance(node, ast.Name):
         return node.id in floats

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of finding.
-
-    Attributes:
-      name: one word, shown after the message.
-      level: "note", "warning" or "error"; the last two make the check fail.
-      says: description of the kind.
-    """
+class Kind(NamedTuple):
+    """A kind of finding; the levels "warning" and "error" make the check fail, "note" does not."""
 
     name: str
     level: str
@@ -31,31 +24,18 @@ UNREADABLE = Kind("unreadable", "error", "cannot be read as Python 3, Python 2 o
 KINDS = (SERVED, GRAPH, HOST, FOLDER, CHANGES, FAILS, UNREADABLE)
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A finding at a position in a script.
-
-    Attributes:
-      kind: one of `KINDS`.
-      file: the path of the script or notebook.
-      cell: the number of the notebook's code cell, or 0 in a script.
-      line: from one, in the file or the cell.
-      column: from one, in characters.
-      name: what it is about, such as "tf.mul" or "localhost:2222".
-      message: a sentence.
-      served_by: what serves the name, or "".
-      gone: the release that removed the name, or "".
-    """
+class Finding(NamedTuple):
+    """What is known about a name or a string in a script; `check` adds where it is."""
 
     kind: Kind
-    file: str
-    cell: int
-    line: int
-    column: int
-    name: str
+    name: str  # Such as "tf.mul" or "localhost:2222".
     message: str
     served_by: str = ""
-    gone: str = ""
+    gone: str = ""  # The release that removed the name.
+    file: str = ""
+    cell: int = 0  # The number of the notebook's code cell, or 0 in a script.
+    line: int = 1  # From one, in the file or the cell.
+    column: int = 1  # From one, in characters.
 
     @property
     def fails(self) -> bool:

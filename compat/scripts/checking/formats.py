@@ -14,12 +14,6 @@ from compat.scripts.checking.findings import CHANGES, FAILS, KINDS, UNREADABLE, 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def counts(findings: Sequence[Finding]) -> dict[str, int]:
-    """Returns the number of findings by kind, without kinds that have none."""
-    found = [finding.kind for finding in findings]
-    return {kind.name: found.count(kind) for kind in KINDS if kind in found}
-
-
 def as_text(findings: Sequence[Finding], files: int) -> str:
     """Returns one line per finding, in the form that compilers print, and a summary."""
     lines = [
@@ -28,22 +22,22 @@ def as_text(findings: Sequence[Finding], files: int) -> str:
     ]
     if findings:
         lines.append("")
-    found = counts(findings)
-    for kind in KINDS:
-        if kind.name in found:
-            lines.append(f"{found[kind.name]:6} {kind.name:<10} {kind.says}")
-    lines.append(
-        f"{_number(files, 'file')}, {_number(len(findings), 'finding')}; {_verdict(found)}"
-    )
+    found = _counts(findings)
+    lines += [f"{found[k.name]:6} {k.name:<10} {k.says}" for k in KINDS if k.name in found]
+    if FAILS.name in found or UNREADABLE.name in found:
+        verdict = "some of it does not run under python -m compat run"
+    elif CHANGES.name in found:
+        verdict = "run it with python -m compat run; without, it computes something else"
+    else:
+        verdict = "all of it runs under python -m compat run"
+    lines.append(f"{_number(files, 'file')}, {_number(len(findings), 'finding')}; {verdict}")
     return "\n".join(lines)
 
 
-def _verdict(found: Mapping[str, int]) -> str:
-    if FAILS.name in found or UNREADABLE.name in found:
-        return "some of it does not run under python -m compat run"
-    if CHANGES.name in found:
-        return "run it with python -m compat run; without, it computes something else"
-    return "all of it runs under python -m compat run"
+def _counts(findings: Sequence[Finding]) -> dict[str, int]:
+    """Returns the number of findings by kind, without kinds that have none."""
+    found = [finding.kind for finding in findings]
+    return {kind.name: found.count(kind) for kind in KINDS if kind in found}
 
 
 def _number(count: int, noun: str) -> str:
@@ -67,7 +61,7 @@ def as_json(findings: Sequence[Finding], files: int) -> str:
         }
         for finding in findings
     ]
-    return json.dumps({"files": files, "findings": records, "kinds": counts(findings)}, indent=2)
+    return json.dumps({"files": files, "findings": records, "kinds": _counts(findings)}, indent=2)
 
 
 def as_sarif(findings: Sequence[Finding], files: int) -> str:
@@ -90,9 +84,11 @@ def as_sarif(findings: Sequence[Finding], files: int) -> str:
 
 
 def _result(finding: Finding) -> dict[str, Any]:
+    path = pathlib.Path(finding.file)
+    uri = path.as_uri() if path.is_absolute() else urllib.parse.quote(os.fsencode(path.as_posix()))
     location: dict[str, Any] = {
         "physicalLocation": {
-            "artifactLocation": {"uri": _uri(finding.file)},
+            "artifactLocation": {"uri": uri},
             "region": {"startLine": finding.line, "startColumn": finding.column},
         }
     }
@@ -105,12 +101,6 @@ def _result(finding: Finding) -> dict[str, Any]:
         "message": {"text": finding.message},
         "locations": [location],
     }
-
-
-def _uri(path: str) -> str:
-    if os.path.isabs(path):
-        return pathlib.Path(path).as_uri()
-    return urllib.parse.quote(os.fsencode(pathlib.Path(path).as_posix()))
 
 
 FORMATS: Mapping[str, Callable[[Sequence[Finding], int], str]] = {

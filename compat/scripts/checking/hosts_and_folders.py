@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Iterator, NamedTuple
+from typing import Iterator
 
 from compat.cluster.address import split_address
 from compat.errors import UserError
-from compat.scripts.checking import literals
-from compat.scripts.checking.findings import FOLDER, HOST, Kind
+from compat.scripts.checking.findings import FOLDER, HOST, Finding
+from compat.scripts.source import literals
 
 # Folders of a user or a machine. `/train` and `/job:ps` are parts of TensorFlow names.
 _FOLDER = re.compile(
@@ -20,32 +20,16 @@ _SCHEME = "grpc://"
 _LOCAL = re.compile(r"localhost|[0-9.]+|[0-9a-f:]*::[0-9a-f:]*")
 
 
-class Place(NamedTuple):
-    """A string in a script that is valid on some machines only.
-
-    Attributes:
-      kind: `HOST` or `FOLDER`.
-      text: the string.
-      node: its node in the syntax tree.
-      message: a sentence.
-    """
-
-    kind: Kind
-    text: str
-    node: ast.AST
-    message: str
-
-
-def find(tree: ast.Module) -> Iterator[Place]:
+def find(tree: ast.Module) -> Iterator[tuple[ast.AST, Finding]]:
     """Yields the addresses and folders among the constants of a program."""
     rest: list[tuple[ast.AST, str]] = [(tree, "")]
     while rest:
         node, flag = rest.pop()
         text = literals.text(node)
-        if text and is_addresses(text):
-            yield Place(HOST, text, node, _of_addresses(text, flag))
+        if text and _is_addresses(text):
+            yield node, Finding(HOST, text, _of_addresses(text, flag))
         elif text and _FOLDER.fullmatch(text):
-            yield Place(FOLDER, text, node, _of_folder(text, flag))
+            yield node, Finding(FOLDER, text, _of_folder(text, flag))
         if isinstance(node, ast.Expr) and literals.text(node.value):
             continue  # A docstring.
         if isinstance(node, ast.Call):
@@ -53,7 +37,7 @@ def find(tree: ast.Module) -> Iterator[Place]:
         rest.extend((child, flag) for child in ast.iter_child_nodes(node))
 
 
-def is_addresses(text: str) -> bool:
+def _is_addresses(text: str) -> bool:
     """Whether a string is a comma-separated list of "host:port"; "conv1:0" is a tensor."""
     addresses = [address.strip() for address in text.split(",") if address.strip()]
     return bool(addresses) and all(map(_is_address, addresses))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from compat.scripts.checking import call_rules
-from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Kind
+from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Finding
 from compat.scripts.names import table
 
 _V1 = "compat.v1."
@@ -14,79 +12,49 @@ _GONE = {"contrib": "2.0", "examples": "2.0", "models": "1.0"}
 _GRAPH = {"InteractiveSession", "Session", "placeholder"}
 # A program that calls these builds graphs on TensorFlow 2 as well.
 GRAPH_SWITCHES = {"compat.v1.disable_eager_execution", "compat.v1.disable_v2_behavior"}
-_REMEDY = "run the script on its original TensorFlow, or remove it"
 
 
-class Known(NamedTuple):
-    """What is known about a name.
-
-    Attributes:
-      kind: kind of the finding.
-      name: the name, or the known part of it, with "tf.".
-      message: a sentence.
-      served_by: what serves it, or "".
-      gone: the release that removed the name, or "".
-    """
-
-    kind: Kind
-    name: str
-    message: str
-    served_by: str = ""
-    gone: str = ""
-
-
-def find(name: str) -> Known | None:
-    """Returns what is known about a name, or None if it needs no finding.
-
-    Args:
-      name: without "tf.", as "contrib.slim.conv2d".
-    """
+def find(name: str) -> Finding | None:
+    """Returns what is known about "contrib.slim.conv2d", or None if it needs no finding."""
     if name.startswith(_V1):
         return _migrated(name[len(_V1) :])
+    full = f"tf.{name}"
     if name in _GRAPH:
         message = (
-            f"tf.{name} needs a graph, and TensorFlow 2 runs eagerly by default; compat run builds "
-            "a graph"
+            "needs a graph, and TensorFlow 2 runs eagerly by default; compat run builds a graph"
         )
-        return Known(GRAPH, "tf." + name, message, f"tf.{name}", "2.0")
-    key = _key(name)
-    if key is not None:
-        return _known(name, key)
-    top = name.partition(".")[0]
-    if top not in _GONE or top == name or table.under(name):
-        return None
-    return _failing(name, _GONE[top], "nothing serves it")
-
-
-def _key(name: str) -> str | None:
-    """Returns the name, or its nearest parent, that is in the table."""
-    while name and name not in table.NAMES:
-        name = name.rpartition(".")[0]
-    return name or None
-
-
-def _known(name: str, key: str) -> Known | None:
+        return Finding(GRAPH, full, f"{full} {message}", full, "2.0")
+    key = table.nearest(name)
+    if key is None:
+        top = name.partition(".")[0]
+        if top not in _GONE or top == name or table.under(name):
+            return None
+        return _failing(full, _GONE[top], "")
     entry = table.NAMES[key]
     if not entry.by:
-        return _failing(name, entry.gone, entry.note or "nothing serves it")
+        return _failing(full, entry.gone, entry.note)
     if key in call_rules.RULES or not entry.gone:
         return None  # The name is still there.
     module = entry.by.replace(":", ".").strip(".")
     by = module + name[len(key) :]
     how = f"serves it with {by}" if name == key else f"takes it from {module}"
     note = f" ({entry.note})" if entry.note else ""
-    message = f"tf.{name} is gone since TensorFlow {entry.gone}; compat run {how}{note}"
-    return Known(SERVED, "tf." + name, message, by, entry.gone)
+    message = f"{full} is gone since TensorFlow {entry.gone}; compat run {how}{note}"
+    return Finding(SERVED, full, message, by, entry.gone)
 
 
-def _failing(name: str, gone: str, why: str) -> Known:
+def _failing(full: str, gone: str, why: str) -> Finding:
     since = f"gone since TensorFlow {gone}" if gone else "gone"
-    return Known(FAILS, "tf." + name, f"tf.{name} is {since}: {why}; {_REMEDY}", "", gone)
+    message = (
+        f"{full} is {since}: {why or 'nothing serves it'}; run the script on its original "
+        "TensorFlow, or remove it"
+    )
+    return Finding(FAILS, full, message, gone=gone)
 
 
-def _migrated(name: str) -> Known | None:
+def _migrated(name: str) -> Finding | None:
     """Returns what is known about a name in `tf.compat.v1`, which has most names of 1.15."""
-    key = _key(name)
+    key = table.nearest(name)
     top = name.partition(".")[0]
     was_renamed = key is not None and table.NAMES[key].gone == "1.0" and key not in call_rules.RULES
     if not was_renamed and (top not in _GONE or name == top):
@@ -95,4 +63,4 @@ def _migrated(name: str) -> Known | None:
         f"tf.compat.v1 never had {name}; use `import tensorflow as tf`, for which compat run "
         "serves older names"
     )
-    return Known(FAILS, f"tf.compat.v1.{name}", message)
+    return Finding(FAILS, f"tf.compat.v1.{name}", message)

@@ -12,13 +12,7 @@ _LONG_LINE = 10_000
 
 
 def locate(lines: Sequence[str], node: ast.AST, spelled: str) -> tuple[int, int]:
-    """Returns the line and column of a node, from one, in characters.
-
-    Args:
-      lines: lines of the text.
-      node: node of the syntax tree.
-      spelled: the text at the position; searched for nearby if it is not there.
-    """
+    """Returns the line and column, from one, of a node that is spelled so, there or nearby."""
     line, column = _start(lines, node)
     if not spelled:
         return line, column + 1
@@ -53,18 +47,15 @@ def _start(lines: Sequence[str], node: ast.AST) -> tuple[int, int]:
 
 
 def _starts(spelled: str, text: str, column: int) -> list[int]:
-    """Returns the column of a text in a line: near a given column, else anywhere in short lines."""
+    """Returns the columns of a text in a line, near `column`, else anywhere in short lines."""
+    word = re.escape(spelled)
+    pattern = re.compile(rf"(?<!\w){word}(?!\w)" if spelled[0].isalnum() else word)
     near = max(column - _NEAR, 0), column + len(spelled) + _NEAR
     for start, end in (near, (0, len(text) if len(text) < _LONG_LINE else 0)):
-        found = [match.start() for match in _pattern(spelled).finditer(text, start, end)]
+        found = [match.start() for match in pattern.finditer(text, start, end)]
         if found:
             return found
     return []
-
-
-def _pattern(spelled: str) -> re.Pattern[str]:
-    word = re.escape(spelled)
-    return re.compile(rf"(?<!\w){word}(?!\w)" if spelled[0].isalnum() else word)
 
 
 def _line(lines: Sequence[str], number: int) -> str:

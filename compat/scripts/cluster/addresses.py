@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
+import functools
 import getpass
 import hashlib
 import json
 import os
 import re
 import tempfile
-from typing import Any, Iterator, Mapping
+from typing import Any, Mapping
 
 from compat.cluster import ports
 from compat.cluster.address import split_address
@@ -20,15 +20,9 @@ from compat.scripts.cluster import environment
 
 _ADDRESS = re.compile(r"\s*(grpc://)?\s*([^\s:/]+)\s*:\s*([0-9]{1,5})\s*")
 
-_said: set[str] = set()
-
 
 def parse(option: str) -> dict[str, str]:
-    """Parses `--hosts`, such as "pc-01:2222=127.0.0.1:5001,...", into a mapping.
-
-    Raises:
-      UserError: the option is malformed.
-    """
+    """Parses `--hosts`, such as "pc-01:2222=127.0.0.1:5001,...", into a mapping."""
     mapping = {}
     for part in filter(None, (word.strip() for word in option.split(","))):
         old, equals, new = part.partition("=")
@@ -48,11 +42,9 @@ def place_here(script: str) -> None:
     All processes of a run share the ports in a file. Processes started one by one in several
     terminals find it by the script's name.
     """
-    name = hashlib.sha256(os.path.realpath(script).encode()).hexdigest()[:16]
-    folder = tempfile.gettempdir()
-    os.environ.setdefault(
-        environment.PORTS, os.path.join(folder, f"compat-{getpass.getuser()}-{name}.json")
-    )
+    digest = hashlib.sha256(os.path.realpath(script).encode()).hexdigest()[:16]
+    name = f"compat-{getpass.getuser()}-{digest}.json"
+    os.environ.setdefault(environment.PORTS, os.path.join(tempfile.gettempdir(), name))
 
 
 def active() -> bool:
@@ -61,23 +53,17 @@ def active() -> bool:
 
 
 def mapped(address: str) -> str:
-    """Returns the address that an address of the script is mapped to, without stray spaces.
-
-    Args:
-      address: "host:port", or "grpc://host:port"; anything else is returned as it is.
-    """
+    """Returns what "host:port" or "grpc://host:port" is mapped to; returns other text unchanged."""
     found = _ADDRESS.fullmatch(address)
     if found is None:
         return address
-    scheme, host, port = found.groups()
-    plain = f"{host}:{port}"
-    if (scheme or "") + plain != address:
-        log_replacement(f"address {address!r}", f"{(scheme or '') + plain!r}")
-    hosts = json.loads(os.environ.get(environment.HOSTS, "{}"))
-    new = hosts.get(plain)
-    if new is None and os.environ.get(environment.PORTS) and plain not in _agreed().values():
+    scheme, plain = found[1] or "", f"{found[2]}:{found[3]}"
+    if scheme + plain != address:
+        log_replacement(f"address {address!r}", f"{scheme + plain!r}")
+    new = json.loads(os.environ.get(environment.HOSTS, "{}")).get(plain)
+    if new is None and os.environ.get(environment.PORTS):
         new = _agree(plain)
-    return (scheme or "") + (new or plain)
+    return scheme + (new or plain)
 
 
 def mapped_cluster(cluster: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,27 +90,48 @@ def mapped_tf_config(text: str) -> str:
     try:
         config = json.loads(text)
         config["cluster"] = mapped_cluster(config["cluster"])
-    except UserError:  # Of what maps it.
-        raise
+    except UserError:
+        raise  # Also a `ValueError`, but of the mapping.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return text
     return json.dumps(config)
 
 
+@functools.lru_cache(maxsize=None)
 def log_replacement(what: str, by: str) -> None:
     """Logs, once, that a value in the script was replaced."""
-    line = f"compat: {what} is replaced by {by}"
-    if line not in _said:
-        _said.add(line)
-        print(line, flush=True)
+    print(f"compat: {what} is replaced by {by}", flush=True)
 
 
-@contextlib.contextmanager
-def _file() -> Iterator[dict[str, str]]:
-    """Yields the ports in the shared file, locked; writes them back on exit."""
+def _agree(address: str) -> str:
+    """Returns the address in the shared file for `address`, which may be in use there itself."""
     path = os.environ[environment.PORTS]
+    with os.fdopen(_open(path), "r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            agreed: dict[str, str] = json.loads(file.read() or "{}")
+            for known in agreed.values():
+                split_address(known)
+        except (ValueError, AttributeError, RecursionError, UserError):
+            raise UserError(
+                f"{path} does not hold ports; remove it and start all tasks again"
+            ) from None
+        if address in agreed.values():
+            return address
+        while address not in agreed:
+            with ports.reserve() as reservation:
+                if reservation.address not in agreed.values():
+                    agreed[address] = reservation.address
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(agreed))
+        return agreed[address]
+
+
+def _open(path: str) -> int:
+    """Opens a file that may not exist yet, in a folder that may be world-writable."""
     try:
-        # The folder may be world-writable: refuse links, and files of other users.
+        # Refuse links, and files of other users.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         if os.fstat(descriptor).st_uid != os.geteuid():
             os.close(descriptor)
@@ -134,31 +141,4 @@ def _file() -> Iterator[dict[str, str]]:
             f"{path} cannot hold the ports ({error.strerror}), expected your own file or none; "
             "remove it and start all tasks again"
         ) from None
-    with os.fdopen(descriptor, "r+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            agreed = json.loads(file.read() or "{}")
-            for address in agreed.values():
-                split_address(address)
-        except (ValueError, AttributeError, RecursionError, UserError):
-            raise UserError(
-                f"{path} does not hold ports; remove it and start all tasks again"
-            ) from None
-        yield agreed
-        file.seek(0)
-        file.truncate()
-        file.write(json.dumps(agreed))
-
-
-def _agreed() -> dict[str, str]:
-    with _file() as agreed:
-        return dict(agreed)
-
-
-def _agree(address: str) -> str:
-    with _file() as agreed:
-        while address not in agreed:
-            with ports.reserve() as reservation:
-                if reservation.address not in agreed.values():
-                    agreed[address] = reservation.address
-        return agreed[address]
+    return descriptor

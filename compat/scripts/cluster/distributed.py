@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping
 
 from compat._tensorflow import tf1
-from compat.cluster import ports, proxies
+from compat.cluster import access, ports, proxies
 from compat.liveness import shutdown
 from compat.scripts.calls.classes import RELEASE, Old, release
-from compat.scripts.calls.classes import Supervisor as _Supervisor
 from compat.scripts.cluster import addresses, environment
 
 _SYNC_GRACE_SECS = 2
 _CHIEFS = ("chief", "master")
+_REMEDY = "add --allow_network after `compat run`, or --local for a cluster on this machine"
 
 
 @dataclass(frozen=True)
 class Task:
-    """The task that this process serves.
-
-    Attributes:
-      job: such as "worker".
-      index: its index within the job.
-      cluster: addresses by job.
-      filters: device filters of its server; empty for all devices.
-    """
+    """The task that this process serves."""
 
     job: str
     index: int
     cluster: dict[str, list[str]]
-    filters: tuple[str, ...] = ()
+    filters: tuple[str, ...]  # Device filters of its server; empty for all devices.
 
     def others(self) -> Iterator[tuple[str, int, str]]:
         """Yields job, index and address of each other task."""
@@ -43,18 +37,8 @@ class Task:
                     yield job, index, spec.task_address(job, index)
 
 
-_task: Task | None = None
-_own_targets: set[str] = set()  # Targets of this process's servers.
-
-
-def task() -> Task | None:
-    """Returns the task that this process serves, or None."""
-    return _task
-
-
-def is_own(target: str) -> bool:
-    """Whether a session's target is a server of this process."""
-    return target in _own_targets
+task: Task | None = None  # What this process serves.
+own_targets: set[str] = set()  # Targets of this process's servers.
 
 
 def say(line: str) -> None:
@@ -64,10 +48,10 @@ def say(line: str) -> None:
 
 def is_chief() -> bool:
     """Whether this process is the chief, or not in a cluster."""
-    if _task is None:
+    if task is None:
         return True
-    chief = next((name for name in _CHIEFS if name in _task.cluster), "worker")
-    return (_task.job, _task.index) == (chief, 0)
+    chief = next((name for name in _CHIEFS if name in task.cluster), "worker")
+    return (task.job, task.index) == (chief, 0)
 
 
 class ClusterSpec(tf1.train.ClusterSpec, metaclass=Old):
@@ -99,42 +83,58 @@ class Server(tf1.train.Server, metaclass=Old):
         if isinstance(server_or_cluster_def, tf1.train.ClusterSpec):
             prepare(server_or_cluster_def, job_name, task_index)
         super().__init__(server_or_cluster_def, job_name, task_index, protocol, config, start)
-        _own_targets.add(_text(self.target))
+        own_targets.add(text(self.target))
         definition = self.server_def
         cluster = tf1.train.ClusterSpec(definition.cluster).as_dict()
-        global _task
+        global task
         filters = tuple(definition.default_session_config.device_filters)
-        _task = Task(definition.job_name, definition.task_index, cluster, filters)
+        task = Task(definition.job_name, definition.task_index, cluster, filters)
         self._ends = bool(os.environ.get(environment.TRACK)) and "ps" in cluster
-        if self._ends and _task.job != "ps":
+        if self._ends and task.job != "ps":
             servers = {f"/job:ps/task:{i}": host for i, host in enumerate(cluster["ps"])}
-            atexit.register(shutdown.announce, servers, _task.index)
+            atexit.register(shutdown.announce, servers, task.index)
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Any:
         """Returns a server outside any cluster."""
         server = tf1.train.Server.create_local_server(config, start)
-        _own_targets.add(_text(server.target))
+        own_targets.add(text(server.target))
         return server
 
     def join(self) -> None:
         """Blocks forever, as in TensorFlow; under `--track`, until the workers have finished."""
-        if not self._ends or _task is None or _task.job != "ps":
+        if not self._ends or task is None or task.job != "ps":
             super().join()
             return
-        workers = len(_task.cluster.get("worker", [])) or 1
-        shutdown.wait_until_over(_text(self.target), f"/job:ps/task:{_task.index}", workers)
+        workers = len(task.cluster.get("worker", [])) or 1
+        shutdown.wait_until_over(text(self.target), f"/job:ps/task:{task.index}", workers)
+
+
+def install() -> None:
+    """Restricts servers, also those of an Estimator, to this machine without `--allow_network`."""
+    original = tf1.train.Server.__init__
+
+    @functools.wraps(original)
+    def init(self: Any, server_or_cluster_def: Any, *args: Any, **kwargs: Any) -> None:
+        definition = getattr(server_or_cluster_def, "cluster", server_or_cluster_def)
+        hosts = [host.strip("[]") for host in _hosts(tf1.train.ClusterSpec(definition))]
+        allowed = bool(os.environ.get(environment.ALLOW_NETWORK))
+        access.check_allowed(hosts, allowed, remedy=_REMEDY, say=say)
+        original(self, server_or_cluster_def, *args, **kwargs)
+
+    tf1.train.Server.__init__ = init
+
+
+def _hosts(cluster: Any) -> list[str]:
+    """Returns the hosts of a cluster's tasks, also for addresses that only TensorFlow accepts."""
+    jobs = [job.values() if isinstance(job, dict) else job for job in cluster.as_dict().values()]
+    return [address.rpartition(":")[0] for job in jobs for address in job]
 
 
 def prepare(cluster: Any, job_name: str | None, task_index: int | None) -> None:
     """Checks that a server can start; excludes its peers from proxies."""
     tasks = cluster.as_dict()
-    hosts = {
-        address.rpartition(":")[0]
-        for job in tasks.values()
-        for address in (job.values() if isinstance(job, dict) else job)
-    }
-    os.environ.update(proxies.bypass(os.environ, hosts))
+    os.environ.update(proxies.bypass(os.environ, _hosts(cluster)))
     job = job_name or (next(iter(tasks)) if len(tasks) == 1 else None)
     try:
         address = cluster.task_address(job, task_index or 0)
@@ -158,8 +158,12 @@ class InteractiveSession(tf1.InteractiveSession, metaclass=Old):
         super().__init__(_target(target), graph, config)
 
 
-class Supervisor(_Supervisor):
-    """`tf.train.Supervisor` whose sessions have mapped targets."""
+class Supervisor(tf1.train.Supervisor, metaclass=Old):
+    """`tf.train.Supervisor` whose sessions have mapped targets; ignores `graph_def` of 0.x."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.pop("graph_def", None)
+        super().__init__(*args, **kwargs)
 
     def prepare_or_wait_for_session(self, master: Any = "", *args: Any, **kwargs: Any) -> Any:
         """Returns a session at the mapped address."""
@@ -196,16 +200,19 @@ def device(device_name_or_function: Any) -> Any:
     return tf1.device(name)
 
 
+def text(target: Any) -> Any:
+    """Returns a session's target, which TensorFlow has as bytes."""
+    return target.decode() if isinstance(target, bytes) else target
+
+
 def _target(target: Any) -> Any:
     """Returns the mapped target of a session; the target of an own server stays unchanged.
 
     An own server's target may be "localhost", which can also be a host that the script names.
     """
-    target = _text(target)
-    if not isinstance(target, str) or is_own(target):
-        return target
-    return addresses.mapped(target)
-
-
-def _text(target: Any) -> Any:
-    return target.decode() if isinstance(target, bytes) else target
+    target = text(target)
+    return (
+        addresses.mapped(target)
+        if isinstance(target, str) and target not in own_targets
+        else target
+    )

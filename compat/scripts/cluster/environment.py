@@ -10,20 +10,12 @@ import json
 import os
 import sys
 
-# Set if tasks may be on other machines.
-ALLOW_NETWORK = "COMPAT_RUN_ALLOW_NETWORK"
-# JSON: number of tasks per job, if one command started them all.
-COUNTS = "COMPAT_RUN_CLUSTER"
-# JSON: real addresses by the script's host:port.
-HOSTS = "COMPAT_RUN_HOSTS"
-# Set in a process that already runs under `compat run`.
-INSIDE = "COMPAT_RUN_INSIDE"
-# JSON: the options of `compat run` for the Python processes that a script starts.
-OPTIONS = "COMPAT_RUN_OPTIONS"
-# The file with the ports that the processes of a run share.
-PORTS = "COMPAT_RUN_PORTS"
-# Set if the run is tracked, and parameter servers exit when it is over.
-TRACK = "COMPAT_RUN_TRACK"
+ALLOW_NETWORK = "COMPAT_RUN_ALLOW_NETWORK"  # Set if tasks may be on other machines.
+COUNTS = "COMPAT_RUN_CLUSTER"  # JSON: number of tasks per job, if one command started them all.
+HOSTS = "COMPAT_RUN_HOSTS"  # JSON: real addresses by the script's host:port.
+OPTIONS = "COMPAT_RUN_OPTIONS"  # JSON: the options of `compat run` for Python processes it starts.
+PORTS = "COMPAT_RUN_PORTS"  # The file with the ports that the processes of a run share.
+TRACK = "COMPAT_RUN_TRACK"  # Set if the run is tracked, and servers exit when it is over.
 
 SITE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "site")
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import json
 import os
 import re
 import sys
 import tempfile
 from dataclasses import dataclass
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Iterable, Mapping, Sequence
 
 from compat.errors import UserError
 from compat.processes.group import MOST_TASKS, Command, ProcessGroup
 from compat.scripts.cluster import environment
-from compat.scripts.source import conversion
+from compat.scripts.source import conversion, literals
 
 _JOB = ("job_name", "job-name", "jobname", "job", "job_type", "task_type", "role")
 _INDEX = ("task_index", "task-index", "task_id", "task-id", "taskid", "task", "index", "task_num")
@@ -27,11 +26,7 @@ _HOSTS = {
 
 
 def parse(option: str) -> dict[str, int]:
-    """Parses the number of tasks per job, such as "ps=1,worker=3".
-
-    Raises:
-      UserError: `option` is malformed.
-    """
+    """Parses the number of tasks per job, such as "ps=1,worker=3"."""
     counts: dict[str, int] = {}
     for part in option.split(","):
         job, _, number = part.strip().partition("=")
@@ -53,22 +48,13 @@ def parse(option: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a script receives its task.
-
-    Attributes:
-      arguments: templates with {job} and {index}, and {ps}, {worker}, ... for hosts.
-      tf_config: whether it reads TF_CONFIG instead.
-    """
+    """How a script receives its task: templates with {job}, {index} and hosts, or TF_CONFIG."""
 
     arguments: Sequence[str]
     tf_config: bool = False
 
     def words(self, job: str, index: int, hosts: Mapping[str, Sequence[str]]) -> list[str]:
-        """Returns the arguments of one task; `hosts` has the addresses of each job.
-
-        Raises:
-          UserError: another name is in braces.
-        """
+        """Returns the arguments of one task; `hosts` has the addresses of each job."""
         known = {"ps": "", "worker": "", "chief": ""}
         known.update({name: ",".join(addresses) for name, addresses in hosts.items()})
         known.update(job=job, index=str(index))
@@ -82,16 +68,7 @@ class Spelling:
 
 
 def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: str) -> Spelling:
-    """Infers how a script receives its task, from its flags.
-
-    Args:
-      parts: the script.
-      given: arguments that the user passes to all tasks; these are not added again.
-      script: its name, for the message.
-
-    Raises:
-      UserError: the script does not show it.
-    """
+    """Infers how a script receives its task; leaves out flags that are already `given`."""
     flags: list[str] = []
     text = ""
     positions: set[int] = set()
@@ -129,28 +106,21 @@ def _flags(tree: ast.Module) -> list[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        called = literals.dotted(node.func).rpartition(".")[2]
         if called.startswith("DEFINE_") or called in ("add_argument", "add_option", "option"):
             words = node.args + [k.value for k in node.keywords if k.arg in ("name", "flag_name")]
-            for word in words:
-                value = getattr(word, "value", getattr(word, "s", None))
-                if isinstance(value, str):
-                    found.append(value.lstrip("-"))
-                    if called.startswith("DEFINE_"):
-                        break
+            names = [text.lstrip("-") for text in map(literals.text, words) if text]
+            found += names[:1] if called.startswith("DEFINE_") else names
     return found
 
 
 def _positions(tree: ast.Module) -> set[int]:
     """Returns the indices of `sys.argv` that a program reads."""
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "argv":
-            index: Any = getattr(node.slice, "value", node.slice)  # Python 3.8 wraps it once more.
-            index = getattr(index, "value", getattr(index, "n", index))
-            if isinstance(index, int):
-                found.add(index)
-    return found
+    return {
+        literals.value(node.slice)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "argv"
+    }
 
 
 def run(
@@ -160,45 +130,29 @@ def run(
     arguments: Sequence[str],
     task_args: str | None,
 ) -> int:
-    """Runs all tasks until the training tasks have finished; returns the exit code.
-
-    Args:
-      counts: number of tasks per job.
-      script: the file.
-      options: of `compat run`, for each task.
-      arguments: of the script, for each task.
-      task_args: arguments that give a task to the script; None to infer them.
-
-    Raises:
-      UserError: they cannot be inferred, or the script cannot be read.
-    """
+    """Runs all tasks until the training tasks have finished; returns the exit code."""
     if task_args is None:
         how = spelling(conversion.read(script), arguments, script)
     else:
         how = Spelling(task_args.split())
     print(f"compat: arguments of each task: {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
     hosts = {job: [f"{job}-{i}.local:2222" for i in range(n)] for job, n in counts.items()}
+    python = (sys.executable, "-m", "compat", "run", *options)
     commands = []
-    with contextlib.ExitStack() as scope:
-        folder = scope.enter_context(tempfile.TemporaryDirectory(prefix="compat-run-"))
-        for job, count in counts.items():
-            for index in range(count):
-                words = how.words(job, index, hosts)
-                env = {
-                    "PYTHONUNBUFFERED": "1",
-                    environment.PORTS: os.path.join(folder, "ports.json"),
-                    environment.COUNTS: json.dumps(counts),
-                }
-                if how.tf_config:
-                    task = {"type": job, "index": index}
-                    config = {"cluster": hosts, "task": task}
-                    env["TF_CONFIG"] = json.dumps(config)
-                if job == "ps":
-                    env["CUDA_VISIBLE_DEVICES"] = "-1"  # Else it would reserve memory of every GPU.
-                python = (sys.executable, "-m", "compat", "run", *options)
-                commands.append(
-                    Command(f"{job} {index}", (*python, script, *arguments, *words), env)
-                )
+    with tempfile.TemporaryDirectory(prefix="compat-run-") as folder:
+        for job, index in ((job, i) for job, count in counts.items() for i in range(count)):
+            env = {
+                "PYTHONUNBUFFERED": "1",
+                environment.PORTS: os.path.join(folder, "ports.json"),
+                environment.COUNTS: json.dumps(counts),
+            }
+            if how.tf_config:
+                config = {"cluster": hosts, "task": {"type": job, "index": index}}
+                env["TF_CONFIG"] = json.dumps(config)
+            if job == "ps":
+                env["CUDA_VISIBLE_DEVICES"] = "-1"  # Else it would reserve memory of every GPU.
+            words = (*python, script, *arguments, *how.words(job, index, hosts))
+            commands.append(Command(f"{job} {index}", words, env))
         servers = [command.name for command in commands if command.name.startswith("ps ")]
         with ProcessGroup(commands, servers=servers) as group:
             return group.wait()

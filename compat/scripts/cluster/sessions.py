@@ -1,96 +1,94 @@
 """Makes sessions of a script poll for the chief sooner, and wait only for the tasks they need.
 
 In TensorFlow a worker polls every 30 seconds whether the chief has initialized the variables, and a
-session waits for every task of the cluster, forever if one has already exited.
+session waits for every task of the cluster, forever if one has already exited. It waits silently
+for tasks that have not started, 1.15 also for lost ones, and every release for tasks whose host or
+network is down. Here a session logs which tasks it waits for, and reports those it has lost.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import threading
 import time
-from typing import Any, Callable
+import weakref
+from typing import Any, Callable, Iterator
 
 from compat._tensorflow import tf1
-from compat.scripts.cluster import distributed, peers
+from compat.errors import PeerError
+from compat.liveness.diagnosis import unanswered
+from compat.liveness.monitor import Monitor, connection_checks
+from compat.liveness.watchdog import close_session, retry_duplicate_rpc, run_with_watchdog
+from compat.scripts.cluster import distributed
 
 _DEFAULT_SECS = 30
 _SECS = 1
+_PATIENCE_SECS = 7200.0  # TensorFlow's default for a session.
+_EVERY_SECS = 10.0
+_SCHEME = "grpc://"
+_SERVER = "the server"  # Addresses that a client outside the cluster connects to.
+
+# Sessions whose peers have all been reached.
+_met: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def install() -> None:
     """Patches the sessions of this process."""
     manager = tf1.train.SessionManager
-    original = manager.__init__
-
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        if self._recovery_wait_secs == _DEFAULT_SECS:
-            self._recovery_wait_secs = _SECS
-
-    manager.__init__ = init
-    for kind in (tf1.Session, tf1.InteractiveSession):
-        kind.run = _called(kind.run)
-        kind.make_callable = _calling(kind.make_callable)
-        kind.close = _closed(kind.close)
-        kind.__del__ = _unless_python_ends(kind.__del__)
-    _quiet_cancelled_queues()
+    _wrap(manager, "__init__", _poll_often)
     for name in ("prepare_session", "recover_session", "wait_for_session"):
         setattr(manager, name, _with_filters(getattr(manager, name)))
+    for kind in (tf1.Session, tf1.InteractiveSession):
+        _wrap(kind, "run", _called)
+        _wrap(kind, "make_callable", _called_by_callable)
+        _wrap(kind, "close", _closed)
+        _wrap(kind, "__del__", _unless_python_ends)
+    _quiet_cancelled_queues()
 
 
-def _called(method: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap(kind: Any, name: str, wrapper: Callable[[Any, Callable[[], Any]], Any]) -> None:
+    """Makes a method call `wrapper` with its owner and with the original call."""
+    method = getattr(kind, name)
+
     @functools.wraps(method)
-    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return peers.called(self, lambda: method(self, *args, **kwargs))
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return wrapper(self, lambda: method(self, *args, **kwargs))
 
-    return run
-
-
-def _calling(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a `make_callable` for sessions; queue runners enqueue with its results."""
-
-    @functools.wraps(method)
-    def make(self: Any, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        call = method(self, *args, **kwargs)
-        return lambda *given: peers.called(self, lambda: call(*given))
-
-    return make
+    setattr(kind, name, wrapped)
 
 
-def _closed(method: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(method)
-    def close(self: Any) -> None:
-        peers.closed(self, lambda: method(self))
-
-    return close
+def _poll_often(manager: Any, init: Callable[[], None]) -> None:
+    init()
+    if manager._recovery_wait_secs == _DEFAULT_SECS:
+        manager._recovery_wait_secs = _SECS
 
 
-def _unless_python_ends(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a session's destructor that does nothing at interpreter exit.
+def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) -> Any:
+    """Returns what `make_callable` does, which queue runners call to enqueue."""
+    call = make()
+    return lambda *given: _called(session, lambda: call(*given))
 
-    TensorFlow's closes the session and waits for pending calls, of which those of queue runners no
+
+def _unless_python_ends(session: Any, destroy: Callable[[], None]) -> None:
+    """Destroys a session, but not at interpreter exit.
+
+    TensorFlow closes the session and waits for pending calls, of which those of queue runners no
     longer return.
     """
-
-    @functools.wraps(method)
-    def destroy(self: Any) -> None:
-        if not sys.is_finalizing():
-            method(self)
-
-    return destroy
+    if not sys.is_finalizing():
+        destroy()
 
 
 def _quiet_cancelled_queues() -> None:
     """Suppresses errors about cancelled queues, which closing a session causes."""
-    before = getattr(threading, "excepthook", None)  # Since Python 3.8.
+    before: Any = getattr(threading, "excepthook", None)  # Since Python 3.8.
 
     def hook(failure: Any) -> None:
         name = failure.thread.name if failure.thread else ""
         cancelled = issubclass(failure.exc_type, tf1.errors.CancelledError)
-        if before is not None and not (cancelled and name.startswith("QueueRunnerThread")):
+        if not (cancelled and name.startswith("QueueRunnerThread")):
             before(failure)
 
     if before is not None:
@@ -102,10 +100,10 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
-        kwargs["config"] = filtered(kwargs.get("config"), self._graph)
+        kwargs["config"] = _filtered(kwargs.get("config"), self._graph)
         if method.__name__ != "wait_for_session":
             return _patiently(lambda: method(self, *args, **kwargs))
-        with peers.saying("the chief, which prepares the session"):
+        with _saying("the chief, which prepares the session"):
             return _patiently(lambda: method(self, *args, **kwargs))
 
     return make
@@ -126,17 +124,11 @@ def _patiently(function: Callable[[], Any]) -> Any:
             time.sleep(_SECS)
 
 
-def filtered(config: Any, graph: Any) -> Any:
-    """Returns a session's options, with device filters if the graph allows them.
-
-    Args:
-      config: a `ConfigProto`, or None.
-      graph: the graph to run; one with parts on other workers needs all tasks.
-    """
-    task = distributed.task()
+def _filtered(config: Any, graph: Any) -> Any:
+    """Returns options with device filters, unless the graph has parts on other workers."""
+    task = distributed.task
     if task is None or (config is not None and config.device_filters):
         return config
-    own = f"/job:{task.job}/task:{task.index}"
     for operation in graph.get_operations():
         place = tf1.DeviceSpec.from_string(operation.device) if operation.device else None
         if place is None or place.job in (None, "ps", "localhost"):
@@ -146,5 +138,72 @@ def filtered(config: Any, graph: Any) -> Any:
     changed = tf1.ConfigProto()
     if config is not None:
         changed.CopyFrom(config)
-    changed.device_filters.extend(["/job:ps", own])
+    changed.device_filters.extend(["/job:ps", f"/job:{task.job}/task:{task.index}"])
     return changed
+
+
+def _called(session: Any, function: Callable[[], Any]) -> Any:
+    """Runs a call of a session, and logs or reports, as a PeerError, which tasks it lacks."""
+    if not _target(session).startswith(_SCHEME):
+        return retry_duplicate_rpc(function)
+    if session not in _met:
+        checks = connection_checks(_needed(session))
+        Monitor(checks, _PATIENCE_SECS, distributed.say, _EVERY_SECS).wait()
+        _met.add(session)
+    return run_with_watchdog(lambda: retry_duplicate_rpc(function), lambda: _miss(session))
+
+
+def _closed(session: Any, close: Callable[[], None]) -> None:
+    """Closes a session without waiting for lost tasks."""
+    if _target(session).startswith(_SCHEME):
+        close_session(close)
+    else:
+        close()
+
+
+@contextlib.contextmanager
+def _saying(what: str) -> Iterator[None]:
+    """Logs periodically, while the body runs, what it waits for."""
+    over = threading.Event()
+    start = time.monotonic()
+
+    def say() -> None:
+        while not over.wait(_EVERY_SECS):
+            distributed.say(f"waiting for {what} ({time.monotonic() - start:.0f} s)")
+
+    threading.Thread(target=say, name="waiting", daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _target(session: Any) -> str:
+    return str(distributed.text(session.sess_str or ""))
+
+
+def _needed(session: Any) -> dict[str, str]:
+    """Returns the addresses, by name, of the tasks that a session needs to open."""
+    task = distributed.task
+    if task is None or _target(session) not in distributed.own_targets:
+        return {_SERVER: _target(session)[len(_SCHEME) :]}
+    # TensorFlow merges the device filters of server and session.
+    filters = [*task.filters, *session._config.device_filters]
+    places = [tf1.DeviceSpec.from_string(text) for text in filters]
+    return {
+        f"/job:{job}/task:{index}": address
+        for job, index, address in task.others()
+        if not places
+        or any(place.job in (None, job) and place.task in (None, index) for place in places)
+    }
+
+
+def _miss(session: Any) -> None:
+    """Raises a PeerError if a task that runs part of the session's graph cannot be reached."""
+    needed = _needed(session)
+    devices = {operation.device for operation in session.graph.get_operations()}
+    places = [tf1.DeviceSpec.from_string(device) for device in devices if device]
+    parts = {f"/job:{place.job}/task:{place.task or 0}" for place in places}
+    named = {name: a for name, a in needed.items() if name in parts or name == _SERVER}
+    for name in unanswered(named):
+        raise PeerError(f"lost {name} at {named[name]}; start all tasks again")

@@ -2,299 +2,246 @@
 
 from __future__ import annotations
 
-from typing import Iterable
-
-from compat.scripts.names import learn_names
+from typing import Mapping
 
 _OWN = "compat.scripts.contrib."
+_SUMMARIES = "compat.scripts.calls.summaries:"
 _SLIM = "tf_slim."
-_ESTIMATOR = "tensorflow_estimator._api.v1.estimator:"
+_ESTIMATOR = "tensorflow_estimator._api.v1.estimator"
 _INSIDE = "tensorflow.python."
 
-_ADDONS = "its package, TensorFlow Addons, is no longer maintained"
-_GPU = "it needs a GPU and a TensorFlow of its time"
-_CELLS = ("BasicLSTMCell", "BasicRNNCell", "GRUCell", "LSTMCell", "MultiRNNCell", "RNNCell")
-_KERNELS = "TensorFlow removed its kernels"
-_OTHER_HARDWARE = "it is for networks or devices that TensorFlow 2 does not support in this way"
-
-# Name under tf.contrib: what serves it ("" for nothing), and a note.
-NAMES: dict[str, tuple[str, str]] = {
-    "all_reduce.python.all_reduce": (_INSIDE + "distribute.v1.all_reduce:", ""),
-    "autograph": ("tf.autograph", ""),
-    "bayesflow": ("", "its package, TensorFlow Probability, has the successor"),
-    "bigtable": ("", _KERNELS),
-    "boosted_trees": ("", _KERNELS),
-    "cloud": ("", _KERNELS),
-    "cluster_resolver": ("tensorflow.compat.v1:distribute.cluster_resolver", ""),
-    "cmd_args": ("", "it was internal to Google"),
-    "compiler.jit": (_INSIDE + "compiler.xla.jit:", ""),
-    "compiler.xla": ("tf.xla", ""),
-    "copy_graph": ("", "it copied parts of graphs in ways that TensorFlow 2 does not allow"),
-    "crf": ("", _ADDONS),
-    "cudnn_rnn": ("", _GPU),
-    "decision_trees": ("", _KERNELS),
-    "deprecated.audio_summary": ("compat.scripts.calls.summaries:audio_summary", ""),
-    "deprecated.histogram_summary": ("compat.scripts.calls.summaries:histogram_summary", ""),
-    "deprecated.image_summary": ("compat.scripts.calls.summaries:image_summary", ""),
-    "deprecated.merge_all_summaries": ("tf.summary.merge_all", ""),
-    "deprecated.merge_summary": ("tf.summary.merge", ""),
-    "deprecated.scalar_summary": ("compat.scripts.calls.summaries:scalar_summary", ""),
-    "distribute.CollectiveAllReduceStrategy": (
-        "tensorflow.compat.v1:distribute.experimental.MultiWorkerMirroredStrategy",
-        "",
+# Names under tf.contrib that nothing serves, by the reason.
+_UNSERVED = {
+    "its package, TensorFlow Addons, is no longer maintained": "crf seq2seq",
+    "it needs a GPU and a TensorFlow of its time": "cudnn_rnn tensorrt",
+    "TensorFlow removed its kernels": (
+        "bigtable boosted_trees cloud decision_trees factorization ffmpeg image "
+        "learn.KMeansClustering libsvm periodic_resample tensor_forest"
     ),
-    "distribute.DistributeConfig": ("", "TensorFlow 2.16 removed Estimator"),
-    "distribute.MirroredStrategy": ("tf.distribute.MirroredStrategy", ""),
-    "distribute.OneDeviceStrategy": ("tf.distribute.OneDeviceStrategy", ""),
-    "distribute.ParameterServerStrategy": (
-        "tf.distribute.experimental.ParameterServerStrategy",
-        "",
+    "it is for networks or devices that TensorFlow 2 does not support in this way": (
+        "mpi mpi_collectives verbs"
     ),
-    "distributions": ("tf.distributions", ""),
-    "eager": ("tensorflow.compat.v2:", "its names are in `tf` since 1.7"),
-    "estimator": (_ESTIMATOR, ""),
-    "factorization": ("", _KERNELS),
-    "feature_column": ("tf.feature_column", ""),
-    "ffmpeg": ("", _KERNELS),
-    "gan": ("", "its package, TF-GAN, requires TensorFlow 2 without sessions"),
-    "graph_editor": ("", "it edited graphs in ways that TensorFlow 2 does not allow"),
-    "image": ("", _KERNELS),
-    "image.python.ops.distort_image_ops": (_OWN + "distort_image_ops:", ""),
-    "integrate": ("", "its package, TensorFlow Probability, has the successor"),
-    "keras": ("tf.keras", ""),
-    "libsvm": ("", _KERNELS),
-    "linear_optimizer": ("", "no estimator supports dual coordinate ascent any more"),
-    "losses": (_SLIM + "losses:", ""),
-    "losses.python.losses.loss_ops": (_SLIM + "losses.loss_ops:", ""),
-    "metrics": (_SLIM + "metrics:", ""),
-    "metrics.confusion_matrix": ("tf.confusion_matrix", ""),
-    "metrics.set_difference": ("tf.sets.difference", ""),
-    "metrics.set_intersection": ("tf.sets.intersection", ""),
-    "metrics.set_size": ("tf.sets.size", ""),
-    "metrics.set_union": ("tf.sets.union", ""),
-    "metrics.python.ops.metric_ops": (_SLIM + "metrics.metric_ops:", ""),
-    "model_pruning": ("", "it has no successor that reads its graphs"),
-    "mpi": ("", _OTHER_HARDWARE),
-    "mpi_collectives": ("", _OTHER_HARDWARE),
-    "nccl": (_INSIDE + "ops.nccl_ops:", "it needs GPUs where it is used"),
-    "nn.alpha_dropout": ("", "no package provides it for graphs any more"),
-    "opt": ("", "TensorFlow Addons, its successor, is no longer maintained"),
-    "periodic_resample": ("", _KERNELS),
-    "predictor": (_OWN + "predictor:", ""),
-    "quantize": ("", "it rewrote graphs for mobile devices"),
-    "rnn": (_OWN + "cells:", ""),
-    "rnn.python.ops.core_rnn_cell": (_OWN + "cells:", ""),
-    "rnn.python.ops.rnn_cell": (_OWN + "cells:", ""),
-    "rnn.stack_bidirectional_dynamic_rnn": (_OWN + "bidirectional:dynamic", ""),
-    "rnn.stack_bidirectional_rnn": (_OWN + "bidirectional:static", ""),
-    "saved_model": ("tf.saved_model", ""),
-    "seq2seq": ("", _ADDONS),
-    "seq2seq.sequence_loss": (_OWN + "sequence_loss:sequence_loss_3d", ""),
-    "legacy_seq2seq": (_OWN + "legacy_seq2seq:", ""),
-    "session_bundle.exporter": (_OWN + "exporter:", "it writes a SavedModel"),
-    "signal": ("tf.signal", ""),
-    "slim": ("tf_slim:", ""),
-    "slim.nets": (_SLIM + "nets:", ""),
-    "slim.python.slim": ("tf_slim:", ""),
-    "slim.python.slim.nets": (_SLIM + "nets:", ""),
-    "staging.StagingArea": (_INSIDE + "ops.data_flow_ops:StagingArea", ""),
-    "summary": (_INSIDE + "ops.summary_ops_v2:", ""),
-    "tensor_forest": ("", _KERNELS),
-    "tensorboard.plugins.projector": ("tensorboard.plugins.projector:", ""),
-    "tensorrt": ("", _GPU),
-    "timeseries": ("", "TensorFlow Probability has the successor"),
-    "tpu": ("tf.tpu", ""),
-    "util.constant_value": ("tf.get_static_value", ""),
-    "util.make_ndarray": ("tf.make_ndarray", ""),
-    "util.make_tensor_proto": ("tf.make_tensor_proto", ""),
-    "util.ops_used_by_graph_def": ("", "meta graphs list them since 0.12"),
-    "verbs": ("", _OTHER_HARDWARE),
-    "xla": ("tf.xla", ""),
+    "its package, TensorFlow Probability, has the successor": "bayesflow integrate",
+    "TensorFlow Probability has the successor": "timeseries",
+    "its package, TF-GAN, requires TensorFlow 2 without sessions": "gan",
+    "TensorFlow Addons, its successor, is no longer maintained": "opt",
+    "TensorFlow 2.16 removed Estimator": "distribute.DistributeConfig",
+    "estimators have heads in its place since 1.0": (
+        "layers.multi_class_target layers.regression_target"
+    ),
+    "estimators train with monitored sessions since 1.0": "learn.graph_actions",
+    "0.11 removed it; use DNNClassifier": "learn.TensorFlowDNNClassifier",
+    "no estimator supports dual coordinate ascent any more": "learn.SVM linear_optimizer",
+    "its file queues are gone; use tf.train.batch or tf.data": (
+        "learn.read_batch_examples learn.read_batch_features learn.read_batch_record_features "
+        "learn.io.read_batch_examples learn.io.read_batch_features "
+        "learn.io.read_batch_record_features"
+    ),
+    "its hashed embeddings have no successor": "layers.scattered_embedding_column",
+    "tf.data is the successor": (
+        "training.batch_sequences_with_states training.bucket training.bucket_by_sequence_length"
+    ),
+    "thread counts are an option of tf.data since 1.12": "data.python.ops.threadpool",
+    "it copied parts of graphs in ways that TensorFlow 2 does not allow": "copy_graph",
+    "it edited graphs in ways that TensorFlow 2 does not allow": "graph_editor",
+    "it has no successor that reads its graphs": "model_pruning",
+    "it rewrote graphs for mobile devices": "quantize",
+    "it was internal to Google": "cmd_args",
+    "meta graphs list them since 0.12": "util.ops_used_by_graph_def",
+    "no package provides it for graphs any more": "nn.alpha_dropout",
 }
+
+# What serves names under tf.contrib, and the names.
+_SERVED = {
+    "compat.placement:": "training.python.training.device_setter",
+    _OWN + "bidirectional:dynamic": "rnn.stack_bidirectional_dynamic_rnn",
+    _OWN + "bidirectional:static": "rnn.stack_bidirectional_rnn",
+    _OWN + "cells:": "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.rnn_cell",
+    _OWN + "distort_image_ops:": "image.python.ops.distort_image_ops",
+    _OWN + "feature_columns:": (
+        "layers.feature_column layers.python.layers.feature_column "
+        "layers.python.layers.feature_column_ops"
+    ),
+    _OWN + "hparams:": "training.python.training.hparam",
+    _OWN + "learn:": "learn learn.estimators",
+    _OWN + "learn_datasets:": "learn.datasets learn.datasets.base",
+    _OWN + "learn_estimators:": "learn.estimators.estimator learn.estimators.model_fn",
+    _OWN + "learn_export:": (
+        "learn.export_strategy learn.utils learn.utils.input_fn_utils "
+        "learn.utils.saved_model_export_utils"
+    ),
+    _OWN + "learn_metrics:": "learn.estimators.prediction_key learn.metric_spec",
+    _OWN + "learn_monitors:": "learn.monitors",
+    _OWN + "learn_preprocessing:": "learn.preprocessing learn.preprocessing.text",
+    _OWN + "learn_run:": "learn.estimators.run_config learn.experiment learn.learn_runner",
+    _OWN + "legacy_seq2seq:": "legacy_seq2seq",
+    _OWN + "predictor:": "predictor",
+    _OWN + "sequence_loss:sequence_loss_3d": "seq2seq.sequence_loss",
+    "compat.scripts.tutorials.input_data:": (
+        "learn.datasets.mnist learn.datasets.mnist.input_data"
+    ),
+    "tensorboard.plugins.projector:": "tensorboard.plugins.projector",
+    _ESTIMATOR + ":": "estimator",
+    "tensorflow.compat.v1:distribute.cluster_resolver": "cluster_resolver",
+    "tensorflow.compat.v1:distribute.experimental.MultiWorkerMirroredStrategy": (
+        "distribute.CollectiveAllReduceStrategy"
+    ),
+    _INSIDE + "compiler.xla.jit:": "compiler.jit",
+    _INSIDE + "distribute.v1.all_reduce:": "all_reduce.python.all_reduce",
+    _INSIDE + "ops.lookup_ops:": "lookup",
+    _INSIDE + "ops.summary_ops_v2:": "summary",
+    "tf.data.experimental": (
+        "data.python.ops.batching data.python.ops.grouping data.python.ops.interleave_ops "
+        "data.python.ops.prefetching_ops data.python.ops.shuffle_ops"
+    ),
+    "tf.get_static_value": "util.constant_value",
+    "tf.lookup.StaticHashTable": "lookup.HashTable",
+    "tf.sets.difference": "metrics.set_difference",
+    "tf.sets.intersection": "metrics.set_intersection",
+    "tf.sets.size": "metrics.set_size",
+    "tf.sets.union": "metrics.set_union",
+    "tf.summary.merge": "deprecated.merge_summary",
+    "tf.summary.merge_all": "deprecated.merge_all_summaries",
+    "tf_slim:": "slim slim.python.slim",
+    _SLIM + "layers:": "layers layers.python.layers",
+    _SLIM + "layers.utils:": "layers.utils layers.python.layers.utils",
+    _SLIM + "losses:": "losses",
+    _SLIM + "losses.loss_ops:": "losses.python.losses.loss_ops",
+    _SLIM + "metrics:": "metrics",
+    _SLIM + "metrics.metric_ops:": "metrics.python.ops.metric_ops",
+    _SLIM + "nets:": "slim.nets slim.python.slim.nets",
+    _SLIM + "ops.arg_scope:": "framework.python.ops.arg_scope",
+    _SLIM + "ops.variables:": "framework framework.python.ops framework.python.ops.variables",
+    _SLIM + "training.training:": "training",
+}
+
+# As above, each with a note.
+_NOTED = {
+    "eager": ("tensorflow.compat.v2:", "its names are in `tf` since 1.7"),
+    **{
+        f"learn.{name}": (f"{_OWN}learn_export:{name}", "it writes a SavedModel")
+        for name in ("ExportStrategy", "InputFnOps", "make_export_strategy")
+    },
+    "nccl": (_INSIDE + "ops.nccl_ops:", "it needs GPUs where it is used"),
+    "session_bundle.exporter": (_OWN + "exporter:", "it writes a SavedModel"),
+}
+
+# Modules under tf.contrib, what serves names in them, and the names, which are the same there.
+_SAME_NAMES = (
+    ("", "tf.", "autograph data distributions feature_column keras saved_model signal tpu xla"),
+    ("compiler", "tf.", "xla"),
+    (
+        "data data.python.ops.batching",
+        _OWN + "data:",
+        "assert_element_shape batch_and_drop_remainder enumerate_dataset "
+        "padded_batch_and_drop_remainder",
+    ),
+    (
+        "data",
+        "tf.data.experimental.",
+        "AUTOTUNE Counter CsvDataset Optional RandomDataset SqlDataset bucket_by_sequence_length "
+        "choose_from_datasets copy_to_device dense_to_sparse_batch get_next_as_optional "
+        "get_single_element group_by_reducer group_by_window ignore_errors "
+        "make_batched_features_dataset make_csv_dataset make_saveable_from_iterator map_and_batch "
+        "parallel_interleave prefetch_to_device rejection_resample sample_from_datasets scan "
+        "shuffle_and_repeat unbatch unique",
+    ),
+    ("deprecated", _SUMMARIES, "audio_summary histogram_summary image_summary scalar_summary"),
+    ("distribute", "tf.distribute.", "MirroredStrategy OneDeviceStrategy"),
+    ("distribute", "tf.distribute.experimental.", "ParameterServerStrategy"),
+    (
+        "framework framework.python.ops",
+        _SLIM + "ops.arg_scope:",
+        "add_arg_scope arg_scope arg_scoped_arguments has_arg_scope",
+    ),
+    (
+        "framework framework.python.ops",
+        _SLIM + "ops.framework_ops:",
+        "get_graph_from_inputs get_name_scope",
+    ),
+    (
+        "framework",
+        "tf.train.",
+        "assert_global_step create_global_step get_global_step get_or_create_global_step "
+        "init_from_checkpoint list_variables load_checkpoint load_variable",
+    ),
+    (
+        "framework",
+        "tf.",
+        "CriticalSection TensorSpec argsort assert_scalar convert_to_tensor_or_sparse_tensor "
+        "is_tensor nest py_func sort",
+    ),
+    ("framework", _INSIDE + "util.deprecation:", "deprecated deprecated_args"),
+    (
+        "layers",
+        _OWN + "feature_columns:",
+        "bucketized_column create_feature_spec_for_parsing crossed_column embedding_column "
+        "input_from_feature_columns one_hot_column parse_feature_columns_from_examples "
+        "real_valued_column sparse_column_with_hash_bucket sparse_column_with_integerized_feature "
+        "sparse_column_with_keys sparse_column_with_vocabulary_file weighted_sparse_column "
+        "weighted_sum_from_feature_columns",
+    ),
+    ("layers", _OWN + "encoders:", "bow_encoder embed_sequence embedding_lookup_unique"),
+    ("layers", _SLIM + "layers.optimizers:", "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES"),
+    ("learn.io", _ESTIMATOR + ".inputs:", "numpy_input_fn pandas_input_fn"),
+    ("layers", "tf.nn.", "safe_embedding_lookup_sparse"),
+    (
+        "lookup",
+        _OWN + "lookup:",
+        "MutableHashTable index_table_from_tensor index_to_string "
+        "index_to_string_table_from_tensor string_to_index",
+    ),
+    ("metrics", "tf.", "confusion_matrix"),
+    (
+        "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.rnn_cell",
+        _OWN + "cells:",
+        "BasicLSTMCell BasicRNNCell GRUCell LSTMCell MultiRNNCell RNNCell",
+    ),
+    ("rnn", "tf.nn.", "static_bidirectional_rnn static_rnn static_state_saving_rnn"),
+    ("staging", _INSIDE + "ops.data_flow_ops:", "StagingArea"),
+    (
+        "training",
+        "compat.placement:",
+        "GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn",
+    ),
+    ("training", _OWN + "hparams:", "HParams"),
+    (
+        "training",
+        _SLIM + "training.evaluation:",
+        "StopAfterNEvalsHook SummaryAtEndHook checkpoints_iterator evaluate_once "
+        "evaluate_repeatedly get_or_create_eval_step wait_for_new_checkpoint",
+    ),
+    ("util", "tf.", "make_ndarray make_tensor_proto"),
+)
+
+# Files under tf.contrib.layers.python.layers, and in tf_slim.
+_LAYERS = ("initializers", "layers", "normalization", "optimizers", "regularizers", "summaries")
 
 # Names outside tf.contrib that need the same packages: what serves them, the release without them.
 OUTSIDE: dict[str, tuple[str, str]] = {
-    "estimator": (_ESTIMATOR, "2.16"),
+    "estimator": (_ESTIMATOR + ":", "2.16"),
     "nn.rnn_cell": (_OWN + "cells:", "2.16"),
     "nn.seq2seq": (_OWN + "legacy_seq2seq:", "1.0"),
-    "python.estimator": (_ESTIMATOR, "2.0"),
+    "python.estimator": (_ESTIMATOR + ":", "2.0"),
     "python.ops.rnn_cell": (_OWN + "cells:", "1.2"),
     "python.ops.rnn_cell_impl": (_OWN + "cells:", "2.0"),
     "python.ops.seq2seq": (_OWN + "legacy_seq2seq:", "1.0"),
 }
 
 
-def _add(place: str, names: Iterable[str], by: str) -> None:
-    """Maps names under `place` to the same names under `by`."""
-    for name in names:
-        NAMES[f"{place}.{name}"] = (by + name, "")
+def _names() -> dict[str, tuple[str, str]]:
+    names = {name: ("", why) for why, text in _UNSERVED.items() for name in text.split()}
+    names.update((name, (by, "")) for by, text in _SERVED.items() for name in text.split())
+    names.update(_NOTED)
+    for modules, by, text in _SAME_NAMES:
+        for module in modules.split(" "):
+            names.update((f"{module}.{name}".lstrip("."), (by + name, "")) for name in text.split())
+    for name in _LAYERS:
+        names[f"layers.python.layers.{name}"] = (f"{_SLIM}layers.{name}:", "")
+    learn = {name: served for name, served in names.items() if f"{name}.".startswith("learn.")}
+    names.update((f"learn.python.{name}", served) for name, served in learn.items())
+    return names
 
 
-# tf.contrib.framework
-NAMES["framework"] = (_SLIM + "ops.variables:", "")
-NAMES["framework.nest"] = ("tf.nest", "")
-NAMES["framework.python.ops"] = (_SLIM + "ops.variables:", "")
-NAMES["framework.python.ops.variables"] = (_SLIM + "ops.variables:", "")
-NAMES["framework.python.ops.arg_scope"] = (_SLIM + "ops.arg_scope:", "")
-_ARG_SCOPE = ("add_arg_scope", "arg_scope", "arg_scoped_arguments", "has_arg_scope")
-for _place in ("framework", "framework.python.ops"):
-    _add(_place, _ARG_SCOPE, _SLIM + "ops.arg_scope:")
-    _add(_place, ("get_graph_from_inputs", "get_name_scope"), _SLIM + "ops.framework_ops:")
-_add(
-    "framework",
-    (
-        "assert_global_step",
-        "create_global_step",
-        "get_global_step",
-        "get_or_create_global_step",
-        "init_from_checkpoint",
-        "list_variables",
-        "load_checkpoint",
-        "load_variable",
-    ),
-    "tf.train.",
-)
-_add(
-    "framework",
-    ("CriticalSection", "TensorSpec", "argsort", "assert_scalar", "is_tensor", "py_func", "sort"),
-    "tf.",
-)
-_add("framework", ("deprecated", "deprecated_args"), _INSIDE + "util.deprecation:")
-NAMES["framework.convert_to_tensor_or_sparse_tensor"] = (
-    "tf.convert_to_tensor_or_sparse_tensor",
-    "",
-)
-
-# tf.contrib.layers
-NAMES["layers"] = (_SLIM + "layers:", "")
-_add(
-    "layers",
-    (
-        "bucketized_column",
-        "create_feature_spec_for_parsing",
-        "crossed_column",
-        "embedding_column",
-        "input_from_feature_columns",
-        "one_hot_column",
-        "parse_feature_columns_from_examples",
-        "real_valued_column",
-        "sparse_column_with_hash_bucket",
-        "sparse_column_with_integerized_feature",
-        "sparse_column_with_keys",
-        "sparse_column_with_vocabulary_file",
-        "weighted_sparse_column",
-        "weighted_sum_from_feature_columns",
-    ),
-    _OWN + "feature_columns:",
-)
-NAMES["layers.scattered_embedding_column"] = ("", "its hashed embeddings have no successor")
-NAMES["layers.multi_class_target"] = ("", "estimators have heads in its place since 1.0")
-NAMES["layers.regression_target"] = ("", "estimators have heads in its place since 1.0")
-_add("layers", ("bow_encoder", "embed_sequence", "embedding_lookup_unique"), _OWN + "encoders:")
-NAMES["layers.safe_embedding_lookup_sparse"] = ("tf.nn.safe_embedding_lookup_sparse", "")
-NAMES["layers.OPTIMIZER_CLS_NAMES"] = (_SLIM + "layers.optimizers:OPTIMIZER_CLS_NAMES", "")
-NAMES["layers.OPTIMIZER_SUMMARIES"] = (_SLIM + "layers.optimizers:OPTIMIZER_SUMMARIES", "")
-NAMES["layers.feature_column"] = (_OWN + "feature_columns:", "")
-NAMES["layers.python.layers"] = (_SLIM + "layers:", "")
-NAMES["layers.python.layers.feature_column"] = (_OWN + "feature_columns:", "")
-NAMES["layers.python.layers.feature_column_ops"] = (_OWN + "feature_columns:", "")
-for _name in ("initializers", "layers", "normalization", "optimizers", "regularizers", "summaries"):
-    NAMES["layers.python.layers." + _name] = (f"{_SLIM}layers.{_name}:", "")
-for _place in ("layers", "layers.python.layers"):
-    NAMES[_place + ".utils"] = (_SLIM + "layers.utils:", "")
-
-# tf.contrib.rnn
-for _place in ("rnn", "rnn.python.ops.core_rnn_cell", "rnn.python.ops.rnn_cell"):
-    _add(_place, _CELLS, _OWN + "cells:")
-_add(
-    "rnn",
-    ("static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn"),
-    "tf.nn.",
-)
-
-# tf.contrib.training
-NAMES["training"] = (_SLIM + "training.training:", "")
-NAMES["training.python.training.hparam"] = (_OWN + "hparams:", "")
-NAMES["training.python.training.device_setter"] = ("compat.placement:", "")
-_add("training", ("HParams",), _OWN + "hparams:")
-_add(
-    "training",
-    ("GreedyLoadBalancingStrategy", "RandomStrategy", "byte_size_load_fn"),
-    "compat.placement:",
-)
-_add(
-    "training",
-    (
-        "StopAfterNEvalsHook",
-        "SummaryAtEndHook",
-        "checkpoints_iterator",
-        "evaluate_once",
-        "evaluate_repeatedly",
-        "get_or_create_eval_step",
-        "wait_for_new_checkpoint",
-    ),
-    _SLIM + "training.evaluation:",
-)
-for _name in ("batch_sequences_with_states", "bucket", "bucket_by_sequence_length"):
-    NAMES["training." + _name] = ("", "tf.data is the successor")
-
-# tf.contrib.data, which became tf.data and tf.data.experimental.
-NAMES["data"] = ("tf.data", "")
-_DATA = (
-    "Counter",
-    "CsvDataset",
-    "Optional",
-    "RandomDataset",
-    "SqlDataset",
-    "bucket_by_sequence_length",
-    "choose_from_datasets",
-    "copy_to_device",
-    "dense_to_sparse_batch",
-    "get_next_as_optional",
-    "get_single_element",
-    "group_by_reducer",
-    "group_by_window",
-    "ignore_errors",
-    "make_batched_features_dataset",
-    "make_csv_dataset",
-    "make_saveable_from_iterator",
-    "map_and_batch",
-    "parallel_interleave",
-    "prefetch_to_device",
-    "rejection_resample",
-    "sample_from_datasets",
-    "scan",
-    "shuffle_and_repeat",
-    "unbatch",
-    "unique",
-)
-_add("data", _DATA, "tf.data.experimental.")
-NAMES["data.AUTOTUNE"] = ("tf.data.experimental.AUTOTUNE", "")
-_DATA_METHODS = (
-    "assert_element_shape",
-    "batch_and_drop_remainder",
-    "enumerate_dataset",
-    "padded_batch_and_drop_remainder",
-)
-_add("data", _DATA_METHODS, _OWN + "data:")
-for _name in ("batching", "grouping", "interleave_ops", "prefetching_ops", "shuffle_ops"):
-    NAMES["data.python.ops." + _name] = ("tf.data.experimental", "")
-_add("data.python.ops.batching", _DATA_METHODS, _OWN + "data:")
-NAMES["data.python.ops.threadpool"] = ("", "thread counts are an option of tf.data since 1.12")
-
-# tf.contrib.lookup
-NAMES["lookup"] = (_INSIDE + "ops.lookup_ops:", "")
-NAMES["lookup.HashTable"] = ("tf.lookup.StaticHashTable", "")
-_add(
-    "lookup",
-    (
-        "MutableHashTable",
-        "index_table_from_tensor",
-        "index_to_string",
-        "index_to_string_table_from_tensor",
-        "string_to_index",
-    ),
-    _OWN + "lookup:",
-)
-
-NAMES.update(("learn" + name, served) for name, served in learn_names.NAMES.items())
+# Name under tf.contrib: what serves it ("" for nothing), and a note.
+NAMES: Mapping[str, tuple[str, str]] = _names()

@@ -7,6 +7,7 @@ from typing import Iterable
 
 from compat.errors import UserError
 from compat.scripts.names import table
+from compat.scripts.source import literals
 from compat.scripts.source.conversion import Source
 
 CHOICES = ("auto", "0.x", "1.x")
@@ -14,44 +15,23 @@ CHOICES = ("auto", "0.x", "1.x")
 # Names that exist in both, with different arguments.
 _BOTH = ("compat.scripts.calls.arguments:", "compat.scripts.calls.classes:")
 
-_chosen = "auto"
-_found = "1.x"
-
-
-def choose(option: str) -> None:
-    """Sets the value of `--era`; "auto" means the era given to `found`."""
-    global _chosen
-    _chosen = option
-
-
-def found(era: str) -> None:
-    """Sets the era that the script's names imply."""
-    global _found
-    _found = era
+chosen = "auto"  # The value of `--era`; "auto" means what the script's names imply.
+found = "1.x"  # What they imply.
 
 
 def of_script() -> str:
     """Returns "0.x" or "1.x": the value of `--era`, or the era of the script's names."""
-    return _found if _chosen == "auto" else _chosen
+    return found if chosen == "auto" else chosen
 
 
 def settle(call: str, old: str, new: str) -> str:
-    """Returns the era of a call whose arguments are ambiguous.
-
-    Args:
-      call: the function, "tf.nn.nce_loss".
-      old: its arguments in 0.x.
-      new: its arguments in 1.x.
-
-    Raises:
-      UserError: `--era` is "auto".
-    """
-    if _chosen == "auto":
+    """Returns the era of a call with arguments `old` in 0.x, `new` in 1.x; it has to be given."""
+    if chosen == "auto":
         raise UserError(
             f"{call} took ({old}) in TensorFlow 0.x and ({new}) in 1.x, and neither shapes nor "
             "types tell which is meant; add --era=0.x or --era=1.x"
         )
-    return _chosen
+    return chosen
 
 
 def version() -> str:
@@ -63,34 +43,15 @@ def of_sources(parts: Iterable[Source]) -> str:
     """Returns "0.x" if a program uses a name that 1.0 removed, else "1.x"."""
     for part in parts:
         try:
-            tree = part.tree()
+            nodes = list(ast.walk(part.tree()))
         except (SyntaxError, UserError):
             continue  # Reported when the part is run.
-        known = _names_of_tensorflow(tree)
-        for node in ast.walk(tree):
+        imports = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        own = {alias.asname or alias.name for alias in imports if alias.name == "tensorflow"}
+        for node in nodes:
             if isinstance(node, ast.Attribute):
-                root, _, name = _dotted(node).partition(".")
-                entry = table.NAMES.get(name) if root in known else None
+                root, _, name = literals.dotted(node).partition(".")
+                entry = table.NAMES.get(name) if root in own else None
                 if entry is not None and entry.gone == "1.0" and not entry.by.startswith(_BOTH):
                     return "0.x"
     return "1.x"
-
-
-def _names_of_tensorflow(tree: ast.Module) -> set[str]:
-    """Returns the names under which a program imports TensorFlow, usually "tf"."""
-    return {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import)
-        for alias in node.names
-        if alias.name == "tensorflow"
-    }
-
-
-def _dotted(node: ast.expr) -> str:
-    """Returns the dotted name of an expression, such as "tf.train.SummaryWriter", else ""."""
-    words: list[str] = []
-    while isinstance(node, ast.Attribute):
-        words.insert(0, node.attr)
-        node = node.value
-    return ".".join([node.id, *words]) if isinstance(node, ast.Name) else ""

@@ -11,35 +11,28 @@ import functools
 import importlib
 import sys
 import types
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping
 
 from compat.errors import UserError
 
 PACKAGES = ("tf_slim", "tensorflow_estimator")
 
-# Module: its former names, and where each one is today.
-_NAMES: Mapping[str, Mapping[str, str]] = {
-    "framework.ops": {
-        "EagerTensor": "framework.ops:EagerTensor",
-        "IndexedSlices": "framework.indexed_slices:IndexedSlices",
-        "Tensor": "framework.tensor:Tensor",
-        "register_tensor_conversion_function": (
-            "framework.tensor_conversion_registry:register_tensor_conversion_function"
-        ),
-    },
-    "ops.array_ops": {
-        "stack": "ops.array_ops_stack:stack",
-        "unstack": "ops.array_ops_stack:unstack",
-    },
-    "ops.control_flow_ops": {
-        "Assert": "ops.control_flow_assert:Assert",
-        "case": "ops.control_flow_case:case",
-        "cond": "ops.cond:cond",
-        "while_loop": "ops.while_loop:while_loop",
-    },
-    "ops.variable_scope": {"variable": "ops.variable_v1:VariableV1"},
+# A former name in tensorflow.python, and where it is today.
+_NAMES = {
+    "framework.ops:IndexedSlices": "framework.indexed_slices:IndexedSlices",
+    "framework.ops:Tensor": "framework.tensor:Tensor",
+    "framework.ops:register_tensor_conversion_function": (
+        "framework.tensor_conversion_registry:register_tensor_conversion_function"
+    ),
+    "ops.array_ops:stack": "ops.array_ops_stack:stack",
+    "ops.array_ops:unstack": "ops.array_ops_stack:unstack",
+    "ops.control_flow_ops:Assert": "ops.control_flow_assert:Assert",
+    "ops.control_flow_ops:case": "ops.control_flow_case:case",
+    "ops.control_flow_ops:cond": "ops.cond:cond",
+    "ops.control_flow_ops:while_loop": "ops.while_loop:while_loop",
+    "ops.variable_scope:variable": "ops.variable_v1:VariableV1",
     # The attribute that lists exported names; nothing here reads it.
-    "util.tf_export": {"ESTIMATOR_API_NAME": "util.tf_export:TENSORFLOW_API_NAME"},
+    "util.tf_export:ESTIMATOR_API_NAME": "util.tf_export:TENSORFLOW_API_NAME",
 }
 _INSIDE = "tensorflow.python."
 # Modules by their last name, and where they were until 2.4.
@@ -49,54 +42,38 @@ _NORMALIZATION = "tf_keras.src.legacy_tf_layers.normalization"
 
 def load(name: str) -> Any:
     """Returns a module, from its former location if this release has it there."""
-    earlier = _EARLIER.get(name)
-    if earlier is not None:
-        return _import(name) or importlib.import_module(earlier)
-    return importlib.import_module(name)
+    module = _import(name) if name in _EARLIER else None
+    return module or importlib.import_module(_EARLIER.get(name, name))
 
 
 @functools.lru_cache(maxsize=None)
 def put_back() -> None:
     """Restores the names; further calls do nothing."""
-    for module, names in _NAMES.items():
-        old = _import(_INSIDE + module)
-        for name, now in names.items():
-            place, _, attribute = now.partition(":")
-            new = _import(_INSIDE + place)
-            if not hasattr(old, name) and hasattr(new, attribute):
-                setattr(old, name, getattr(new, attribute))
-    _put_normalization_back()
-    _put_estimator_training_back()
+    for former, now in _NAMES.items():
+        place, _, name = former.partition(":")
+        old, new = _import(_INSIDE + place), _import(_INSIDE + now.partition(":")[0])
+        if not hasattr(old, name) and hasattr(new, now.partition(":")[2]):
+            setattr(old, name, getattr(new, now.partition(":")[2]))
+    # Keras 2's former folder, which changed in 2.13.
+    old, new = _import(_INSIDE + "layers.normalization"), _import(_NORMALIZATION)
+    if old is not None and new is not None:
+        old.BatchNormalization = old.BatchNorm = new.BatchNormalization
+        old.batch_normalization = old.batch_norm = new.batch_normalization
+    # What Estimator used with a distribution strategy; without a cluster it has nothing to do.
+    name = _INSIDE + "distribute.estimator_training"
+    if _import(name) is None:
+        module: Any = types.ModuleType(name)
+        module.init_run_config = _init_run_config
+        module.should_run_distribute_coordinator = lambda config: False
+        sys.modules[name] = module
+        _import(_INSIDE + "distribute").estimator_training = module
     # Estimators on TPUs, whose dependencies TensorFlow has removed.
     name = "tensorflow_estimator._api.v1.estimator.tpu"
     sys.modules.setdefault(name, types.ModuleType(name))
 
 
-def _put_normalization_back() -> None:
-    """Restores Keras 2's former folder, which changed in 2.13."""
-    old, new = _import(_INSIDE + "layers.normalization"), _import(_NORMALIZATION)
-    if old is not None and new is not None:
-        for name in ("BatchNormalization", "batch_normalization"):
-            setattr(old, name, getattr(new, name))
-        old.BatchNorm, old.batch_norm = old.BatchNormalization, old.batch_normalization
-
-
-def _put_estimator_training_back() -> None:
-    """Replaces the removed module that Estimator used with a distribution strategy.
-
-    Without a cluster it has nothing to do.
-    """
-    name = _INSIDE + "distribute.estimator_training"
-    if _import(name) is None:
-        module = types.ModuleType(name)
-        module.init_run_config = _init_run_config  # type: ignore[attr-defined]
-        module.should_run_distribute_coordinator = lambda config: False  # type: ignore[attr-defined]
-        sys.modules[name] = module
-        _import(_INSIDE + "distribute").estimator_training = module
-
-
 def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
-    jobs: Sequence[str] = sorted(tf_config.get("cluster", {}))
+    jobs = sorted(tf_config.get("cluster", {}))
     if jobs:
         raise UserError(
             f"TF_CONFIG has a cluster of {', '.join(jobs)} and the Estimator a distribution "

@@ -21,33 +21,23 @@ _MODULES = {
 
 def moved(name: str) -> Any | None:
     """Returns the module that replaces `name`, or None if it has not moved."""
-    now = _MODULES.get(name)
-    if now is None:
+    if name not in _MODULES:
         return None
     try:
         return importlib.import_module(name)
     except ImportError:
-        return importlib.import_module(now)
+        return importlib.import_module(_MODULES[name])
 
 
 def with_moved(module: types.ModuleType, attributes: list[str]) -> types.ModuleType:
-    """Returns a package with its moved modules as attributes under their old names.
-
-    Args:
-      module: such as `sklearn`.
-      attributes: names that the script imports from it.
-    """
+    """Returns a package, with those of the attributes that are moved modules."""
     found = {a: moved(f"{module.__name__}.{a}") for a in attributes if not hasattr(module, a)}
-    if not any(found.values()):
+    found = {name: replacement for name, replacement in found.items() if replacement is not None}
+    if not found:
         return module
     view = types.ModuleType(module.__name__, module.__doc__)
-    view.__dict__.update({k: v for k, v in vars(module).items() if k != "__getattr__"})
-
-    def getattr_(attribute: str) -> Any:
-        return getattr(module, attribute)
-
-    view.__dict__["__getattr__"] = getattr_
-    view.__dict__.update({k: v for k, v in found.items() if v is not None})
+    view.__dict__.update(vars(module), **found)
+    view.__dict__["__getattr__"] = lambda name: getattr(module, name)
     return view
 
 
@@ -63,35 +53,26 @@ def _fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str = 
 
 # NumPy 2 gives `np.bool` and `np.str` new meanings; older releases warn of them.
 _NUMPY_NAMES: dict[str, Any] = {
-    "Inf": np.inf,
-    "Infinity": np.inf,
-    "NAN": np.nan,
+    **{kind.__name__: kind for kind in (bool, complex, float, int, object, str)},
+    **dict.fromkeys(("Inf", "Infinity", "PINF", "infty"), np.inf),
+    **dict.fromkeys(("NAN", "NaN"), np.nan),
     "NINF": -np.inf,
     "NZERO": -0.0,
-    "NaN": np.nan,
-    "PINF": np.inf,
     "PZERO": 0.0,
     "alltrue": np.all,
     "asfarray": _asfarray,
     "asscalar": lambda array: np.asarray(array).item(),
-    "bool": bool,
-    "complex": complex,
     "complex_": np.complex128,
     "cumproduct": np.cumprod,
-    "float": float,
     "float_": np.float64,
     "fromstring": _fromstring,  # NumPy 2.3 and later refuse bytes.
     "in1d": lambda first, second, **options: np.isin(np.ravel(first), second, **options),
-    "infty": np.inf,
-    "int": int,
     "long": int,
     "msort": lambda array: np.sort(array, axis=0),
-    "object": object,
     "product": np.prod,
     "row_stack": np.vstack,
     "singlecomplex": np.complex64,
     "sometrue": np.any,
-    "str": str,
     "string_": np.bytes_,
     "unicode": str,
     "unicode_": np.str_,
@@ -112,6 +93,5 @@ class OldNumpy(types.ModuleType):
 def numpy() -> OldNumpy:
     """Returns the module that a script gets for `import numpy`."""
     module = OldNumpy("numpy", np.__doc__)
-    module.__path__ = np.__path__
-    module.__dict__["__version__"] = np.__version__
+    module.__dict__.update(__path__=np.__path__, __version__=np.__version__)
     return module

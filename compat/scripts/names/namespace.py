@@ -21,26 +21,19 @@ when_loaded: list[str] = []
 
 
 class MissingName(AttributeError):
-    """Raised for a known name of TensorFlow that cannot be served; also an `AttributeError`.
-
-    Attributes:
-      name_: the name as the script spells it, such as "tf.contrib.tensorrt".
-    """
+    """Raised for a known name of TensorFlow that cannot be served; also an `AttributeError`."""
 
 
 class OldModule(types.ModuleType):
-    """A module with its old names: those of the table first, then those of today's module.
-
-    Args:
-      name: such as "tensorflow.contrib.layers".
-      real: today's module, or None if it was removed.
-    """
+    """A module with its old names: those of the table, then those of today's, which may be None."""
 
     def __init__(self, name: str, real: Any) -> None:
         super().__init__(name, getattr(real, "__doc__", None))
         # Read by `import tensorflow.contrib.layers`, which needs a package with a path.
         self.__path__: list[str] = list(getattr(real, "__path__", []))
-        self._prefix = name[len(TOP) :].lstrip(".")
+        self._below = (name + ".")[
+            len(_PUBLIC) :
+        ]  # "contrib.layers." for tensorflow.contrib.layers
         self._real = real
 
     def __getattr__(self, name: str) -> Any:
@@ -49,27 +42,18 @@ class OldModule(types.ModuleType):
             return [known for known in dir(self) if known[0] != "_" and known != "print"]
         if name.startswith("_") and name != "__version__":
             return getattr(self._real, name)
-        value = look_up(f"{self._prefix}.{name}" if self._prefix else name, self._real)
+        value = _look_up(self._below + name, self._real)
         setattr(self, name, value)  # Cached: the next lookup does not come here.
         return value
 
     def __dir__(self) -> list[str]:
-        below = self._prefix + "." if self._prefix else ""
+        below = self._below
         known = {name[len(below) :].split(".")[0] for name in table.NAMES if name.startswith(below)}
         return sorted(known.union(dir(self._real) if self._real else ()))
 
 
-def look_up(name: str, real: Any) -> Any:
-    """Returns the object that a name stands for in a script.
-
-    Args:
-      name: without "tf.", as "train.SummaryWriter".
-      real: today's parent module, or None.
-
-    Raises:
-      MissingName: the name existed, and cannot be served.
-      AttributeError: the name never existed.
-    """
+def _look_up(name: str, real: Any) -> Any:
+    """Returns the object that a name stands for in a script; `real` is today's parent module."""
     try:
         return _found(name, real)
     except ImportError as error:
@@ -89,47 +73,50 @@ def _found(name: str, real: Any) -> Any:
     last = name.rpartition(".")[2]
     # TensorFlow 1.15 has its own; drop this with it.
     is_contrib = getattr(real, "__name__", "").split(".")[1:2] == ["contrib"]
-    value = _NOTHING
-    if is_contrib and not table.adapts(name):
+    value = _attribute(real, last) if is_contrib and not table.adapts(name) else _NOTHING
+    if value is _NOTHING and served is not None:
+        if not served.by and not table.under(name):
+            raise MissingName(_missing(name, served))
+        if served.by and name in table.NAMES:
+            value = _load(served.by)
+    if value is _NOTHING:
         value = _attribute(real, last)
-    if value is not _NOTHING:
-        pass
-    elif served is not None and not served.by and not table.under(name):
-        raise MissingName(missing(name, served))
-    elif served is not None and served.by and name in table.NAMES:
-        value = _load(served.by)
-    else:
-        value = _attribute(real, last)
-        if value is _NOTHING:
-            if table.under(name):
-                return OldModule(_PUBLIC + name, None)
-            if real is None or (name.startswith("contrib") and not is_contrib):
-                raise MissingName(missing(name, None))
-            raise AttributeError(f"module '{real.__name__}' has no attribute '{last}'")
-    if isinstance(value, types.ModuleType) and (
-        table.under(name) or name in table.NAMES or _is_inside(value)
-    ):
-        return OldModule(_PUBLIC + name, value)
-    return value
+    if value is _NOTHING:
+        if table.under(name):
+            return OldModule(_PUBLIC + name, None)
+        if real is None or (name.startswith("contrib") and not is_contrib):
+            raise MissingName(_missing(name, None))
+        raise AttributeError(f"module '{real.__name__}' has no attribute '{last}'")
+    if not isinstance(value, types.ModuleType):
+        return value
+    # Of an internal package, submodules are imported on access.
+    is_inside = hasattr(value, "__path__") and value.__name__.startswith(_PUBLIC + "python")
+    is_view = table.under(name) or name in table.NAMES or is_inside
+    return OldModule(_PUBLIC + name, value) if is_view else value
 
 
 def _attribute(real: Any, name: str) -> Any:
-    """Returns an attribute or submodule of a real module, or `_NOTHING`."""
+    """Returns an attribute or submodule of a real module, which may be None, or `_NOTHING`."""
     value = getattr(real, name, _NOTHING)
-    return _submodule(real, name) if value is _NOTHING and real is not None else value
+    if value is not _NOTHING or real is None:
+        return value
+    if name == "python":
+        internals.put_back()
+    package = TOP if real is top()._real else getattr(real, "__name__", "")
+    if not package.startswith(TOP) or not hasattr(real, "__path__"):
+        return _NOTHING
+    try:
+        return importlib.import_module(f"{package}.{name}")
+    except ImportError:
+        return _NOTHING
 
 
-def _is_inside(module: types.ModuleType) -> bool:
-    """Whether it is an internal package of TensorFlow, whose submodules are imported on access."""
-    return hasattr(module, "__path__") and module.__name__.startswith(_PUBLIC + "python")
-
-
-def missing(name: str, served: table.Served | None) -> str:
+def _missing(name: str, served: table.Served | None) -> str:
     """Returns the error message for a name that cannot be served, with a remedy."""
-    gone = f"gone since TensorFlow {served.gone}" if served and served.gone else "not known here"
-    if served is None and name.startswith("contrib"):
-        gone = "gone since TensorFlow 2.0"
-    why = served.note if served and served.note else "nothing serves it here"
+    if served is None:
+        served = table.Served("", "2.0" if name.startswith("contrib") else "")
+    gone = f"gone since TensorFlow {served.gone}" if served.gone else "not known here"
+    why = served.note or "nothing serves it here"
     return (
         f"tf.{name} is {gone}: {why}; run the script on its original TensorFlow, or remove the "
         "call (python -m compat check lists all such names)"
@@ -145,23 +132,7 @@ def _load(by: str) -> Any:
         return getattr(importlib.import_module(module), attribute[:-2])()
     if module.partition(".")[0] in internals.PACKAGES:
         internals.put_back()
-    loaded = internals.load(module)
-    return functools.reduce(getattr, filter(None, attribute.split(".")), loaded)
-
-
-def _submodule(real: Any, name: str) -> Any:
-    """Returns the submodule `name` of a real package, such as `tf.python.client`, or `_NOTHING`."""
-    package = getattr(real, "__name__", "")
-    if real is top()._real:
-        package = TOP
-    if name == "python":
-        internals.put_back()
-    if not package.startswith(TOP) or not hasattr(real, "__path__"):
-        return _NOTHING
-    try:
-        return importlib.import_module(f"{package}.{name}")
-    except ImportError:
-        return _NOTHING
+    return functools.reduce(getattr, filter(None, attribute.split(".")), internals.load(module))
 
 
 @functools.lru_cache(maxsize=None)
@@ -186,12 +157,7 @@ def top() -> Any:
 
 
 def module(name: str) -> Any:
-    """Returns the module that a script gets for `import name`, from "tensorflow" on.
-
-    Raises:
-      ModuleNotFoundError: there is none, and never was.
-      MissingName: the name existed, and cannot be served.
-    """
+    """Returns the module that a script gets for `import tensorflow...`; raises ImportError."""
     value = top()
     for part in name.split(".")[1:]:
         try:

@@ -23,18 +23,9 @@ from compat.scripts.source import rewriting
 # Names that parse as Python 3 but exist in Python 2 only.
 _OLD_METHODS = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys"}
 _OLD_NAMES = {"basestring", "execfile", "raw_input", "reduce", "unichr", "unicode", "xrange"}
-_OLD_MODULES = {
-    "ConfigParser",
-    "Queue",
-    "SocketServer",
-    "StringIO",
-    "cPickle",
-    "commands",
-    "cookielib",
-    "httplib",
-    "urllib2",
-    "urlparse",
-}
+_OLD_MODULES = (
+    "ConfigParser Queue SocketServer StringIO cPickle commands cookielib httplib urllib2 urlparse"
+)
 # fissix removes the line.
 _TRUE_DIVISION = re.compile(
     r"(?m)^from[ \t]+__future__[ \t]+import[ \t]+(\([^()]*|[^\n]*)\bdivision\b"
@@ -45,40 +36,25 @@ _ASCII = bytes(range(32, 127))
 
 @dataclass(frozen=True)
 class Source:
-    """A part of a program.
+    """A part of a program, in Python 2 or 3."""
 
-    Attributes:
-      filename: name that tracebacks show.
-      text: the source, in Python 3 or 2.
-      python2: whether it is Python 2.
-    """
-
-    filename: str
+    filename: str  # As tracebacks show it.
     text: str
     python2: bool
 
     def tree(self) -> ast.Module:
-        """Returns the Python 3 syntax tree, with the line numbers of the text.
-
-        Raises:
-          SyntaxError: it is neither Python 3 nor Python 2.
-          UserError: its expressions are nested too deeply, or it is not text.
-        """
+        """Returns the Python 3 syntax tree, with the line numbers of the text."""
         with deep(self.filename):
-            if not self.python2:
-                return rewriting.truth(_parse(self.text, self.filename))
-            tree = _parse(_to_python3(self.text, self.filename), self.filename)
-            if not _TRUE_DIVISION.search(self.text):
-                tree = rewriting.division(tree)
-            return rewriting.truth(rewriting.strings(tree))
+            text = _to_python3(self.text, self.filename) if self.python2 else self.text
+            tree: ast.AST = _parse(text, self.filename)
+            if self.python2 and not _TRUE_DIVISION.search(self.text):
+                tree = rewriting.ClassicDivision().visit(tree)
+            if self.python2:
+                tree = rewriting.ClassicStrings().visit(tree)
+            return ast.fix_missing_locations(rewriting.ClassicTruth().visit(tree))
 
     def code(self) -> types.CodeType:
-        """Returns the compiled code.
-
-        Raises:
-          SyntaxError: it is neither Python 3 nor Python 2.
-          UserError: as `tree`.
-        """
+        """Returns the compiled code; raises what `tree` does."""
         with warnings.catch_warnings(), deep(self.filename):
             warnings.simplefilter("ignore")  # Invalid escapes, `is` with a literal.
             return compile(self.tree(), self.filename, "exec", dont_inherit=True)
@@ -86,11 +62,7 @@ class Source:
 
 @contextlib.contextmanager
 def deep(filename: str) -> Iterator[None]:
-    """Raises the recursion limit, for deeply nested expressions.
-
-    Raises:
-      UserError: the expressions are nested too deeply, or the text cannot be encoded.
-    """
+    """Raises the recursion limit for nested expressions, and a UserError for still deeper ones."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _DEPTH))
     try:
@@ -106,11 +78,7 @@ def deep(filename: str) -> Iterator[None]:
 
 
 def read(path: str) -> list[Source]:
-    """Returns the parts of a script: one, or one per code cell of a notebook.
-
-    Raises:
-      UserError: the file does not exist, or is not text.
-    """
+    """Returns the parts of a script: one, or one per code cell of a notebook."""
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
@@ -136,30 +104,22 @@ def is_python2(text: str) -> bool:
         return True
     except UserError:
         return False  # Reported when it is read.
-    defined = {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    stored = (node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store))
+    own = {node.id for node in stored if isinstance(node, ast.Name)}
+    for node in nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            defined.update(alias.asname or alias.name for alias in node.names)
-    for node in ast.walk(tree):
+            own.update(alias.asname or alias.name for alias in node.names)
+    for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             if node.func.attr in _OLD_METHODS:
                 return True
-        elif isinstance(node, ast.Name) and node.id in _OLD_NAMES - defined:
+        elif isinstance(node, ast.Name) and node.id in _OLD_NAMES - own:
             return True
-    return any(_imports(statement) & _OLD_MODULES for statement in tree.body)
-
-
-def _imports(statement: ast.stmt) -> set[str]:
-    """Returns what a statement imports; nothing for a `try`, where programs for both import."""
-    if isinstance(statement, ast.Import):
-        return {alias.name for alias in statement.names}
-    if isinstance(statement, ast.ImportFrom):
-        return {statement.module or ""}
-    return set()
+    # Not in a `try`, where programs for both import.
+    names = {a.name for node in tree.body if isinstance(node, ast.Import) for a in node.names}
+    names.update(node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom))
+    return not names.isdisjoint(_OLD_MODULES.split())
 
 
 def _parse(text: str, filename: str) -> ast.Module:
@@ -213,13 +173,9 @@ def _to_python3(text: str, filename: str) -> str:
             "is not installed; pip install 'compat-experiments[scripts]'"
         ) from None
     # In Python 2 a tab advances to the next multiple of eight columns.
-    lines = []
-    for line in text.split("\n"):
-        body = line.lstrip(" \t")
-        lines.append(line[: len(line) - len(body)].expandtabs(8) + body)
+    spaced = re.sub(r"(?m)^[ \t]+", lambda indent: indent[0].expandtabs(8), text)
     try:
-        tool = _refactoring(refactor)
-        converted = tool.refactor_string("\n".join(lines).rstrip("\n") + "\n", filename)
+        converted = _refactoring(refactor).refactor_string(spaced.rstrip("\n") + "\n", filename)
     except RecursionError:
         raise
     except Exception as error:

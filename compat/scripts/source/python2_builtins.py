@@ -38,12 +38,10 @@ def classic_decode(value: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _is_whole(value: Any) -> bool:
-    if isinstance(value, (int, np.integer)):
-        return True
-    dtype = getattr(value, "dtype", None)
     if isinstance(value, np.ndarray):
         return bool(np.issubdtype(value.dtype, np.integer))
-    return bool(getattr(dtype, "is_integer", False))
+    is_tensor = getattr(getattr(value, "dtype", None), "is_integer", False)
+    return isinstance(value, (int, np.integer)) or bool(is_tensor)
 
 
 def _execfile(path: str, names: dict[str, Any] | None = None) -> None:
@@ -54,15 +52,11 @@ def _execfile(path: str, names: dict[str, Any] | None = None) -> None:
         exec(part.code(), sys._getframe(1).f_globals if names is None else names)  # noqa: S102
 
 
-def _cmp(left: Any, right: Any) -> int:
-    return int(left > right) - int(left < right)
-
-
 BUILTINS: dict[str, Any] = {
     DECODE: classic_decode,
     DIVISION: classic_division,
     "basestring": str,
-    "cmp": _cmp,
+    "cmp": lambda left, right: int(left > right) - int(left < right),
     "execfile": _execfile,
     "file": open,
     "intern": sys.intern,

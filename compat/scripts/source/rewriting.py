@@ -15,31 +15,18 @@ TOSTRING = "__classic_tostring__"
 TRUTH = "__classic_truth__"
 
 
-def division(tree: ast.Module) -> ast.Module:
-    """Returns a Python 2 program whose `/` rounds down integers, as in Python 2."""
-    changed: ast.Module = _ClassicDivision().visit(tree)
-    return changed
+def _call(function: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(function, ast.Load()), list(args), [])
 
 
-def strings(tree: ast.Module) -> ast.Module:
-    """Returns a Python 2 program whose strings have a method `decode`."""
-    changed: ast.Module = _ClassicStrings().visit(tree)
-    return changed
-
-
-def truth(tree: ast.Module) -> ast.Module:
-    """Returns a program in which empty arrays are false and arrays have `tostring`."""
-    return ast.fix_missing_locations(_ClassicTruth().visit(tree))
-
-
-class _ClassicDivision(ast.NodeTransformer):
+class ClassicDivision(ast.NodeTransformer):
     """Makes `/` divide as in Python 2: integers give an integer."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.op, ast.Div):
             return node
-        return ast.copy_location(_divide(node.left, node.right), node)
+        return ast.copy_location(_call(DIVISION, node.left, node.right), node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
@@ -47,23 +34,23 @@ class _ClassicDivision(ast.NodeTransformer):
             return node
         value = copy.copy(node.target)
         value.ctx = ast.Load()
-        return ast.copy_location(ast.Assign([node.target], _divide(value, node.value)), node)
+        quotient = _call(DIVISION, value, node.value)
+        return ast.copy_location(ast.Assign([node.target], quotient), node)
 
 
-class _ClassicStrings(ast.NodeTransformer):
+class ClassicStrings(ast.NodeTransformer):
     """Makes `text.decode(...)` work on strings, which were bytes in Python 2."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         if not isinstance(node.func, ast.Attribute) or node.func.attr != "decode":
             return node
-        decode = ast.Name(DECODE, ast.Load())
-        return ast.copy_location(
-            ast.Call(decode, [node.func.value, *node.args], node.keywords), node
-        )
+        decoded = _call(DECODE, node.func.value, *node.args)
+        decoded.keywords = node.keywords
+        return ast.copy_location(decoded, node)
 
 
-class _ClassicTruth(ast.NodeTransformer):
+class ClassicTruth(ast.NodeTransformer):
     """Makes `while array:` treat an empty array as false; NumPy 2.2 raises an error instead."""
 
     def visit_If(self, node: Any) -> ast.AST:
@@ -83,17 +70,12 @@ class _ClassicTruth(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "tostring":
             # Of arrays; NumPy 2.3 has `tobytes` only.
-            tostring = ast.Name(TOSTRING, ast.Load())
-            node.func = ast.copy_location(ast.Call(tostring, [node.func.value], []), node.func)
+            node.func = ast.copy_location(_call(TOSTRING, node.func.value), node.func)
         return node
 
     def _test(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.BoolOp):
             node.values = [self._test(value) for value in node.values]
         elif isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
-            return ast.copy_location(ast.Call(ast.Name(TRUTH, ast.Load()), [node], []), node)
+            return ast.copy_location(_call(TRUTH, node), node)
         return node
-
-
-def _divide(left: ast.expr, right: ast.expr) -> ast.Call:
-    return ast.Call(ast.Name(DIVISION, ast.Load()), [left, right], [])

@@ -9,7 +9,9 @@ _CONSTANTS = {"Constant", "NameConstant", "Num", "Str"}  # One class from Python
 
 
 def value(node: ast.AST | None) -> Any:
-    """Returns the number, string or bool of a constant node, else None."""
+    """Returns the number, string or bool of a constant node, or of an index, else None."""
+    if type(node).__name__ == "Index":  # Wraps an index until Python 3.8.
+        node = getattr(node, "value", None)
     sign = 1
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         node, sign = node.operand, -1
