@@ -6,7 +6,10 @@ import collections
 from typing import Any, Callable
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib.learn_run import estimators
+from compat.scripts.contrib.learn_run import tf_estimator
+
+build_parsing_serving_input_fn = tf_estimator.export.build_parsing_serving_input_receiver_fn
+build_default_serving_input_fn = tf_estimator.export.build_raw_serving_input_receiver_fn
 
 
 class ExportStrategy(collections.namedtuple("ExportStrategy", ["name", "export_fn"])):
@@ -16,30 +19,12 @@ class ExportStrategy(collections.namedtuple("ExportStrategy", ["name", "export_f
         self, estimator: Any, export_path: str, checkpoint_path: Any = None, eval_result: Any = None
     ) -> Any:
         """Exports the estimator; returns the folder."""
-        del eval_result
         return self.export_fn(estimator, export_path, checkpoint_path)
 
 
 def InputFnOps(features: Any, labels: Any = None, default_inputs: Any = None) -> Any:
     """Returns the serving input receiver of `tf.estimator` for the inputs of a serving function."""
-    del labels
-    return estimators().export.ServingInputReceiver(features, default_inputs or features)
-
-
-def build_parsing_serving_input_fn(
-    feature_spec: Any, default_batch_size: int | None = None
-) -> Callable[[], Any]:
-    """Returns a serving function that parses serialized examples."""
-    return estimators().export.build_parsing_serving_input_receiver_fn(
-        feature_spec, default_batch_size
-    )
-
-
-def build_default_serving_input_fn(
-    features: Any, default_batch_size: int | None = None
-) -> Callable[[], Any]:
-    """Returns a serving function that accepts features without parsing."""
-    return estimators().export.build_raw_serving_input_receiver_fn(features, default_batch_size)
+    return tf_estimator.export.ServingInputReceiver(features, default_inputs or features)
 
 
 def make_export_strategy(serving_input_fn: Callable[[], Any], **kwargs: Any) -> ExportStrategy:
@@ -58,5 +43,5 @@ def make_export_strategy(serving_input_fn: Callable[[], Any], **kwargs: Any) -> 
 def get_most_recent_export(export_dir_base: str) -> str | None:
     """Returns the folder of the latest export, or None."""
     found = [name.rstrip("/") for name in tf1.gfile.ListDirectory(export_dir_base)]
-    numbers = sorted((name for name in found if name.isdigit()), key=int)
-    return f"{export_dir_base}/{numbers[-1]}" if numbers else None
+    newest = max((name for name in found if name.isdigit()), key=int, default=None)
+    return f"{export_dir_base}/{newest}" if newest else None
