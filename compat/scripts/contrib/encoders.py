@@ -18,30 +18,13 @@ def embed_sequence(
     scope: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """Returns the embedding of each symbol, float32 `[batch, length, embed_dim]`.
-
-    Args:
-      ids: integers `[batch, length]`.
-      vocab_size: number of symbols; None to reuse the variable.
-      embed_dim: width of the embedding; None to reuse the variable.
-      unique: ignored; it looked up each symbol once.
-      initializer: initializer of the variable.
-      regularizer: regularizer of the variable.
-      trainable: whether the variable is trained.
-      scope: scope of the variable.
-      reuse: whether to reuse the variable.
-
-    Raises:
-      ValueError: the variable does not exist, and its shape was not given.
-    """
-    del unique
+    """Returns the embedding of each symbol, `[batch, length, embed_dim]`; ignores `unique`."""
     if not reuse and (vocab_size is None or embed_dim is None):
         raise ValueError("Must specify vocab size and embedding dimension when not reusing.")
     with tf1.variable_scope(scope, "EmbedSequence", [ids], reuse=reuse):
-        shape = None if vocab_size is None else [vocab_size, embed_dim]
         embeddings = tf1.get_variable(
             "embeddings",
-            shape=shape,
+            shape=None if vocab_size is None else [vocab_size, embed_dim],
             initializer=initializer,
             regularizer=regularizer,
             trainable=trainable,

@@ -9,6 +9,7 @@ from typing import Any, Callable, Mapping
 from compat._tensorflow import tf1
 
 _Export = collections.namedtuple("_Export", ["path", "export_version"])
+_constants: Any = tf1.saved_model.signature_constants
 
 
 def classification_signature(
@@ -16,20 +17,14 @@ def classification_signature(
 ) -> Any:
     """Returns the signature of a classifier."""
     outputs = {"classes": classes_tensor, "scores": scores_tensor}
-    return _signature(
-        {"inputs": input_tensor},
-        {name: tensor for name, tensor in outputs.items() if tensor is not None},
-        tf1.saved_model.signature_constants.CLASSIFY_METHOD_NAME,
-    )
+    given = {name: tensor for name, tensor in outputs.items() if tensor is not None}
+    return _signature({"inputs": input_tensor}, given, _constants.CLASSIFY_METHOD_NAME)
 
 
 def regression_signature(input_tensor: Any, output_tensor: Any) -> Any:
     """Returns the signature of a regressor."""
-    return _signature(
-        {"inputs": input_tensor},
-        {"outputs": output_tensor},
-        tf1.saved_model.signature_constants.REGRESS_METHOD_NAME,
-    )
+    outputs = {"outputs": output_tensor}
+    return _signature({"inputs": input_tensor}, outputs, _constants.REGRESS_METHOD_NAME)
 
 
 def generic_signature(name_tensor_map: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,11 +42,7 @@ def _signature(inputs: Mapping[str, Any], outputs: Mapping[str, Any], method: st
 
 
 class Exporter:
-    """Exports a model with the variable values of a session.
-
-    Args:
-      saver: saver of the variables to export.
-    """
+    """Exports a model with the values that variables have in a session."""
 
     def __init__(self, saver: Any) -> None:
         self._saver = saver
@@ -69,35 +60,23 @@ class Exporter:
         assets_collection: Any = None,
         assets_callback: Callable[..., Any] | None = None,
     ) -> None:
-        """Sets what to export.
+        """Sets the signatures to export with the session's graph; ignores that given, and assets.
 
-        Args:
-          graph_def: ignored; the graph of the session is exported.
-          init_op: operation to run when the export is loaded.
-          clear_devices: whether to remove device placements.
-          default_graph_signature: default signature.
-          named_graph_signatures: other signatures by name.
-          assets_collection: file name tensors of the asset files.
-          assets_callback: ignored; the files are copied.
+        `init_op` is run when the export is loaded.
         """
-        del graph_def, assets_collection, assets_callback
         self._init_op, self._clear_devices = init_op, clear_devices
         named = dict(named_graph_signatures or {})
-        key = tf1.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+        key = _constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
         if {"inputs", "outputs"} <= set(named):
             inputs, outputs = named.pop("inputs"), named.pop("outputs")
             if isinstance(inputs, dict) and isinstance(outputs, dict):
-                method = tf1.saved_model.signature_constants.PREDICT_METHOD_NAME
-                self._signatures[key] = _signature(inputs, outputs, method)
-        for name, signature in named.items():
-            self._signatures[name] = self._made(signature)
+                method = _constants.PREDICT_METHOD_NAME
+                named.setdefault(key, _signature(inputs, outputs, method))
         if default_graph_signature is not None:
-            self._signatures[key] = self._made(default_graph_signature)
-
-    def _made(self, signature: Any) -> Any:
-        if isinstance(signature, dict):
-            return _signature({}, signature, "")
-        return signature
+            named[key] = default_graph_signature
+        for name, signature in named.items():
+            is_map = isinstance(signature, dict)
+            self._signatures[name] = _signature({}, signature, "") if is_map else signature
 
     def export(
         self,
@@ -106,17 +85,7 @@ class Exporter:
         sess: Any = None,
         exports_to_keep: Callable[[list[Any]], list[Any]] | None = None,
     ) -> str:
-        """Writes into the folder `export_dir_base`/00000123 of step 123; returns its path.
-
-        Args:
-          export_dir_base: the folder of all exports.
-          global_step_tensor: number of the export, a tensor or a variable.
-          sess: the session; None for the default session.
-          exports_to_keep: selects the exports to keep from all exports.
-
-        Raises:
-          RuntimeError: an export with that number exists.
-        """
+        """Writes into the folder `export_dir_base`/00000123 of step 123; returns its path."""
         sess = sess or tf1.get_default_session()
         step = int(tf1.train.global_step(sess, global_step_tensor))
         path = os.path.join(export_dir_base, f"{step:08d}")
@@ -142,11 +111,8 @@ class Exporter:
 
 
 def _remove_others(base: str, keep: Callable[[list[Any]], list[Any]]) -> None:
-    exports = [
-        _Export(os.path.join(base, name.rstrip("/")), int(name.rstrip("/")))
-        for name in tf1.gfile.ListDirectory(base)
-        if name.rstrip("/").isdigit()
-    ]
+    names = [name.rstrip("/") for name in tf1.gfile.ListDirectory(base)]
+    exports = [_Export(os.path.join(base, name), int(name)) for name in names if name.isdigit()]
     kept = {export.path for export in keep(exports)}
     for export in exports:
         if export.path not in kept:

@@ -26,20 +26,14 @@ def real_valued_column(
     normalizer: Callable[[Any], Any] | None = None,
 ) -> Any:
     """Returns a numeric column of width `dimension`."""
-    return _columns.numeric_column(
-        column_name or UNNAMED,
-        shape=(dimension or 1,),
-        default_value=default_value,
-        dtype=dtype or tf1.float32,
-        normalizer_fn=normalizer,
-    )
+    name, shape = column_name or UNNAMED, (dimension or 1,)
+    return _columns.numeric_column(name, shape, default_value, dtype or tf1.float32, normalizer)
 
 
 def sparse_column_with_hash_bucket(
     column_name: str, hash_bucket_size: int, combiner: str = "sum", dtype: Any = None, **kwargs: Any
 ) -> Any:
     """Returns a hashed categorical column; the hash differs from contrib's."""
-    del combiner, kwargs
     return _columns.categorical_column_with_hash_bucket(
         column_name, hash_bucket_size, dtype or tf1.string
     )
@@ -49,21 +43,15 @@ def sparse_column_with_integerized_feature(
     column_name: str, bucket_size: int, combiner: str = "sum", dtype: Any = None, **kwargs: Any
 ) -> Any:
     """Returns a categorical column of integers in [0, bucket_size)."""
-    del combiner, dtype, kwargs
     return _columns.categorical_column_with_identity(column_name, bucket_size)
 
 
 def sparse_column_with_keys(
-    column_name: str,
-    keys: Sequence[Any],
-    default_value: int = -1,
-    combiner: str = "sum",
-    dtype: Any = None,
+    column_name: str, keys: Any, default_value: int = -1, combiner: str = "sum", dtype: Any = None
 ) -> Any:
     """Returns a categorical column with the vocabulary `keys`."""
-    del combiner
     return _columns.categorical_column_with_vocabulary_list(
-        column_name, list(keys), dtype=dtype, default_value=default_value
+        column_name, list(keys), dtype, default_value
     )
 
 
@@ -77,7 +65,6 @@ def sparse_column_with_vocabulary_file(
     dtype: Any = None,
 ) -> Any:
     """Returns a categorical column with the lines of a file as vocabulary."""
-    del combiner
     return _columns.categorical_column_with_vocabulary_file(
         column_name,
         vocabulary_file,
@@ -116,15 +103,9 @@ def embedding_column(
     if initializer is None:  # As in contrib: scaled by the number of categories.
         stddev = 1 / math.sqrt(sparse_id_column.num_buckets)
         initializer = tf1.truncated_normal_initializer(stddev=stddev)
+    source = (ckpt_to_load_from, tensor_name_in_ckpt)
     return _columns.embedding_column(
-        sparse_id_column,
-        dimension,
-        combiner=combiner or "mean",
-        initializer=initializer,
-        ckpt_to_load_from=ckpt_to_load_from,
-        tensor_name_in_ckpt=tensor_name_in_ckpt,
-        max_norm=max_norm,
-        trainable=trainable,
+        sparse_id_column, dimension, combiner or "mean", initializer, *source, max_norm, trainable
     )
 
 
@@ -137,7 +118,6 @@ def crossed_column(
     columns: Sequence[Any], hash_bucket_size: int, combiner: str = "sum", **kwargs: Any
 ) -> Any:
     """Returns a hashed column of feature crosses; the hash differs from contrib's."""
-    del combiner
     # Hashed columns are crossed by their values, which today's function takes by feature name.
     keys = [
         column.key if hasattr(column, "hash_bucket_size") and hasattr(column, "key") else column
@@ -155,7 +135,6 @@ def parse_feature_columns_from_examples(
     serialized: Any, feature_columns: Sequence[Any], name: str | None = None, **kwargs: Any
 ) -> dict[str, Any]:
     """Returns the features of serialized examples, by name."""
-    del kwargs
     spec = create_feature_spec_for_parsing(feature_columns)
     return dict(tf1.parse_example(serialized, spec, name=name))
 
@@ -169,7 +148,6 @@ def input_from_feature_columns(
     **kwargs: Any,
 ) -> Any:
     """Returns the concatenated dense columns, float32 `[batch, width]`."""
-    del kwargs
     with tf1.variable_scope(scope, "input_from_feature_columns"):
         return _columns.input_layer(
             by_name(columns_to_tensors), list(feature_columns), weight_collections, trainable
