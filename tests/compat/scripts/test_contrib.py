@@ -26,8 +26,8 @@ HABITS = [
 ]
 RESOLVE = """
 import sys
-from compat.scripts import names, namespace
-for name, served in sorted(names.NAMES.items()):
+from compat.scripts.names import namespace, table
+for name, served in sorted(table.NAMES.items()):
     if served.by and name.startswith(("contrib.", "estimator", "layers", "nn.")):
         try:
             value = namespace.top()
@@ -51,6 +51,7 @@ def run(*command: str) -> str:
         stderr=subprocess.DEVNULL,
         text=True,
         timeout=280,
+        check=True,
     ).stdout
 
 
