@@ -1,4 +1,4 @@
-"""RNN cells: `tf.nn.rnn_cell` and `tf.contrib.rnn`.
+"""RNN cells and stacks of them: `tf.nn.rnn_cell` and `tf.contrib.rnn`.
 
 TensorFlow's cells, which also accept the arguments of earlier releases.
 """
@@ -6,8 +6,9 @@ TensorFlow's cells, which also accept the arguments of earlier releases.
 from __future__ import annotations
 
 import copy
+import functools
 import weakref
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 from compat._tensorflow import tf1
 from compat.scripts.contrib.attention import linear
@@ -124,14 +125,10 @@ class LSTMBlockCell(BasicLSTMCell):
         )
 
     def __init__(
-        self,
-        num_units: int,
-        forget_bias: float = 1.0,
-        cell_clip: float | None = None,
-        use_peephole: bool = False,
-        **kwargs: Any,
+        self, num_units: int, forget_bias: float = 1.0, *ignored: Any, **kwargs: Any
     ) -> None:
-        super().__init__(num_units, forget_bias, **kwargs)
+        options = {k: v for k, v in kwargs.items() if k not in ("cell_clip", "use_peephole")}
+        super().__init__(num_units, forget_bias, **options)
 
 
 class GRUBlockCell(GRUCell):
@@ -148,13 +145,8 @@ class _Wrapper(_cells.RNNCell):
         super().__init__()
         self._cell = cell
 
-    @property
-    def state_size(self) -> Any:
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        return self._cell.output_size
+    state_size = property(lambda self: self._cell.state_size)
+    output_size = property(lambda self: self._cell.output_size)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         return self._cell.zero_state(batch_size, dtype)
@@ -184,10 +176,6 @@ class EmbeddingWrapper(_Wrapper):
         return self._cell(found, state)
 
 
-def _unchanged(values: Any) -> Any:
-    return values  # Unlike `tf.identity` no operation, which would change the seeds of others.
-
-
 class InputProjectionWrapper(_Wrapper):
     """Projects the input to a width before its cell; ignores `input_size` and `reuse`."""
 
@@ -195,7 +183,7 @@ class InputProjectionWrapper(_Wrapper):
 
     def __init__(self, cell: Any, num_proj: int, activation: Any = None, **kwargs: Any) -> None:
         super().__init__(cell)
-        self._width, self._activation = num_proj, activation or _unchanged
+        self._width, self._activation = num_proj, activation or (lambda values: values)
 
     def call(self, inputs: Any, state: Any) -> Any:
         return self._cell(self._activation(linear(inputs, self._width)), state)
@@ -205,15 +193,54 @@ class OutputProjectionWrapper(_Wrapper):
     """Projects the output of its cell to a width; ignores `reuse`."""
 
     _scope_name = "output_projection_wrapper"
+    output_size = property(lambda self: self._width)
 
     def __init__(self, cell: Any, output_size: int, activation: Any = None, **kwargs: Any) -> None:
         super().__init__(cell)
-        self._width, self._activation = output_size, activation or _unchanged
-
-    @property
-    def output_size(self) -> Any:
-        return self._width
+        self._width, self._activation = output_size, activation or (lambda values: values)
 
     def call(self, inputs: Any, state: Any) -> Any:
         output, state = self._cell(inputs, state)
         return self._activation(linear(output, self._width)), state
+
+
+def _stack(
+    layer: Callable[..., Any],
+    cells_fw: Sequence[Any],
+    cells_bw: Sequence[Any],
+    inputs: Any,
+    initial_states_fw: Sequence[Any] | None = None,
+    initial_states_bw: Sequence[Any] | None = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+    **options: Any,
+) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """Returns the last layer's outputs, and the states of all layers in both directions."""
+    forwards, backwards = [], []
+    with tf1.variable_scope(scope or "stack_bidirectional_rnn"):
+        for i, (forward, backward) in enumerate(zip(cells_fw, cells_bw)):
+            with tf1.variable_scope(f"cell_{i}"):
+                inputs, state_fw, state_bw = layer(
+                    forward,
+                    backward,
+                    inputs,
+                    initial_state_fw=initial_states_fw[i] if initial_states_fw else None,
+                    initial_state_bw=initial_states_bw[i] if initial_states_bw else None,
+                    sequence_length=sequence_length,
+                    dtype=dtype,
+                    **options,
+                )
+            forwards.append(state_fw)
+            backwards.append(state_bw)
+    return inputs, tuple(forwards), tuple(backwards)
+
+
+def _dynamic_layer(*args: Any, **options: Any) -> tuple[Any, Any, Any]:
+    outputs, states = tf1.nn.bidirectional_dynamic_rnn(*args, **options)
+    return (tf1.concat(outputs, 2), *states)
+
+
+# Outputs are `[batch, time, width]`, or a list over time.
+stack_bidirectional_dynamic_rnn = functools.partial(_stack, _dynamic_layer)
+stack_bidirectional_rnn = functools.partial(_stack, tf1.nn.static_bidirectional_rnn)

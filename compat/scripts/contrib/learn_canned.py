@@ -6,8 +6,7 @@ import functools
 from typing import Any, Callable, Mapping
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib import feature_columns as columns
-from compat.scripts.contrib import learn_metrics
+from compat.scripts.contrib import layers, learn_metrics
 from compat.scripts.contrib.learn_estimators import BaseEstimator
 from compat.scripts.contrib.learn_run import tf_estimator
 
@@ -55,7 +54,7 @@ class _Canned(BaseEstimator):
     _kind = ""  # The name in `tf.estimator`.
     _key = ""  # What is predicted by default.
     _order: tuple[str, ...] = ()  # The names of positional arguments.
-    _optimizers: Mapping[str, Callable[[], Any]] = {"optimizer": _adagrad}
+    _optimizers: Mapping[str, Callable[[], Any]] = {}  # The usual ones, by argument.
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.update(zip(self._order, args))
@@ -75,7 +74,7 @@ class _Canned(BaseEstimator):
         super().__init__(core, engineer)
 
     def _features(self, features: Any) -> Any:
-        return columns.by_name(features)
+        return layers.by_name(features)
 
     def _default(self, outputs: Any) -> Callable[[Any], Any]:
         if outputs is not None:
@@ -117,52 +116,24 @@ class _Regressor(_Canned):
     predict_scores = _Canned._predict_usual
 
 
-# Each accepts the arguments of TensorFlow 0.8 to 1.15.
+def _canned(kind: str, order: tuple[str, ...], **optimizers: Any) -> Any:
+    """Returns the class of a name, with the order of its arguments in TensorFlow 0.8 to 1.15."""
+    base = _Classifier if kind.endswith("Classifier") else _Regressor
+    return type(kind, (base,), {"_kind": kind, "_order": order, "_optimizers": optimizers})
+
+
+_PLACES = ("feature_columns", "model_dir")
 _LINEAR = ("weight_column_name", "optimizer", "gradient_clip_norm")
 _DEEP = ("weight_column_name", "optimizer", "activation_fn", "dropout")
+_BOTH = {"dnn_optimizer": _adagrad, "linear_optimizer": _ftrl}
 
-
-class LinearClassifier(_Classifier):
-    """A linear model of classes."""
-
-    _kind = "LinearClassifier"
-    _order = ("feature_columns", "model_dir", "n_classes", *_LINEAR)
-    _optimizers = {"optimizer": _ftrl}
-
-
-class LinearRegressor(_Regressor):
-    """A linear model of values."""
-
-    _kind = "LinearRegressor"
-    _order = ("feature_columns", "model_dir", *_LINEAR)
-    _optimizers = {"optimizer": _ftrl}
-
-
-class DNNClassifier(_Classifier):
-    """A deep model of classes."""
-
-    _kind = "DNNClassifier"
-    _order = ("hidden_units", "feature_columns", "model_dir", "n_classes", *_DEEP)
-
-
-class DNNRegressor(_Regressor):
-    """A deep model of values."""
-
-    _kind = "DNNRegressor"
-    _order = ("hidden_units", "feature_columns", "model_dir", *_DEEP)
-
-
-class DNNLinearCombinedClassifier(_Classifier):
-    """A linear and a deep model of classes, added up."""
-
-    _kind = "DNNLinearCombinedClassifier"
-    _order = ("model_dir", "n_classes")
-    _optimizers = {"dnn_optimizer": _adagrad, "linear_optimizer": _ftrl}
-
-
-class DNNLinearCombinedRegressor(_Regressor):
-    """A linear and a deep model of values, added up."""
-
-    _kind = "DNNLinearCombinedRegressor"
-    _order = ("model_dir",)
-    _optimizers = {"dnn_optimizer": _adagrad, "linear_optimizer": _ftrl}
+LinearClassifier = _canned("LinearClassifier", (*_PLACES, "n_classes", *_LINEAR), optimizer=_ftrl)
+LinearRegressor = _canned("LinearRegressor", (*_PLACES, *_LINEAR), optimizer=_ftrl)
+DNNClassifier = _canned(
+    "DNNClassifier", ("hidden_units", *_PLACES, "n_classes", *_DEEP), optimizer=_adagrad
+)
+DNNRegressor = _canned("DNNRegressor", ("hidden_units", *_PLACES, *_DEEP), optimizer=_adagrad)
+DNNLinearCombinedClassifier = _canned(
+    "DNNLinearCombinedClassifier", ("model_dir", "n_classes"), **_BOTH
+)
+DNNLinearCombinedRegressor = _canned("DNNLinearCombinedRegressor", ("model_dir",), **_BOTH)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -23,12 +23,10 @@ _MEASURES = {
 }
 
 
-class ModeKeys:
+class ModeKeys(tf_estimator.ModeKeys):
     """The modes of a model function."""
 
-    EVAL = "eval"
-    INFER = PREDICT = "infer"
-    TRAIN = "train"
+    INFER = tf_estimator.ModeKeys.PREDICT
 
 
 class Predictions(np.ndarray):
@@ -44,10 +42,7 @@ class Predictions(np.ndarray):
 
 
 class BaseEstimator:
-    """Trains, evaluates and predicts, from arrays or input functions.
-
-    `core` is the underlying `tf.estimator.Estimator`.
-    """
+    """Trains, evaluates and predicts with `core`, from arrays or input functions."""
 
     def __init__(self, core: Any, feature_engineering_fn: Callable[..., Any] | None = None) -> None:
         self.core = core
@@ -179,23 +174,11 @@ def _ending(inputs: Callable[[], Any]) -> Callable[[], Any]:
     return limited
 
 
-def ModelFnOps(
-    mode: str,
-    predictions: Any = None,
-    loss: Any = None,
-    train_op: Any = None,
-    eval_metric_ops: Mapping[str, Any] | None = None,
-    output_alternatives: Any = None,
-    training_chief_hooks: Any = None,
-    training_hooks: Any = None,
-    scaffold: Any = None,
-    **kwargs: Any,
-) -> Any:
-    """Returns the `tf.estimator.EstimatorSpec` of a model function."""
-    hooks = (training_chief_hooks, training_hooks)
-    return tf_estimator.EstimatorSpec(
-        mode, predictions, loss, train_op, eval_metric_ops, None, *hooks, scaffold
-    )
+def ModelFnOps(*args: Any, **kwargs: Any) -> Any:
+    """Returns the `tf.estimator.EstimatorSpec` of a model function, without alternative outputs."""
+    names = tf_estimator.EstimatorSpec._fields
+    given = {**dict(zip(names, args)), **kwargs, "export_outputs": None}
+    return tf_estimator.EstimatorSpec(**{name: given[name] for name in names if name in given})
 
 
 class Estimator(BaseEstimator):

@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping
 import numpy as np
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib import feature_columns
+from compat.scripts.contrib import layers
 from compat.scripts.contrib.learn_run import tf_estimator
 
 
@@ -27,14 +27,9 @@ def input_fn_of(
     """Returns an input function for arrays, or arrays by name; shuffles and repeats to train."""
     x, y = _array(x), None if y is None else _array(y)
     count = len(next(iter(x.values())) if isinstance(x, dict) else x)
-    size = batch_size or count
+    size, epochs = batch_size or count, None if train else 1
     return tf_estimator.inputs.numpy_input_fn(
-        x,
-        y,
-        batch_size=size,
-        num_epochs=None if train else 1,
-        shuffle=train,
-        queue_capacity=max(1000, 4 * size),
+        x, y, size, epochs, shuffle=train, queue_capacity=max(1000, 4 * size)
     )
 
 
@@ -62,7 +57,7 @@ def _columns(features: Any) -> list[Any]:
     for name, value in sorted(named.items()):
         width = int(np.prod(tf1.TensorShape(value.shape).as_list()[1:]))
         dtype = tf1.as_dtype(value.dtype).base_dtype
-        columns.append(feature_columns.real_valued_column(name, width, dtype=dtype))
+        columns.append(layers.real_valued_column(name, width, dtype=dtype))
     return columns
 
 

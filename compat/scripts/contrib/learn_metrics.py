@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from typing import Any, Callable, Mapping
 
@@ -26,22 +27,17 @@ class PredictionKey:
     TOP_K = "top_k"
 
 
+@dataclasses.dataclass(eq=False)
 class MetricSpec:
     """A metric of predictions and labels that are selected by key, by default the only ones.
 
     `metric_fn` is called with predictions, labels and, with a `weight_key`, the weights.
     """
 
-    def __init__(
-        self,
-        metric_fn: Callable[..., Any],
-        prediction_key: str | None = None,
-        label_key: str | None = None,
-        weight_key: str | None = None,
-    ) -> None:
-        self.metric_fn = metric_fn
-        self.prediction_key, self.label_key = prediction_key, label_key
-        self.weight_key = weight_key
+    metric_fn: Callable[..., Any]
+    prediction_key: str | None = None
+    label_key: str | None = None
+    weight_key: str | None = None
 
     def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
         """Returns the value and the update operation of the metric."""
@@ -78,11 +74,7 @@ def output(prediction: Mapping[str, Any], key: str) -> Any:
 
 
 def with_metrics(core: Any, metrics: Any) -> Any:
-    """Returns a `tf.estimator` with additional metrics.
-
-    These are `MetricSpec`s or functions of (predictions, labels), by name, or by (name, key of the
-    prediction).
-    """
+    """Returns a `tf.estimator` with more metrics, by name or by (name, key of the prediction)."""
     if not metrics:
         return core
 

@@ -1,7 +1,8 @@
-"""`tf.contrib.learn.RunConfig`, `Experiment` and `learn_runner`."""
+"""`tf.contrib.learn.RunConfig`, `Experiment` with its exports, and `learn_runner`."""
 
 from __future__ import annotations
 
+import collections
 import importlib
 import os
 from typing import Any, Callable, Mapping
@@ -14,6 +15,10 @@ _USUAL = "grpc://"
 _servers: dict[str, Any] = {}  # By master; a process runs one task.
 internals.put_back()
 tf_estimator: Any = importlib.import_module("tensorflow_estimator._api.v1.estimator")
+TaskType: Any = importlib.import_module("tensorflow_estimator.python.estimator.run_config").TaskType
+
+build_parsing_serving_input_fn = tf_estimator.export.build_parsing_serving_input_receiver_fn
+build_default_serving_input_fn = tf_estimator.export.build_raw_serving_input_receiver_fn
 
 
 class Environment:
@@ -22,15 +27,6 @@ class Environment:
     CLOUD = "cloud"
     GOOGLE = "google"
     LOCAL = "local"
-
-
-class TaskType:
-    """The jobs of a cluster."""
-
-    EVALUATOR = "evaluator"
-    MASTER = "master"
-    PS = "ps"
-    WORKER = "worker"
 
 
 class RunConfig(tf_estimator.RunConfig):
@@ -97,10 +93,7 @@ class RunConfig(tf_estimator.RunConfig):
 
 
 class Experiment:
-    """An estimator of `tf.contrib.learn` or `tf.estimator`, with its inputs.
-
-    Ignores the intervals of evaluation, which runs after training only.
-    """
+    """An estimator with its inputs; evaluates once after training, whatever the intervals."""
 
     def __init__(
         self,
@@ -177,11 +170,7 @@ class Experiment:
 def _serve(config: Any) -> Any:
     if config.master not in _servers:
         _servers[config.master] = tf1.train.Server(
-            config.cluster_spec,
-            job_name=config.task_type,
-            task_index=config.task_id,
-            config=config.session_config,
-            start=True,
+            config.cluster_spec, config.task_type, config.task_id, config=config.session_config
         )
     return _servers[config.master]
 
@@ -220,3 +209,38 @@ def tune(experiment_fn: Callable[..., Any], tuner: Any) -> None:
     """Runs the experiments that a tuner requests."""
     while tuner.next_trial():
         tuner.run_experiment(experiment_fn)
+
+
+class ExportStrategy(collections.namedtuple("ExportStrategy", ["name", "export_fn"])):
+    """A named function that exports an estimator to a folder."""
+
+    def export(
+        self, estimator: Any, export_path: str, checkpoint_path: Any = None, eval_result: Any = None
+    ) -> Any:
+        """Exports the estimator; returns the folder."""
+        return self.export_fn(estimator, export_path, checkpoint_path)
+
+
+def InputFnOps(features: Any, labels: Any = None, default_inputs: Any = None) -> Any:
+    """Returns the serving input receiver of `tf.estimator` for the inputs of a serving function."""
+    return tf_estimator.export.ServingInputReceiver(features, default_inputs or features)
+
+
+def make_export_strategy(serving_input_fn: Callable[[], Any], **kwargs: Any) -> ExportStrategy:
+    """Returns a strategy that exports a SavedModel."""
+    as_text = bool(kwargs.get("as_text", False))
+
+    def export(estimator: Any, path: str, checkpoint: str | None = None) -> Any:
+        core = getattr(estimator, "core", estimator)
+        return core.export_saved_model(
+            path, serving_input_fn, as_text=as_text, checkpoint_path=checkpoint
+        )
+
+    return ExportStrategy("Servo", export)
+
+
+def get_most_recent_export(export_dir_base: str) -> str | None:
+    """Returns the folder of the latest export, or None."""
+    found = [name.rstrip("/") for name in tf1.gfile.ListDirectory(export_dir_base)]
+    newest = max((name for name in found if name.isdigit()), key=int, default=None)
+    return f"{export_dir_base}/{newest}" if newest else None

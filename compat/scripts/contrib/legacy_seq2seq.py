@@ -191,10 +191,8 @@ def embedding_attention_seq2seq(
     with tf1.variable_scope(scope or "embedding_attention_seq2seq"):
         encoder = EmbeddingWrapper(separate(cell), num_encoder_symbols, embedding_size)
         outputs, state = tf1.nn.static_rnn(encoder, encoder_inputs, dtype=dtype or tf1.float32)
-        size = None
         if output_projection is None:
             cell = OutputProjectionWrapper(cell, num_decoder_symbols)
-            size = num_decoder_symbols
         return _fed_or_not(
             lambda feed: embedding_attention_decoder(
                 decoder_inputs,
@@ -204,7 +202,6 @@ def embedding_attention_seq2seq(
                 num_decoder_symbols,
                 embedding_size,
                 num_heads=num_heads,
-                output_size=size,
                 output_projection=output_projection,
                 feed_previous=feed,
                 initial_state_attention=initial_state_attention,

@@ -80,18 +80,16 @@ NAMES: dict[str, tuple[str, str]] = {
     "nn.alpha_dropout": ("", "no package provides it for graphs any more"),
     "opt": ("", "TensorFlow Addons, its successor, is no longer maintained"),
     "periodic_resample": ("", _KERNELS),
-    "predictor": (_OWN + "predictor:", ""),
+    "predictor": (_OWN + "saved_models:", ""),
     "quantize": ("", "it rewrote graphs for mobile devices"),
     "rnn": (_OWN + "cells:", ""),
     "rnn.python.ops.core_rnn_cell": (_OWN + "cells:", ""),
     "rnn.python.ops.rnn_cell": (_OWN + "cells:", ""),
-    "rnn.stack_bidirectional_dynamic_rnn": (_OWN + "bidirectional:dynamic", ""),
-    "rnn.stack_bidirectional_rnn": (_OWN + "bidirectional:static", ""),
     "saved_model": ("tf.saved_model", ""),
     "seq2seq": ("", _ADDONS),
     "seq2seq.sequence_loss": (_OWN + "sequence_loss:sequence_loss_3d", ""),
     "legacy_seq2seq": (_OWN + "legacy_seq2seq:", ""),
-    "session_bundle.exporter": (_OWN + "exporter:", "it writes a SavedModel"),
+    "session_bundle.exporter": (_OWN + "saved_models:", "it writes a SavedModel"),
     "signal": ("tf.signal", ""),
     "slim": ("tf_slim:", ""),
     "slim.nets": (_SLIM + "nets:", ""),
@@ -170,10 +168,13 @@ NAMES["layers"] = (_SLIM + "layers:", "")
 _add(
     "layers",
     (
+        "bow_encoder",
         "bucketized_column",
         "create_feature_spec_for_parsing",
         "crossed_column",
+        "embed_sequence",
         "embedding_column",
+        "embedding_lookup_unique",
         "input_from_feature_columns",
         "one_hot_column",
         "parse_feature_columns_from_examples",
@@ -185,19 +186,18 @@ _add(
         "weighted_sparse_column",
         "weighted_sum_from_feature_columns",
     ),
-    _OWN + "feature_columns:",
+    _OWN + "layers:",
 )
 NAMES["layers.scattered_embedding_column"] = ("", "its hashed embeddings have no successor")
 NAMES["layers.multi_class_target"] = ("", "estimators have heads in its place since 1.0")
 NAMES["layers.regression_target"] = ("", "estimators have heads in its place since 1.0")
-_add("layers", ("bow_encoder", "embed_sequence", "embedding_lookup_unique"), _OWN + "encoders:")
 NAMES["layers.safe_embedding_lookup_sparse"] = ("tf.nn.safe_embedding_lookup_sparse", "")
 NAMES["layers.OPTIMIZER_CLS_NAMES"] = (_SLIM + "layers.optimizers:OPTIMIZER_CLS_NAMES", "")
 NAMES["layers.OPTIMIZER_SUMMARIES"] = (_SLIM + "layers.optimizers:OPTIMIZER_SUMMARIES", "")
-NAMES["layers.feature_column"] = (_OWN + "feature_columns:", "")
+NAMES["layers.feature_column"] = (_OWN + "layers:", "")
 NAMES["layers.python.layers"] = (_SLIM + "layers:", "")
-NAMES["layers.python.layers.feature_column"] = (_OWN + "feature_columns:", "")
-NAMES["layers.python.layers.feature_column_ops"] = (_OWN + "feature_columns:", "")
+NAMES["layers.python.layers.feature_column"] = (_OWN + "layers:", "")
+NAMES["layers.python.layers.feature_column_ops"] = (_OWN + "layers:", "")
 for _name in ("initializers", "layers", "normalization", "optimizers", "regularizers", "summaries"):
     NAMES["layers.python.layers." + _name] = (f"{_SLIM}layers.{_name}:", "")
 for _place in ("layers", "layers.python.layers"):

@@ -6,7 +6,7 @@ from typing import Mapping
 
 _OWN = "compat.scripts.contrib."
 _INPUTS = "tensorflow_estimator._api.v1.estimator.inputs:"
-_EXPORT = (_OWN + "learn_export:", "it writes a SavedModel")
+_EXPORT = (_OWN + "learn_run:", "it writes a SavedModel")
 _READ = ("", "its file queues are gone; use tf.train.batch or tf.data")
 
 
@@ -22,15 +22,15 @@ def _modules() -> dict[str, tuple[str, str]]:
         ("estimators.prediction_key", "learn_metrics"),
         ("estimators.run_config", "learn_run"),
         ("experiment", "learn_run"),
-        ("export_strategy", "learn_export"),
+        ("export_strategy", "learn_run"),
         ("learn_runner", "learn_run"),
         ("metric_spec", "learn_metrics"),
         ("monitors", "learn_monitors"),
         ("preprocessing", "learn_preprocessing"),
         ("preprocessing.text", "learn_preprocessing"),
-        ("utils", "learn_export"),
-        ("utils.input_fn_utils", "learn_export"),
-        ("utils.saved_model_export_utils", "learn_export"),
+        ("utils", "learn_run"),
+        ("utils.input_fn_utils", "learn_run"),
+        ("utils.saved_model_export_utils", "learn_run"),
     ):
         found["." + name] = (f"{_OWN}{module}:", "")
     for name in ("datasets.mnist", "datasets.mnist.input_data"):

@@ -67,20 +67,16 @@ class DataSet:
             np.random.seed(graph_seed if seed is None else op_seed)
         self._fake = fake_data
         self.one_hot = one_hot
-        if fake_data:
-            self._num_examples = 10000
-        else:
+        if not fake_data:
             if len(images) != len(labels):
                 raise ValueError(f"images.shape: {images.shape} labels.shape: {labels.shape}")
-            self._num_examples = len(images)
             if reshape:
                 images = images.reshape(len(images), -1)
             if dtype == tf1.float32:
                 images = np.multiply(images.astype(np.float32), 1.0 / 255.0)
-        self._images = images
-        self._labels = labels
-        self._epochs_completed = 0
-        self._index_in_epoch = 0
+        self._num_examples = 10000 if fake_data else len(images)
+        self._images, self._labels = images, labels
+        self._epochs_completed = self._index_in_epoch = 0
 
     images = property(lambda self: self._images)
     labels = property(lambda self: self._labels)

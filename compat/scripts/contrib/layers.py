@@ -1,4 +1,4 @@
-"""The feature columns of `tf.contrib.layers`, built on `tf.feature_column`."""
+"""Feature columns, built on `tf.feature_column`, and encoders of `tf.contrib.layers`."""
 
 from __future__ import annotations
 
@@ -94,18 +94,16 @@ def embedding_column(
     dimension: int,
     combiner: str | None = "mean",
     initializer: Any = None,
-    ckpt_to_load_from: str | None = None,
-    tensor_name_in_ckpt: str | None = None,
-    max_norm: float | None = None,
-    trainable: bool = True,
+    *args: Any,
+    **kwargs: Any,
 ) -> Any:
     """Returns a dense column with an embedding of each category."""
     if initializer is None:  # As in contrib: scaled by the number of categories.
         stddev = 1 / math.sqrt(sparse_id_column.num_buckets)
         initializer = tf1.truncated_normal_initializer(stddev=stddev)
-    source = (ckpt_to_load_from, tensor_name_in_ckpt)
+    combiner = combiner or "mean"
     return _columns.embedding_column(
-        sparse_id_column, dimension, combiner or "mean", initializer, *source, max_norm, trainable
+        sparse_id_column, dimension, combiner, initializer, *args, **kwargs
     )
 
 
@@ -175,3 +173,37 @@ def weighted_sum_from_feature_columns(
         )
     bias = found.pop("bias")
     return output, found, bias[0] if isinstance(bias, list) else bias
+
+
+def embed_sequence(
+    ids: Any,
+    vocab_size: int | None = None,
+    embed_dim: int | None = None,
+    unique: bool = False,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    reuse: Any = None,
+) -> Any:
+    """Returns the embedding of each symbol, `[batch, length, embed_dim]`; ignores `unique`."""
+    if not reuse and (vocab_size is None or embed_dim is None):
+        raise ValueError("Must specify vocab size and embedding dimension when not reusing.")
+    with tf1.variable_scope(scope, "EmbedSequence", [ids], reuse=reuse):
+        shape = None if vocab_size is None else [vocab_size, embed_dim]
+        embeddings = tf1.get_variable(
+            "embeddings", shape, None, initializer, regularizer, trainable
+        )
+        return tf1.nn.embedding_lookup(embeddings, ids)
+
+
+def bow_encoder(ids: Any, vocab_size: int, embed_dim: int, *args: Any, **kwargs: Any) -> Any:
+    """Returns the mean embedding of the symbols, float32 `[batch, embed_dim]`."""
+    kwargs.pop("sparse_lookup", None)
+    with tf1.variable_scope(kwargs.pop("scope", None), "BowEncoder"):
+        return tf1.reduce_mean(embed_sequence(ids, vocab_size, embed_dim, *args, **kwargs), 1)
+
+
+def embedding_lookup_unique(params: Any, ids: Any, name: str | None = None) -> Any:
+    """Returns the rows of `ids`; contrib's version looked up each id once."""
+    return tf1.nn.embedding_lookup(params, ids, name=name)
