@@ -35,6 +35,7 @@ for name, served in sorted(table.NAMES.items()):
                 value = getattr(value, part)
         except Exception as error:
             print(name, served.by, repr(error)[:200])
+print("resolved")
 """
 
 pytestmark = pytest.mark.skipif(
@@ -51,7 +52,6 @@ def run(*command: str) -> str:
         stderr=subprocess.DEVNULL,
         text=True,
         timeout=280,
-        check=True,
     ).stdout
 
 
@@ -70,7 +70,7 @@ def test_habit_works_as_in_its_time(habit: str, outcomes: dict[str, str]) -> Non
 
 
 def test_every_name_is_served() -> None:
-    assert run("-c", RESOLVE) == ""
+    assert run("-c", RESOLVE) == "resolved\n"
 
 
 @pytest.mark.parametrize("name", sorted(contrib_names.NAMES))
