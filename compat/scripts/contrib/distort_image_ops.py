@@ -17,7 +17,7 @@ def adjust_hsv_in_yiq(
     delta_hue: Any = 0,
     scale_saturation: Any = 1,
     scale_value: Any = 1,
-    name: Any = None,
+    name: str | None = None,
 ) -> Any:
     """Returns images `[..., 3]`, with the hue rotated by `delta_hue` radians, and scaled."""
     with tf1.name_scope(name, "adjust_hsv_in_yiq", [image]):
