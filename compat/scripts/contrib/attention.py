@@ -13,51 +13,33 @@ def linear(
     bias: bool = True,
     bias_start: float = 0.0,
     scope: Any = None,
-    **initializers: Any,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = None,
 ) -> Any:
-    """Returns an affine map of the concatenated arguments, `[batch, output_size]`.
+    """Returns an affine map of the tensors `[batch, width]`, `[batch, output_size]`.
 
-    Args:
-      args: a tensor or a list of tensors `[batch, width]`.
-      output_size: the width of the result.
-      bias: whether to add a bias.
-      bias_start: initial value of the bias.
-      scope: scope of the variables, which are named "weights" and "biases", as in 1.0.
-      **initializers: `kernel_initializer` and `bias_initializer`.
+    Its variables are named "weights" and "biases", as in 1.0.
     """
     args = list(args) if isinstance(args, (list, tuple)) else [args]
-    width = sum(int(arg.shape[1]) for arg in args)
+    width, dtype = sum(int(arg.shape[1]) for arg in args), args[0].dtype
     with tf1.variable_scope(scope or tf1.get_variable_scope()):
-        weights = tf1.get_variable(
-            "weights",
-            [width, output_size],
-            dtype=args[0].dtype,
-            initializer=initializers.get("kernel_initializer"),
-        )
+        weights = tf1.get_variable("weights", [width, output_size], dtype, kernel_initializer)
         result = tf1.matmul(args[0] if len(args) == 1 else tf1.concat(args, 1), weights)
         if not bias:
             return result
-        first = initializers.get("bias_initializer") or tf1.constant_initializer(bias_start)
-        return result + tf1.get_variable(
-            "biases", [output_size], dtype=args[0].dtype, initializer=first
-        )
+        first = bias_initializer or tf1.constant_initializer(bias_start)
+        return result + tf1.get_variable("biases", [output_size], dtype, first)
 
 
 def outputs_of(
-    cell: Any,
+    cell: Callable[[Any, Any], tuple[Any, Any]],
     inputs: Sequence[Any],
     state: Any,
     loop_function: Callable[[Any, int], Any] | None,
-    step: Callable[[Any, Any], tuple[Any, Any]] | None = None,
 ) -> tuple[list[Any], Any]:
     """Returns the outputs over time and the last state, in the current variable scope.
 
-    Args:
-      cell: an RNN cell.
-      inputs: float32 `[batch, width]` for each time step.
-      state: initial state.
-      loop_function: computes the next input from the last output and the time, if not None.
-      step: replaces the call of the cell at each time step.
+    A `loop_function` computes the next input from the last output and the time.
     """
     outputs: list[Any] = []
     for time, value in enumerate(inputs):
@@ -66,7 +48,7 @@ def outputs_of(
                 value = loop_function(outputs[-1], time)
         if time:
             tf1.get_variable_scope().reuse_variables()
-        output, state = (step or cell)(value, state)
+        output, state = cell(value, state)
         outputs.append(output)
     return outputs, state
 
@@ -85,22 +67,10 @@ def attention_decoder(
 ) -> tuple[list[Any], Any]:
     """Returns the outputs of a cell that attends to `attention_states`, and its last state.
 
+    The states are float32 `[batch, length, size]`; outputs have their dtype. With
+    `initial_state_attention`, the first step sees what the cell attends to, instead of zeros.
     Source: Vinyals et al., Grammar as a Foreign Language, 2014.
-
-    Args:
-      decoder_inputs: float32 `[batch, width]` for each time step.
-      initial_state: initial state of the cell.
-      attention_states: float32 `[batch, length, size]`.
-      cell: an RNN cell.
-      output_size: width of the outputs; None for the cell's.
-      num_heads: number of attention heads.
-      loop_function: computes the next input from the last output and the time; None to use
-        `decoder_inputs`.
-      dtype: ignored; outputs have the dtype of the states.
-      scope: scope of the variables.
-      initial_state_attention: whether to attend before the first step, instead of to zeros.
     """
-    del dtype
     output_size = output_size or cell.output_size
     size = int(attention_states.shape[2])
     with tf1.variable_scope(scope or "attention_decoder"):
@@ -111,11 +81,11 @@ def attention_decoder(
             keys.append(tf1.nn.conv2d(hidden, kernel, [1, 1, 1, 1], "SAME"))
             scales.append(tf1.get_variable(f"AttnV_{head}", [size]))
 
-        def attend(state: Any) -> list[Any]:
+        def attend(state: Any, reuse: bool | None = None) -> list[Any]:
             query = tf1.concat(tf1.nest.flatten(state), 1)
             found = []
             for head in range(num_heads):
-                with tf1.variable_scope(f"Attention_{head}"):
+                with tf1.variable_scope(f"Attention_{head}", reuse=reuse):
                     projected = tf1.reshape(linear(query, size), [-1, 1, 1, size])
                     score = tf1.reduce_sum(scales[head] * tf1.tanh(keys[head] + projected), [2, 3])
                     weights = tf1.reshape(tf1.nn.softmax(score), [-1, tf1.shape(hidden)[1], 1, 1])
@@ -130,14 +100,9 @@ def attention_decoder(
             nonlocal seen
             merged = linear([value, *seen], int(value.shape[1]))
             output, state = cell(merged, state)
-            if initial_state_attention and not steps:
-                with tf1.variable_scope(tf1.get_variable_scope(), reuse=True):
-                    seen = attend(state)
-            else:
-                seen = attend(state)
-            steps.append(state)
+            # After `attend(initial_state)`, its variables exist already at the first step.
+            seen = attend(state, reuse=True if initial_state_attention else None)
             with tf1.variable_scope("AttnOutputProjection"):
                 return linear([output, *seen], output_size), state
 
-        steps: list[Any] = []
-        return outputs_of(cell, decoder_inputs, initial_state, loop_function, step)
+        return outputs_of(step, decoder_inputs, initial_state, loop_function)

@@ -1,4 +1,4 @@
-"""RNN cells: `tf.nn.rnn_cell` and `tf.contrib.rnn`.
+"""RNN cells and stacks of them: `tf.nn.rnn_cell` and `tf.contrib.rnn`.
 
 TensorFlow's cells, which also accept the arguments of earlier releases.
 """
@@ -6,8 +6,9 @@ TensorFlow's cells, which also accept the arguments of earlier releases.
 from __future__ import annotations
 
 import copy
+import functools
 import weakref
-from typing import Any, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 from compat._tensorflow import tf1
 from compat.scripts.contrib.attention import linear
@@ -31,24 +32,18 @@ def separate(cell: Any) -> Any:
     of the first one, since the cell may have been built by then, as with several buckets.
     """
     if cell not in _unbuilt:
-        _unbuilt[cell] = _copy(cell)
-    return _copy(_unbuilt[cell])
+        _unbuilt[cell] = copy.deepcopy(cell, dict(_shared(cell)))
+    return copy.deepcopy(_unbuilt[cell], dict(_shared(_unbuilt[cell])))
 
 
-def _copy(cell: Any) -> Any:
-    memo: dict[int, Any] = {}
-    _keep(cell, memo)
-    return copy.deepcopy(cell, memo)
-
-
-def _keep(cell: Any, memo: dict[int, Any]) -> None:
+def _shared(cell: Any) -> Iterator[tuple[int, Any]]:
+    """Yields what copies of a cell share, as entries of the memo of `copy.deepcopy`."""
     for value in vars(cell).values():
-        inner = value if isinstance(value, (list, tuple)) else [value]
-        for each in inner:
+        for each in value if isinstance(value, (list, tuple)) else [value]:
             if isinstance(each, _cells.RNNCell):
-                _keep(each, memo)
+                yield from _shared(each)
             elif isinstance(each, (tf1.Tensor, tf1.Variable, tf1.VariableScope, tf1.Graph)):
-                memo[id(each)] = each
+                yield id(each), each
 
 
 class _Kind(_kind):
@@ -65,55 +60,33 @@ class RNNCell(_cells.RNNCell, metaclass=_Kind):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """Initializes the layer, in case the subclass does not."""
-        del args, kwargs
         cell = super().__new__(cls)
         _cells.RNNCell.__init__(cell)
         return cell
 
 
-class BasicRNNCell(_cells.BasicRNNCell):
-    """Accepts `input_size` and ignores it."""
-
-    def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
-        args = _without_input_size(args, 0, kwargs)
-        super().__init__(num_units, *args, **kwargs)
+def _is_size(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool))
 
 
-class GRUCell(_cells.GRUCell):
-    """Accepts `input_size` and ignores it."""
+def _ignoring_input_size(base: Any, place: int) -> Any:
+    """Returns a cell class that ignores `input_size`, until 0.12 the argument `place` after one."""
 
-    def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
-        args = _without_input_size(args, 0, kwargs)
-        super().__init__(num_units, *args, **kwargs)
+    class Cell(base):
+        def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("input_size", None)
+            if len(args) > place and era.of_script() == "0.x" and _is_size(args[place]):
+                args = (*args[:place], *args[place + 1 :])
+            super().__init__(num_units, *args, **kwargs)
 
-
-class BasicLSTMCell(_cells.BasicLSTMCell):
-    """Accepts `input_size`, the third argument until 0.12, and ignores it."""
-
-    def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
-        args = _without_input_size(args, 1, kwargs)
-        super().__init__(num_units, *args, **kwargs)
+    Cell.__name__ = Cell.__qualname__ = base.__name__  # TensorFlow names scopes after it.
+    return Cell
 
 
-class LSTMCell(_cells.LSTMCell):
-    """Accepts `input_size`, the second argument until 0.12, and ignores it."""
-
-    def __init__(self, num_units: int, *args: Any, **kwargs: Any) -> None:
-        args = _without_input_size(args, 0, kwargs)
-        super().__init__(num_units, *args, **kwargs)
-
-
-def _without_input_size(
-    args: tuple[Any, ...], place: int, kwargs: dict[str, Any]
-) -> tuple[Any, ...]:
-    """Returns the positional arguments without `input_size`."""
-    kwargs.pop("input_size", None)
-    if len(args) <= place or era.of_script() != "0.x":
-        return args
-    is_size = args[place] is None or (
-        isinstance(args[place], int) and not isinstance(args[place], bool)
-    )
-    return (*args[:place], *args[place + 1 :]) if is_size else args
+BasicRNNCell: Any = _ignoring_input_size(_cells.BasicRNNCell, 0)
+GRUCell: Any = _ignoring_input_size(_cells.GRUCell, 0)
+BasicLSTMCell: Any = _ignoring_input_size(_cells.BasicLSTMCell, 1)
+LSTMCell: Any = _ignoring_input_size(_cells.LSTMCell, 0)
 
 
 class MultiRNNCell(_cells.MultiRNNCell):
@@ -123,24 +96,14 @@ class MultiRNNCell(_cells.MultiRNNCell):
     """
 
     def __init__(self, cells: Sequence[Any], *args: Any, **kwargs: Any) -> None:
-        seen: set[int] = set()
-        own = []
+        own: list[Any] = []
         for cell in cells:
-            own.append(separate(cell) if id(cell) in seen else cell)
-            seen.add(id(cell))
+            own.append(separate(cell) if any(cell is other for other in own) else cell)
         super().__init__(own, *args, **kwargs)
 
 
 class LSTMBlockCell(BasicLSTMCell):
-    """`tf.contrib.rnn.LSTMBlockCell`, without its fused kernels.
-
-    Args:
-      num_units: width of the state.
-      forget_bias: bias of the forget gate.
-      cell_clip: bound of the state; None for no clipping.
-      use_peephole: whether to use peephole connections.
-      **kwargs: passed to `BasicLSTMCell`.
-    """
+    """`tf.contrib.rnn.LSTMBlockCell`, without its fused kernels."""
 
     def __new__(
         cls,
@@ -162,15 +125,10 @@ class LSTMBlockCell(BasicLSTMCell):
         )
 
     def __init__(
-        self,
-        num_units: int,
-        forget_bias: float = 1.0,
-        cell_clip: float | None = None,
-        use_peephole: bool = False,
-        **kwargs: Any,
+        self, num_units: int, forget_bias: float = 1.0, *ignored: Any, **kwargs: Any
     ) -> None:
-        del cell_clip, use_peephole
-        super().__init__(num_units, forget_bias, **kwargs)
+        options = {k: v for k, v in kwargs.items() if k not in ("cell_clip", "use_peephole")}
+        super().__init__(num_units, forget_bias, **options)
 
 
 class GRUBlockCell(GRUCell):
@@ -181,17 +139,14 @@ class GRUBlockCell(GRUCell):
 
 
 class _Wrapper(_cells.RNNCell):
+    _scope_name = "wrapper"
+
     def __init__(self, cell: Any) -> None:
         super().__init__()
         self._cell = cell
 
-    @property
-    def state_size(self) -> Any:
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        return self._cell.output_size
+    state_size = property(lambda self: self._cell.state_size)
+    output_size = property(lambda self: self._cell.output_size)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         return self._cell.zero_state(batch_size, dtype)
@@ -199,8 +154,6 @@ class _Wrapper(_cells.RNNCell):
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         with tf1.variable_scope(scope or self._scope_name):
             return self.call(inputs, state)
-
-    _scope_name = "wrapper"
 
 
 class EmbeddingWrapper(_Wrapper):
@@ -212,47 +165,82 @@ class EmbeddingWrapper(_Wrapper):
         self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None
     ) -> None:
         super().__init__(cell)
-        self._shape = (embedding_classes, embedding_size)
+        self._shape = [embedding_classes, embedding_size]
         self._initializer = initializer
 
     def call(self, inputs: Any, state: Any) -> Any:
         first = self._initializer or tf1.get_variable_scope().initializer
         first = first or tf1.random_uniform_initializer(-(3**0.5), 3**0.5)  # Of variance 1.
-        table = tf1.get_variable("embedding", list(self._shape), initializer=first)
+        table = tf1.get_variable("embedding", self._shape, initializer=first)
         found = tf1.nn.embedding_lookup(table, tf1.reshape(inputs, [-1]))
         return self._cell(found, state)
 
 
 class InputProjectionWrapper(_Wrapper):
-    """Projects the input to a width before its cell."""
+    """Projects the input to a width before its cell; ignores `input_size` and `reuse`."""
 
     _scope_name = "input_projection_wrapper"
 
     def __init__(self, cell: Any, num_proj: int, activation: Any = None, **kwargs: Any) -> None:
         super().__init__(cell)
-        del kwargs  # `input_size`, `reuse`.
-        self._width, self._activation = num_proj, activation
+        self._width, self._activation = num_proj, activation or (lambda values: values)
 
     def call(self, inputs: Any, state: Any) -> Any:
-        projected = linear(inputs, self._width)
-        return self._cell(self._activation(projected) if self._activation else projected, state)
+        return self._cell(self._activation(linear(inputs, self._width)), state)
 
 
 class OutputProjectionWrapper(_Wrapper):
-    """Projects the output of its cell to a width."""
+    """Projects the output of its cell to a width; ignores `reuse`."""
 
     _scope_name = "output_projection_wrapper"
+    output_size = property(lambda self: self._width)
 
     def __init__(self, cell: Any, output_size: int, activation: Any = None, **kwargs: Any) -> None:
         super().__init__(cell)
-        del kwargs  # `reuse`.
-        self._width, self._activation = output_size, activation
-
-    @property
-    def output_size(self) -> Any:
-        return self._width
+        self._width, self._activation = output_size, activation or (lambda values: values)
 
     def call(self, inputs: Any, state: Any) -> Any:
         output, state = self._cell(inputs, state)
-        projected = linear(output, self._width)
-        return (self._activation(projected) if self._activation else projected), state
+        return self._activation(linear(output, self._width)), state
+
+
+def _stack(
+    layer: Callable[..., Any],
+    cells_fw: Sequence[Any],
+    cells_bw: Sequence[Any],
+    inputs: Any,
+    initial_states_fw: Sequence[Any] | None = None,
+    initial_states_bw: Sequence[Any] | None = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+    **options: Any,
+) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """Returns the last layer's outputs, and the states of all layers in both directions."""
+    forwards, backwards = [], []
+    with tf1.variable_scope(scope or "stack_bidirectional_rnn"):
+        for i, (forward, backward) in enumerate(zip(cells_fw, cells_bw)):
+            with tf1.variable_scope(f"cell_{i}"):
+                inputs, state_fw, state_bw = layer(
+                    forward,
+                    backward,
+                    inputs,
+                    initial_state_fw=initial_states_fw[i] if initial_states_fw else None,
+                    initial_state_bw=initial_states_bw[i] if initial_states_bw else None,
+                    sequence_length=sequence_length,
+                    dtype=dtype,
+                    **options,
+                )
+            forwards.append(state_fw)
+            backwards.append(state_bw)
+    return inputs, tuple(forwards), tuple(backwards)
+
+
+def _dynamic_layer(*args: Any, **options: Any) -> tuple[Any, Any, Any]:
+    outputs, states = tf1.nn.bidirectional_dynamic_rnn(*args, **options)
+    return (tf1.concat(outputs, 2), *states)
+
+
+# Outputs are `[batch, time, width]`, or a list over time.
+stack_bidirectional_dynamic_rnn = functools.partial(_stack, _dynamic_layer)
+stack_bidirectional_rnn = functools.partial(_stack, tf1.nn.static_bidirectional_rnn)

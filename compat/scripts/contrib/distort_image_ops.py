@@ -48,11 +48,11 @@ def random_hsv_in_yiq(
 ) -> Any:
     """Returns images, adjusted by a random amount within the bounds."""
     bounds = [
-        (-max_delta_hue * math.pi, max_delta_hue * math.pi) if max_delta_hue else (0, 0),
+        (-max_delta_hue * math.pi, max_delta_hue * math.pi),
         (lower_saturation, upper_saturation),
         (lower_value, upper_value),
     ]
     chosen = [
         low if low == high else tf1.random_uniform([], low, high, seed=seed) for low, high in bounds
     ]
-    return adjust_hsv_in_yiq(image, chosen[0], chosen[1], chosen[2])
+    return adjust_hsv_in_yiq(image, *chosen)

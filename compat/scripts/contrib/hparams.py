@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import Any, Mapping
@@ -10,19 +11,14 @@ _ASSIGNMENT = re.compile(
     r"\s*(?P<name>[A-Za-z_][\w.]*)(\[(?P<index>\d+)\])?\s*=\s*"
     r"((?P<list>\[[^\]]*\])|(?P<value>[^,\[]*))\s*(,|$)"
 )
+_BOOLS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def _as(kind: type, value: Any, name: str) -> Any:
     """Converts a value to the type of a hyperparameter."""
-    if isinstance(value, str) and kind is bool:
-        known = {"true": True, "1": True, "false": False, "0": False}
-        if value.lower() in known:
-            return known[value.lower()]
-    elif isinstance(value, str) and kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            pass
+    if isinstance(value, str) and kind in (bool, int, float):
+        with contextlib.suppress(KeyError, ValueError):
+            return _BOOLS[value.lower()] if kind is bool else kind(value)
     elif value is None or kind is type(None) or isinstance(value, kind):
         return int(value) if kind is int and isinstance(value, bool) else value
     elif kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -38,18 +34,13 @@ class HParams:
     """Hyperparameters as attributes; each keeps the type of its initial value."""
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
-        del hparam_def
-        self._types: dict[str, tuple[type, bool]] = {}
+        self._types: dict[str, tuple[type, bool]] = {}  # The bool tells whether it is a list.
         self._model_structure = model_structure
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a hyperparameter.
-
-        Raises:
-          ValueError: the name is taken, or the value is an empty list.
-        """
+        """Adds a hyperparameter of the type of `value`, which may be a list, but not empty."""
         if getattr(self, name, None) is not None or name in self._types:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
         is_list = isinstance(value, (list, tuple))
@@ -59,12 +50,7 @@ class HParams:
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Sets a hyperparameter, converted to its type.
-
-        Raises:
-          KeyError: the hyperparameter does not exist.
-          ValueError: the value has another type.
-        """
+        """Sets an existing hyperparameter, converted to its type."""
         kind, is_list = self._types[name]
         if is_list != isinstance(value, (list, tuple)):
             raise ValueError(f"hparam {name} is {'' if is_list else 'not '}a list, got {value!r}")
@@ -72,23 +58,19 @@ class HParams:
         setattr(self, name, new)
 
     def del_hparam(self, name: str) -> None:
-        """Removes a setting."""
+        """Removes a hyperparameter, if it exists."""
         if self._types.pop(name, None):
             delattr(self, name)
 
     def parse(self, values: str) -> HParams:
-        """Sets hyperparameters from text such as "rate=0.1,sizes=[1,2],sizes[0]=3".
-
-        Raises:
-          ValueError: the text is malformed, or names an unknown hyperparameter.
-        """
+        """Sets hyperparameters from text such as "rate=0.1,sizes=[1,2],sizes[0]=3"."""
         start = 0
         while start < len(values):
             match = _ASSIGNMENT.match(values, start)
             if match is None:
                 raise ValueError(f"Malformed hyperparameter value: {values[start:]}")
             start = match.end()
-            name = match["name"]
+            name, value = match["name"], (match["value"] or "").strip()
             if name not in self._types:
                 raise ValueError(f"Unknown hyperparameter: {name}")
             if match["list"] is not None:
@@ -96,10 +78,9 @@ class HParams:
                 self.set_hparam(name, [word for word in words if word])
             elif match["index"] is not None:
                 changed = list(getattr(self, name))
-                changed[int(match["index"])] = match["value"].strip()
+                changed[int(match["index"])] = value
                 self.set_hparam(name, changed)
             else:
-                value = match["value"].strip()
                 self.set_hparam(name, [value] if self._types[name][1] else value)
         return self
 
@@ -128,11 +109,9 @@ class HParams:
         return getattr(self, key) if key in self._types else default
 
     def get_model_structure(self) -> Any:
-        """Returns the model structure."""
         return self._model_structure
 
     def set_model_structure(self, model_structure: Any) -> None:
-        """Sets the model structure."""
         self._model_structure = model_structure
 
     def __contains__(self, key: str) -> bool:

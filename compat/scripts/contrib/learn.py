@@ -1,5 +1,7 @@
 """`tf.contrib.learn`, built on `tf.estimator`."""
 
+# ruff: noqa: F401 - Scripts use them.
+
 from __future__ import annotations
 
 from compat.scripts.contrib import learn_monitors as monitors
@@ -27,40 +29,4 @@ from compat.scripts.contrib.learn_inputs import (
     infer_real_valued_columns_from_input_fn,
 )
 from compat.scripts.contrib.learn_metrics import MetricSpec, PredictionKey
-from compat.scripts.contrib.learn_run import (
-    Environment,
-    Experiment,
-    RunConfig,
-    TaskType,
-    run,
-    tune,
-)
-
-__all__ = [
-    "BaseEstimator",
-    "DNNClassifier",
-    "DNNLinearCombinedClassifier",
-    "DNNLinearCombinedRegressor",
-    "DNNRegressor",
-    "Environment",
-    "Estimator",
-    "Experiment",
-    "LinearClassifier",
-    "LinearRegressor",
-    "MetricSpec",
-    "ModeKeys",
-    "ModelFnOps",
-    "PredictionKey",
-    "RunConfig",
-    "SKCompat",
-    "TaskType",
-    "extract_pandas_data",
-    "extract_pandas_labels",
-    "extract_pandas_matrix",
-    "infer_real_valued_columns_from_input",
-    "infer_real_valued_columns_from_input_fn",
-    "monitors",
-    "preprocessing",
-    "run",
-    "tune",
-]
+from compat.scripts.contrib.learn_run import Environment, Experiment, RunConfig, TaskType, run, tune

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, Mapping
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib import feature_columns as columns
-from compat.scripts.contrib import learn_metrics
+from compat.scripts.contrib import layers, learn_metrics
 from compat.scripts.contrib.learn_estimators import BaseEstimator
-from compat.scripts.contrib.learn_run import estimators
+from compat.scripts.contrib.learn_run import tf_estimator
 
 # The loss was the mean over a batch; today the default is the sum.
 _MEAN = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE
@@ -34,13 +34,8 @@ def _clipped(optimizer: Any, norm: float) -> Callable[[], Any]:
     return lambda: _Clipped(optimizer() if callable(optimizer) else optimizer, norm)
 
 
-def _adagrad() -> Any:
-    return tf1.train.AdagradOptimizer(0.05)
-
-
-def _ftrl() -> Any:
-    return tf1.train.FtrlOptimizer(0.2)
-
+_adagrad = functools.partial(tf1.train.AdagradOptimizer, 0.05)
+_ftrl = functools.partial(tf1.train.FtrlOptimizer, 0.2)
 
 # Arguments that have another name in `tf.estimator`.
 _RENAMED = {"weight_column_name": "weight_column", "label_keys": "label_vocabulary"}
@@ -56,44 +51,56 @@ _WITHOUT_EFFECT = (
 
 
 class _Canned(BaseEstimator):
-    _kind = ""
-    _optimizers: Mapping[str, Callable[[], Any]] = {"optimizer": _adagrad}
+    _kind = ""  # The name in `tf.estimator`.
+    _key = ""  # What is predicted by default.
+    _order: tuple[str, ...] = ()  # The names of positional arguments.
+    _optimizers: Mapping[str, Callable[[], Any]] = {}  # The usual ones, by argument.
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.update(zip(self._order, args))
+        if kwargs.get("feature_columns") is not None:
+            kwargs["feature_columns"] = list(kwargs["feature_columns"])
         engineer = kwargs.pop("feature_engineering_fn", None)
         norm = kwargs.pop("gradient_clip_norm", None)
-        for name, usual in self._optimizers.items():
-            if norm is not None:
+        if norm is not None:
+            for name, usual in self._optimizers.items():
                 kwargs[name] = _clipped(kwargs.get(name) or usual, norm)
         options = {
             _RENAMED.get(name, name): value
             for name, value in kwargs.items()
             if value is not None and value != "" and name not in _WITHOUT_EFFECT
         }
-        core = getattr(estimators(), self._kind)(loss_reduction=_MEAN, **options)
+        core = getattr(tf_estimator, self._kind)(loss_reduction=_MEAN, **options)
         super().__init__(core, engineer)
 
     def _features(self, features: Any) -> Any:
-        return columns.by_name(features)
-
-
-class _Classifier(_Canned):
-    def __init__(self, **kwargs: Any) -> None:
-        self._has_names = kwargs.get("label_keys") is not None
-        super().__init__(**kwargs)
+        return layers.by_name(features)
 
     def _default(self, outputs: Any) -> Callable[[Any], Any]:
         if outputs is not None:
             return super()._default(outputs)
-        if self._has_names:
-            return lambda found: found["classes"][0]
-        return lambda found: learn_metrics.output(found, "classes")
+        return lambda found: learn_metrics.output(found, self._key)
 
-    def predict_classes(
+    def _predict_usual(
         self, x: Any = None, input_fn: Any = None, batch_size: Any = None, as_iterable: Any = None
     ) -> Any:
-        """Returns the predicted class of each example."""
+        """Returns the predicted class or value of each example."""
         return self.predict(x, input_fn, batch_size, None, as_iterable)
+
+
+class _Classifier(_Canned):
+    _key = "classes"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._has_names = kwargs.get("label_keys") is not None
+        super().__init__(*args, **kwargs)
+
+    def _default(self, outputs: Any) -> Callable[[Any], Any]:
+        if outputs is None and self._has_names:
+            return lambda found: found["classes"][0]
+        return super()._default(outputs)
+
+    predict_classes = _Canned._predict_usual
 
     def predict_proba(
         self, x: Any = None, input_fn: Any = None, batch_size: Any = None, as_iterable: Any = None
@@ -105,105 +112,28 @@ class _Classifier(_Canned):
 
 
 class _Regressor(_Canned):
-    def _default(self, outputs: Any) -> Callable[[Any], Any]:
-        if outputs is not None:
-            return super()._default(outputs)
-        return lambda found: learn_metrics.output(found, "scores")
-
-    def predict_scores(
-        self, x: Any = None, input_fn: Any = None, batch_size: Any = None, as_iterable: Any = None
-    ) -> Any:
-        """Returns the predicted value of each example."""
-        return self.predict(x, input_fn, batch_size, None, as_iterable)
+    _key = "scores"
+    predict_scores = _Canned._predict_usual
 
 
-class LinearClassifier(_Classifier):
-    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
-
-    _kind = "LinearClassifier"
-    _optimizers = {"optimizer": _ftrl}
-
-    def __init__(
-        self, feature_columns: Any, model_dir: Any = None, n_classes: int = 2, *args: Any, **kw: Any
-    ) -> None:
-        kw.update(zip(("weight_column_name", "optimizer", "gradient_clip_norm"), args))
-        super().__init__(
-            feature_columns=list(feature_columns), model_dir=model_dir, n_classes=n_classes, **kw
-        )
+def _canned(kind: str, order: tuple[str, ...], **optimizers: Any) -> Any:
+    """Returns the class of a name, with the order of its arguments in TensorFlow 0.8 to 1.15."""
+    base = _Classifier if kind.endswith("Classifier") else _Regressor
+    return type(kind, (base,), {"_kind": kind, "_order": order, "_optimizers": optimizers})
 
 
-class LinearRegressor(_Regressor):
-    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
+_PLACES = ("feature_columns", "model_dir")
+_LINEAR = ("weight_column_name", "optimizer", "gradient_clip_norm")
+_DEEP = ("weight_column_name", "optimizer", "activation_fn", "dropout")
+_BOTH = {"dnn_optimizer": _adagrad, "linear_optimizer": _ftrl}
 
-    _kind = "LinearRegressor"
-    _optimizers = {"optimizer": _ftrl}
-
-    def __init__(self, feature_columns: Any, model_dir: Any = None, *args: Any, **kw: Any) -> None:
-        kw.update(zip(("weight_column_name", "optimizer", "gradient_clip_norm"), args))
-        super().__init__(feature_columns=list(feature_columns), model_dir=model_dir, **kw)
-
-
-class DNNClassifier(_Classifier):
-    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
-
-    _kind = "DNNClassifier"
-
-    def __init__(
-        self,
-        hidden_units: Any,
-        feature_columns: Any = None,
-        model_dir: Any = None,
-        n_classes: int = 2,
-        *args: Any,
-        **kw: Any,
-    ) -> None:
-        kw.update(zip(("weight_column_name", "optimizer", "activation_fn", "dropout"), args))
-        super().__init__(
-            hidden_units=hidden_units,
-            feature_columns=list(feature_columns),
-            model_dir=model_dir,
-            n_classes=n_classes,
-            **kw,
-        )
-
-
-class DNNRegressor(_Regressor):
-    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
-
-    _kind = "DNNRegressor"
-
-    def __init__(
-        self,
-        hidden_units: Any,
-        feature_columns: Any = None,
-        model_dir: Any = None,
-        *args: Any,
-        **kw: Any,
-    ) -> None:
-        kw.update(zip(("weight_column_name", "optimizer", "activation_fn", "dropout"), args))
-        super().__init__(
-            hidden_units=hidden_units,
-            feature_columns=list(feature_columns),
-            model_dir=model_dir,
-            **kw,
-        )
-
-
-class DNNLinearCombinedClassifier(_Classifier):
-    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
-
-    _kind = "DNNLinearCombinedClassifier"
-    _optimizers = {"dnn_optimizer": _adagrad, "linear_optimizer": _ftrl}
-
-    def __init__(self, model_dir: Any = None, n_classes: int = 2, **kwargs: Any) -> None:
-        super().__init__(model_dir=model_dir, n_classes=n_classes, **kwargs)
-
-
-class DNNLinearCombinedRegressor(_Regressor):
-    """Accepts the arguments of TensorFlow 0.8 to 1.15."""
-
-    _kind = "DNNLinearCombinedRegressor"
-    _optimizers = {"dnn_optimizer": _adagrad, "linear_optimizer": _ftrl}
-
-    def __init__(self, model_dir: Any = None, **kwargs: Any) -> None:
-        super().__init__(model_dir=model_dir, **kwargs)
+LinearClassifier = _canned("LinearClassifier", (*_PLACES, "n_classes", *_LINEAR), optimizer=_ftrl)
+LinearRegressor = _canned("LinearRegressor", (*_PLACES, *_LINEAR), optimizer=_ftrl)
+DNNClassifier = _canned(
+    "DNNClassifier", ("hidden_units", *_PLACES, "n_classes", *_DEEP), optimizer=_adagrad
+)
+DNNRegressor = _canned("DNNRegressor", ("hidden_units", *_PLACES, *_DEEP), optimizer=_adagrad)
+DNNLinearCombinedClassifier = _canned(
+    "DNNLinearCombinedClassifier", ("model_dir", "n_classes"), **_BOTH
+)
+DNNLinearCombinedRegressor = _canned("DNNLinearCombinedRegressor", ("model_dir",), **_BOTH)

@@ -13,6 +13,7 @@ import numpy as np
 
 from compat.datasets.download import TransferError, named_when_whole, transfer
 from compat.errors import UserError
+from compat.scripts.tutorials.input_data import load_mnist
 
 _MOST_SECS = 3600.0  # Timeout of a download.
 
@@ -20,31 +21,31 @@ Dataset = collections.namedtuple("Dataset", ["data", "target"])
 Datasets = collections.namedtuple("Datasets", ["train", "validation", "test"])
 
 
+def _rows(filename: str) -> list[list[str]]:
+    with open(filename, newline="") as file:
+        return [row for row in csv.reader(file) if row]
+
+
+def _dataset(rows: list[list[str]], target_dtype: Any, dtype: Any, column: int) -> Dataset:
+    target = np.asarray([row.pop(column) for row in rows], dtype=target_dtype)
+    return Dataset(np.asarray(rows, dtype=dtype), target)
+
+
 def load_csv_with_header(
     filename: str, target_dtype: Any, features_dtype: Any, target_column: int = -1
 ) -> Dataset:
     """Reads a CSV file whose header starts with the number of examples and of features."""
-    with open(filename, newline="") as file:
-        rows = [row for row in csv.reader(file) if row]
-    count, width = int(rows[0][0]), int(rows[0][1])
-    target, data = _split(rows[1 : count + 1], target_column)
-    return Dataset(
-        np.asarray(data, dtype=features_dtype).reshape(-1, width),
-        np.asarray(target, dtype=target_dtype),
-    )
+    header, *rows = _rows(filename)
+    count, width = int(header[0]), int(header[1])
+    found = _dataset(rows[:count], target_dtype, features_dtype, target_column)
+    return found._replace(data=found.data.reshape(-1, width))
 
 
 def load_csv_without_header(
     filename: str, target_dtype: Any, features_dtype: Any, target_column: int = -1
 ) -> Dataset:
     """Reads a CSV file without a header."""
-    with open(filename, newline="") as file:
-        target, data = _split([row for row in csv.reader(file) if row], target_column)
-    return Dataset(np.asarray(data, dtype=features_dtype), np.asarray(target, dtype=target_dtype))
-
-
-def _split(rows: list[list[str]], column: int) -> tuple[list[str], list[list[str]]]:
-    return [row.pop(column) for row in rows], rows
+    return _dataset(_rows(filename), target_dtype, features_dtype, target_column)
 
 
 def load_csv(
@@ -66,12 +67,7 @@ def load_iris(data_path: str | None = None) -> Dataset:
 
 
 def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = False) -> Any:
-    """Returns the dataset "iris" or "mnist".
-
-    Raises:
-      UserError: another dataset, whose download location no longer exists.
-    """
-    del size, test_with_fake_data
+    """Returns the dataset "iris" or "mnist"; the others' locations no longer exist."""
     if name == "iris":
         return load_iris()
     if name == "mnist":
@@ -82,21 +78,11 @@ def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = Fal
     )
 
 
-def load_mnist(train_dir: str = "MNIST-data") -> Any:
-    """Returns MNIST with integer labels."""
-    from compat.scripts.tutorials import input_data
-
-    return input_data.read_data_sets(train_dir)
-
-
 def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
     """Returns the path of a file, which is downloaded if it is missing.
 
     Accepts https only, also in redirects, unlike TensorFlow. The checksum of the file is unknown,
     so only its completeness is checked.
-
-    Raises:
-      UserError: the download failed.
     """
     os.makedirs(work_directory, exist_ok=True)
     path = os.path.join(work_directory, filename)

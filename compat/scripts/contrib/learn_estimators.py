@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
 from compat._tensorflow import tf1
 from compat.scripts.contrib import learn_metrics
 from compat.scripts.contrib.learn_inputs import input_fn_of, pair
-from compat.scripts.contrib.learn_run import estimators
+from compat.scripts.contrib.learn_monitors import replace_monitors_with_hooks
+from compat.scripts.contrib.learn_run import tf_estimator
 
 # Metrics that have another name in `tf.estimator`.
 _MEASURES = {
@@ -22,12 +23,10 @@ _MEASURES = {
 }
 
 
-class ModeKeys:
+class ModeKeys(tf_estimator.ModeKeys):
     """The modes of a model function."""
 
-    EVAL = "eval"
-    INFER = PREDICT = "infer"
-    TRAIN = "train"
+    INFER = tf_estimator.ModeKeys.PREDICT
 
 
 class Predictions(np.ndarray):
@@ -43,30 +42,15 @@ class Predictions(np.ndarray):
 
 
 class BaseEstimator:
-    """Trains, evaluates and predicts, from arrays or input functions.
-
-    Attributes:
-      core: the underlying `tf.estimator.Estimator`.
-    """
+    """Trains, evaluates and predicts with `core`, from arrays or input functions."""
 
     def __init__(self, core: Any, feature_engineering_fn: Callable[..., Any] | None = None) -> None:
         self.core = core
         self._engineer = feature_engineering_fn
 
-    @property
-    def config(self) -> Any:
-        """The run configuration."""
-        return self.core.config
-
-    @property
-    def model_dir(self) -> str:
-        """The folder of the checkpoints."""
-        return str(self.core.model_dir)
-
-    @property
-    def params(self) -> Any:
-        """The parameters of the model function."""
-        return self.core.params
+    config = property(lambda self: self.core.config)
+    model_dir = property(lambda self: str(self.core.model_dir))
+    params = property(lambda self: self.core.params)
 
     def _features(self, features: Any) -> Any:
         return features
@@ -95,10 +79,8 @@ class BaseEstimator:
     ) -> BaseEstimator:
         """Trains for `steps` more steps, or until step `max_steps`; returns the estimator."""
         found = monitors or hooks or []
-        found = list(found) if isinstance(found, (list, tuple)) else [found]
-        for hook in found:
-            if hasattr(hook, "set_estimator"):
-                hook.set_estimator(self)
+        found = found if isinstance(found, (list, tuple)) else [found]
+        found = replace_monitors_with_hooks(found, self)
         inputs = self._input(x, y, input_fn, batch_size, True)
         self.core.train(inputs, hooks=found, steps=steps, max_steps=max_steps)
         return self
@@ -120,7 +102,6 @@ class BaseEstimator:
         log_progress: bool = True,
     ) -> dict[str, Any]:
         """Returns the metrics of the latest checkpoint, by name."""
-        del feed_fn, log_progress
         core = learn_metrics.with_metrics(self.core, metrics)
         inputs = self._input(x, y, input_fn, batch_size, False)
         found = dict(core.evaluate(inputs, steps, hooks, checkpoint_path, name))
@@ -137,7 +118,6 @@ class BaseEstimator:
         iterate_batches: bool = False,
     ) -> Any:
         """Returns a prediction for each example."""
-        del iterate_batches
         return self._predictions(self._default(outputs), x, input_fn, batch_size, as_iterable)
 
     def _default(self, outputs: Sequence[str] | None) -> Callable[[Any], Any]:
@@ -164,15 +144,12 @@ class BaseEstimator:
     ) -> Any:
         """Writes a SavedModel; returns its folder."""
         kwargs.pop("default_output_alternative_key", None)
-        del args
         return self.core.export_saved_model(export_dir_base, serving_input_fn, **kwargs)
 
     def get_variable_names(self) -> list[str]:
-        """Returns the names of the variables in the checkpoint."""
         return list(self.core.get_variable_names())
 
     def get_variable_value(self, name: str) -> Any:
-        """Returns the value of a variable in the latest checkpoint."""
         return self.core.get_variable_value(name)
 
     @property
@@ -197,51 +174,18 @@ def _ending(inputs: Callable[[], Any]) -> Callable[[], Any]:
     return limited
 
 
-def _spec(mode: str, made: Any) -> Any:
-    """Converts the result of a model function to what `tf.estimator` expects."""
-    spec = estimators().EstimatorSpec
-    if isinstance(made, tuple) and not hasattr(made, "mode"):
-        predictions, loss, train_op = made
-        return spec(mode, predictions=predictions, loss=loss, train_op=train_op)
-    return made
-
-
-def ModelFnOps(
-    mode: str,
-    predictions: Any = None,
-    loss: Any = None,
-    train_op: Any = None,
-    eval_metric_ops: Mapping[str, Any] | None = None,
-    output_alternatives: Any = None,
-    training_chief_hooks: Any = None,
-    training_hooks: Any = None,
-    scaffold: Any = None,
-    **kwargs: Any,
-) -> Any:
-    """Returns the `tf.estimator.EstimatorSpec` of a model function."""
-    del output_alternatives, kwargs
-    return estimators().EstimatorSpec(
-        mode,
-        predictions=predictions,
-        loss=loss,
-        train_op=train_op,
-        eval_metric_ops=eval_metric_ops,
-        training_chief_hooks=training_chief_hooks,
-        training_hooks=training_hooks,
-        scaffold=scaffold,
-    )
+def ModelFnOps(*args: Any, **kwargs: Any) -> Any:
+    """Returns the `tf.estimator.EstimatorSpec` of a model function, without alternative outputs."""
+    names = tf_estimator.EstimatorSpec._fields
+    given = {**dict(zip(names, args)), **kwargs, "export_outputs": None}
+    return tf_estimator.EstimatorSpec(**{name: given[name] for name in names if name in given})
 
 
 class Estimator(BaseEstimator):
     """An estimator of a custom model.
 
-    Args:
-      model_fn: function of features, labels and, by keyword, mode, params and config; returns
-        (predictions, loss, train_op) or `ModelFnOps`.
-      model_dir: folder of the checkpoints.
-      config: run configuration.
-      params: parameters of the model function.
-      feature_engineering_fn: preprocesses features and labels.
+    `model_fn` is a function of features, labels and, by keyword, mode, params, config and
+    model_dir; it returns (predictions, loss, train_op) or `ModelFnOps`.
     """
 
     def __init__(
@@ -252,14 +196,18 @@ class Estimator(BaseEstimator):
         params: Any = None,
         feature_engineering_fn: Callable[..., Any] | None = None,
     ) -> None:
-        names = set(inspect.signature(model_fn).parameters)
+        names = inspect.signature(model_fn).parameters
 
         def model(features: Any, labels: Any, mode: str, params: Any, config: Any) -> Any:
             given = {"mode": mode, "params": params, "config": config, "model_dir": model_dir}
             named = {name: value for name, value in given.items() if name in names}
-            return _spec(mode, model_fn(features, labels, **named))
+            made = model_fn(features, labels, **named)
+            if isinstance(made, tuple) and not hasattr(made, "mode"):
+                predictions, loss, train_op = made
+                return tf_estimator.EstimatorSpec(mode, predictions, loss, train_op)
+            return made
 
-        core = estimators().Estimator(model, model_dir, config, params or {})
+        core = tf_estimator.Estimator(model, model_dir, config, params or {})
         super().__init__(core, feature_engineering_fn)
 
 

@@ -7,8 +7,8 @@ from typing import Any, Callable, Mapping
 import numpy as np
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib import feature_columns
-from compat.scripts.contrib.learn_run import estimators
+from compat.scripts.contrib import layers
+from compat.scripts.contrib.learn_run import tf_estimator
 
 
 def _array(values: Any) -> Any:
@@ -24,24 +24,12 @@ def _array(values: Any) -> Any:
 def input_fn_of(
     x: Any, y: Any, batch_size: int | None, train: bool
 ) -> Callable[[], tuple[Any, Any]]:
-    """Returns an input function for arrays.
-
-    Args:
-      x: features `[examples, ...]`, or a mapping of these by name.
-      y: labels `[examples]`, or None.
-      batch_size: None for all examples.
-      train: whether to shuffle and repeat.
-    """
+    """Returns an input function for arrays, or arrays by name; shuffles and repeats to train."""
     x, y = _array(x), None if y is None else _array(y)
     count = len(next(iter(x.values())) if isinstance(x, dict) else x)
-    size = batch_size or count
-    return estimators().inputs.numpy_input_fn(
-        x,
-        y,
-        batch_size=size,
-        num_epochs=None if train else 1,
-        shuffle=train,
-        queue_capacity=max(1000, 4 * size),
+    size, epochs = batch_size or count, None if train else 1
+    return tf_estimator.inputs.numpy_input_fn(
+        x, y, size, epochs, shuffle=train, queue_capacity=max(1000, 4 * size)
     )
 
 
@@ -54,41 +42,26 @@ def pair(made: Any) -> tuple[Any, Any]:
 
 def infer_real_valued_columns_from_input(x: Any) -> list[Any]:
     """Returns feature columns inferred from an array, arrays by name, or a data frame."""
-    x = _array(x)
-    named = x if isinstance(x, dict) else {"": x}
-    return _columns({name: (value.shape, value.dtype) for name, value in named.items()})
+    return _columns(_array(x))
 
 
 def infer_real_valued_columns_from_input_fn(input_fn: Callable[[], Any]) -> list[Any]:
     """Returns feature columns inferred from an input function."""
     with tf1.Graph().as_default():
-        features, _ = pair(input_fn())
-        named = features if isinstance(features, Mapping) else {"": features}
-        return _columns(
-            {
-                name: (value.shape.as_list(), value.dtype.as_numpy_dtype)
-                for name, value in named.items()
-            }
-        )
+        return _columns(pair(input_fn())[0])
 
 
-def _columns(inputs: Mapping[str, tuple[Any, Any]]) -> list[Any]:
+def _columns(features: Any) -> list[Any]:
     columns = []
-    for name in sorted(inputs):
-        shape, dtype = inputs[name]
-        width = int(np.prod(shape[1:])) if len(shape) > 1 else 1
-        columns.append(
-            feature_columns.real_valued_column(name, dimension=width, dtype=tf1.as_dtype(dtype))
-        )
+    named = features if isinstance(features, Mapping) else {"": features}
+    for name, value in sorted(named.items()):
+        width = int(np.prod(tf1.TensorShape(value.shape).as_list()[1:]))
+        dtype = tf1.as_dtype(value.dtype).base_dtype
+        columns.append(layers.real_valued_column(name, width, dtype=dtype))
     return columns
 
 
-def extract_pandas_data(data: Any) -> Any:
-    """Returns the values of a data frame."""
-    return _array(data)
-
-
-extract_pandas_matrix = extract_pandas_data
+extract_pandas_data = extract_pandas_matrix = _array
 
 
 def extract_pandas_labels(labels: Any) -> Any:

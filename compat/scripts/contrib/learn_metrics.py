@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from typing import Any, Callable, Mapping
 
 import numpy as np
 
-from compat.scripts.contrib.learn_run import estimators
+from compat._tensorflow import tf1
+from compat.scripts.contrib.learn_run import tf_estimator
 
 # Prediction keys of `tf.contrib.learn`, by those of `tf.estimator`.
 _RENAMED = {"classes": "class_ids", "scores": "predictions"}
@@ -25,29 +27,17 @@ class PredictionKey:
     TOP_K = "top_k"
 
 
+@dataclasses.dataclass(eq=False)
 class MetricSpec:
-    """A metric of predictions and labels that are selected by key.
+    """A metric of predictions and labels that are selected by key, by default the only ones.
 
-    Args:
-      metric_fn: function of predictions, labels and, optionally, weights, by keyword or position.
-      prediction_key: key of the predictions; None for the only ones, or the classes.
-      label_key: key of the labels; None for the only ones.
-      weight_key: key of the feature with the weights; None for no weights.
+    `metric_fn` is called with predictions, labels and, with a `weight_key`, the weights.
     """
 
-    def __init__(
-        self,
-        metric_fn: Callable[..., Any],
-        prediction_key: str | None = None,
-        label_key: str | None = None,
-        weight_key: str | None = None,
-    ) -> None:
-        self.metric_fn = metric_fn
-        self.prediction_key, self.label_key, self.weight_key = (
-            prediction_key,
-            label_key,
-            weight_key,
-        )
+    metric_fn: Callable[..., Any]
+    prediction_key: str | None = None
+    label_key: str | None = None
+    weight_key: str | None = None
 
     def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
         """Returns the value and the update operation of the metric."""
@@ -72,7 +62,9 @@ def tensor(predictions: Mapping[str, Any], key: str | None) -> Any:
     if key is None:
         known = ("class_ids", "predictions", *predictions)
         return predictions[next(name for name in known if name in predictions)]
-    return predictions[key if key not in _RENAMED or _is_own(predictions) else _RENAMED[key]]
+    # A custom model has its own keys.
+    is_canned = "class_ids" in predictions or "predictions" in predictions
+    return predictions[_RENAMED.get(key, key) if is_canned else key]
 
 
 def output(prediction: Mapping[str, Any], key: str) -> Any:
@@ -81,39 +73,20 @@ def output(prediction: Mapping[str, Any], key: str) -> Any:
     return np.asarray(value).reshape(()).item() if np.shape(value) == (1,) else value
 
 
-def _is_own(predictions: Mapping[str, Any]) -> bool:
-    """Whether predictions come from a custom model, with its own keys."""
-    return not {"class_ids", "predictions"} & set(predictions)
-
-
 def with_metrics(core: Any, metrics: Any) -> Any:
-    """Returns an estimator with additional metrics.
-
-    Args:
-      core: an estimator of `tf.estimator`.
-      metrics: `MetricSpec`s or functions of (predictions, labels), by name, or by (name, key of
-        the prediction).
-    """
+    """Returns a `tf.estimator` with more metrics, by name or by (name, key of the prediction)."""
     if not metrics:
         return core
 
     def measure(labels: Any, predictions: Any, features: Any) -> dict[str, Any]:
         found = {}
         for name, spec in metrics.items():
-            key = None
-            if isinstance(name, tuple):
-                name, key = name
+            name, key = name if isinstance(name, tuple) else (name, None)
             if not isinstance(spec, MetricSpec):
                 spec = MetricSpec(spec, key)
             made = spec.create_metric_ops(features, labels, predictions)
             # Not a (value, update) pair: a value of the batch, which is averaged.
-            found[name] = made if isinstance(made, tuple) else _mean(made)
+            found[name] = made if isinstance(made, tuple) else tf1.metrics.mean(made)
         return found
 
-    return estimators().add_metrics(core, measure)
-
-
-def _mean(value: Any) -> Any:
-    from compat._tensorflow import tf1
-
-    return tf1.metrics.mean(value)
+    return tf_estimator.add_metrics(core, measure)

@@ -15,26 +15,21 @@ class BaseMonitor(tf1.train.SessionRunHook):
         self._step = 0
 
     def set_estimator(self, estimator: Any) -> None:
-        """Sets the estimator that is trained."""
         self._estimator = estimator
 
     def begin(self, max_steps: int | None = None) -> None:
         """Called before the first step."""
-        del max_steps
 
     def step_begin(self, step: int) -> list[Any]:
         """Called before a step; returns the names of tensors to pass to `step_end`."""
-        del step
         return []
 
     def step_end(self, step: int, output: dict[str, Any]) -> bool:
         """Called after a step; returns whether to stop."""
-        del step, output
         return False
 
     def end(self, session: Any = None) -> None:
         """Called after the last step."""
-        del session
 
     def before_run(self, run_context: Any) -> Any:
         graph = run_context.session.graph
@@ -52,12 +47,7 @@ class BaseMonitor(tf1.train.SessionRunHook):
 
 
 class EveryN(BaseMonitor):
-    """Monitor with callbacks at every n-th step.
-
-    Args:
-      every_n_steps: interval in steps.
-      first_n_steps: number of first steps with callbacks at each.
-    """
+    """Monitor with callbacks at each of the first steps, and at every n-th step after them."""
 
     def __init__(self, every_n_steps: int = 100, first_n_steps: int = 1) -> None:
         super().__init__()
@@ -65,12 +55,10 @@ class EveryN(BaseMonitor):
 
     def every_n_step_begin(self, step: int) -> list[Any]:
         """Called before such a step; returns the tensors to pass to `every_n_step_end`."""
-        del step
         return []
 
     def every_n_step_end(self, step: int, outputs: dict[str, Any]) -> bool:
         """Called after such a step; returns whether to stop."""
-        del step, outputs
         return False
 
     def _is_due(self, step: int) -> bool:
@@ -87,21 +75,9 @@ class EveryN(BaseMonitor):
 
 
 class ValidationMonitor(EveryN):
-    """Evaluates each new checkpoint during training, and may stop training early.
+    """Evaluates each new checkpoint during training, as `Estimator.evaluate` does.
 
-    Args:
-      x: see `Estimator.evaluate`.
-      y: see `Estimator.evaluate`.
-      input_fn: see `Estimator.evaluate`.
-      batch_size: see `Estimator.evaluate`.
-      eval_steps: see `Estimator.evaluate`.
-      every_n_steps: interval at which to check for a new checkpoint, in steps.
-      metrics: see `Estimator.evaluate`.
-      hooks: hooks of the evaluation.
-      early_stopping_rounds: number of steps without improvement after which training stops.
-      early_stopping_metric: name of the metric.
-      early_stopping_metric_minimize: whether lower is better.
-      name: see `Estimator.evaluate`.
+    Training stops after `early_stopping_rounds` steps without improvement of the metric.
     """
 
     def __init__(
@@ -120,16 +96,8 @@ class ValidationMonitor(EveryN):
         name: str | None = None,
     ) -> None:
         super().__init__(every_n_steps, first_n_steps=-1)
-        self._options = {
-            "x": x,
-            "y": y,
-            "input_fn": input_fn,
-            "batch_size": batch_size,
-            "steps": eval_steps,
-            "metrics": metrics,
-            "hooks": hooks,
-            "name": name,
-        }
+        self._inputs = {"x": x, "y": y, "input_fn": input_fn, "batch_size": batch_size}
+        self._options = {"steps": eval_steps, "metrics": metrics, "hooks": hooks, "name": name}
         self._rounds = early_stopping_rounds
         self._metric = early_stopping_metric
         self._sign = 1 if early_stopping_metric_minimize else -1
@@ -139,12 +107,11 @@ class ValidationMonitor(EveryN):
         self.early_stopped = False
 
     def every_n_step_end(self, step: int, outputs: dict[str, Any]) -> bool:
-        del outputs
         latest = tf1.train.latest_checkpoint(self._estimator.model_dir)
         if latest is None or latest == self._checkpoint:
             return False
         self._checkpoint = latest
-        found = self._estimator.evaluate(checkpoint_path=latest, **self._options)
+        found = self._estimator.evaluate(checkpoint_path=latest, **self._inputs, **self._options)
         tf1.logging.info("Validation (step %d): %s", step, found)
         value = found.get(self._metric)
         if self._rounds is None or value is None:
@@ -155,20 +122,13 @@ class ValidationMonitor(EveryN):
         return self.early_stopped
 
 
+StopAtStep = tf1.train.StopAtStepHook
+CheckpointSaver = tf1.train.CheckpointSaverHook
+
+
 def PrintTensor(tensor_names: Any, every_n: int = 100, first_n: int = 1) -> Any:
     """Returns a hook that logs tensors."""
-    del first_n
     return tf1.train.LoggingTensorHook(tensor_names, every_n_iter=every_n)
-
-
-def StopAtStep(num_steps: int | None = None, last_step: int | None = None) -> Any:
-    """Returns a hook that stops training."""
-    return tf1.train.StopAtStepHook(num_steps, last_step)
-
-
-def CheckpointSaver(checkpoint_dir: str, **kwargs: Any) -> Any:
-    """Returns a hook that saves checkpoints."""
-    return tf1.train.CheckpointSaverHook(checkpoint_dir, **kwargs)
 
 
 def replace_monitors_with_hooks(monitors_or_hooks: Any, estimator: Any) -> list[Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import json
+import math
 import re
+from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy as np
 from compat.errors import UserError
 
 _WORD = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z][a-z]+(?=[A-Z])|[\'\w\-]+", re.UNICODE)
+_UNKNOWN = "<UNK>"
 
 
 def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
@@ -23,12 +26,7 @@ def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
 class CategoricalVocabulary:
     """Ids of words; 0 stands for unknown words."""
 
-    def __init__(
-        self,
-        unknown_token: str = "<UNK>",  # noqa: S107 - A word, not a secret.
-        support_reverse: bool = True,
-    ) -> None:
-        del support_reverse
+    def __init__(self, unknown_token: str = _UNKNOWN, support_reverse: bool = True) -> None:
         self._mapping: dict[Any, int] = {unknown_token: 0}
         self._counts: collections.Counter[Any] = collections.Counter()
         self._unknown = unknown_token
@@ -43,11 +41,9 @@ class CategoricalVocabulary:
 
     def get(self, category: Any) -> int:
         """Returns the id of a word."""
-        if category not in self._mapping:
-            if self._frozen:
-                return 0
-            self._mapping[category] = len(self._mapping)
-        return self._mapping[category]
+        if self._frozen:
+            return self._mapping.get(category, 0)
+        return self._mapping.setdefault(category, len(self._mapping))
 
     def add(self, category: Any, count: int = 1) -> None:
         """Counts a word."""
@@ -56,12 +52,9 @@ class CategoricalVocabulary:
 
     def trim(self, min_frequency: int, max_frequency: int = -1) -> None:
         """Removes words that are too rare or too frequent; orders the others by frequency."""
-        ordered = sorted(sorted(self._counts.items(), key=str), key=lambda item: -item[1])
-        kept = [
-            word
-            for word, count in ordered
-            if count > min_frequency and (max_frequency <= 0 or count < max_frequency)
-        ]
+        ordered = sorted(self._counts.items(), key=lambda item: (-item[1], str(item)))
+        bound = max_frequency if max_frequency > 0 else math.inf
+        kept = [word for word, count in ordered if min_frequency < count < bound]
         self._mapping = {word: number for number, word in enumerate([self._unknown, *kept])}
 
     def reverse(self, class_id: int) -> Any:
@@ -77,7 +70,8 @@ class CategoricalVocabulary:
     def of_state(cls, state: dict[str, Any]) -> CategoricalVocabulary:
         """Returns the vocabulary with a `state`."""
         made = cls(state["words"][0])
-        made._mapping = {word: number for number, word in enumerate(state["words"])}
+        for word in state["words"]:
+            made.get(word)
         made._counts.update(dict(state["counts"]))
         made._frozen = bool(state["frozen"])
         return made
@@ -86,11 +80,7 @@ class CategoricalVocabulary:
 class VocabularyProcessor:
     """Converts each text to a row of `max_document_length` word ids, padded with zeros.
 
-    Args:
-      max_document_length: maximum number of words of a text.
-      min_frequency: number of occurrences that a word must exceed.
-      vocabulary: an existing vocabulary; None for a new one.
-      tokenizer_fn: splits texts; None to split into words.
+    Words must occur more than `min_frequency` times to get an id.
     """
 
     def __init__(
@@ -134,11 +124,7 @@ class VocabularyProcessor:
             yield " ".join(str(self.vocabulary_.reverse(number)) for number in row)
 
     def save(self, filename: str) -> None:
-        """Saves the processor as JSON; contrib's pickles could run code when loaded.
-
-        Raises:
-          UserError: the processor has its own `tokenizer_fn`, which JSON cannot represent.
-        """
+        """Saves the processor as JSON; contrib's pickles could run code when loaded."""
         if self._tokenizer is not tokenizer:
             raise UserError(
                 f"a VocabularyProcessor with a tokenizer_fn of its own cannot be saved to "
@@ -154,15 +140,10 @@ class VocabularyProcessor:
 
     @classmethod
     def restore(cls, filename: str) -> Any:
-        """Returns the processor that `save` wrote.
-
-        Raises:
-          UserError: `save` has not written the file; it may be a pickle of an earlier TensorFlow.
-        """
-        with open(filename, "rb") as file:
-            text = file.read()
+        """Returns the processor that `save` wrote; refuses pickles of earlier TensorFlow."""
+        content = Path(filename).read_bytes()
         try:
-            state = json.loads(text.decode("utf-8"))
+            state = json.loads(content.decode("utf-8"))
             vocabulary = CategoricalVocabulary.of_state(state["vocabulary"])
             return cls(state["max_document_length"], state["min_frequency"], vocabulary)
         except (ValueError, LookupError, TypeError, RecursionError):
@@ -180,16 +161,13 @@ class ByteProcessor:
 
     def fit(self, x: Any) -> ByteProcessor:
         """Returns the processor; there is nothing to learn."""
-        del x
         return self
 
     def transform(self, x: Iterable[Any]) -> Iterator[Any]:
         """Yields a row for each text, uint8 `[max_document_length]`."""
         for text in x:
             raw = text.encode("utf-8") if isinstance(text, str) else bytes(text)
-            row = np.zeros(self.max_document_length, np.uint8)
-            head = np.frombuffer(raw[: self.max_document_length], np.uint8)
-            row[: len(head)] = head
-            yield row
+            padded = raw[: self.max_document_length].ljust(self.max_document_length, b"\0")
+            yield np.frombuffer(padded, np.uint8).copy()
 
     fit_transform = transform

@@ -1,7 +1,8 @@
-"""`tf.contrib.learn.RunConfig`, `Experiment` and `learn_runner`."""
+"""`tf.contrib.learn.RunConfig`, `Experiment` with its exports, and `learn_runner`."""
 
 from __future__ import annotations
 
+import collections
 import importlib
 import os
 from typing import Any, Callable, Mapping
@@ -12,12 +13,12 @@ from compat.scripts.names import internals
 
 _USUAL = "grpc://"
 _servers: dict[str, Any] = {}  # By master; a process runs one task.
+internals.put_back()
+tf_estimator: Any = importlib.import_module("tensorflow_estimator._api.v1.estimator")
+TaskType: Any = importlib.import_module("tensorflow_estimator.python.estimator.run_config").TaskType
 
-
-def estimators() -> Any:
-    """Returns `tf.estimator`."""
-    internals.put_back()
-    return importlib.import_module("tensorflow_estimator._api.v1.estimator")
+build_parsing_serving_input_fn = tf_estimator.export.build_parsing_serving_input_receiver_fn
+build_default_serving_input_fn = tf_estimator.export.build_raw_serving_input_receiver_fn
 
 
 class Environment:
@@ -28,28 +29,10 @@ class Environment:
     LOCAL = "local"
 
 
-class TaskType:
-    """The jobs of a cluster."""
-
-    EVALUATOR = "evaluator"
-    MASTER = "master"
-    PS = "ps"
-    WORKER = "worker"
-
-
-class RunConfig(estimators().RunConfig):  # type: ignore[misc]
+class RunConfig(tf_estimator.RunConfig):
     """`tf.estimator.RunConfig`, with the arguments of `tf.contrib.learn`.
 
     In a cluster without a chief or a master, worker 0 is the chief.
-
-    Args:
-      master: target of the session; by default that of TF_CONFIG.
-      num_cores: threads of the session; 0 for one per core.
-      log_device_placement: whether to log the devices of operations.
-      gpu_memory_fraction: share of the memory of each GPU to use.
-      tf_random_seed: seed of the graph.
-      evaluation_master: target of the evaluation session.
-      **kwargs: arguments of `tf.estimator.RunConfig`; others are ignored.
     """
 
     def __init__(
@@ -66,12 +49,11 @@ class RunConfig(estimators().RunConfig):  # type: ignore[misc]
             kwargs.pop(name, None)  # Set by TF_CONFIG.
         if kwargs.get("save_checkpoints_steps") is not None:
             kwargs["save_checkpoints_secs"] = None  # The default meant "not given".
-        options = tf1.GPUOptions(per_process_gpu_memory_fraction=gpu_memory_fraction)
         session = tf1.ConfigProto(
             log_device_placement=log_device_placement,
             inter_op_parallelism_threads=num_cores,
             intra_op_parallelism_threads=num_cores,
-            gpu_options=options,
+            gpu_options=tf1.GPUOptions(per_process_gpu_memory_fraction=gpu_memory_fraction),
         )
         given = kwargs.pop("session_config", None)
         super().__init__(tf_random_seed=tf_random_seed, session_config=given, **kwargs)
@@ -104,42 +86,14 @@ class RunConfig(estimators().RunConfig):  # type: ignore[misc]
         self._num_worker_replicas = len(jobs.get(TaskType.WORKER, []))
         self._global_id_in_cluster = None
 
-    @property
-    def environment(self) -> str:
-        """The environment of the program."""
-        return str(self._environment)
-
-    @property
-    def tf_config(self) -> Any:
-        """The session's options."""
-        return self._session_config
-
-    @property
-    def job_name(self) -> str:
-        """The job of the task, by its name in 0.x."""
-        return str(self.task_type)
-
-    @property
-    def task(self) -> int:
-        """The index of the task, by its name in 0.x."""
-        return int(self.task_id)
+    environment = property(lambda self: str(self._environment))
+    tf_config = property(lambda self: self._session_config)
+    job_name = property(lambda self: str(self.task_type))  # This and `task` are names of 0.x.
+    task = property(lambda self: int(self.task_id))
 
 
 class Experiment:
-    """An estimator with its training and evaluation inputs.
-
-    Args:
-      estimator: an estimator of `tf.contrib.learn` or `tf.estimator`.
-      train_input_fn: input function of training.
-      eval_input_fn: input function of evaluation.
-      eval_metrics: see `tf.contrib.learn.MetricSpec`.
-      train_steps: number of steps; None for no limit.
-      eval_steps: number of evaluation batches; None for all.
-      train_monitors: hooks of training.
-      eval_hooks: hooks of evaluation.
-      export_strategies: export strategies to run after training.
-      **kwargs: intervals of evaluation, which are ignored: it runs after training only.
-    """
+    """An estimator with its inputs; evaluates once after training, whatever the intervals."""
 
     def __init__(
         self,
@@ -154,7 +108,6 @@ class Experiment:
         export_strategies: Any = None,
         **kwargs: Any,
     ) -> None:
-        del kwargs
         self.estimator = estimator
         self._train_input, self._eval_input = train_input_fn, eval_input_fn
         self._metrics = eval_metrics
@@ -169,22 +122,16 @@ class Experiment:
 
     def train(self, delay_secs: Any = None) -> Any:
         """Trains; a task of a cluster also runs its server."""
-        del delay_secs
         config = self.estimator.config
         if config.cluster_spec and str(config.master).startswith(_USUAL):
             _serve(config)
-        train = getattr(self.estimator, "fit", None)
-        if train is not None:
-            return train(
-                input_fn=self._train_input, max_steps=self.train_steps, monitors=self._monitors
-            )
-        return self.estimator.train(
-            self._train_input, hooks=self._monitors, max_steps=self.train_steps
-        )
+        is_learn = hasattr(self.estimator, "fit")
+        train = self.estimator.fit if is_learn else self.estimator.train
+        hooks = {"monitors" if is_learn else "hooks": self._monitors}
+        return train(input_fn=self._train_input, max_steps=self.train_steps, **hooks)
 
     def evaluate(self, delay_secs: Any = None, name: str | None = None) -> Any:
         """Evaluates the latest checkpoint; returns the metrics by name."""
-        del delay_secs
         metrics = {"metrics": self._metrics} if self._metrics else {}
         return self.estimator.evaluate(
             input_fn=self._eval_input,
@@ -198,14 +145,11 @@ class Experiment:
         """Trains, evaluates and exports; returns the metrics and the exports."""
         self.train()
         measures = self.evaluate()
-        folder = os.path.join(self.estimator.model_dir, "export")
+        core = getattr(self.estimator, "core", self.estimator)
+        folder = os.path.join(core.model_dir, "export")
+        checkpoint = tf1.train.latest_checkpoint(core.model_dir)
         exports = [
-            strategy.export(
-                getattr(self.estimator, "core", self.estimator),
-                os.path.join(folder, strategy.name),
-                tf1.train.latest_checkpoint(self.estimator.model_dir),
-                measures,
-            )
+            strategy.export(core, os.path.join(folder, strategy.name), checkpoint, measures)
             for strategy in self._exports
         ]
         return measures, exports
@@ -226,11 +170,7 @@ class Experiment:
 def _serve(config: Any) -> Any:
     if config.master not in _servers:
         _servers[config.master] = tf1.train.Server(
-            config.cluster_spec,
-            job_name=config.task_type,
-            task_index=config.task_id,
-            config=config.session_config,
-            start=True,
+            config.cluster_spec, config.task_type, config.task_id, config=config.session_config
         )
     return _servers[config.master]
 
@@ -242,17 +182,13 @@ def run(
     run_config: Any = None,
     hparams: Any = None,
 ) -> Any:
-    """Runs a method of an experiment; by default the one for the job of this task.
-
-    Raises:
-      UserError: the experiment has no such method.
-    """
-    if run_config is not None:
+    """Runs a method of an experiment; by default the one for the job of this task."""
+    if run_config is None:
+        experiment = experiment_fn(output_dir)
+    else:
         if output_dir:
             run_config = run_config.replace(model_dir=output_dir)
         experiment = experiment_fn(run_config, hparams)
-    else:
-        experiment = experiment_fn(output_dir)
     schedule = schedule or _schedule(run_config or experiment.estimator.config)
     if not hasattr(experiment, schedule):
         raise UserError(
@@ -273,3 +209,38 @@ def tune(experiment_fn: Callable[..., Any], tuner: Any) -> None:
     """Runs the experiments that a tuner requests."""
     while tuner.next_trial():
         tuner.run_experiment(experiment_fn)
+
+
+class ExportStrategy(collections.namedtuple("ExportStrategy", ["name", "export_fn"])):
+    """A named function that exports an estimator to a folder."""
+
+    def export(
+        self, estimator: Any, export_path: str, checkpoint_path: Any = None, eval_result: Any = None
+    ) -> Any:
+        """Exports the estimator; returns the folder."""
+        return self.export_fn(estimator, export_path, checkpoint_path)
+
+
+def InputFnOps(features: Any, labels: Any = None, default_inputs: Any = None) -> Any:
+    """Returns the serving input receiver of `tf.estimator` for the inputs of a serving function."""
+    return tf_estimator.export.ServingInputReceiver(features, default_inputs or features)
+
+
+def make_export_strategy(serving_input_fn: Callable[[], Any], **kwargs: Any) -> ExportStrategy:
+    """Returns a strategy that exports a SavedModel."""
+    as_text = bool(kwargs.get("as_text", False))
+
+    def export(estimator: Any, path: str, checkpoint: str | None = None) -> Any:
+        core = getattr(estimator, "core", estimator)
+        return core.export_saved_model(
+            path, serving_input_fn, as_text=as_text, checkpoint_path=checkpoint
+        )
+
+    return ExportStrategy("Servo", export)
+
+
+def get_most_recent_export(export_dir_base: str) -> str | None:
+    """Returns the folder of the latest export, or None."""
+    found = [name.rstrip("/") for name in tf1.gfile.ListDirectory(export_dir_base)]
+    newest = max((name for name in found if name.isdigit()), key=int, default=None)
+    return f"{export_dir_base}/{newest}" if newest else None

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, Sequence
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib.attention import attention_decoder, linear, outputs_of
+from compat.scripts.contrib import attention
+from compat.scripts.contrib.attention import attention_decoder, outputs_of
 from compat.scripts.contrib.cells import EmbeddingWrapper, OutputProjectionWrapper, separate
 from compat.scripts.contrib.sequence_loss import sequence_loss, sequence_loss_by_example
 
-__all__ = [
-    "attention_decoder",
-    "basic_rnn_seq2seq",
-    "embedding_attention_decoder",
-    "embedding_attention_seq2seq",
-    "embedding_rnn_decoder",
-    "embedding_rnn_seq2seq",
-    "linear",
-    "model_with_buckets",
-    "rnn_decoder",
-    "sequence_loss",
-    "sequence_loss_by_example",
-    "tied_rnn_seq2seq",
-]
+linear = attention.linear  # Scripts also use this name.
 
 
 def rnn_decoder(
@@ -34,13 +23,7 @@ def rnn_decoder(
 ) -> tuple[list[Any], Any]:
     """Returns the outputs of a cell over time, and its last state.
 
-    Args:
-      decoder_inputs: float32 `[batch, width]` for each time step.
-      initial_state: initial state of the cell.
-      cell: an RNN cell.
-      loop_function: computes the next input from the last output and the time; None to use
-        `decoder_inputs`.
-      scope: scope of the variables.
+    A `loop_function` computes the next input from the last output and the time.
     """
     with tf1.variable_scope(scope or "rnn_decoder"):
         return outputs_of(cell, decoder_inputs, initial_state, loop_function)
@@ -75,10 +58,15 @@ def tied_rnn_seq2seq(
             return outputs_of(cell, decoder_inputs, state, loop_function)
 
 
-def _next_symbol(
-    embedding: Any, output_projection: Any, update_embedding: bool
-) -> Callable[[Any, int], Any]:
-    """Returns a loop function that embeds the most likely symbol of an output."""
+def _embedded(
+    symbols: Sequence[Any],
+    shape: Sequence[int],
+    output_projection: Any,
+    feed_previous: bool,
+    update_embedding: bool,
+) -> tuple[list[Any], Callable[[Any, int], Any] | None]:
+    """Returns embedded symbols, and a loop function that embeds an output's most likely one."""
+    embedding = tf1.get_variable("embedding", shape)
 
     def loop(previous: Any, _: int) -> Any:
         if output_projection is not None:
@@ -86,7 +74,8 @@ def _next_symbol(
         found = tf1.nn.embedding_lookup(embedding, tf1.argmax(previous, 1))
         return found if update_embedding else tf1.stop_gradient(found)
 
-    return loop
+    inputs = [tf1.nn.embedding_lookup(embedding, each) for each in symbols]
+    return inputs, loop if feed_previous else None
 
 
 def embedding_rnn_decoder(
@@ -102,10 +91,9 @@ def embedding_rnn_decoder(
 ) -> tuple[list[Any], Any]:
     """Runs `rnn_decoder` on embedded symbols, integers `[batch]` for each time step."""
     with tf1.variable_scope(scope or "embedding_rnn_decoder"):
-        embedding = tf1.get_variable("embedding", [num_symbols, embedding_size])
-        loop = _next_symbol(embedding, output_projection, update_embedding_for_previous)
-        embedded = [tf1.nn.embedding_lookup(embedding, symbols) for symbols in decoder_inputs]
-        return rnn_decoder(embedded, initial_state, cell, loop if feed_previous else None)
+        shape, update = [num_symbols, embedding_size], update_embedding_for_previous
+        inputs, loop = _embedded(decoder_inputs, shape, output_projection, feed_previous, update)
+        return rnn_decoder(inputs, initial_state, cell, loop)
 
 
 def embedding_attention_decoder(
@@ -125,18 +113,17 @@ def embedding_attention_decoder(
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
     """Runs `attention_decoder` on embedded symbols, integers `[batch]` for each time step."""
-    del dtype  # Outputs have the dtype of the states.
     with tf1.variable_scope(scope or "embedding_attention_decoder"):
-        embedding = tf1.get_variable("embedding", [num_symbols, embedding_size])
-        loop = _next_symbol(embedding, output_projection, update_embedding_for_previous)
+        shape, update = [num_symbols, embedding_size], update_embedding_for_previous
+        inputs, loop = _embedded(decoder_inputs, shape, output_projection, feed_previous, update)
         return attention_decoder(
-            [tf1.nn.embedding_lookup(embedding, symbols) for symbols in decoder_inputs],
+            inputs,
             initial_state,
             attention_states,
             cell,
-            output_size=output_size,
-            num_heads=num_heads,
-            loop_function=loop if feed_previous else None,
+            output_size,
+            num_heads,
+            loop,
             initial_state_attention=initial_state_attention,
         )
 
@@ -177,15 +164,10 @@ def embedding_rnn_seq2seq(
         _, state = tf1.nn.static_rnn(encoder, encoder_inputs, dtype=dtype or tf1.float32)
         if output_projection is None:
             cell = OutputProjectionWrapper(cell, num_decoder_symbols)
+        size = (num_decoder_symbols, embedding_size)
         return _fed_or_not(
             lambda feed: embedding_rnn_decoder(
-                decoder_inputs,
-                state,
-                cell,
-                num_decoder_symbols,
-                embedding_size,
-                output_projection=output_projection,
-                feed_previous=feed,
+                decoder_inputs, state, cell, *size, output_projection, feed
             ),
             feed_previous,
         )
@@ -209,10 +191,8 @@ def embedding_attention_seq2seq(
     with tf1.variable_scope(scope or "embedding_attention_seq2seq"):
         encoder = EmbeddingWrapper(separate(cell), num_encoder_symbols, embedding_size)
         outputs, state = tf1.nn.static_rnn(encoder, encoder_inputs, dtype=dtype or tf1.float32)
-        size = None
         if output_projection is None:
             cell = OutputProjectionWrapper(cell, num_decoder_symbols)
-            size = num_decoder_symbols
         return _fed_or_not(
             lambda feed: embedding_attention_decoder(
                 decoder_inputs,
@@ -222,7 +202,6 @@ def embedding_attention_seq2seq(
                 num_decoder_symbols,
                 embedding_size,
                 num_heads=num_heads,
-                output_size=size,
                 output_projection=output_projection,
                 feed_previous=feed,
                 initial_state_attention=initial_state_attention,
@@ -245,18 +224,14 @@ def model_with_buckets(
     """Returns the outputs and losses of each bucket (input length, output length)."""
     outputs: list[Any] = []
     losses: list[Any] = []
-    loss = sequence_loss_by_example if per_example_loss else sequence_loss
+    loss = functools.partial(
+        sequence_loss_by_example if per_example_loss else sequence_loss,
+        softmax_loss_function=softmax_loss_function,
+    )
     with tf1.name_scope(name, "model_with_buckets", [*encoder_inputs, *decoder_inputs]):
         for number, (source, target) in enumerate(buckets):
             with tf1.variable_scope(tf1.get_variable_scope(), reuse=True if number else None):
                 bucket, _ = seq2seq(encoder_inputs[:source], decoder_inputs[:target])
             outputs.append(bucket)
-            losses.append(
-                loss(
-                    bucket,
-                    targets[:target],
-                    weights[:target],
-                    softmax_loss_function=softmax_loss_function,
-                )
-            )
+            losses.append(loss(bucket, targets[:target], weights[:target]))
     return outputs, losses

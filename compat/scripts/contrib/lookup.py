@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import Any, Callable
 
 from compat._tensorflow import tf1
 
-
-def _ops() -> Any:
-    import importlib
-
-    return importlib.import_module(tf1.lookup.StaticHashTable.__module__)
+_ops: Any = importlib.import_module(tf1.lookup.StaticHashTable.__module__)
 
 
-def index_table_from_tensor(mapping: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Returns a table from strings to indices."""
-    mapping = kwargs.pop("vocabulary_list", mapping)
-    return _ops().index_table_from_tensor(mapping, *args, **kwargs)
+def _of_mapping(function: Callable[..., Any]) -> Callable[..., Any]:
+    def table(mapping: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return function(kwargs.pop("vocabulary_list", mapping), *args, **kwargs)
+
+    return table
 
 
-def index_to_string_table_from_tensor(mapping: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Returns a table from indices to strings."""
-    mapping = kwargs.pop("vocabulary_list", mapping)
-    return _ops().index_to_string_table_from_tensor(mapping, *args, **kwargs)
+index_table_from_tensor = _of_mapping(_ops.index_table_from_tensor)
+index_to_string_table_from_tensor = _of_mapping(_ops.index_to_string_table_from_tensor)
 
 
 def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: Any = None) -> Any:
@@ -41,6 +37,4 @@ def MutableHashTable(
 ) -> Any:
     """Returns a mutable table; accepts `shared_name` and ignores it."""
     kwargs.pop("shared_name", None)
-    return tf1.lookup.experimental.MutableHashTable(
-        key_dtype, value_dtype, default_value, name=kwargs.pop("name", "MutableHashTable"), **kwargs
-    )
+    return tf1.lookup.experimental.MutableHashTable(key_dtype, value_dtype, default_value, **kwargs)

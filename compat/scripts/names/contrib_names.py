@@ -54,28 +54,25 @@ _UNSERVED = {
 # What serves names under tf.contrib, and the names.
 _SERVED = {
     "compat.placement:": "training.python.training.device_setter",
-    _OWN + "bidirectional:dynamic": "rnn.stack_bidirectional_dynamic_rnn",
-    _OWN + "bidirectional:static": "rnn.stack_bidirectional_rnn",
     _OWN + "cells:": "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.rnn_cell",
     _OWN + "distort_image_ops:": "image.python.ops.distort_image_ops",
-    _OWN + "feature_columns:": (
+    _OWN + "hparams:": "training.python.training.hparam",
+    _OWN + "layers:": (
         "layers.feature_column layers.python.layers.feature_column "
         "layers.python.layers.feature_column_ops"
     ),
-    _OWN + "hparams:": "training.python.training.hparam",
     _OWN + "learn:": "learn learn.estimators",
     _OWN + "learn_datasets:": "learn.datasets learn.datasets.base",
     _OWN + "learn_estimators:": "learn.estimators.estimator learn.estimators.model_fn",
-    _OWN + "learn_export:": (
-        "learn.export_strategy learn.utils learn.utils.input_fn_utils "
-        "learn.utils.saved_model_export_utils"
-    ),
     _OWN + "learn_metrics:": "learn.estimators.prediction_key learn.metric_spec",
     _OWN + "learn_monitors:": "learn.monitors",
     _OWN + "learn_preprocessing:": "learn.preprocessing learn.preprocessing.text",
-    _OWN + "learn_run:": "learn.estimators.run_config learn.experiment learn.learn_runner",
+    _OWN + "learn_run:": (
+        "learn.estimators.run_config learn.experiment learn.export_strategy learn.learn_runner "
+        "learn.utils learn.utils.input_fn_utils learn.utils.saved_model_export_utils"
+    ),
     _OWN + "legacy_seq2seq:": "legacy_seq2seq",
-    _OWN + "predictor:": "predictor",
+    _OWN + "saved_models:": "predictor",
     _OWN + "sequence_loss:sequence_loss_3d": "seq2seq.sequence_loss",
     "compat.scripts.tutorials.input_data:": (
         "learn.datasets.mnist learn.datasets.mnist.input_data"
@@ -119,11 +116,11 @@ _SERVED = {
 _NOTED = {
     "eager": ("tensorflow.compat.v2:", "its names are in `tf` since 1.7"),
     **{
-        f"learn.{name}": (f"{_OWN}learn_export:{name}", "it writes a SavedModel")
+        f"learn.{name}": (f"{_OWN}learn_run:{name}", "it writes a SavedModel")
         for name in ("ExportStrategy", "InputFnOps", "make_export_strategy")
     },
     "nccl": (_INSIDE + "ops.nccl_ops:", "it needs GPUs where it is used"),
-    "session_bundle.exporter": (_OWN + "exporter:", "it writes a SavedModel"),
+    "session_bundle.exporter": (_OWN + "saved_models:", "it writes a SavedModel"),
 }
 
 # Modules under tf.contrib, what serves names in them, and the names, which are the same there.
@@ -174,14 +171,14 @@ _SAME_NAMES = (
     ("framework", _INSIDE + "util.deprecation:", "deprecated deprecated_args"),
     (
         "layers",
-        _OWN + "feature_columns:",
+        _OWN + "layers:",
         "bucketized_column create_feature_spec_for_parsing crossed_column embedding_column "
         "input_from_feature_columns one_hot_column parse_feature_columns_from_examples "
         "real_valued_column sparse_column_with_hash_bucket sparse_column_with_integerized_feature "
         "sparse_column_with_keys sparse_column_with_vocabulary_file weighted_sparse_column "
         "weighted_sum_from_feature_columns",
     ),
-    ("layers", _OWN + "encoders:", "bow_encoder embed_sequence embedding_lookup_unique"),
+    ("layers", _OWN + "layers:", "bow_encoder embed_sequence embedding_lookup_unique"),
     ("layers", _SLIM + "layers.optimizers:", "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES"),
     ("learn.io", _ESTIMATOR + ".inputs:", "numpy_input_fn pandas_input_fn"),
     ("layers", "tf.nn.", "safe_embedding_lookup_sparse"),

@@ -12,17 +12,10 @@ import numpy as np
 from compat import datasets
 from compat._tensorflow import tf1
 from compat.datasets import idx
-from compat.datasets.published import (
-    TEST_IMAGES,
-    TEST_LABELS,
-    TRAIN_IMAGES,
-    TRAIN_LABELS,
-    read_folder,
-)
+from compat.datasets.published import FILES, read_folder
 from compat.scripts.names import era
 
-SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
-DEFAULT_SOURCE_URL = SOURCE_URL
+SOURCE_URL = DEFAULT_SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 
 Datasets = namedtuple("Datasets", ["train", "validation", "test"])
 
@@ -74,20 +67,16 @@ class DataSet:
             np.random.seed(graph_seed if seed is None else op_seed)
         self._fake = fake_data
         self.one_hot = one_hot
-        if fake_data:
-            self._num_examples = 10000
-        else:
+        if not fake_data:
             if len(images) != len(labels):
                 raise ValueError(f"images.shape: {images.shape} labels.shape: {labels.shape}")
-            self._num_examples = len(images)
             if reshape:
                 images = images.reshape(len(images), -1)
             if dtype == tf1.float32:
                 images = np.multiply(images.astype(np.float32), 1.0 / 255.0)
-        self._images = images
-        self._labels = labels
-        self._epochs_completed = 0
-        self._index_in_epoch = 0
+        self._num_examples = 10000 if fake_data else len(images)
+        self._images, self._labels = images, labels
+        self._epochs_completed = self._index_in_epoch = 0
 
     images = property(lambda self: self._images)
     labels = property(lambda self: self._labels)
@@ -100,30 +89,24 @@ class DataSet:
         """Returns the next images and labels."""
         if fake_data or self._fake:
             label = [1] + [0] * 9 if self.one_hot else 0
-            return [[1] * 784 for _ in range(batch_size)], [label for _ in range(batch_size)]
+            return [[1] * 784 for _ in range(batch_size)], [label] * batch_size
         start = self._index_in_epoch
         if start == 0 and self._epochs_completed == 0 and shuffle and not self._as_before:
             self._shuffle()
         if start + batch_size <= self._num_examples:
             self._index_in_epoch += batch_size
-            return self._images[start : start + batch_size], self._labels[
-                start : start + batch_size
-            ]
+            chosen = slice(start, self._index_in_epoch)
+            return self._images[chosen], self._labels[chosen]
         if batch_size > self._num_examples:
             raise AssertionError(f"batch_size {batch_size} > {self._num_examples} examples")
         self._epochs_completed += 1
-        rest = slice(start, self._num_examples)
+        rest = slice(self._num_examples if self._as_before else start, None)
         images, labels = self._images[rest], self._labels[rest]
         if shuffle:
             self._shuffle()
-        if self._as_before:
-            images, labels = images[:0], labels[:0]
         self._index_in_epoch = batch_size - len(images)
-        fresh = slice(0, self._index_in_epoch)
-        return (
-            np.concatenate([images, self._images[fresh]]),
-            np.concatenate([labels, self._labels[fresh]]),
-        )
+        images = np.concatenate([images, self._images[: self._index_in_epoch]])
+        return images, np.concatenate([labels, self._labels[: self._index_in_epoch]])
 
     def _shuffle(self) -> None:
         order = np.arange(self._num_examples)
@@ -143,29 +126,16 @@ def read_data_sets(
 ) -> Datasets:
     """Returns the training, validation and test sets; validation is split from training.
 
-    Args:
-      train_dir: the folder with the four files; without them, the data of `--data_dir`,
-        $MNIST_DATA_DIR or the cache are used.
-      fake_data: whether to return constant data.
-      one_hot: whether labels are float64 `[n, 10]`, not uint8 `[n]`.
-      dtype: `tf.float32` scales images to [0, 1]; `tf.uint8` does not.
-      reshape: whether images are `[n, 784]`, not `[n, 28, 28, 1]`.
-      validation_size: number of images to hold out.
-      seed: seed of the shuffle.
-      source_url: ignored; only published data with known checksums are downloaded.
-
-    Raises:
-      UserError: the data are missing and cannot be downloaded.
+    Unless `train_dir` has the four files, the data of `--data_dir`, $MNIST_DATA_DIR or the cache
+    are used. Only published data with known checksums are downloaded, so `source_url` is ignored.
     """
-    del source_url
     options = {"dtype": dtype, "reshape": reshape, "seed": seed}
     if fake_data:
         return Datasets(*(DataSet([], [], fake_data=True, one_hot=one_hot) for _ in range(3)))
     arrays = _arrays(train_dir)
     train_images, test_images = (a[..., np.newaxis] for a in arrays[::2])
-    train_labels, test_labels = (a.astype(np.uint8) for a in arrays[1::2])
-    if one_hot:
-        train_labels, test_labels = (dense_to_one_hot(a, 10) for a in (train_labels, test_labels))
+    labels = [a.astype(np.uint8) for a in arrays[1::2]]
+    train_labels, test_labels = [dense_to_one_hot(a, 10) for a in labels] if one_hot else labels
     if not 0 <= validation_size <= len(train_images):
         raise ValueError(
             f"Validation size should be between 0 and {len(train_images)}. "
@@ -180,19 +150,18 @@ def read_data_sets(
 
 
 def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
-    """Returns `read_data_sets(train_dir)`."""
+    """Returns MNIST with integer labels."""
     return read_data_sets(train_dir)
 
 
 def _arrays(train_dir: str) -> list[np.ndarray]:
     """Returns training images and labels, test images and labels."""
-    names = (TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS)
     files = read_folder(Path(train_dir))
-    if len(files) == len(names):
-        for name in names:
+    if len(files) == len(FILES):
+        for name in FILES:
             print("Extracting", files[name].origin)
         readers = (idx.images, idx.labels, idx.images, idx.labels)
-        return [read(files[name]) for read, name in zip(readers, names)]
+        return [read(files[name]) for read, name in zip(readers, FILES)]
     data = datasets.load("mnist")
     print(f"{train_dir} does not hold MNIST; using {data.source}")
     parts = (data.validation, data.train)  # The first images are held out, as above.

@@ -13,6 +13,8 @@ import numpy as np
 
 from compat._tensorflow import tf1
 
+_TOO_FEW = "epoch_size == 0, decrease batch_size or num_steps"
+
 
 def _read_words(filename: str) -> list[str]:
     with tf1.gfile.GFile(filename, "r") as file:
@@ -31,14 +33,9 @@ def _file_to_word_ids(filename: str, word_to_id: dict[str, int]) -> list[int]:
 
 
 def ptb_raw_data(data_path: str | None = None) -> tuple[list[int], list[int], list[int], int]:
-    """Returns the word ids of the training, validation and test texts, and the vocabulary size.
-
-    Args:
-      data_path: the folder with `ptb.train.txt`, `ptb.valid.txt` and `ptb.test.txt`.
-    """
-    paths = [
-        os.path.join(data_path or "", f"ptb.{part}.txt") for part in ("train", "valid", "test")
-    ]
+    """Returns the word ids of `ptb.{train,valid,test}.txt` in a folder, and the vocabulary size."""
+    parts = ("train", "valid", "test")
+    paths = [os.path.join(data_path or "", f"ptb.{part}.txt") for part in parts]
     word_to_id = _build_vocab(paths[0])
     train, valid, test = (_file_to_word_ids(path, word_to_id) for path in paths)
     return train, valid, test, len(word_to_id)
@@ -47,17 +44,13 @@ def ptb_raw_data(data_path: str | None = None) -> tuple[list[int], list[int], li
 def ptb_iterator(
     raw_data: Sequence[int], batch_size: int, num_steps: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yields inputs and targets, int32 `[batch_size, num_steps]`, as before 0.12.
-
-    Raises:
-      ValueError: `batch_size` or `num_steps` is too large for the data.
-    """
+    """Yields inputs and targets, int32 `[batch_size, num_steps]`, as before 0.12."""
     words = np.array(raw_data, dtype=np.int32)
     length = len(words) // batch_size
     data = words[: batch_size * length].reshape(batch_size, length)
     epoch_size = (length - 1) // num_steps
     if epoch_size == 0:
-        raise ValueError("epoch_size == 0, decrease batch_size or num_steps")
+        raise ValueError(_TOO_FEW)
     for start in range(0, epoch_size * num_steps, num_steps):
         yield data[:, start : start + num_steps], data[:, start + 1 : start + num_steps + 1]
 
@@ -71,9 +64,7 @@ def ptb_producer(
         length = tf1.size(words) // batch_size
         data = tf1.reshape(words[0 : batch_size * length], [batch_size, length])
         epoch_size = (length - 1) // num_steps
-        enough = tf1.assert_positive(
-            epoch_size, message="epoch_size == 0, decrease batch_size or num_steps"
-        )
+        enough = tf1.assert_positive(epoch_size, message=_TOO_FEW)
         with tf1.control_dependencies([enough]):
             epoch_size = tf1.identity(epoch_size, name="epoch_size")
         start = tf1.train.range_input_producer(epoch_size, shuffle=False).dequeue() * num_steps

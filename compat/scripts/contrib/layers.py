@@ -1,4 +1,4 @@
-"""The feature columns of `tf.contrib.layers`, built on `tf.feature_column`."""
+"""Feature columns, built on `tf.feature_column`, and encoders of `tf.contrib.layers`."""
 
 from __future__ import annotations
 
@@ -26,20 +26,14 @@ def real_valued_column(
     normalizer: Callable[[Any], Any] | None = None,
 ) -> Any:
     """Returns a numeric column of width `dimension`."""
-    return _columns.numeric_column(
-        column_name or UNNAMED,
-        shape=(dimension or 1,),
-        default_value=default_value,
-        dtype=dtype or tf1.float32,
-        normalizer_fn=normalizer,
-    )
+    name, shape = column_name or UNNAMED, (dimension or 1,)
+    return _columns.numeric_column(name, shape, default_value, dtype or tf1.float32, normalizer)
 
 
 def sparse_column_with_hash_bucket(
     column_name: str, hash_bucket_size: int, combiner: str = "sum", dtype: Any = None, **kwargs: Any
 ) -> Any:
     """Returns a hashed categorical column; the hash differs from contrib's."""
-    del combiner, kwargs
     return _columns.categorical_column_with_hash_bucket(
         column_name, hash_bucket_size, dtype or tf1.string
     )
@@ -49,21 +43,15 @@ def sparse_column_with_integerized_feature(
     column_name: str, bucket_size: int, combiner: str = "sum", dtype: Any = None, **kwargs: Any
 ) -> Any:
     """Returns a categorical column of integers in [0, bucket_size)."""
-    del combiner, dtype, kwargs
     return _columns.categorical_column_with_identity(column_name, bucket_size)
 
 
 def sparse_column_with_keys(
-    column_name: str,
-    keys: Sequence[Any],
-    default_value: int = -1,
-    combiner: str = "sum",
-    dtype: Any = None,
+    column_name: str, keys: Any, default_value: int = -1, combiner: str = "sum", dtype: Any = None
 ) -> Any:
     """Returns a categorical column with the vocabulary `keys`."""
-    del combiner
     return _columns.categorical_column_with_vocabulary_list(
-        column_name, list(keys), dtype=dtype, default_value=default_value
+        column_name, list(keys), dtype, default_value
     )
 
 
@@ -77,7 +65,6 @@ def sparse_column_with_vocabulary_file(
     dtype: Any = None,
 ) -> Any:
     """Returns a categorical column with the lines of a file as vocabulary."""
-    del combiner
     return _columns.categorical_column_with_vocabulary_file(
         column_name,
         vocabulary_file,
@@ -107,24 +94,16 @@ def embedding_column(
     dimension: int,
     combiner: str | None = "mean",
     initializer: Any = None,
-    ckpt_to_load_from: str | None = None,
-    tensor_name_in_ckpt: str | None = None,
-    max_norm: float | None = None,
-    trainable: bool = True,
+    *args: Any,
+    **kwargs: Any,
 ) -> Any:
     """Returns a dense column with an embedding of each category."""
     if initializer is None:  # As in contrib: scaled by the number of categories.
         stddev = 1 / math.sqrt(sparse_id_column.num_buckets)
         initializer = tf1.truncated_normal_initializer(stddev=stddev)
+    combiner = combiner or "mean"
     return _columns.embedding_column(
-        sparse_id_column,
-        dimension,
-        combiner=combiner or "mean",
-        initializer=initializer,
-        ckpt_to_load_from=ckpt_to_load_from,
-        tensor_name_in_ckpt=tensor_name_in_ckpt,
-        max_norm=max_norm,
-        trainable=trainable,
+        sparse_id_column, dimension, combiner, initializer, *args, **kwargs
     )
 
 
@@ -137,7 +116,6 @@ def crossed_column(
     columns: Sequence[Any], hash_bucket_size: int, combiner: str = "sum", **kwargs: Any
 ) -> Any:
     """Returns a hashed column of feature crosses; the hash differs from contrib's."""
-    del combiner
     # Hashed columns are crossed by their values, which today's function takes by feature name.
     keys = [
         column.key if hasattr(column, "hash_bucket_size") and hasattr(column, "key") else column
@@ -155,7 +133,6 @@ def parse_feature_columns_from_examples(
     serialized: Any, feature_columns: Sequence[Any], name: str | None = None, **kwargs: Any
 ) -> dict[str, Any]:
     """Returns the features of serialized examples, by name."""
-    del kwargs
     spec = create_feature_spec_for_parsing(feature_columns)
     return dict(tf1.parse_example(serialized, spec, name=name))
 
@@ -169,7 +146,6 @@ def input_from_feature_columns(
     **kwargs: Any,
 ) -> Any:
     """Returns the concatenated dense columns, float32 `[batch, width]`."""
-    del kwargs
     with tf1.variable_scope(scope, "input_from_feature_columns"):
         return _columns.input_layer(
             by_name(columns_to_tensors), list(feature_columns), weight_collections, trainable
@@ -197,3 +173,37 @@ def weighted_sum_from_feature_columns(
         )
     bias = found.pop("bias")
     return output, found, bias[0] if isinstance(bias, list) else bias
+
+
+def embed_sequence(
+    ids: Any,
+    vocab_size: int | None = None,
+    embed_dim: int | None = None,
+    unique: bool = False,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    reuse: Any = None,
+) -> Any:
+    """Returns the embedding of each symbol, `[batch, length, embed_dim]`; ignores `unique`."""
+    if not reuse and (vocab_size is None or embed_dim is None):
+        raise ValueError("Must specify vocab size and embedding dimension when not reusing.")
+    with tf1.variable_scope(scope, "EmbedSequence", [ids], reuse=reuse):
+        shape = None if vocab_size is None else [vocab_size, embed_dim]
+        embeddings = tf1.get_variable(
+            "embeddings", shape, None, initializer, regularizer, trainable
+        )
+        return tf1.nn.embedding_lookup(embeddings, ids)
+
+
+def bow_encoder(ids: Any, vocab_size: int, embed_dim: int, *args: Any, **kwargs: Any) -> Any:
+    """Returns the mean embedding of the symbols, float32 `[batch, embed_dim]`."""
+    kwargs.pop("sparse_lookup", None)
+    with tf1.variable_scope(kwargs.pop("scope", None), "BowEncoder"):
+        return tf1.reduce_mean(embed_sequence(ids, vocab_size, embed_dim, *args, **kwargs), 1)
+
+
+def embedding_lookup_unique(params: Any, ids: Any, name: str | None = None) -> Any:
+    """Returns the rows of `ids`; contrib's version looked up each id once."""
+    return tf1.nn.embedding_lookup(params, ids, name=name)

@@ -1,4 +1,4 @@
-"""`tf.contrib.session_bundle.exporter`, which writes a SavedModel here."""
+"""`tf.contrib.session_bundle.exporter` and `tf.contrib.predictor`: write and run SavedModels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Callable, Mapping
 from compat._tensorflow import tf1
 
 _Export = collections.namedtuple("_Export", ["path", "export_version"])
+_constants: Any = tf1.saved_model.signature_constants
 
 
 def classification_signature(
@@ -16,20 +17,14 @@ def classification_signature(
 ) -> Any:
     """Returns the signature of a classifier."""
     outputs = {"classes": classes_tensor, "scores": scores_tensor}
-    return _signature(
-        {"inputs": input_tensor},
-        {name: tensor for name, tensor in outputs.items() if tensor is not None},
-        tf1.saved_model.signature_constants.CLASSIFY_METHOD_NAME,
-    )
+    given = {name: tensor for name, tensor in outputs.items() if tensor is not None}
+    return _signature({"inputs": input_tensor}, given, _constants.CLASSIFY_METHOD_NAME)
 
 
 def regression_signature(input_tensor: Any, output_tensor: Any) -> Any:
     """Returns the signature of a regressor."""
-    return _signature(
-        {"inputs": input_tensor},
-        {"outputs": output_tensor},
-        tf1.saved_model.signature_constants.REGRESS_METHOD_NAME,
-    )
+    outputs = {"outputs": output_tensor}
+    return _signature({"inputs": input_tensor}, outputs, _constants.REGRESS_METHOD_NAME)
 
 
 def generic_signature(name_tensor_map: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,11 +42,7 @@ def _signature(inputs: Mapping[str, Any], outputs: Mapping[str, Any], method: st
 
 
 class Exporter:
-    """Exports a model with the variable values of a session.
-
-    Args:
-      saver: saver of the variables to export.
-    """
+    """Exports a model with the values that variables have in a session."""
 
     def __init__(self, saver: Any) -> None:
         self._saver = saver
@@ -69,35 +60,20 @@ class Exporter:
         assets_collection: Any = None,
         assets_callback: Callable[..., Any] | None = None,
     ) -> None:
-        """Sets what to export.
-
-        Args:
-          graph_def: ignored; the graph of the session is exported.
-          init_op: operation to run when the export is loaded.
-          clear_devices: whether to remove device placements.
-          default_graph_signature: default signature.
-          named_graph_signatures: other signatures by name.
-          assets_collection: file name tensors of the asset files.
-          assets_callback: ignored; the files are copied.
-        """
-        del graph_def, assets_collection, assets_callback
+        """Sets the signatures, and what to run on loading; ignores `graph_def` and the assets."""
         self._init_op, self._clear_devices = init_op, clear_devices
         named = dict(named_graph_signatures or {})
-        key = tf1.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+        key = _constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
         if {"inputs", "outputs"} <= set(named):
             inputs, outputs = named.pop("inputs"), named.pop("outputs")
             if isinstance(inputs, dict) and isinstance(outputs, dict):
-                method = tf1.saved_model.signature_constants.PREDICT_METHOD_NAME
-                self._signatures[key] = _signature(inputs, outputs, method)
-        for name, signature in named.items():
-            self._signatures[name] = self._made(signature)
+                method = _constants.PREDICT_METHOD_NAME
+                named.setdefault(key, _signature(inputs, outputs, method))
         if default_graph_signature is not None:
-            self._signatures[key] = self._made(default_graph_signature)
-
-    def _made(self, signature: Any) -> Any:
-        if isinstance(signature, dict):
-            return _signature({}, signature, "")
-        return signature
+            named[key] = default_graph_signature
+        for name, signature in named.items():
+            is_map = isinstance(signature, dict)
+            self._signatures[name] = _signature({}, signature, "") if is_map else signature
 
     def export(
         self,
@@ -106,17 +82,7 @@ class Exporter:
         sess: Any = None,
         exports_to_keep: Callable[[list[Any]], list[Any]] | None = None,
     ) -> str:
-        """Writes into the folder `export_dir_base`/00000123 of step 123; returns its path.
-
-        Args:
-          export_dir_base: the folder of all exports.
-          global_step_tensor: number of the export, a tensor or a variable.
-          sess: the session; None for the default session.
-          exports_to_keep: selects the exports to keep from all exports.
-
-        Raises:
-          RuntimeError: an export with that number exists.
-        """
+        """Writes into the folder `export_dir_base`/00000123 of step 123; returns its path."""
         sess = sess or tf1.get_default_session()
         step = int(tf1.train.global_step(sess, global_step_tensor))
         path = os.path.join(export_dir_base, f"{step:08d}")
@@ -142,11 +108,8 @@ class Exporter:
 
 
 def _remove_others(base: str, keep: Callable[[list[Any]], list[Any]]) -> None:
-    exports = [
-        _Export(os.path.join(base, name.rstrip("/")), int(name.rstrip("/")))
-        for name in tf1.gfile.ListDirectory(base)
-        if name.rstrip("/").isdigit()
-    ]
+    names = [name.rstrip("/") for name in tf1.gfile.ListDirectory(base)]
+    exports = [_Export(os.path.join(base, name), int(name)) for name in names if name.isdigit()]
     kept = {export.path for export in keep(exports)}
     for export in exports:
         if export.path not in kept:
@@ -158,3 +121,40 @@ def gfile_copy_callback(files_to_copy: Mapping[str, str], export_dir_path: str) 
     tf1.gfile.MakeDirs(export_dir_path)
     for source, target in files_to_copy.items():
         tf1.gfile.Copy(source, os.path.join(export_dir_path, target), overwrite=True)
+
+
+class Predictor:
+    """Runs the tensors of a loaded model, which are given by name."""
+
+    def __init__(self, session: Any, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> None:
+        self.session, self.graph = session, session.graph
+        find = self.graph.get_tensor_by_name
+        self.feed_tensors = {name: find(tensor) for name, tensor in inputs.items()}
+        self.fetch_tensors = {name: find(tensor) for name, tensor in outputs.items()}
+
+    def __call__(self, input_dict: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the outputs by name for inputs by name."""
+        feed = {self.feed_tensors[name]: value for name, value in input_dict.items()}
+        return dict(self.session.run(self.fetch_tensors, feed))
+
+
+def from_saved_model(
+    export_dir: str,
+    signature_def_key: str | None = None,
+    signature_def: Any = None,
+    input_names: Mapping[str, str] | None = None,
+    output_names: Mapping[str, str] | None = None,
+    tags: Any = None,
+    graph: Any = None,
+    config: Any = None,
+) -> Predictor:
+    """Returns the predictor of a SavedModel, for tensor names or else for a signature."""
+    with (graph or tf1.Graph()).as_default():
+        session = tf1.Session(config=config)
+        words = tags.split(",") if isinstance(tags, str) else list(tags or ["serve"])
+        loaded = tf1.saved_model.loader.load(session, words, export_dir)
+    if input_names is None or output_names is None:
+        signature = signature_def or loaded.signature_def[signature_def_key or "serving_default"]
+        input_names = {name: info.name for name, info in signature.inputs.items()}
+        output_names = {name: info.name for name, info in signature.outputs.items()}
+    return Predictor(session, input_names, output_names)
