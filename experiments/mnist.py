@@ -1,22 +1,17 @@
 r"""Trains a network on MNIST: in one process, with parameter servers, or on workers in step.
 
-A whole cluster on this machine:
+A cluster on this machine, a task of one on several machines, and an evaluator beside a run:
 
     python -m experiments.mnist --strategy=ps --num_ps=1 --num_workers=2
-
-One task of a cluster on several machines, the same command on each but for job and index:
-
-    python -m experiments.mnist --strategy=ps --job_name=worker --task_index=0 \
-        --ps_hosts=pc-01:2222 --worker_hosts=pc-02:2222,pc-03:2222 --allow_network
-
-A process beside a run, which evaluates its checkpoints:
-
+    python -m experiments.mnist --strategy=ps --job_name=ps --ps_hosts=a:2222 --worker_hosts=b:2222
     python -m experiments.mnist --job_name=evaluator --logdir=runs/1
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,9 +44,7 @@ class MNIST(Experiment):
             None, "Folder of the data; default $MNIST_DATA_DIR, else a cache.", group="data"
         )
         model: str = setting("mlp", "Network.", choices=("mlp", "cnn"))
-        initial: str = setting(
-            "scaled", "Initial weights of mlp: N(0, 1), or scaled.", choices=("scaled", "normal")
-        )
+        initial: str = setting("scaled", "Initial weights of mlp.", choices=("scaled", "normal"))
         learning_rate: float = 0.003
         epochs: int = 5
 
@@ -65,21 +58,15 @@ class MNIST(Experiment):
     def data(self) -> Any:
         found = datasets.load(self.settings.dataset, self.settings.data_dir)
         self.first_images = found.train.images[:16, ..., np.newaxis]
-        return Data(
-            **found.splits(),
-            name=found.name,
-            source=found.source,
-            checksum=found.checksum,
-        )
+        about = {"name": found.name, "source": found.source, "checksum": found.checksum}
+        return Data(**found.splits(), **about)
 
     def build(self) -> None:
         import models  # Not at the top: its classes need TensorFlow, and --help does not.
 
-        settings = self.settings
-        if settings.model == "cnn":
-            self.model = models.CNN(settings.seed)
-        else:
-            self.model = models.MLP(settings.seed, settings.initial)
+        seed, initial = self.settings.seed, self.settings.initial
+        cnn = self.settings.model == "cnn"
+        self.model = models.CNN(seed) if cnn else models.MLP(seed, initial)
 
     def loss(self, batch: Any, training: bool) -> Any:
         import models
@@ -99,4 +86,5 @@ class MNIST(Experiment):
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))  # A folder `models` here is not the one.
     run(MNIST)
