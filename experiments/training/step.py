@@ -64,7 +64,10 @@ def training_step(
         with tf.control_dependencies([] if seen is None else [seen]):
             values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
             groups = _groups(experiment.optimizer(global_step), variables)
-            values["train"] = _apply(groups, list(zip(gradients, variables)), global_step, wrap)
+            optimizer = wrap(groups[0][0] if len(groups) == 1 else _Grouped(groups))
+            values["train"] = optimizer.apply_gradients(
+                list(zip(gradients, variables)), global_step=global_step
+            )
         if seen is not None:
             with tf.control_dependencies([values["train"]]):
                 values["staleness"] = global_step.read_value() - seen - 1
@@ -163,24 +166,28 @@ def _groups(found: Any, variables: Sequence[Any]) -> list[tuple[Any, list[Any]]]
     return groups
 
 
-def _apply(
-    groups: Sequence[tuple[Any, list[Any]]],
-    pairs: Sequence[tuple[Any, Any]],
-    global_step: Any,
-    wrap: Callable[[Any], Any],
-) -> Any:
-    """Applies the gradients, and counts the update when the last of them has been applied."""
-    gradient_of = {id(variable): gradient for gradient, variable in pairs}
-    done: list[Any] = []
-    for number, (optimizer, variables) in enumerate(groups, 1):
-        own = [(gradient_of[id(variable)], variable) for variable in variables]
-        last = number == len(groups)
-        if len(groups) == 1:
-            optimizer = wrap(optimizer)
-        with tf.control_dependencies(done if last else []):
-            step = global_step if last else None
-            done.append(optimizer.apply_gradients(own, global_step=step))
-    return done[-1]
+class _Grouped:
+    """Several optimizers as one, which `SyncReplicasOptimizer` can wrap."""
+
+    def __init__(self, groups: Sequence[tuple[Any, list[Any]]]) -> None:
+        self._groups = groups
+
+    def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
+        """Applies the gradients, and counts the update when the last of them has been applied."""
+        del name
+        gradient_of = {id(variable): gradient for gradient, variable in pairs}
+        done: list[Any] = []
+        for number, (optimizer, variables) in enumerate(self._groups, 1):
+            own = [(gradient_of[id(variable)], variable) for variable in variables]
+            last = number == len(self._groups)
+            with tf.control_dependencies(done if last else []):
+                step = global_step if last else None
+                done.append(optimizer.apply_gradients(own, global_step=step))
+        return done[-1]
+
+    def variables(self) -> list[Any]:
+        """Returns the variables of all optimizers, such as their moments."""
+        return [variable for optimizer, _ in self._groups for variable in optimizer.variables()]
 
 
 def _batch_size(batch: Any) -> Any:
