@@ -162,7 +162,7 @@ class Recording:
         logdir = self._settings.logdir
         best = checkpoints(os.path.join(logdir, best_checkpoint.FOLDER))
         return Result(
-            step=step,
+            step=step if self._checkpoint is None else best_checkpoint.step_of(self._checkpoint),
             metrics={**evaluated, **metrics},
             checkpoint=self._checkpoint,
             best_checkpoint=best[-1] if best else None,

@@ -195,6 +195,9 @@ def test_use_from_python(runtime: str, tmp_path: Path) -> None:
             f"{split}/{name}" for split in ("validation", "test") for name in ("loss", "recall")
         }
         assert Path(result["checkpoint"] + ".index").exists()
+        assert result["run_id"] == Path(result["logdir"], "mlflow_run_id").read_text()
+    ours = [name for name in report["environment"] if name.startswith(("MLFLOW", "EXPERIMENTS"))]
+    assert ours == []
     assert report["refusals"][0] == "--hidden=0 is too small; give 1 or more"
     assert "a cluster needs processes of its own" in report["refusals"][1]
     assert report["refusals"][2].startswith("--hidden=many is not an integer")
