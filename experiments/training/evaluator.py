@@ -40,8 +40,9 @@ from experiments.training.program import build_evaluation
 FOLDER = "eval"
 _POLL_SECS = 1.0
 # For what MLflow has not been given in the end; beside a launcher the process that sends goes on
-# when the evaluator is ended.
+# when the evaluator is ended. A database is made by the chief first, which has three minutes.
 _DELIVERY_SECS = 60.0
+_DATABASE_SECS = 240.0
 
 
 def run(
@@ -218,12 +219,13 @@ class Evaluator:
         # What was written, but not in the history, is evaluated again.
         self._board = TensorBoard(folder, resume_step=self._selection.last_step)
         self._opened.callback(self._board.close)
+        uri = store_uri(settings.tracking_uri, settings.logdir)
         self._tracker = Tracker(
             folder,
-            tracking_uri=store_uri(settings.tracking_uri, settings.logdir),
+            tracking_uri=uri,
             experiment_name=settings.experiment_name,
             run_name=None,
-            patience=_DELIVERY_SECS,
+            patience=_DATABASE_SECS if uri.startswith("sqlite") else _DELIVERY_SECS,
             training=settings.logdir,
         )
         self._opened.callback(lambda: self._tracker.close(self._status))
