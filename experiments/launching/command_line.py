@@ -60,7 +60,7 @@ def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
 def _print_help(text: str) -> None:
     document = (sys.modules["__main__"].__doc__ or "").strip()
     try:
-        print(f"{document}\n\nflags:\n\n{text}", flush=True)
+        print(f"{document}\n\nflags:\n\n{text}".lstrip(), flush=True)
     except BrokenPipeError:  # As of `--help | head`.
         _close_broken_output()
 
