@@ -56,7 +56,7 @@ class MNIST(Experiment):
         return [f"--dataset={datasets.load('auto', settings.data_dir).name}"]
 
     def data(self) -> Any:
-        found = datasets.load(self.settings.dataset, self.settings.data_dir)
+        found: Any = datasets.load(self.settings.dataset, self.settings.data_dir)
         self.first_images = found.train.images[:16, ..., np.newaxis]
         about = {"name": found.name, "source": found.source, "checksum": found.checksum}
         return Data(**found.splits(), **about)
