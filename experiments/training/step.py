@@ -127,7 +127,8 @@ def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[A
       variables: each on a device.
     """
     arrived = list(gradients)
-    dense = [i for i, gradient in enumerate(gradients) if tf.is_tensor(gradient)]
+    # Not by `tf.is_tensor`, for which sparse gradients are tensors as well.
+    dense = [i for i, found in enumerate(gradients) if not isinstance(found, tf.IndexedSlices)]
     places = sorted({(variables[i].device, gradients[i].dtype.name) for i in dense})
     for device, dtype in places:
         there = [

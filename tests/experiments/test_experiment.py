@@ -199,6 +199,10 @@ def test_stream_of_the_docs_learns_in_a_cluster(
     (auc,) = re.findall(r"Test-Auc: (\d\.\d+)", training.out)
     assert float(auc) > 0.85
     assert f"AUC: {auc}, checkpoint: {training.logdir}/model.ckpt-60" in training.out
+    # The table's gradient is sparse up to its update on the parameter server.
+    events = b"".join(path.read_bytes() for path in training.logdir.glob("events.out.tfevents.*"))
+    assert b"SparseApplyAdagrad" in events
+    assert b"ResourceApplyAdagrad" not in events
     recorded = record(training.logdir)
     assert {"perplexity", "validation/accuracy", "best_test/auc"} <= set(recorded.points)
 
