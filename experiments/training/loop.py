@@ -147,6 +147,8 @@ def _train_as_chief(
         reporter.report(values)
     if request is not None:
         recording.ended_early(request, reporter.step)
+    if schedule.total_steps is None and not stop.requested and not settings.eval_in_chief:
+        reporter.evaluate()  # That these updates are the last ones was not known before.
     if reporter.step > first:
         recording.artifact(reporter.save())
     if stop.requested:
