@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import sys
 import threading
@@ -16,6 +17,7 @@ from compat.cluster.roles import role
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
 from compat.runtime.interface import select_runtime
+from compat.tracking.mlflow import run_id
 from experiments.launching import command_line, local_cluster, signals
 from experiments.recording import completion
 from experiments.settings.files import text_of
@@ -116,4 +118,6 @@ def _run_here(experiment: Any, given: dict[str, Any]) -> Any:
     select_runtime(settings.runtime).clear()
     main_thread = threading.current_thread() is threading.main_thread()
     with signals.signals() if main_thread else contextlib.nullcontext(signals.Stop()) as stop:
-        return training.run(experiment(settings), None, Task("worker", 0), stop)
+        result = training.run(experiment(settings), None, Task("worker", 0), stop)
+    # MLflow's store often takes a short run only when the record is closed.
+    return result and dataclasses.replace(result, run_id=run_id.read(result.logdir))

@@ -1,22 +1,18 @@
 r"""Trains a network on MNIST: in one process, with parameter servers, or on workers in step.
 
-A whole cluster on this machine:
+A whole cluster on this machine, one task of a cluster on several, and an evaluator beside a run:
 
     python -m experiments.mnist --strategy=ps --num_ps=1 --num_workers=2
-
-One task of a cluster on several machines, the same command on each but for job and index:
-
     python -m experiments.mnist --strategy=ps --job_name=worker --task_index=0 \
         --ps_hosts=pc-01:2222 --worker_hosts=pc-02:2222,pc-03:2222 --allow_network
-
-A process beside a run, which evaluates its checkpoints:
-
     python -m experiments.mnist --job_name=evaluator --logdir=runs/1
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from compat import datasets, tf
@@ -87,4 +83,5 @@ class MNIST(Experiment):
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))  # A folder `models` here is not the one.
     run(MNIST)

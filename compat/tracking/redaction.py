@@ -8,9 +8,12 @@ from typing import Any, Mapping, TextIO
 from compat.tracking.writer import Param
 
 HIDDEN = "***"
-_NAMES = (
-    r"token|passw(?:or)?d|passphrase|secret|credential|(?:api|access|private)[-_]?key|signature"
+# No secrets are a tokenizer, and how many tokens a model reads or writes.
+_COUNTABLE = (
+    r"(?<!max[-_])(?<!min[-_])(?<!num[-_])(?<!new[-_])(?<!total[-_])(?<!\bn[-_])"
+    r"token(?!i[sz]|s[-_]per)"
 )
+_NAMES = rf"{_COUNTABLE}|passw(?:or)?d|passphrase|secret|credential|(?:api|access|private)[-_]?key"
 _SECRET_NAME = re.compile(_NAMES, re.IGNORECASE)
 _IN_TEXT = (
     # The user part of a URI. Greedy up to the last "@" before the path: a password may itself hold
@@ -18,7 +21,10 @@ _IN_TEXT = (
     (re.compile(r"(?<=://)(?:[^/\s]*|[^/\s:@]*:(?!\d+(?:[/?#]|\b))[^\s'\"]*)(?=@)"), HIDDEN),
     # "token=...", in the query of a URI, on a command line, in the words for a database.
     (
-        re.compile(rf"((?:(?:{_NAMES})[-\w]*|[?&](?:key|sig|auth))=)[^\s&'\";,)]+", re.IGNORECASE),
+        re.compile(
+            rf"((?:(?:{_NAMES})[-\w]*|[?&](?:key|sig|[-\w]*signature|auth))=)[^\s&'\";,)]+",
+            re.IGNORECASE,
+        ),
         rf"\g<1>{HIDDEN}",
     ),
 )

@@ -39,7 +39,7 @@ def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
         text = help_text(values) if _HELP & set(argv[1:]) else ""
         if text:
             document = (sys.modules["__main__"].__doc__ or "").strip()
-            print(f"{document}\n\nflags:\n\n{text}", flush=True)
+            print(f"{document}\n\nflags:\n\n{text}".lstrip(), flush=True)
             sys.exit(0)
         return parse_flags(argv, values)
     except (SystemExit, BrokenPipeError) as error:

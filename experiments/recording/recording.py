@@ -126,7 +126,7 @@ class Recording:
             completion.write(self._settings, self._checkpoint)
         best = checkpoints(os.path.join(self._logdir, best_checkpoint.FOLDER))
         return Result(
-            step=step,
+            step=step if self._checkpoint is None else best_checkpoint.step_of(self._checkpoint),
             metrics={**evaluated, **test},
             checkpoint=self._checkpoint,
             best_checkpoint=best[-1] if best else None,

@@ -36,8 +36,9 @@ from experiments.training.program import Program, build
 
 _POLL_SECS = 1.0
 # For what MLflow has not been given in the end; beside a launcher the process that sends goes on
-# when the evaluator is ended.
+# when the evaluator is ended. A database is made by the chief first, which has three minutes.
 _DELIVERY_SECS = 60.0
+_DATABASE_SECS = 240.0
 
 
 def run(
@@ -172,12 +173,13 @@ class _Evaluator:
         # What was written, but not in the history, is evaluated again.
         self._board = TensorBoard(folder, resume_step=selected.last_step)
         opened.callback(self._board.close)
+        uri = store_uri(settings.tracking_uri, settings.logdir)
         self._tracker = tracker = Tracker(
             folder,
-            tracking_uri=store_uri(settings.tracking_uri, settings.logdir),
+            tracking_uri=uri,
             experiment_name=settings.experiment_name,
             run_name=None,
-            patience=_DELIVERY_SECS,
+            patience=_DATABASE_SECS if uri.startswith("sqlite") else _DELIVERY_SECS,
             training=settings.logdir,
         )
         # The run that it was added to stays as it is.

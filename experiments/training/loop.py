@@ -126,6 +126,8 @@ class _Training:
             reporter.report(values)
         if request is not None:
             recording.ended_early(request, reporter.step)
+        if schedule.total_steps is None and not self.stop.requested and select is None:
+            reporter.evaluate()  # That these updates are the last ones was not known before.
         if reporter.step > first:
             recording.artifact(reporter.save())
         if self.stop.requested:

@@ -55,14 +55,10 @@ def training_step(
         values: dict[str, Any] = {"loss": loss, **scalars}
         with tf.control_dependencies([] if seen is None else [seen]):
             values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
-            groups = _groups(experiment.optimizer(global_step), list(zip(gradients, variables)))
-            if len(groups) == 1:
-                groups = [(wrap(groups[0][0]), groups[0][1])]
-            *others, (optimizer, own) = groups
-            # The update is counted when the last gradients have been applied.
-            done = [other.apply_gradients(theirs) for other, theirs in others]
-            with tf.control_dependencies(done):
-                values["train"] = optimizer.apply_gradients(own, global_step=global_step)
+            pairs = list(zip(gradients, variables))
+            groups = _groups(experiment.optimizer(global_step), pairs)
+            optimizer = wrap(groups[0][0] if len(groups) == 1 else _Grouped(groups))
+            values["train"] = optimizer.apply_gradients(pairs, global_step=global_step)
         if seen is not None:
             with tf.control_dependencies([values["train"]]):
                 values["staleness"] = global_step.read_value() - seen - 1
@@ -102,7 +98,8 @@ def _in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[
     arrived = list(gradients)
     places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
     for i, gradient in enumerate(gradients):
-        if tf.is_tensor(gradient):  # Sparse ones are sent as they are: their rows are few.
+        # Sparse ones are sent as they are: their rows are few. For `tf.is_tensor` they are tensors.
+        if not isinstance(gradient, tf.IndexedSlices):
             places[variables[i].device, gradient.dtype.name].append(i)
     for (device, _), there in sorted(places.items()):
         flat = packed([gradients[i] for i in there])
@@ -136,6 +133,28 @@ def _groups(found: Any, pairs: list[Any]) -> list[tuple[Any, list[Any]]]:
             "with (optimizer, None), for all that are left, or freeze them with trainable=False"
         )
     return groups
+
+
+class _Grouped:
+    """Several optimizers as one, which `SyncReplicasOptimizer` can wrap."""
+
+    def __init__(self, groups: Sequence[tuple[Any, list[Any]]]) -> None:
+        self._groups = groups
+
+    def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
+        """Applies the gradients, and counts the update when the last of them has been applied."""
+        del name
+        gradient_of = {id(variable): gradient for gradient, variable in pairs}
+        *others, (last, own) = [
+            (optimizer, [(gradient_of[id(variable)], variable) for _, variable in theirs])
+            for optimizer, theirs in self._groups
+        ]
+        with tf.control_dependencies([other.apply_gradients(theirs) for other, theirs in others]):
+            return last.apply_gradients(own, global_step=global_step)
+
+    def variables(self) -> list[Any]:
+        """Returns the variables of all optimizers, such as their moments."""
+        return [variable for optimizer, _ in self._groups for variable in optimizer.variables()]
 
 
 def _batch_size(batch: Any) -> Any:

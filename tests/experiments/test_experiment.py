@@ -168,8 +168,15 @@ def test_program_learns(
     assert least < float(found) < most
 
 
+def _programs_of_the_docs() -> list[str]:
+    """Returns the first program, the parts of the second one as one, and what imports it."""
+    text = DOCS.read_text(encoding="utf-8")
+    first, *parts, last = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    return [first, "\n".join(parts), last]
+
+
 def test_program_of_the_docs(run_file: RunFile, runtime: str, tmp_path: Path) -> None:
-    (source,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    source = _programs_of_the_docs()[0]
     assert source.count("\n") <= 40
     file = tmp_path / "diabetes.py"
     file.write_text(source)
@@ -177,6 +184,46 @@ def test_program_of_the_docs(run_file: RunFile, runtime: str, tmp_path: Path) ->
     assert training.code == 0, training.out + training.err
     (rmse,) = re.findall(r"Test-Rmse: (\d\.\d+)", training.out)
     assert 0.6 < float(rmse) < 0.85
+
+
+def test_stream_of_the_docs_learns_in_a_cluster(
+    run_file: RunFile, runtime: str, tmp_path: Path, record: Any
+) -> None:
+    file = tmp_path / "questions.py"
+    file.write_text(_programs_of_the_docs()[1])
+    flags = [*CLUSTER, f"--runtime={runtime}", "--eval_in_chief", "--clip_norm=1"]
+    if runtime == "legacy":  # Both optimizers' gradients are averaged.
+        flags += ["--sync", "--max_steps=60"]
+    training = run_file(file, *flags).wait()
+    assert training.code == 0, training.out + training.err
+    (auc,) = re.findall(r"Test-Auc: (\d\.\d+)", training.out)
+    assert float(auc) > 0.85
+    assert f"AUC: {auc}, checkpoint: {training.logdir}/model.ckpt-60" in training.out
+    # The table's gradient is sparse up to its update on the parameter server.
+    events = b"".join(path.read_bytes() for path in training.logdir.glob("events.out.tfevents.*"))
+    assert b"SparseApplyAdagrad" in events
+    assert b"ResourceApplyAdagrad" not in events
+    recorded = record(training.logdir)
+    assert {"perplexity", "validation/accuracy", "best_test/auc"} <= set(recorded.points)
+
+
+def test_python_use_of_the_docs(tmp_path: Path) -> None:
+    _, program, source = _programs_of_the_docs()
+    (tmp_path / "questions.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, "-c", source],
+        cwd=str(tmp_path),
+        capture_output=True,
+        env=_environment(tmp_path),
+        timeout=DEADLINE_SECS,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.findall(r"^(\d+) (0\.\d+) (\S+) (\w+)$", done.stdout, re.MULTILINE)
+    (step, auc, checkpoint, run_id) = found[-1]
+    assert (step, checkpoint) == ("60", str(tmp_path / "runs" / "notebook" / "model.ckpt-60"))
+    assert float(auc) > 0.85
+    assert run_id == (tmp_path / "runs" / "notebook" / "mlflow_run_id").read_text()
 
 
 def test_use_from_python(runtime: str, tmp_path: Path) -> None:
@@ -195,6 +242,9 @@ def test_use_from_python(runtime: str, tmp_path: Path) -> None:
             f"{split}/{name}" for split in ("validation", "test") for name in ("loss", "recall")
         }
         assert Path(result["checkpoint"] + ".index").exists()
+        assert result["run_id"] == Path(result["logdir"], "mlflow_run_id").read_text()
+    ours = [name for name in report["environment"] if name.startswith(("MLFLOW", "EXPERIMENTS"))]
+    assert ours == []
     assert report["refusals"][0] == "--hidden=0 is too small; give 1 or more"
     assert "a cluster needs processes of its own" in report["refusals"][1]
     assert report["refusals"][2].startswith("--hidden=many is not an integer")

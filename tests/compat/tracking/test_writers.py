@@ -86,8 +86,19 @@ def test_secrets_are_hidden_by_name(name):
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["max_tokens", "max_new_tokens", "num_tokens", "n_tokens", "tokens_per_batch"]
+    + ["tokenizer", "tokenizer_name", "Tokenization", "signature", "model_signature"],
+)
+def test_settings_that_only_sound_like_secrets_are_shown(name):
+    assert redacted({name: "words"}) == {name: "words"}
+    assert redacted_text(f"--{name}=words") == f"--{name}=words"
+
+
+@pytest.mark.parametrize(
     "uri, shown",
     [
+        ("https://h/x?X-Amz-Signature=abc", "https://h/x?X-Amz-Signature=***"),
         ("http://me:p@ss@host:5000/a@b", "http://***@host:5000/a@b"),
         ("mysql+pymysql://u:p@db/x", "mysql+pymysql://***@db/x"),
         ("http://host/a", "http://host/a"),
