@@ -7,6 +7,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 from compat._tensorflow import deferred_captures, tf, tf1
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.modern import graphs
+from compat.runtime.modern.tables import captured_tables
 from compat.runtime.modern.variables import Placement, full_name
 from compat.runtime.session import Packed, pack
 
@@ -48,6 +49,7 @@ class Lifted:
             for outer, inner in function.graph.captures
             if outer.dtype == tf.resource
         }
+        self._tables = captured_tables(function)
         step, trainable = placement.global_step, placement.variables.values()
         counted = [v for v in trainable if v.trainable] if step is None else [step]
         counting = {id(variable.handle) for variable in counted}
@@ -55,12 +57,13 @@ class Lifted:
         self.trains = graphs.writes(self.graph_def, handles)
 
     def resources(self, on_worker: bool) -> Resources:
-        """Opens what copies share, in a function; a worker has local variables of its own."""
-        local = self._local if on_worker else {}
-        captured = [
-            _local_handle(local[id(outer)]) if id(outer) in local else outer
-            for outer in self._captured
-        ]
+        """Opens what copies share, in a function; a worker has variables and tables of its own."""
+        captured = list(self._captured)
+        for i, outer in enumerate(self._captured) if on_worker else ():
+            if id(outer) in self._local:
+                captured[i] = _local_handle(self._local[id(outer)])
+            elif id(outer) in self._tables:
+                captured[i] = self._tables[id(outer)].on_worker()
         names = [f"{node.name}:0" for node in self._state.node]
         tensors = tf1.import_graph_def(self._state, return_elements=names, name="state")
         return Resources(captured, dict(zip(names, tensors)))
