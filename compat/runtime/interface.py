@@ -217,7 +217,8 @@ def step(
 
     Raises:
       UserError: the function does not return a dict of tensors; or in a cluster, on the modern
-        runtime, the step or a variable that it uses is made outside of `with compat.device(...)`.
+        runtime, the step or a variable that it uses is made outside of `with compat.device(...)`,
+        or the step calls Python (`tf.py_func`).
     """
     return current_runtime().step(
         StepDefinition(function, signature, per_worker_data, on_coordinator, dataset)

@@ -87,6 +87,11 @@ def reseeded(graph_def: Any, copy: int) -> Any:
     return copied
 
 
+def calls_python(graph_def: Any) -> bool:
+    """Whether anything calls a Python function, also in functions that are called."""
+    return any("PyFunc" in node.op for _, nodes in _scopes(graph_def) for node in nodes)
+
+
 def writes(graph_def: Any, handles: Sequence[str]) -> bool:
     """Whether anything writes to resources of these operations, also in functions it calls."""
     functions = {f.signature.name: f for f in graph_def.library.function}

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import tf, traced
+from compat.errors import UserError
 from compat.runtime.device_placement import Placed
+from compat.runtime.modern import graphs
 from compat.runtime.modern.data import OwnData, WorkerData
 from compat.runtime.modern.lift import lift
 from compat.runtime.session import Step, StepDefinition
@@ -51,6 +53,12 @@ class ModernStep(Step):
         self._lifted = lift(on_flat, specs, runtime.placement)
         self.names, self.others = self._lifted.names, self._lifted.others
         self.trains, self.outside = self._lifted.trains, self._lifted.outside
+        if coordinator is not None and graphs.calls_python(self._lifted.graph_def):
+            raise UserError(
+                "the step calls Python (tf.py_func, tf.py_function or tf.numpy_function), and the "
+                "workers that run it have no Python of the program; use operations of TensorFlow, "
+                "make the values before session.run(), or use --runtime=legacy"
+            )
         if coordinator is None:
             self._data = OwnData(arrays, definition.dataset, shard)
         else:
