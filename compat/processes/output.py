@@ -56,7 +56,7 @@ class Output:
             return {_VARIABLE: ""}
         return {_VARIABLE: str(max(min(map(self._room, self._prefixes)), 1))}
 
-    def write(self, name: str, lines: Sequence[str], rest: bytes = b"") -> None:
+    def write(self, name: str, lines: Sequence[str], rest: bytes) -> None:
         """Writes finished lines of a process, and the progress in what it wrote after them."""
         progress = shown(rest).rstrip() if self._is_terminal and b"\r" in rest else ""
         status = self._status
