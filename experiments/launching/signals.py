@@ -53,7 +53,7 @@ class Stop:
                 "checkpoint was written; training resumes from the one before",
             )
 
-    def linger(self, needed: Callable[[], bool], say: Callable[[str], None] = print) -> None:
+    def linger(self, needed: Callable[[], bool]) -> None:
         """Delays the requested stop of a task that serves others until these have finished.
 
         Cluster managers ask all tasks to stop at the same time. Raises `Stopped` once others do not
@@ -65,7 +65,7 @@ class Stop:
             raise Stopped(self._signum)
         if not self._lingers:
             self._lingers = True
-            say(f"asked to stop; serves the chief until it exits, for {_LINGER_SECS:g} s at most")
+            print(f"asked to stop; serves the chief until it exits, for {_LINGER_SECS:g} s at most")
 
     @contextlib.contextmanager
     def deferred(
