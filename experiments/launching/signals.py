@@ -43,10 +43,8 @@ class Stop:
 
         The request has to be old enough as well, so that any later wait is abandoned, too.
         """
-        if (
-            self._signum is not None
-            and min(waited, time.monotonic() - self._requested_at) >= _PATIENCE_SECS
-        ):
+        age = time.monotonic() - self._requested_at
+        if self._signum is not None and min(waited, age) >= _PATIENCE_SECS:
             raise Stopped(
                 self._signum,
                 f"the current steps did not finish within {_PATIENCE_SECS:g} s, so no last "
