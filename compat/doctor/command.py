@@ -8,13 +8,11 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Tuple
+from typing import Any, Iterable, Iterator
 
 from compat.doctor import machine, trials
 from compat.doctor.packages import LONGEST_SECS, Finding, Packages
 from compat.errors import Parser, UserError
-
-Section = Tuple[str, Iterable[Finding]]
 
 
 def main(argv: list[str]) -> int:
@@ -43,7 +41,7 @@ def main(argv: list[str]) -> int:
         return 128 + signal.SIGPIPE
 
 
-def _sections(folder: Path, deadline: int) -> Iterator[Section]:
+def _sections(folder: Path, deadline: int) -> Iterator[tuple[str, Iterable[Finding]]]:
     """Yields the sections of the report; each is checked when its findings are iterated."""
     packages = Packages()
     yield "packages", packages.findings()
@@ -56,7 +54,7 @@ def _sections(folder: Path, deadline: int) -> Iterator[Section]:
     yield "runtimes, each tried with 1 ps and 1 worker on this machine", tried
 
 
-def _print(sections: Iterable[Section]) -> int:
+def _print(sections: Iterable[tuple[str, Iterable[Finding]]]) -> int:
     """Prints each finding as soon as it is known; returns the number of problems."""
     problems = 0
     for heading, findings in sections:

@@ -43,17 +43,15 @@ class Stop:
 
         The request has to be old enough as well, so that any later wait is abandoned, too.
         """
-        if (
-            self._signum is not None
-            and min(waited, time.monotonic() - self._requested_at) >= _PATIENCE_SECS
-        ):
+        age = time.monotonic() - self._requested_at
+        if self._signum is not None and min(waited, age) >= _PATIENCE_SECS:
             raise Stopped(
                 self._signum,
                 f"the current steps did not finish within {_PATIENCE_SECS:g} s, so no last "
                 "checkpoint was written; training resumes from the one before",
             )
 
-    def linger(self, needed: Callable[[], bool], say: Callable[[str], None] = print) -> None:
+    def linger(self, needed: Callable[[], bool]) -> None:
         """Delays the requested stop of a task that serves others until these have finished.
 
         Cluster managers ask all tasks to stop at the same time. Raises `Stopped` once others do not
@@ -65,7 +63,7 @@ class Stop:
             raise Stopped(self._signum)
         if not self._lingers:
             self._lingers = True
-            say(f"asked to stop; serves the chief until it exits, for {_LINGER_SECS:g} s at most")
+            print(f"asked to stop; serves the chief until it exits, for {_LINGER_SECS:g} s at most")
 
     @contextlib.contextmanager
     def deferred(

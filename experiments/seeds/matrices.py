@@ -29,28 +29,24 @@ def load(paths: dict[str, str | None], size: int | None, seed: int) -> dict[str,
 
 
 def _read(flag: str, path: str) -> np.ndarray:
+    given = f"--{flag}={path}"
     try:
         matrix = np.load(path, allow_pickle=False)
         if not isinstance(matrix, np.ndarray):
             raise ValueError("several arrays")
     except OSError as error:
         reason = error.strerror or "no .npy file"
-        raise UserError(f"--{flag}={path} cannot be read ({reason}); name a .npy file") from None
+        raise UserError(f"{given} cannot be read ({reason}); name a .npy file") from None
     except Exception:  # NumPy raises many kinds of errors for broken files.
-        raise UserError(
-            f"--{flag}={path} is not a .npy file with an array of numbers; write it with numpy.save"
-        ) from None
+        reason = "an array of numbers; write it with numpy.save"
+        raise UserError(f"{given} is not a .npy file with {reason}") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise UserError(
-            f"--{flag}={path} has shape {list(matrix.shape)}, expected a square matrix; "
-            "give one with as many rows as columns"
-        )
+        reason = "expected a square matrix; give one with as many rows as columns"
+        raise UserError(f"{given} has shape {list(matrix.shape)}, {reason}")
     if matrix.dtype.kind not in "biuf":
-        raise UserError(
-            f"--{flag}={path} has elements of type {matrix.dtype}, expected real numbers; "
-            "save it as float64"
-        )
+        reason = "expected real numbers; save it as float64"
+        raise UserError(f"{given} has elements of type {matrix.dtype}, {reason}")
     matrix = matrix.astype(np.float64)
     if not np.isfinite(matrix).all():
-        raise UserError(f"--{flag}={path} has elements that are not finite; replace them")
+        raise UserError(f"{given} has elements that are not finite; replace them")
     return matrix

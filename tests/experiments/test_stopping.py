@@ -94,22 +94,24 @@ def test_abandons_a_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (caught.value.exit_code, caught.value.loses) == (143, True)
 
 
-def test_a_task_that_others_need_lingers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_others_need_lingers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(module, "_LINGER_SECS", 0.2)
-    said: list[str] = []
     with signals() as stop, pytest.raises(Stopped) as caught, stop.deferred():
-        stop.linger(lambda: False, said.append)  # No stop was requested.
+        stop.linger(lambda: False)  # No stop was requested.
         send(signal.SIGTERM)
         for _ in range(2):
-            stop.linger(lambda: True, said.append)
-        assert said == ["asked to stop; serves the chief until it exits, for 0.2 s at most"]
+            stop.linger(lambda: True)
+        said = capsys.readouterr().out
+        assert said == "asked to stop; serves the chief until it exits, for 0.2 s at most\n"
         time.sleep(0.2)
-        stop.linger(lambda: True, said.append)
+        stop.linger(lambda: True)
     assert (caught.value.exit_code, caught.value.loses) == (143, False)
     with signals() as stop, pytest.raises(Stopped), stop.deferred():
         send(signal.SIGTERM)
-        stop.linger(lambda: False, said.append)
-    assert len(said) == 1
+        stop.linger(lambda: False)
+    assert capsys.readouterr().out == ""
 
 
 def test_stops_at_once_after_a_deferred_body() -> None:
