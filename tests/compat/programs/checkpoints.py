@@ -131,41 +131,28 @@ def quite_another_model(folder: Path) -> Any:
     return refusal(lambda: compat.Supervisor(logdir=str(folder))).replace(prefix, "PREFIX")
 
 
-def broken(folder: Path, damage: Callable[[Path, Path], Any]) -> str:
-    """Damages the data and the index of a checkpoint; returns what is said on resuming."""
-    prefix = written(folder)
-    damage(Path(prefix + ".data-00000-of-00001"), Path(prefix + ".index"))
-    return refusal(lambda: restored(folder, w=[0, 0])).replace(str(folder), "FOLDER")
+def damaged(name: str, damage: Callable[[Path, Path], Any]) -> None:
+    """Registers a case that damages a checkpoint, and returns what is said on resuming."""
+
+    def broken(folder: Path) -> str:
+        prefix = written(folder)
+        damage(Path(prefix + ".data-00000-of-00001"), Path(prefix + ".index"))
+        return refusal(lambda: restored(folder, w=[0, 0])).replace(str(folder), "FOLDER")
+
+    broken.__name__ = name
+    case(broken)
 
 
-@case
-def torn(folder: Path) -> Any:
-    return broken(folder, lambda data, index: data.write_bytes(data.read_bytes()[:5]))
-
-
-@case
-def changed(folder: Path) -> Any:
-    return broken(folder, lambda data, index: data.write_bytes(bytes(len(data.read_bytes()))))
-
-
-@case
-def without_data(folder: Path) -> Any:
-    return broken(folder, lambda data, index: data.unlink())
-
-
-@case
-def without_index(folder: Path) -> Any:
-    return broken(folder, lambda data, index: index.unlink())
-
-
-@case
-def garbage(folder: Path) -> Any:
-    return broken(folder, lambda data, index: index.write_bytes(b"garbage\xff" * 20))
-
-
-@case
-def empty_index(folder: Path) -> Any:
-    return broken(folder, lambda data, index: index.write_bytes(b""))
+damaged("torn", lambda data, index: data.write_bytes(data.read_bytes()[:5]))
+damaged("changed", lambda data, index: data.write_bytes(bytes(len(data.read_bytes()))))
+damaged("without_data", lambda data, index: data.unlink())
+damaged("without_index", lambda data, index: index.unlink())
+damaged("garbage", lambda data, index: index.write_bytes(b"garbage\xff" * 20))
+damaged("empty_index", lambda data, index: index.write_bytes(b""))
+damaged(
+    "garbage_for_a_list",
+    lambda data, index: (index.parent / "checkpoint").write_bytes(b"\xff{\n" * 9),
+)
 
 
 @case
@@ -179,13 +166,6 @@ def torn_newest(folder: Path) -> Any:
         values = restored(folder, w=[0, 0])
     kept = [Path(prefix).name for prefix in checkpoint_files.history(str(folder))]
     return [values, said.getvalue().replace(str(folder), "FOLDER"), kept]
-
-
-@case
-def garbage_for_a_list(folder: Path) -> Any:
-    return broken(
-        folder, lambda d, index: (index.parent / "checkpoint").write_bytes(b"\xff{\n" * 9)
-    )
 
 
 @case
