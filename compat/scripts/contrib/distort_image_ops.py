@@ -52,7 +52,7 @@ def random_hsv_in_yiq(
         (lower_saturation, upper_saturation),
         (lower_value, upper_value),
     ]
-    chosen = [
+    hue, saturation, value = (
         low if low == high else tf1.random_uniform([], low, high, seed=seed) for low, high in bounds
-    ]
-    return adjust_hsv_in_yiq(image, *chosen)
+    )
+    return adjust_hsv_in_yiq(image, hue, saturation, value)
