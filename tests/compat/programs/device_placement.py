@@ -41,7 +41,7 @@ def main() -> None:
     with compat.Supervisor(logdir=None).managed_session(servers[1].target) as session:
         ran = tf1.RunMetadata()
         options = tf1.RunOptions(output_partition_graphs=True)
-        session.run(train.vector, train.feed([[0, 1]]), options=options, run_metadata=ran)
+        session.run(train.outputs[0], train.feed([[0, 1]]), options=options, run_metadata=ran)
     nodes = [node for part in ran.partition_graphs for node in part.node]
     really = {node.name: shortened(node.device) for node in nodes if node.name in told}
     print(json.dumps({"told": told, "ran": really}))
