@@ -87,7 +87,8 @@ def test_evaluations(launched: Any, record: Any) -> None:
 def test_record_is_a_folder_of_its_own_in_the_same_run(launched: Any, record: Any) -> None:
     found = steps(launched.logdir)
     points = record(launched.logdir / "eval").points
-    assert {tag: [step for step, _ in points[tag]] for tag in points} == dict.fromkeys(TAGS, found)
+    tags = [*TAGS, "first_layer"]  # The images of the hook, at each evaluation as well.
+    assert {tag: [step for step, _ in points[tag]] for tag in points} == dict.fromkeys(tags, found)
     expected = [(f"eval/{name}", step) for step in found for name in ("accuracy", "cost")]
     assert metrics(record(launched.logdir), "eval/%") == expected
 
