@@ -102,6 +102,11 @@ class Server:
         self.cluster = ClusterSpec(defined)
         self.task = only_task(self.cluster, job_name, task_index)
         self.role = role(self.task, self.cluster, self.runtime)
+        if self.role is Role.EVALUATE:
+            raise UserError(
+                "an evaluator is in no cluster and has no server; let it read the checkpoints in "
+                "the chief's log folder without one"
+            )
         if self.runtime == "modern":
             self.cluster, self.task = strategy_names(self.cluster, self.task)
         hosts = access.cluster_hosts(self.cluster)

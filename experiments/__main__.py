@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 _LIBRARY = {"__init__", "__main__", "experiment", "main"}
@@ -17,3 +18,9 @@ if __name__ == "__main__":
             purpose = text.partition("\n")[0]
             print(f"  {path.stem:<16} {purpose}")
     print("\nAn experiment of your own is one file: see docs/experiments.md.")
+    if sys.argv[1:] and not sys.argv[1].startswith("-"):
+        sys.stderr.write(
+            f"error: {sys.argv[1]!r} is not an argument of this list; run a program as in: "
+            "python -m experiments.mnist\n"
+        )
+        sys.exit(2)

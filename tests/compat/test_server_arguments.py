@@ -61,6 +61,7 @@ def test_a_server_def(seen: Any) -> None:
 
 def test_errors_are_of_tensorflows_classes(seen: Any) -> None:
     assert seen["no job"] == ["UserError", "ValueError"]
+    assert seen["evaluator"] == ["UserError", "ValueError"]
     assert seen["not a cluster"] == ["UserError", "ValueError", "TypeError"]
 
 

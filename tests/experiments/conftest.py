@@ -135,8 +135,11 @@ class Training:
         return found
 
     def left_running(self) -> list[int]:
-        """Returns what runs long after its end; best nothing. Its record may be sent for 30 s."""
-        deadline = time.monotonic() + 60
+        """Returns what runs long after its end; best nothing. Its record may be sent for 30 s.
+
+        On a busy machine for longer: the process that sends lets all others go first.
+        """
+        deadline = time.monotonic() + 150
         while self.wait().offspring() and time.monotonic() < deadline:
             time.sleep(0.05)
         return self.offspring()

@@ -175,12 +175,15 @@ def _programs_of_the_docs() -> list[str]:
     return [first, "\n".join(parts), last]
 
 
-def test_program_of_the_docs(run_file: RunFile, runtime: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [[], pytest.param(CLUSTER, marks=pytest.mark.slow)])
+def test_program_of_the_docs(
+    run_file: RunFile, place: list[str], runtime: str, tmp_path: Path
+) -> None:
     source = _programs_of_the_docs()[0]
     assert source.count("\n") <= 40
     file = tmp_path / "diabetes.py"
     file.write_text(source)
-    training = run_file(file, f"--runtime={runtime}").wait()
+    training = run_file(file, *place, f"--runtime={runtime}").wait()
     assert training.code == 0, training.out + training.err
     (rmse,) = re.findall(r"Test-Rmse: (\d\.\d+)", training.out)
     assert 0.6 < float(rmse) < 0.85
@@ -256,3 +259,7 @@ def test_programs_are_listed() -> None:
     )
     for name in ("mnist", "recommender", "language_model", "matpow", "shared_queue", "scaling"):
         assert re.search(rf"^  {name} +\w", listed.stdout, re.MULTILINE)
+    command = [sys.executable, "-m", "experiments", "mnist"]
+    wrong = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert wrong.returncode == 2
+    assert "python -m experiments.mnist" in wrong.stderr

@@ -64,6 +64,7 @@ def main() -> None:
                 ),
                 "port": defined.address.rpartition(":")[2] not in ("", "0"),
                 "no job": kind(lambda: compat.Server(cluster)),
+                "evaluator": kind(lambda: compat.Server(cluster, "evaluator", 0)),
                 "not a cluster": kind(lambda: compat.Server("localhost:1")),
                 "own error": str(peer_error(cancelled, own)),
                 "restarted peer": str(peer_error(restarted, own)).split(" (")[0],
