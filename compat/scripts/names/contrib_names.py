@@ -172,13 +172,13 @@ _SAME_NAMES = (
     (
         "layers",
         _OWN + "layers:",
-        "bucketized_column create_feature_spec_for_parsing crossed_column embedding_column "
+        "bow_encoder bucketized_column create_feature_spec_for_parsing crossed_column "
+        "embed_sequence embedding_column embedding_lookup_unique "
         "input_from_feature_columns one_hot_column parse_feature_columns_from_examples "
         "real_valued_column sparse_column_with_hash_bucket sparse_column_with_integerized_feature "
         "sparse_column_with_keys sparse_column_with_vocabulary_file weighted_sparse_column "
         "weighted_sum_from_feature_columns",
     ),
-    ("layers", _OWN + "layers:", "bow_encoder embed_sequence embedding_lookup_unique"),
     ("layers", _SLIM + "layers.optimizers:", "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES"),
     ("learn.io", _ESTIMATOR + ".inputs:", "numpy_input_fn pandas_input_fn"),
     ("layers", "tf.nn.", "safe_embedding_lookup_sparse"),
