@@ -11,14 +11,14 @@ from compat.scripts.contrib import layers
 from compat.scripts.contrib.learn_run import tf_estimator
 
 
-def _array(values: Any) -> Any:
+def _array(data: Any) -> Any:
     """Returns an array; converts floats to float32."""
-    if isinstance(values, Mapping):
-        return {name: _array(value) for name, value in values.items()}
-    if not isinstance(values, np.ndarray):
-        values = getattr(values, "values", values)  # A data frame.
-        values = np.asarray(values if hasattr(values, "__len__") else list(values))
-    return values.astype(np.float32) if values.dtype == np.float64 else values
+    if isinstance(data, Mapping):
+        return {name: _array(value) for name, value in data.items()}
+    if not isinstance(data, np.ndarray):
+        data = getattr(data, "values", data)  # A data frame.
+        data = np.asarray(data if hasattr(data, "__len__") else list(data))
+    return data.astype(np.float32) if data.dtype == np.float64 else data
 
 
 def input_fn_of(
