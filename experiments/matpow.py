@@ -42,7 +42,6 @@ _TASKS = [Task("worker", 0), Task("worker", 1)]
 _LOST = "start it again, and then this program"
 
 
-flags.disclaim_key_flags()  # So that --help lists them as flags of the program.
 flags.DEFINE_enum("strategy", "local", ("local", "workers"), "One process, or two workers.")
 flags.DEFINE_enum(
     "runtime",

@@ -27,7 +27,6 @@ from experiments.settings.place import place_from_flags
 
 _MOST = 100000
 
-flags.disclaim_key_flags()  # So that --help lists them as flags of the program.
 flags.DEFINE_enum("strategy", "ps", ("ps",), "Only parameter servers are supported.")
 flags.DEFINE_enum(
     "runtime",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import textwrap
 from typing import Any, Mapping, Sequence
 
@@ -109,10 +110,12 @@ def check_end(values: flags.FlagValues) -> None:
 def help_text(values: flags.FlagValues) -> str:
     """Returns the help of all flags, in groups; "" of a program without groups."""
     by_group = values.flags_by_module_dict()
+    groups = {group: by_group[group] for group in GROUPS if group in by_group}
+    if groups and sys.argv[0] in by_group:  # Flags that a program has beside its settings.
+        groups = {"program": by_group[sys.argv[0]], **groups}
     lines: list[str] = []
-    for group in GROUPS:
-        own = by_group.get(group, [])
-        lines += ["", f"{group}:"] if own else []
+    for group, own in groups.items():
+        lines += ["", f"{group}:"]
         for flag in own:
             name = f"--[no]{flag.name}" if flag.boolean else f"--{flag.name}"
             words = flag.help

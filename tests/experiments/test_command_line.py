@@ -44,6 +44,16 @@ def test_help(start: Any, flag: str) -> None:
     assert not imported & {"tensorflow", "mlflow", "tensorboard", "sklearn"}
 
 
+@pytest.mark.parametrize(
+    ("program", "flag"),
+    [("matpow", "cluster_spec"), ("shared_queue", "increments"), ("scaling", "modes")],
+)
+def test_help_lists_what_only_one_program_has(start: Any, program: str, flag: str) -> None:
+    shown = start("--help", module=f"experiments.{program}").wait()
+    assert shown.code == 0
+    assert f"  --{flag}" in shown.out
+
+
 def tf_config(job: str, index: Any, **jobs: list[str]) -> dict[str, str]:
     return {"TF_CONFIG": json.dumps({"cluster": jobs, "task": {"type": job, "index": index}})}
 

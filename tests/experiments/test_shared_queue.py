@@ -85,7 +85,7 @@ def test_a_worker_that_never_comes(start: Any, runtime: str) -> None:
     if runtime == "legacy":
         assert "error: waited 12 s for the queue to hold 6 numbers, it is at 3; see" in chief.err
         assert serving.wait().code == 138
-        assert "error: the queue held 3 numbers, expected 1 to 6; a worker ended" in serving.err
+        assert "error: the queue held 3 numbers, expected 1 to 6; a worker exited" in serving.err
         assert "queue, from worker 0: 1 2 3" in serving.out
     else:
         address = tasks.addresses["worker", 1]
