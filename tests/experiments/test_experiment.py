@@ -222,7 +222,7 @@ def test_python_use_of_the_docs(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    found = re.findall(r"^(\d+) (0\.\d+) (\S+) (\w+)$", done.stdout, re.MULTILINE)
+    found = re.findall(r"^(\d+) ([01]\.\d+) (\S+) (\w+)$", done.stdout, re.MULTILINE)
     (step, auc, checkpoint, run_id) = found[-1]
     assert (step, checkpoint) == ("60", str(tmp_path / "runs" / "notebook" / "model.ckpt-60"))
     assert float(auc) > 0.85

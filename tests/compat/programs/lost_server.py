@@ -25,7 +25,6 @@ def serve(address: str, serves: Any) -> None:
 
 
 def main() -> None:
-    key_value.ANSWER_SECS = 2.0
     with ports.reserve() as held:
         address = held.address
     processes = multiprocessing.get_context("spawn")
@@ -36,7 +35,7 @@ def main() -> None:
     complaints, raised = io.StringIO(), None
     with contextlib.redirect_stderr(complaints):
         try:
-            with key_value.session(f"grpc://{address}", TASK) as session:
+            with key_value.session(f"grpc://{address}", TASK.name, patience=2.0) as session:
                 session.run(tf1.constant("there"))
                 server.kill()
                 server.join()
