@@ -135,10 +135,7 @@ class Training:
         return found
 
     def left_running(self) -> list[int]:
-        """Returns what runs long after its end; best nothing. Its record may be sent for 30 s.
-
-        On a busy machine for longer: the process that sends lets all others go first.
-        """
+        """Returns what runs long after its end; best nothing. Sending the record may take long."""
         deadline = time.monotonic() + 150
         while self.wait().offspring() and time.monotonic() < deadline:
             time.sleep(0.05)
