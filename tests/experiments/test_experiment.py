@@ -210,6 +210,7 @@ def test_stream_of_the_docs_learns_in_a_cluster(
     assert {"perplexity", "validation/accuracy", "best_test/auc"} <= set(recorded.points)
 
 
+@pytest.mark.once
 def test_python_use_of_the_docs(tmp_path: Path) -> None:
     _, program, source = _programs_of_the_docs()
     (tmp_path / "questions.py").write_text(program)
