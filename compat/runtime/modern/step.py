@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 import numpy as np
@@ -79,7 +78,10 @@ class ModernStep(Step):
             if self.streams:
                 self._loops[key] = traced(self._on_elements)
             else:
-                self._loops[key] = traced(functools.partial(self._on_arrays, count))
+                # TensorFlow 2.4 counts the arguments of a `functools.partial` wrongly.
+                self._loops[key] = traced(
+                    lambda source, *stacked: self._on_arrays(count, source, *stacked)
+                )
         return self._loops[key]
 
     def _on_arrays(self, count: int, source: Any, *stacked: Any) -> Any:
