@@ -32,19 +32,15 @@ def row(section: str, name: str) -> Callable[[Row], Row]:
     return register
 
 
-def regression(tf1: Any, optimizer: Any, **more: Any) -> Any:
-    """A linear model of two weights and four calls; `more` changes how it is made."""
+def regression(tf1: Any, optimizer: Any, change: Callable[[Any], Any] = list) -> Any:
+    """A linear model of two weights and four calls; `change` is given gradients and variables."""
 
     def step(x: Any, y: Any) -> Any:
         global_step = tf1.train.get_or_create_global_step()
-        made = more.get("variable", tf1.get_variable)(
-            "w", shape=[2], initializer=tf1.constant_initializer([1.0, 2.0])
-        )
-        loss = tf1.reduce_mean(tf1.square(tf1.tensordot(x, tf1.convert_to_tensor(made), 1) - y))
-        loss += more.get("penalty", lambda: 0.0)()
+        w = tf1.get_variable("w", shape=[2], initializer=tf1.constant_initializer([1.0, 2.0]))
+        loss = tf1.reduce_mean(tf1.square(tf1.tensordot(x, tf1.convert_to_tensor(w), 1) - y))
         chosen = optimizer(global_step) if callable(optimizer) else optimizer
-        pairs = chosen.compute_gradients(loss)
-        pairs = more.get("gradients", list)(pairs)
+        pairs = change(chosen.compute_gradients(loss))
         train = chosen.apply_gradients(pairs, global_step=global_step)
         return {"loss": loss, "train": train}
 
@@ -84,7 +80,7 @@ def clipping(tf1: Any) -> Any:
         gradients, variables = zip(*pairs)
         return list(zip(tf1.clip_by_global_norm(gradients, 1.0)[0], variables))
 
-    return regression(tf1, tf1.train.GradientDescentOptimizer(0.1), gradients=clip)
+    return regression(tf1, tf1.train.GradientDescentOptimizer(0.1), change=clip)
 
 
 @row("Optimizers", "tf.train.ExponentialMovingAverage")
