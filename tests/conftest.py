@@ -14,7 +14,6 @@ import re
 import runpy
 import shlex
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -99,6 +98,22 @@ def runtime(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+# By path: where tox runs, the folder of the tests is not on Python's.
+STARTING = runpy.run_path(str(Path(__file__).with_name("starting.py")))
+start_program = STARTING["start_program"]
+
+
+def pytest_unconfigure() -> None:
+    """Ends the process that has loaded TensorFlow for the tests' programs."""
+    STARTING["FORK_SERVER"].close()
+
+
+@pytest.fixture(scope="session", name="start_program")
+def _start_program() -> Callable[..., Any]:
+    """Starts a program; see `starting.py`."""
+    return start_program
+
+
 class Process:
     """A program that was started, in a process group of its own.
 
@@ -118,15 +133,14 @@ class Process:
         folder.mkdir(parents=True)
         self._name = f"{program.stem} {json.dumps(settings)}"
         self._stdout, self._stderr = folder / "stdout", folder / "stderr"
-        with open(self._stdout, "wb") as stdout, open(self._stderr, "wb") as stderr:
-            self._process = subprocess.Popen(
-                [sys.executable, str(program), json.dumps(settings)],
-                env=dict(_environment(), **env),
+        argv = [sys.executable, str(program), json.dumps(settings)]
+        with open(self._stdout, "wb") as out, open(self._stderr, "wb") as err:
+            self._process = start_program(
+                argv,
                 cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
+                env={**_environment(), **env},
+                stdout=out,
+                stderr=err,
                 pass_fds=pass_fds,
             )
         self._over = threading.Event()

@@ -19,6 +19,7 @@ from typing import Any, Callable, Iterator, Sequence, TextIO
 
 from compat.errors import PeerError, UserError
 from compat.processes.child import Child, Command, Watchdog
+from compat.processes.forking import ForkServer
 from compat.processes.output import Output, discard
 from compat.processes.restarts import Restarts
 
@@ -52,6 +53,7 @@ class ProcessGroup:
       patience: seconds that the others have after the chief has ended with 0.
       silence: seconds without output after which those beside are stopped behind the chief.
       max_restarts: how often each command may be started again by its own fault; see `Restarts`.
+      fork_server: starts the commands that it can, without the seconds of loading TensorFlow.
 
     Raises:
       UserError: `chief` is not the name of a command; on entering: a command cannot be started.
@@ -72,6 +74,7 @@ class ProcessGroup:
         patience: float = 30.0,
         silence: float = 600.0,
         max_restarts: int = 0,
+        fork_server: ForkServer | None = None,
     ) -> None:
         names = [command.name for command in commands]
         if chief is not None and chief not in names:
@@ -89,6 +92,7 @@ class ProcessGroup:
         self._patience = patience
         self._silence = silence
         self._restarts = Restarts(max_restarts, self._beside)
+        self._fork_server = fork_server
         self._children: list[Child] = []
         self._exit_code: int | None = None
         self._stop_grace: float | None = None  # None while nothing is being stopped.
@@ -104,7 +108,8 @@ class ProcessGroup:
                 self._handlers[signum] = signal.signal(signum, self._on_signal)
             for command in self._commands:
                 env = {**self._output.environment(), **command.env}
-                self._children.append(Child(replace(command, env=env), self._watchdog))
+                command = replace(command, env=env)
+                self._children.append(Child(command, self._watchdog, self._fork_server))
         except BaseException:
             self.__exit__()
             raise

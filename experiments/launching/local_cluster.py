@@ -21,6 +21,7 @@ from typing import Mapping, Sequence, TextIO, Union
 
 from compat.cluster.ports import Reservation, reserve
 from compat.errors import UserError
+from compat.processes.forking import ForkServer
 from compat.processes.group import MOST_TASKS, Command, ProcessGroup
 from experiments.settings.place import LAUNCHED
 
@@ -84,6 +85,7 @@ def launch_local(
         workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]
         shared = all(port.share() for port in (*ps, *workers))
         gpus = visible_gpus(os.environ)
+        fork_server = reserved.enter_context(ForkServer(["experiments.main"]))
         with ProcessGroup(
             describe(program, argv, ps, workers, strategy, evaluator, gpus),
             chief="worker 0",
@@ -91,9 +93,11 @@ def launch_local(
             beside=["evaluator 0"] if evaluator else [],
             out=out,
             max_restarts=max_restarts,
+            fork_server=fork_server,
         ) as group:
-            if not shared:
-                reserved.close()  # From here on the tasks themselves keep their ports.
+            if not shared:  # From here on the tasks themselves keep their ports.
+                for port in (*ps, *workers):
+                    port.release()
             return group.wait()
 
 
@@ -117,6 +121,8 @@ def describe(
     for job, index, reservation in tasks:
         port, pass_fds = ({}, ()) if reservation is None else reservation.pass_to_child()
         env = {"PYTHONUNBUFFERED": "1", LAUNCHED: "1", **port}
+        # Read as TensorFlow is loaded, which may be before the task begins.
+        env["TF_CPP_MIN_LOG_LEVEL"] = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3")
         # A task allocates the memory of each GPU that it sees.
         if job != "worker":
             env[_GPU_VARIABLE] = "-1"

@@ -48,6 +48,10 @@ def _run_python(source: str, folder: Path, *argv: str) -> None:
     subprocess.run(command, cwd=folder, env=_environment(folder), check=True, timeout=DEADLINE_SECS)
 
 
+def _start_alone(argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+
+
 class Training:
     """A command that was started in a process group of its own; made by `start`.
 
@@ -62,6 +66,7 @@ class Training:
         folder: Path,
         logdir: Path | None,
         env: Mapping[str, str],
+        start: Callable[..., Any] = _start_alone,
         **options: Any,
     ) -> None:
         self.folder, self._logdir = folder, logdir
@@ -70,15 +75,8 @@ class Training:
         self.environment = {**_environment(folder), **env, _MARK: self._mark}
         self._stdout, self._stderr = folder / "stdout", folder / "stderr"
         with self._stdout.open("wb") as out, self._stderr.open("wb") as err:
-            self._process = subprocess.Popen(
-                argv,
-                env=self.environment,
-                cwd=str(folder),
-                stdin=subprocess.DEVNULL,
-                stderr=err,
-                start_new_session=True,
-                **{"stdout": out, **options},
-            )
+            outputs = {"stdout": out, "stderr": err, **options}
+            self._process = start(argv, cwd=folder, env=self.environment, **outputs)
         self.pid = self._process.pid
         self._over = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
@@ -128,7 +126,9 @@ class Training:
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                marked = f"{_MARK}={self._mark}".encode() in (process / "environ").read_bytes()
+                # One that was forked has the environment of its server in there.
+                marked = int(process.name) == self.pid and not self._over.is_set()
+                marked |= f"{_MARK}={self._mark}".encode() in (process / "environ").read_bytes()
                 argv = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
                 if marked and set(flags) <= set(argv):
                     found.append(int(process.name))
@@ -212,7 +212,9 @@ class Tasks:
 
 
 @pytest.fixture(scope="session")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Train]:
+def start(
+    tmp_path_factory: pytest.TempPathFactory, start_program: Callable[..., Any]
+) -> Iterator[Train]:
     """Starts `python -m experiments.mnist`, or a `module`, by `within`, in an empty folder."""
     started: list[Training] = []
 
@@ -227,7 +229,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Train]:
         folder: Path = tmp_path_factory.mktemp("training")
         argv = [*within, sys.executable, "-m", module, *flags]
         argv += [f"--logdir={logdir}"] if logdir else []
-        started.append(Training(argv, folder, logdir, env or {}, **options))
+        started.append(Training(argv, folder, logdir, env or {}, start_program, **options))
         return started[-1]
 
     yield begin
