@@ -104,8 +104,9 @@ start_program = STARTING["start_program"]
 
 
 def pytest_unconfigure() -> None:
-    """Ends the process that has loaded TensorFlow for the tests' programs."""
-    STARTING["FORK_SERVER"].close()
+    """Ends the processes that have loaded TensorFlow for the tests' programs."""
+    for server in STARTING["FORK_SERVERS"].values():
+        server.close()
 
 
 @pytest.fixture(scope="session", name="start_program")

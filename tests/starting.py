@@ -10,9 +10,10 @@ import subprocess
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from compat.processes.forking import Forked, ForkServer
+from compat.processes.forking import Forked, ForkServer, read_early
 
-FORK_SERVER = ForkServer(["experiments.main"])
+FORK_SERVERS: dict[Any, ForkServer] = {}  # By what their programs have in common.
+_MOST_SERVERS = 2  # Each has all of TensorFlow in memory.
 
 
 def start_program(
@@ -25,14 +26,17 @@ def start_program(
     pass_fds: tuple[int, ...] = (),
     **options: Any,
 ) -> subprocess.Popen[bytes] | Forked:
-    """Starts a program in a session of its own; with `options` of `Popen` it is not forked."""
+    """Starts a program in a session of its own, forked if it writes to files."""
     for descriptor in pass_fds:
         # Forked, a task may start its server before we have let go of its port.
         with socket.socket(fileno=os.dup(descriptor)) as reserved:
             reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if not options:
+    key = tuple(sorted(read_early(env).items()))
+    to_files = hasattr(stdout, "fileno") and not options
+    if to_files and (key in FORK_SERVERS or len(FORK_SERVERS) < _MOST_SERVERS):
+        server = FORK_SERVERS.setdefault(key, ForkServer(["experiments.main"]))
         outputs = {"stdout": stdout.fileno(), "stderr": stderr.fileno()}
-        forked = FORK_SERVER.start(argv, cwd=str(cwd), env=env, pass_fds=pass_fds, **outputs)
+        forked = server.start(argv, cwd=str(cwd), env=env, pass_fds=pass_fds, **outputs)
         if forked is not None:
             return forked
     return subprocess.Popen(

@@ -40,6 +40,11 @@ _PROGRAM = (
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
+def read_early(env: Mapping[str, str]) -> dict[str, str]:
+    """Returns those variables of `env` that all programs of one `ForkServer` have in common."""
+    return {k: v for k, v in env.items() if k.startswith(_READ_EARLY) and k not in _READ_LATE}
+
+
 class Forked:
     """A program that was forked, with what `subprocess.Popen` has of a running one.
 
@@ -178,11 +183,10 @@ class ForkServer:
                 return False
         elif argv[1].startswith("-") or not os.path.isfile(os.path.join(cwd or "", argv[1])):
             return False
-        early = {k: v for k, v in env.items() if k.startswith(_READ_EARLY) and k not in _READ_LATE}
         if self._process is None:
-            self._early = early
+            self._early = read_early(env)
             self._launch(env)
-        return early == self._early and self._connection is not None
+        return read_early(env) == self._early and self._connection is not None
 
     def _launch(self, env: Mapping[str, str]) -> None:
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -1,7 +1,7 @@
 """Trainings by `python -m experiments.mnist`, as users start them, and what they leave behind.
 
-Loading TensorFlow takes seconds. So there is one real training of each shape on each runtime, for
-a whole session and at the same time, and many small tests look at it."""
+There is one real training of each shape on each runtime, for a whole session and at the same time,
+and many small tests look at it."""
 
 from __future__ import annotations
 
@@ -48,10 +48,6 @@ def _run_python(source: str, folder: Path, *argv: str) -> None:
     subprocess.run(command, cwd=folder, env=_environment(folder), check=True, timeout=DEADLINE_SECS)
 
 
-def _start_alone(argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True, **options)
-
-
 class Training:
     """A command that was started in a process group of its own; made by `start`.
 
@@ -66,7 +62,7 @@ class Training:
         folder: Path,
         logdir: Path | None,
         env: Mapping[str, str],
-        start: Callable[..., Any] = _start_alone,
+        start: Callable[..., Any],
         **options: Any,
     ) -> None:
         self.folder, self._logdir = folder, logdir
@@ -75,8 +71,8 @@ class Training:
         self.environment = {**_environment(folder), **env, _MARK: self._mark}
         self._stdout, self._stderr = folder / "stdout", folder / "stderr"
         with self._stdout.open("wb") as out, self._stderr.open("wb") as err:
-            outputs = {"stdout": out, "stderr": err, **options}
-            self._process = start(argv, cwd=folder, env=self.environment, **outputs)
+            options = {"stdout": out, "stderr": err, **options}
+            self._process = start(argv, cwd=folder, env=self.environment, **options)
         self.pid = self._process.pid
         self._over = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
@@ -126,11 +122,11 @@ class Training:
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                # One that was forked has the environment of its server in there.
-                marked = int(process.name) == self.pid and not self._over.is_set()
-                marked |= f"{_MARK}={self._mark}".encode() in (process / "environ").read_bytes()
+                # One that was forked has the environment of its server in `environ`.
+                forked = int(process.name) == self.pid and not self._over.is_set()
+                marked = f"{_MARK}={self._mark}".encode() in (process / "environ").read_bytes()
                 argv = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-                if marked and set(flags) <= set(argv):
+                if (marked or forked) and set(flags) <= set(argv):
                     found.append(int(process.name))
         return found
 
@@ -229,7 +225,9 @@ def start(
         folder: Path = tmp_path_factory.mktemp("training")
         argv = [*within, sys.executable, "-m", module, *flags]
         argv += [f"--logdir={logdir}"] if logdir else []
-        started.append(Training(argv, folder, logdir, env or {}, start_program, **options))
+        # The programs set it themselves, but too late for one that is forked.
+        env = {"TF_CPP_MIN_LOG_LEVEL": "3", **(env or {})}
+        started.append(Training(argv, folder, logdir, env, start_program, **options))
         return started[-1]
 
     yield begin

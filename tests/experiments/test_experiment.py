@@ -22,7 +22,7 @@ RunFile = Callable[..., Training]
 
 
 @pytest.fixture(scope="module")
-def run_file(tmp_path_factory: Any) -> Iterator[RunFile]:
+def run_file(tmp_path_factory: Any, start_program: Any) -> Iterator[RunFile]:
     """Starts a file of a user's own, in a folder that has nothing else."""
     started: list[Training] = []
 
@@ -31,7 +31,8 @@ def run_file(tmp_path_factory: Any) -> Iterator[RunFile]:
         shutil.copy(str(file), str(folder / file.name))
         logdir = logdir or folder / "logs"
         argv = [sys.executable, file.name, *flags, f"--logdir={logdir}"]
-        started.append(Training(argv, folder, logdir, {}))
+        env = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+        started.append(Training(argv, folder, logdir, env, start_program))
         return started[-1]
 
     yield begin

@@ -215,5 +215,6 @@ def test_the_description_of_a_cluster() -> None:
             assert command.pass_fds == pass_fds
             no_gpu = {"CUDA_VISIBLE_DEVICES": "-1"} if job == "ps" else {}
             launched = {"PYTHONUNBUFFERED": "1", "EXPERIMENTS_LAUNCHED": "1"}
+            launched["TF_CPP_MIN_LOG_LEVEL"] = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3")
             assert command.env == {**launched, **own, **no_gpu}
     assert len(commands) == 3
