@@ -24,6 +24,7 @@ import pytest
 
 import experiments
 from compat.cluster import ports
+from compat.tracking.mlflow.spool import store
 from compat.tracking.tensorboard.eventfile import event_files, read_events
 
 Train = Callable[..., "Training"]
@@ -155,7 +156,7 @@ class Record:
     """
 
     def __init__(self, logdir: Path) -> None:
-        self._store = logdir / "mlflow.db"
+        self._store = (store(str(logdir)) or "").partition(":///")[2]
         self.event_files = event_files(str(logdir))
         self.events = [event for path in self.event_files for _, event in read_events(path)]
         self.points: dict[str, list[tuple[int, Any]]] = {}
@@ -220,9 +221,12 @@ def start(
         logdir: Path | None = None,
         env: Mapping[str, str] | None = None,
         within: Sequence[str] = (),
+        files: Sequence[Path] = (),
         **options: Any,
     ) -> Training:
         folder: Path = tmp_path_factory.mktemp("training")
+        for file in files:
+            shutil.copy(str(file), str(folder))
         argv = [*within, sys.executable, "-m", module, *flags]
         argv += [f"--logdir={logdir}"] if logdir else []
         # The programs set it themselves, but too late for one that is forked.
@@ -237,21 +241,16 @@ def start(
 
 @pytest.fixture(scope="session")
 def train(start: Train, tmp_path_factory: pytest.TempPathFactory) -> Train:
-    """Starts a training on digits, whose log folder holds an empty MLflow store already.
-
-    For making one takes MLflow seconds; one test does without.
-    """
-    store: Path = tmp_path_factory.mktemp("store") / "mlflow.db"
+    """Starts a training on digits, beside an empty MLflow store: making one takes seconds."""
+    empty: Path = tmp_path_factory.mktemp("store") / "mlflow.db"
     source = "import sys, mlflow; mlflow.tracking.MlflowClient(sys.argv[1]).search_runs(['0'])"
-    _run_python(source, store.parent, f"sqlite:///{store}")
+    _run_python(source, empty.parent, f"sqlite:///{empty}")
 
     def begin(*flags: str, logdir: Path | None = None, **options: Any) -> Training:
-        if logdir is None:
-            logdir = tmp_path_factory.mktemp("log")
-            shutil.copy(str(store), str(logdir / "mlflow.db"))
+        logdir = logdir or tmp_path_factory.mktemp("log")
         # The settings that the tests' numbers are of; only this program has presets.
         preset = [] if "module" in options else ["--preset=2016"]
-        return start("--dataset=digits", *preset, *flags, logdir=logdir, **options)
+        return start("--dataset=digits", *preset, *flags, logdir=logdir, files=[empty], **options)
 
     return begin
 

@@ -228,7 +228,7 @@ def test_python_use_of_the_docs(tmp_path: Path) -> None:
     (step, auc, checkpoint, run_id) = found[-1]
     assert (step, checkpoint) == ("60", str(tmp_path / "runs" / "notebook" / "model.ckpt-60"))
     assert float(auc) > 0.85
-    assert run_id == (tmp_path / "runs" / "notebook" / "mlflow_run_id").read_text()
+    assert run_id == (tmp_path / "runs" / "notebook" / "mlflow_run_id").read_text().split()[0]
 
 
 def test_use_from_python(runtime: str, tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_use_from_python(runtime: str, tmp_path: Path) -> None:
             f"{split}/{name}" for split in ("validation", "test") for name in ("loss", "recall")
         }
         assert Path(result["checkpoint"] + ".index").exists()
-        assert result["run_id"] == Path(result["logdir"], "mlflow_run_id").read_text()
+        assert result["run_id"] == Path(result["logdir"], "mlflow_run_id").read_text().split()[0]
     ours = [name for name in report["environment"] if name.startswith(("MLFLOW", "EXPERIMENTS"))]
     assert ours == []
     assert report["refusals"][0] == "--hidden=0 is too small; give 1 or more"
