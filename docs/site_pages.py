@@ -21,6 +21,7 @@ ROOT_PAGES = {
     "index.md": "README.md",
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
+    "report.md": "SECURITY.md",
 }
 _DOCSTRING_ONLY = """
     options: {members: false, show_root_heading: false, show_root_toc_entry: false}"""
