@@ -177,7 +177,7 @@ class ProcessGroup:
             if child.returncode and child.again_at is None and child.name not in self._missed:
                 self._fail(child, child.returncode)
         unfinished = set(self._unfinished())
-        if self._servers and unfinished <= self._servers:
+        if unfinished and unfinished <= self._servers:
             self._conclude(0, "all others have ended")
         now = time.monotonic()
         idle = unfinished <= self._servers | self._beside
