@@ -33,7 +33,7 @@ _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [argumen
 def main(argv: list[str]) -> int:
     """Runs the command line of `run`; returns the exit code, which is the script's."""
     options = parser().parse_args(argv)
-    kind, target, arguments = _program(options)
+    kind, target, arguments = program(options)
     if options.cluster:
         if kind != "script":
             raise UserError(f"--cluster starts a script, and -{kind[0]} was given; name a file")
@@ -98,7 +98,7 @@ def _own(options: argparse.Namespace) -> list[str]:
     return own
 
 
-def _program(options: argparse.Namespace) -> tuple[str, str, list[str]]:
+def program(options: argparse.Namespace) -> tuple[str, str, list[str]]:
     """Returns the kind of program ("module", "code", "script"), its name and its arguments."""
     for kind in ("module", "code", "script"):
         words = getattr(options, kind)
