@@ -6,17 +6,18 @@ import ast
 import sys
 from pathlib import Path
 
-_LIBRARY = {"__init__", "__main__", "experiment", "main"}
+_HERE = Path(__file__).parent
 
 
 if __name__ == "__main__":
     print("usage: python -m experiments.PROGRAM [--help] [flags]\n")
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem not in _LIBRARY:
-            # Read, not imported: a program defines its flags when it is imported.
-            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            purpose = text.partition("\n")[0]
-            print(f"  {path.stem:<16} {purpose}")
+    found = {path.stem: path for path in _HERE.glob("[!_]*.py")}
+    found.update((path.parent.name, path) for path in _HERE.glob("*/__main__.py"))
+    for name, path in sorted(found.items()):
+        # Read, not imported: a program defines its flags when it is imported.
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        purpose = text.partition("\n")[0]
+        print(f"  {name:<16} {purpose}")
     print("\nAn experiment of your own is one file: see docs/experiments.md.")
     if sys.argv[1:] and not sys.argv[1].startswith("-"):
         sys.stderr.write(
