@@ -7,13 +7,14 @@ import runpy
 import sys
 from pathlib import Path
 
-_LIBRARY = {"__init__", "__main__", "experiment", "main"}
+_HERE = Path(__file__).parent
 
 
 def main() -> int:
     """Runs the program that the command line names, or lists all; returns the exit code."""
-    programs = {p.stem: p for p in sorted(Path(__file__).parent.glob("*.py"))}
-    programs = {name: path for name, path in programs.items() if name not in _LIBRARY}
+    programs = {path.stem: path for path in _HERE.glob("[!_]*.py")}
+    programs.update((path.parent.name, path) for path in _HERE.glob("*/__main__.py"))
+    programs = dict(sorted(programs.items()))
     if sys.argv[1:2] and sys.argv[1] in programs:
         sys.argv = sys.argv[1:]
         # Sets `__main__`, by which a program finds itself to start the tasks of a cluster.

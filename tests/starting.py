@@ -34,7 +34,7 @@ def start_program(
     key = tuple(sorted(read_early(env).items()))
     to_files = hasattr(stdout, "fileno") and not options
     if to_files and (key in FORK_SERVERS or len(FORK_SERVERS) < _MOST_SERVERS):
-        server = FORK_SERVERS.setdefault(key, ForkServer(["experiments.main"]))
+        server = FORK_SERVERS.setdefault(key, ForkServer(["experiments.training.main"]))
         outputs = {"stdout": stdout.fileno(), "stderr": stderr.fileno()}
         forked = server.start(argv, cwd=str(cwd), env=env, pass_fds=pass_fds, **outputs)
         if forked is not None:

@@ -31,6 +31,7 @@ MAX_LINES = 300
 # Each room may import from itself and from those below it.
 ROOMS = (
     "experiments",
+    "experiments.export",
     "experiments.training",
     "experiments.recording",
     "experiments.evaluation",
@@ -78,9 +79,11 @@ EDGE = (
     "compat.datasets",
     "experiments.launch",
     "experiments.launching.local_cluster",
+    "experiments.export.__main__",
     "experiments.matpow",
     "compat.tracking",
     "experiments.mnist",
+    "experiments.predict",
     "experiments.shared_queue",
 )
 

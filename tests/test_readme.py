@@ -107,7 +107,7 @@ def launches() -> list[str]:
 def test_training_commands_are_understood(command: str) -> None:
     flags = [word for word in shlex.split(command) if word.startswith("--")]
     check = (
-        "import sys; from absl import flags; from experiments import main; "
+        "import sys; from absl import flags; from experiments.training import main; "
         "from experiments.launching import command_line; from experiments.mnist import MNIST; "
         "main.define_flags(MNIST.Settings, MNIST.presets); command_line.parse(sys.argv); "
         "print(main.read(MNIST, flags.FLAGS)[1:])"

@@ -22,7 +22,7 @@ from compat.processes.group import Command
 from compat.processes.local_cluster import LocalCluster
 from experiments.settings.place import LAUNCHED
 
-_PRELOADED = ["experiments.main"]
+_PRELOADED = ["experiments.training.main"]
 Program = Union[str, Path]  # The name of a module, or the path of a script.
 
 

@@ -22,7 +22,7 @@ from compat.tracking.mlflow import run_id
 from compat.tracking.writer import FAILED, FINISHED, KILLED
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.early_stopping import StopRequest
-from experiments.recording import completion
+from experiments.recording import completion, origin
 from experiments.recording.log_folder import newest_checkpoint
 from experiments.recording.report import Values
 from experiments.recording.run import Result
@@ -46,9 +46,10 @@ class Recording:
     """Opens the writers of a run, and closes them with the status with which it really ended."""
 
     def __init__(
-        self, settings: Any, data: Any, server: Server | None, step: int, console: Console
+        self, experiment: Any, data: Any, server: Server | None, step: int, console: Console
     ) -> None:
-        self._settings = settings
+        self._experiment = type(experiment)
+        self._settings = settings = experiment.settings
         self._logdir = settings.logdir
         self._console = console
         self._streams = data.streams
@@ -84,6 +85,7 @@ class Recording:
         """Records the graph of a new run; of another one, logs where it resumes, or why not."""
         completion.clear(self._logdir)
         write_settings(self._settings, self._logdir)
+        origin.write(self._experiment, self._logdir)
         if self._step == 0:
             self.writer.graph(graph_def)
         elif request is not None:

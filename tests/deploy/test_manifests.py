@@ -25,7 +25,7 @@ DEPLOY = ROOT / "deploy"
 SCHEMAS = Path(__file__).parent / "schemas"
 KUBERNETES = ["statefulset.yaml", "tfjob.yaml", "volume.yaml"]
 PARSE = (
-    "import sys; from absl import flags; from experiments import main; "
+    "import sys; from absl import flags; from experiments.training import main; "
     "from experiments.launching import command_line; from experiments.mnist import MNIST; "
     "main.define_flags(MNIST.Settings, MNIST.presets); command_line.parse(sys.argv); "
     "print(main.read(MNIST, flags.FLAGS)[1:])"

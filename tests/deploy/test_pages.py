@@ -20,7 +20,7 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "seeds" / f"{n}.md" for n in ("000-containers", "001-shared-folder")]
 PARSE = (
-    "import sys; from absl import flags; from experiments import main; "
+    "import sys; from absl import flags; from experiments.training import main; "
     "from experiments.launching import command_line; from experiments.mnist import MNIST; "
     "main.define_flags(MNIST.Settings, MNIST.presets); command_line.parse(sys.argv); "
     "print(main.read(MNIST, flags.FLAGS)[1:])"
