@@ -17,7 +17,8 @@ Importing the package does not load TensorFlow; using it does.
 """
 
 from compat._tensorflow import tf, tf1
-from compat.checkpoint.files import NotFiniteError, Saver
+from compat.checkpoint.files import NotFiniteError
+from compat.checkpoint.saver import Saver
 from compat.cluster.spec import ClusterSpec
 from compat.errors import PeerError, UserError
 from compat.placement import (

@@ -15,6 +15,7 @@ from compat.errors import UserError
 from compat.runtime.session import StepDefinition
 
 if TYPE_CHECKING:
+    from compat.checkpoint.saver import Saver
     from compat.runtime.session import Session, Step
     from compat.server import Server
     from compat.supervisor import Supervisor
@@ -26,6 +27,7 @@ class Runtime(abc.ABC):
     """What differs between the runtimes; everything else is written once."""
 
     name = ""
+    saver_class: type[Saver]
 
     def __init__(self) -> None:
         self.server: Server | None = None  # None: a training in this process alone.

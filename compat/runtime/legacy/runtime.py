@@ -11,9 +11,10 @@ from compat._tensorflow import quietly, tf1
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.interface import Runtime
+from compat.runtime.legacy.saver import LegacySaver
 from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
-from compat.runtime.legacy.variables import assignments, global_step, initial_value
+from compat.runtime.legacy.variables import global_step, initial_value
 from compat.runtime.services import variable_name
 from compat.runtime.session import Session, Step, StepDefinition
 from compat.supervisor import Supervisor
@@ -50,13 +51,10 @@ class _Restorer:
 
     def restore(self, session: Any, prefix: str) -> None:
         saver = self._supervisor.saver
-        if self._restored is None:  # TensorFlow's saver reads by itself.
-            saver.restore(session, prefix)
+        saver.restore(session, prefix)
+        if self._restored is None:
             return
-        variables = saver.variables()
-        for operations, feed in assignments(variables, self._restored):
-            session.run(operations, feed)
-        saved = {variable.op for variable in variables.values()}
+        saved = {variable.op for variable in saver.variables().values()}
         others = [v.initializer for v in tf1.global_variables() if v.op not in saved]
         if others:  # The saver has only some of the variables.
             session.run(others)
@@ -78,6 +76,7 @@ class LegacyRuntime(Runtime):
     """Maps the old API onto `tf.compat.v1`, which is where it comes from."""
 
     name = "legacy"
+    saver_class = LegacySaver
 
     def __init__(self) -> None:
         super().__init__()
@@ -229,12 +228,12 @@ def _prepared(
             )
         else:
             restored = supervisor.recovery.take()
-            prefixes = supervisor.recovery.prefixes
+            newest = supervisor.recovery.newest
             raw = own.session_manager.prepare_session(
                 target,
                 init_op=own.init_op,
-                saver=_Restorer(supervisor, restored) if prefixes else None,
-                checkpoint_filename_with_path=prefixes[-1] if prefixes else None,
+                saver=_Restorer(supervisor, restored) if newest else None,
+                checkpoint_filename_with_path=newest,
                 config=config,
                 init_feed_dict=own.init_feed_dict,
                 init_fn=init_fn if supervisor.init_fn is not None else None,
@@ -244,7 +243,7 @@ def _prepared(
             name = variable_name(supervisor.global_step)
             if restored is not None and name in restored:
                 started.append(int(restored[name]))
-            elif not (prefixes or started or "init_op" in supervisor.graph_arguments) and hasattr(
+            elif not (newest or started or "init_op" in supervisor.graph_arguments) and hasattr(
                 supervisor.global_step, "initializer"
             ):
                 read_step(raw, initial_value(supervisor.global_step), own.init_feed_dict)

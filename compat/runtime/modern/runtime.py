@@ -12,6 +12,7 @@ from compat.errors import UserError
 from compat.runtime.interface import Runtime
 from compat.runtime.modern import coordinator
 from compat.runtime.modern.all_reduce import Replicas
+from compat.runtime.modern.saver import ModernSaver
 from compat.runtime.modern.session import ModernSession
 from compat.runtime.modern.step import ModernStep
 from compat.runtime.modern.variables import Placement
@@ -33,6 +34,7 @@ class ModernRuntime(Runtime):
     """Maps the old API onto a coordinator and its workers, or onto this process alone."""
 
     name = "modern"
+    saver_class = ModernSaver
 
     def __init__(self) -> None:
         super().__init__()
