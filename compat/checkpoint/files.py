@@ -198,13 +198,19 @@ class Saver:
         self.recover_last_checkpoints(whole)
         return fitted(whole[-1], values, self.variables())
 
-    def save(self, sess: Any, save_path: str, global_step: Any = None) -> str:
+    def build(self) -> None:
+        """Does nothing: TensorFlow's saver adds its operations to the graph here."""
+
+    def save(
+        self, sess: Any, save_path: str, global_step: Any = None, write_meta_graph: bool = True
+    ) -> str:
         """Writes a checkpoint, and adds it to the folder's `checkpoint` file.
 
         Args:
           sess: a session of ours, or of TensorFlow's on the legacy runtime.
           save_path: prefix of the files; the step is added to it.
           global_step: an int or the variable; None adds nothing.
+          write_meta_graph: has no effect: there is no meta graph; see `saver_def`.
 
         Returns:
           The prefix written, such as "logs/model.ckpt-100".

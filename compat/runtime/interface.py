@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 import importlib
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import coordinator_module, version
 from compat.errors import UserError
@@ -20,6 +20,19 @@ if TYPE_CHECKING:
     from compat.supervisor import Supervisor
 
 RUNTIMES = ("auto", "legacy", "modern")
+
+
+class MonitoredArguments(NamedTuple):
+    """What a runtime needs of the arguments of `compat.MonitoredTrainingSession`."""
+
+    master: str
+    is_chief: bool
+    checkpoint_dir: str | None
+    scaffold: Any
+    hooks: Sequence[Any]
+    config: Any
+    stop_grace_period_secs: float
+    max_wait_secs: float
 
 
 class Runtime(abc.ABC):
@@ -57,6 +70,10 @@ class Runtime(abc.ABC):
     @abc.abstractmethod
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
         """Returns a session whose variables have their first or restored values."""
+
+    @abc.abstractmethod
+    def monitored_session(self, arguments: MonitoredArguments) -> Any:
+        """See `compat.MonitoredTrainingSession`."""
 
     def average(self, tensors: Sequence[Any]) -> list[Any]:
         """See `compat.average`."""
