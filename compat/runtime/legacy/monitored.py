@@ -67,21 +67,36 @@ class _Creator:
 
         def create() -> Any:
             with self._graph.as_default():  # Other threads have other default graphs.
-                return self._hooked(self._creator(target, config).create_session())
+                make = self._prepared if arguments.is_chief else self._waited_for
+                return self._hooked(make(target, config))
 
         return _recoverable(lambda: self._runtime.opened(create))
 
-    def _creator(self, target: str, config: Any) -> Any:
-        scaffold, arguments = self._arguments.scaffold, self._arguments
-        if not arguments.is_chief:
-            return tf1.train.WorkerSessionCreator(scaffold, target, config, arguments.max_wait_secs)
+    def _waited_for(self, target: str, config: Any) -> Any:
+        """Does what `WorkerSessionCreator` does, but tries again after a second, not thirty."""
+        scaffold = self._arguments.scaffold
+        scaffold.finalize()
+        feed = getattr(scaffold, "local_init_feed_dict", None)  # Since 2.2 or so.
+        manager = tf1.train.SessionManager(
+            local_init_op=scaffold.local_init_op,
+            ready_op=scaffold.ready_op,
+            ready_for_local_init_op=scaffold.ready_for_local_init_op,
+            graph=self._graph,
+            recovery_wait_secs=1,
+            **({"local_init_feed_dict": feed} if feed else {}),
+        )
+        return manager.wait_for_session(target, config, self._arguments.max_wait_secs)
+
+    def _prepared(self, target: str, config: Any) -> Any:
+        scaffold, folder = self._arguments.scaffold, self._arguments.checkpoint_dir
         if scaffold.init_fn:
             scaffold.finalize()
             scaffold = tf1.train.Scaffold(
                 copy_from_scaffold=scaffold,
                 init_fn=lambda _, raw, given=scaffold: given.init_fn(self._hooked(raw)),
             )
-        return tf1.train.ChiefSessionCreator(scaffold, target, config, arguments.checkpoint_dir)
+        creator = tf1.train.ChiefSessionCreator(scaffold, target, config, folder)
+        return creator.create_session()
 
     def _hooked(self, raw: Any) -> Any:
         return _HookedSession.of(raw, _Unsupervised(self._runtime), self._steps)
@@ -94,9 +109,9 @@ class LegacyMonitoredSession(tf1.train.MonitoredSession):
         self, runtime: LegacyRuntime, steps: Sequence[LegacyStep], arguments: MonitoredArguments
     ) -> None:
         self._runtime = runtime
-        savers = tf1.get_collection_ref(tf1.GraphKeys.SAVERS)
-        if arguments.scaffold.saver is None and not savers:
-            savers.append(default_saver())
+        savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), default_saver()
+        if not savers and saver is not None:
+            savers.append(saver)  # Where a scaffold looks for one.
         try:
             super().__init__(
                 _Creator(runtime, steps, arguments),

@@ -104,18 +104,17 @@ class LegacySession(tf1.Session, Session):
 
     def _of_names(self, fetches: Any) -> Any:
         """Returns fetches in which "weight:0" is that variable, and not its handle."""
-        flat = tf.nest.flatten(fetches)
-        if not any(isinstance(fetch, str) for fetch in flat):
-            return fetches
+
+        def is_handle(fetch: Any) -> bool:
+            return isinstance(fetch, tf.Tensor) and fetch.dtype == tf.resource
 
         def of_name(fetch: Any) -> Any:
-            if not isinstance(fetch, str):
-                return fetch
-            element = self.graph.as_graph_element(fetch)
-            is_handle = isinstance(element, tf.Tensor) and element.dtype == tf.resource
-            return self._variables.get(element.op, element) if is_handle else element
+            element = self.graph.as_graph_element(fetch) if isinstance(fetch, str) else fetch
+            return self._variables.get(element.op, element) if is_handle(element) else element
 
-        return tf.nest.map_structure(of_name, fetches)
+        if any(isinstance(fetch, str) or is_handle(fetch) for fetch in tf.nest.flatten(fetches)):
+            return tf.nest.map_structure(of_name, fetches)
+        return fetches
 
     def _is_summary_due(self, feed_dict: Any = None, *_: Any, **__: Any) -> bool:
         if self._summary is None or not self._supervisor.services.summary_due():

@@ -194,8 +194,9 @@ class ModernMonitoredSession(tf1.train.MonitoredSession):
         return self._hooked
 
     def run(self, fetches: Any, *arrays: Any, **kwargs: Any) -> Any:
-        fetches = _Call(fetches, arrays) if isinstance(fetches, ModernStep) else fetches
-        return super().run(fetches, **kwargs)
+        if isinstance(fetches, ModernStep):
+            return super().run(_Call(fetches, arrays), **kwargs)
+        return super().run(fetches, *arrays, **kwargs)
 
     def should_stop(self) -> bool:
         return self._supervisor.should_stop() or bool(super().should_stop())
