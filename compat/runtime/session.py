@@ -22,11 +22,15 @@ class Step(abc.ABC):
     Attributes:
       names: the names of its scalars, in the order in which they are packed.
       others: the names of its other values.
+      tensors: what hooks fetch, by the name of the value; see `step["name"]`.
+      summary: what `SummarySaverHook(summary_op=...)` fetches, a string tensor: the merged
+        `tf1.summary` operations of the step; None if it has none.
     """
 
     names: list[str]
     others: list[str]
-    tensors: Mapping[str, Any]  # What hooks fetch, by name of the value.
+    tensors: Mapping[str, Any]
+    summary: Any
 
     def __getitem__(self, name: str) -> Any:
         """Returns what hooks fetch to see a value of the step; a tensor on either runtime.

@@ -28,6 +28,10 @@ def test_summaries_inside_a_step_are_written_when_due(supervised: Any) -> None:
     assert values == ["cost"]
 
 
+def test_a_hook_writes_the_summary_of_one_step(supervised: Any) -> None:
+    assert supervised["monitored_summary_of_one_step"] == [[1, "seen", 1], [2, "seen", 1 / 4]]
+
+
 def test_a_session_resumes_in_the_same_and_in_another_process(supervised: Any) -> None:
     steps, last = supervised["monitored_resumes"]
     assert steps == [1, 2, 3, 4, 5]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
+
+import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
@@ -12,13 +14,6 @@ if TYPE_CHECKING:
     from compat.runtime.session import Step
 
 _GLOBAL_STEP = "global_step"
-
-
-class Fetchable(NamedTuple):
-    """The placeholders of a step."""
-
-    values: dict[str, Any]  # Of each value by its name.
-    summary: Any  # Of its serialized summary, or None.
 
 
 class HookGraph(tf1.Graph):
@@ -43,8 +38,8 @@ class HookGraph(tf1.Graph):
             return super().as_graph_def(*args, **kwargs)
         return tf1.GraphDef.FromString(self.shown.graph_def())
 
-    def add_step(self, specs: Mapping[str, Any], summarizes: bool) -> Fetchable:
-        """Adds the placeholders of a step, called as its values are."""
+    def add_step(self, specs: Mapping[str, Any], summarizes: bool) -> tuple[dict[str, Any], Any]:
+        """Adds a placeholder for each value of a step, of its name, and one for its summary."""
         with self.as_default():
             values = {
                 # That of `tf1.train.get_global_step()` has the name itself.
@@ -56,7 +51,7 @@ class HookGraph(tf1.Graph):
                 summary = self._placeholder(tf.TensorSpec([], tf.string), "summary")
                 tf1.add_to_collection(tf1.GraphKeys.SUMMARIES, summary)
                 self._summaries.append(summary.op)
-        return Fetchable(values, summary)
+        return values, summary
 
     def add_variables(self, variables: Mapping[str, Any], global_step: Any) -> None:
         """Adds those of the variables that are new, and the global step, which may be None."""
@@ -118,4 +113,6 @@ class HookGraph(tf1.Graph):
         if self._session is None:
             self._session = tf1.Session(graph=self)
         feed = {op.outputs[0]: value for op, value in given.items()}
-        return list(self._session.run(list(fetches), feed))
+        values = self._session.run(list(fetches), feed)
+        # What was fed comes back as an array, what is computed as a scalar.
+        return [value[()] if isinstance(value, np.ndarray) else value for value in values]

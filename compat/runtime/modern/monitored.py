@@ -106,15 +106,15 @@ class _HookedSession:
 
     def _call(self, call: _Call, needed: set[Any], given: dict[Any, Any]) -> Values:
         """Runs a step; adds what hooks need of it to what is given."""
-        placeholders = call.step.fetchable
-        names = [name for name, tensor in placeholders.values.items() if tensor.op in needed]
-        summary = placeholders.summary is not None and placeholders.summary.op in needed
+        step = call.step
+        names = [name for name, tensor in step.tensors.items() if tensor.op in needed]
+        summary = step.summarizes and step.summary.op in needed
         if not (names or summary):
-            return self.session.run(call.step, *call.arrays)
-        outcome = self.session.run_now(call.step, *call.arrays, summary=summary)
-        given.update((placeholders.values[name].op, outcome.values[name]) for name in names)
+            return self.session.run(step, *call.arrays)
+        outcome = self.session.run_now(step, *call.arrays, summary=summary)
+        given.update((step.tensors[name].op, outcome.values[name]) for name in names)
         if summary:
-            given[placeholders.summary.op] = outcome.summary
+            given[step.summary.op] = outcome.summary
         return dict(outcome.values)
 
     def drain(self) -> None:

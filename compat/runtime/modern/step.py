@@ -63,8 +63,8 @@ class ModernStep(Step):
             self._data = OwnData(arrays, definition.dataset, shard)
         else:
             self._data = WorkerData(coordinator, arrays, definition.dataset, shard)
-        self.fetchable = runtime.hook_graph.add_step(self._lifted.specs, self.summarizes)
-        self.tensors = self.fetchable.values
+        fetched = runtime.hook_graph.add_step(self._lifted.specs, self.summarizes)
+        self.tensors, self.summary = fetched
         if self.trains and runtime.hook_graph.shown is None:
             runtime.hook_graph.shown = self
         self._loops: dict[tuple[int, bool], Any] = {}

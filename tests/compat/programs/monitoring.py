@@ -50,6 +50,19 @@ def monitored(logdir: Path, hooks: Any = (), **arguments: Any) -> Any:
 
 
 @case
+def monitored_summary_of_one_step(logdir: Path) -> Any:
+    """Of two that have summaries."""
+    program = Summarizing()
+    hook = compat.SummarySaverHook(
+        save_steps=1, output_dir=str(logdir), summary_op=program.train.summary
+    )
+    with monitored(logdir, [hook], save_summaries_steps=None, save_checkpoint_secs=None) as session:
+        for _ in range(2):
+            session.run(program.train, ONE)
+    return scalars(logdir)
+
+
+@case
 def monitored_resumes(logdir: Path) -> Any:
     """In a second session, and in another process."""
     seen = []
