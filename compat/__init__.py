@@ -28,6 +28,20 @@ from compat.placement import (
     replica_device_setter,
 )
 from compat.processes.program import run_main
+from compat.runtime.hooks import (
+    CheckpointSaverHook,
+    CheckpointSaverListener,
+    FinalOpsHook,
+    GlobalStepWaiterHook,
+    LoggingTensorHook,
+    NanTensorHook,
+    Scaffold,
+    SessionRunArgs,
+    SessionRunHook,
+    StepCounterHook,
+    StopAtStepHook,
+    SummarySaverHook,
+)
 from compat.runtime.interface import (
     average,
     device,
@@ -36,20 +50,34 @@ from compat.runtime.interface import (
     step,
     worker_variable,
 )
+from compat.runtime.monitored import MonitoredTrainingSession
 from compat.runtime.session import Session, Step
 from compat.server import Server
 from compat.supervisor import Supervisor
 
 __all__ = [
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
     "ClusterSpec",
+    "FinalOpsHook",
+    "GlobalStepWaiterHook",
     "GreedyLoadBalancingStrategy",
+    "LoggingTensorHook",
+    "MonitoredTrainingSession",
+    "NanTensorHook",
     "NotFiniteError",
     "PeerError",
     "RandomStrategy",
     "Saver",
+    "Scaffold",
     "Server",
     "Session",
+    "SessionRunArgs",
+    "SessionRunHook",
     "Step",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
     "Supervisor",
     "UserError",
     "average",

@@ -211,13 +211,20 @@ class Cluster:
 
     def start(self, job: str, index: int = 0, **settings: Any) -> Process:
         """Starts one task; `settings` are for the program."""
-        task = {"runtime": self._runtime, "cluster": self.addresses, "job": job, "index": index}
         env, pass_fds = self._ports[job, index].pass_to_child()
-        folder = self._folder / f"{job}{index}"
-        process = Process(self._program, {**task, **settings}, folder, env, pass_fds)
+        process = self._start(job, index, settings, f"{job}{index}", env, pass_fds)
         self._ports[job, index].release()
-        self.started.append(process)
         return process
+
+    def restart(self, job: str, index: int = 0, **settings: Any) -> Process:
+        """Starts a task once more that has ended."""
+        return self._start(job, index, settings, f"{job}{index}-{len(self.started)}", {})
+
+    def _start(self, job: str, index: int, settings: Any, name: str, *inherited: Any) -> Process:
+        task = {"runtime": self._runtime, "cluster": self.addresses, "job": job, "index": index}
+        given = {**task, **settings}
+        self.started.append(Process(self._program, given, self._folder / name, *inherited))
+        return self.started[-1]
 
     def end(self) -> None:
         """Ends what still runs, by its id."""

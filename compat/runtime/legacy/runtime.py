@@ -10,7 +10,8 @@ import numpy as np
 from compat._tensorflow import quietly, tf1
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
-from compat.runtime.interface import Runtime
+from compat.runtime.interface import MonitoredArguments, Runtime
+from compat.runtime.legacy.monitored import LegacyMonitoredSession
 from compat.runtime.legacy.saver import LegacySaver
 from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
@@ -153,9 +154,9 @@ class LegacyRuntime(Runtime):
         if self.server is not None:
             self.server.wait_for_peers(everybody=sync is not None)
             target = target or self.server.target
-            config = _filtered(config, self.server.task.name, supervisor.graph)
+            config = self.filtered(config, supervisor.graph)
         with quietly():
-            session = self._opened(lambda: _prepared(self._steps, supervisor, target, config))
+            session = self.opened(lambda: _prepared(self._steps, supervisor, target, config))
             if supervisor.is_chief:
                 supervisor.own.write_graph()
         if sync is not None and supervisor.is_chief:
@@ -164,7 +165,17 @@ class LegacyRuntime(Runtime):
             session.run(first)
         return session
 
-    def _opened(self, opening: Callable[[], LegacySession]) -> LegacySession:
+    def monitored_session(self, arguments: MonitoredArguments) -> Any:
+        graph = tf1.get_default_graph()
+        steps = [step for step in self._steps if step.graph is graph]
+        return LegacyMonitoredSession(self, steps, arguments)
+
+    def filtered(self, config: Any, graph: Any) -> Any:
+        """Returns a copy of a session's options that lets it see only the tasks that it needs."""
+        assert self.server is not None
+        return _filtered(config, self.server.task.name, graph)
+
+    def opened(self, opening: Callable[[], LegacySession]) -> LegacySession:
         """Returns what `opening` does; raises where it would wait for a lost peer for ever."""
         server = self.server
         if server is None:

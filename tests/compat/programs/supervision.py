@@ -183,6 +183,8 @@ def only_graphs(logdir: Path) -> Any:
 
 
 if __name__ == "__main__":
-    import endings  # noqa: F401  # More cases: loading TensorFlow again would take longer.
+    # More cases: loading TensorFlow again would take longer.
+    import endings  # noqa: F401
+    import monitoring  # noqa: F401
 
     run()
