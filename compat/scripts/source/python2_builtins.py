@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import decimal
 import functools
 import importlib
+import math
 import pickle  # noqa: TID251 - For scripts that import it; nothing here is unpickled for ours.
 import sys
 import types
@@ -14,6 +16,8 @@ import numpy as np
 
 from compat.scripts.source.rewriting import DECODE, DIVISION
 
+_DIGITS = 1100  # Enough for every float, exactly.
+
 
 def classic_division(left: Any, right: Any) -> Any:
     """Divides as Python 2's `/`: integers, and arrays or tensors of them, round down."""
@@ -22,19 +26,18 @@ def classic_division(left: Any, right: Any) -> Any:
     return left / right
 
 
-def classic_truth(value: Any) -> Any:
-    """Returns a value to test; False for an empty array."""
-    return False if isinstance(value, np.ndarray) and value.size == 0 else value
-
-
-def classic_tostring(owner: Any) -> Any:
-    """Returns the attribute `tostring`; of an array, its method `tobytes`."""
-    return owner.tobytes if isinstance(owner, (np.ndarray, np.generic)) else owner.tostring
-
-
 def classic_decode(value: Any, *args: Any, **kwargs: Any) -> Any:
     """Decodes bytes, or anything with a method `decode`; returns strings unchanged."""
     return value if isinstance(value, str) else value.decode(*args, **kwargs)
+
+
+def classic_round(number: Any, ndigits: int = 0) -> float:
+    """Rounds halves away from zero, to a float."""
+    value = float(number)
+    if not math.isfinite(value):
+        return value
+    unit, context = decimal.Decimal(1).scaleb(-ndigits), decimal.Context(prec=_DIGITS)
+    return float(decimal.Decimal(value).quantize(unit, decimal.ROUND_HALF_UP, context))
 
 
 def _is_whole(value: Any) -> bool:
@@ -64,6 +67,7 @@ BUILTINS: dict[str, Any] = {
     "raw_input": builtins.input,
     "reduce": functools.reduce,
     "reload": importlib.reload,
+    "round": classic_round,
     "unichr": chr,
     "unicode": str,
     "xrange": range,
