@@ -41,15 +41,11 @@ def _builtins_for(is_python2: bool) -> dict[str, Any]:
             top = name.partition(".")[0]
             if top == namespace.TOP:
                 return _import_tensorflow(name, fromlist or ())
-            if name == "numpy":
-                return libraries.numpy()
             if is_python2 and _RENAMED.get(name, name) == "pickle":
                 return python2_builtins.PICKLE
-            moved = libraries.moved(name) if fromlist else None
-            if moved is not None:
-                return moved
-        module = builtins.__import__(name, globals, locals, fromlist or (), level)
-        return libraries.with_moved(module, list(fromlist)) if fromlist and level == 0 else module
+            if libraries.is_old(name):
+                return libraries.load(name, fromlist or ())
+        return builtins.__import__(name, globals, locals, fromlist or (), level)
 
     own["__import__"] = import_
     return own

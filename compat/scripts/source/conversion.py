@@ -111,12 +111,15 @@ def is_python2(text: str) -> bool:
     nodes = list(ast.walk(tree))
     stored = (node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store))
     own = {node.id for node in stored if isinstance(node, ast.Name)}
+    methods = _OLD_METHODS
     for node in nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             own.update(alias.asname or alias.name for alias in node.names)
+            if any(alias.name == "pandas" for alias in node.names):
+                methods = _OLD_METHODS - {"iteritems"}  # Of a DataFrame in Python 3 as well.
     for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _OLD_METHODS:
+            if node.func.attr in methods:
                 return True
         elif isinstance(node, ast.Name) and node.id in _OLD_NAMES - own:
             return True

@@ -56,7 +56,7 @@ GROUPS = {"numbers": NUMBERS, "methods": METHODS}
 def test_arrays_do_what_they_did(group: str, run_script: RunScript) -> None:
     lines = [SET_UP]
     for code, _ in GROUPS[group]:
-        shown = code if "print" in code else f"print({code})"
+        shown = code if "print(" in code else f"print({code})"
         lines += ["try:", f"    {shown}", "except Exception as e:", "    print(type(e).__name__)"]
     ran = run_script("\n".join(lines))
     assert (ran.code, ran.err) == (0, "")
