@@ -23,7 +23,13 @@ from compat.scripts.names import era, libraries, namespace
 from compat.scripts.source import conversion
 
 # Imported once TensorFlow is loaded.
-_WHEN_LOADED = ("calls.lists", "cluster.sessions", "cluster.distributed", "calls.seeds")
+_WHEN_LOADED = (
+    "calls.dimensions",
+    "calls.lists",
+    "cluster.sessions",
+    "cluster.distributed",
+    "calls.seeds",
+)
 _TRACK = "compat.scripts.track"
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _MISSING = (namespace.MissingName, libraries.MissingName, libraries.MissingImport)

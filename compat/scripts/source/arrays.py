@@ -20,6 +20,7 @@ TRUTH = "__classic_truth__"
 METHODS = ("itemset", "newbyteorder", "ptp", "tostring")
 _CONVERSIONS = ("complex", "float", "int", "long", "round")
 _MATH = ("cmath", "math")
+_OF_SUMMARY = "simple_value"  # The field of `tf.Summary.Value` for a number.
 # Values that are not arrays.
 _PLAIN = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp, ast.JoinedStr, ast.Lambda)
 
@@ -91,6 +92,9 @@ class ClassicArrays(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
+        for keyword in node.keywords:
+            if keyword.arg == _OF_SUMMARY:
+                keyword.value = self._number(keyword.value)
         function = node.func
         if isinstance(function, ast.Attribute) and function.attr in METHODS:
             name = ast.Constant(function.attr)
@@ -112,6 +116,8 @@ class ClassicArrays(ast.NodeTransformer):
         target = node.targets[0]
         if len(node.targets) == 1 and isinstance(target, ast.Subscript):
             node.value = self._element(target, node.value)
+        elif isinstance(target, ast.Attribute) and target.attr == _OF_SUMMARY:
+            node.value = self._number(node.value)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:

@@ -20,10 +20,15 @@ _DIGITS = 1100  # Enough for every float, exactly.
 
 
 def classic_division(left: Any, right: Any) -> Any:
-    """Divides as Python 2's `/`: integers, and arrays or tensors of them, round down."""
+    """Divides as Python 2's `/`: integers, and arrays and dimensions of them, round down."""
     if _is_whole(left) and _is_whole(right):
         return left // right
-    return left / right
+    try:
+        return left / right
+    except TypeError:
+        if not hasattr(left, "value"):
+            raise
+    return left // right  # Dimensions of TensorFlow refuse the other.
 
 
 def classic_decode(value: Any, *args: Any, **kwargs: Any) -> Any:

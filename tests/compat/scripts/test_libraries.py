@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from compat.scripts.checking.programs import check
 from compat.scripts.names import libraries, packages
 
 if TYPE_CHECKING:
@@ -209,6 +210,16 @@ def test_each_name_is_served() -> None:
         except (AttributeError, ImportError) as error:
             missing.append((name, error))
     assert missing == []
+
+
+def test_check_reports_each_name(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    uses = [f"import {name.partition('.')[0]}\n{name}\n" for name in packages.GONE]
+    calls = ["np.histogram(x, normed=True)\n", "np.histogram(x, density=True)\n"]
+    path.write_text("".join(["import numpy as np\n", *uses, *calls, "tf.random.shuffle(x)\n"]))
+    found = {finding.name: finding.kind.name for finding in check(str(path))}
+    assert found.pop("numpy.histogram") == "served"
+    assert found == {k: "served" if served.by else "fails" for k, served in packages.GONE.items()}
 
 
 def test_what_is_gone_for_good_is_said_in_a_line(run_script: RunScript) -> None:
