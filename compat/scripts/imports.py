@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from compat.scripts.names import libraries, namespace
-from compat.scripts.source import conversion, python2_builtins, rewriting
+from compat.scripts.source import array_builtins, conversion, python2_builtins
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 # Computed once, early: Python 3.13 imports modules to find it, which would call our finder.
@@ -30,9 +30,7 @@ _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle
 
 def _builtins_for(is_python2: bool) -> dict[str, Any]:
     """Returns the builtins of a script's module."""
-    own = dict(vars(builtins))
-    own[rewriting.TOSTRING] = python2_builtins.classic_tostring
-    own[rewriting.TRUTH] = python2_builtins.classic_truth
+    own = {**vars(builtins), **array_builtins.BUILTINS}
     if is_python2:
         own.update(python2_builtins.BUILTINS)
 
@@ -43,15 +41,11 @@ def _builtins_for(is_python2: bool) -> dict[str, Any]:
             top = name.partition(".")[0]
             if top == namespace.TOP:
                 return _import_tensorflow(name, fromlist or ())
-            if name == "numpy":
-                return libraries.numpy()
             if is_python2 and _RENAMED.get(name, name) == "pickle":
                 return python2_builtins.PICKLE
-            moved = libraries.moved(name) if fromlist else None
-            if moved is not None:
-                return moved
-        module = builtins.__import__(name, globals, locals, fromlist or (), level)
-        return libraries.with_moved(module, list(fromlist)) if fromlist and level == 0 else module
+            if libraries.is_old(name):
+                return libraries.load(name, fromlist or ())
+        return builtins.__import__(name, globals, locals, fromlist or (), level)
 
     own["__import__"] = import_
     return own

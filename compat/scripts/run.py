@@ -19,13 +19,20 @@ from typing import Any
 from compat.errors import Parser, PeerError, UserError, one_line
 from compat.scripts import imports
 from compat.scripts.cluster import addresses, environment, local_cluster
-from compat.scripts.names import era, namespace
+from compat.scripts.names import era, libraries, namespace
 from compat.scripts.source import conversion
 
 # Imported once TensorFlow is loaded.
-_WHEN_LOADED = ("calls.lists", "cluster.sessions", "cluster.distributed", "calls.seeds")
+_WHEN_LOADED = (
+    "calls.dimensions",
+    "calls.lists",
+    "cluster.sessions",
+    "cluster.distributed",
+    "calls.seeds",
+)
 _TRACK = "compat.scripts.track"
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_MISSING = (namespace.MissingName, libraries.MissingName, libraries.MissingImport)
 _RUNPY = ("<frozen runpy>", "<frozen importlib._bootstrap>")
 _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [arguments of the script]"
 
@@ -196,7 +203,7 @@ def _show(error: BaseException, script: str) -> int:
 def _known(error: BaseException | None) -> BaseException | None:
     """Returns the error of ours that is `error` or one of its causes, else None."""
     while error is not None:
-        if isinstance(error, (UserError, PeerError, namespace.MissingName)):
+        if isinstance(error, (UserError, PeerError, *_MISSING)):
             return error
         if isinstance(error, ImportError) and str(error).startswith("tf."):
             return error
