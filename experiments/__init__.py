@@ -31,10 +31,10 @@
 TensorFlow.
 """
 
-from experiments.recording.run import Result
 from experiments.settings import Settings, setting
 from experiments.training.experiment import Experiment
 from experiments.training.inputs import Data, split
 from experiments.training.main import run
+from experiments.training.recording.run import Result
 
 __all__ = ["Data", "Experiment", "Result", "Settings", "run", "setting", "split"]

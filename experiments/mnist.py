@@ -17,7 +17,7 @@ from typing import Any
 
 from compat import datasets, tf
 from experiments import Data, Experiment, run, setting
-from experiments.recording.images import as_images
+from experiments.training.recording.images import as_images
 
 
 class MNIST(Experiment):

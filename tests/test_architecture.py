@@ -33,7 +33,7 @@ ROOMS = (
     "experiments",
     "experiments.export",
     "experiments.training",
-    "experiments.recording",
+    "experiments.training.recording",
     "experiments.evaluation",
     "experiments.launching",
     "experiments.settings",

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from compat.errors import UserError
-from experiments.recording import origin
 from experiments.training.experiment import Experiment
+from experiments.training.recording import origin
 
 _NAME = "program_of_the_run"  # Not `__main__`: it is imported, so that it does not train.
 

@@ -24,15 +24,15 @@ from compat.tracking import FINISHED, KILLED, TensorBoard, Tracker, store_uri
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.selection import Evaluation, Selection
 from experiments.launching.signals import Stop
-from experiments.recording import completion
-from experiments.recording.log_folder import Wait, activity_monitor, newest_checkpoint
-from experiments.recording.recording import check_logdir
-from experiments.recording.report import named
-from experiments.recording.run import Run
 from experiments.training import devices
 from experiments.training.inputs import data_of
 from experiments.training.loop import selection
 from experiments.training.program import Program, build
+from experiments.training.recording import completion
+from experiments.training.recording.log_folder import Wait, activity_monitor, newest_checkpoint
+from experiments.training.recording.recording import check_logdir
+from experiments.training.recording.report import named
+from experiments.training.recording.run import Run
 
 _POLL_SECS = 1.0
 # For what MLflow has not been given in the end; beside a launcher the process that sends goes on

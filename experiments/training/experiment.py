@@ -15,7 +15,7 @@ from compat.errors import UserError
 from experiments.settings import Settings
 
 if TYPE_CHECKING:
-    from experiments.recording.run import Result, Run
+    from experiments.training.recording.run import Result, Run
 
 
 class Experiment:

@@ -17,13 +17,13 @@ from experiments.evaluation import early_stopping
 from experiments.evaluation.evaluate import Values, evaluate_best
 from experiments.evaluation.selection import Selection
 from experiments.launching.signals import Stop
-from experiments.recording.recording import Recording
-from experiments.recording.report import DivergedError, Reporter, check_finite, named
-from experiments.recording.run import Result, Run
-from experiments.recording.schedule import Schedule
 from experiments.training import agreement, devices, inputs
 from experiments.training.inputs import Data
 from experiments.training.program import Program, build
+from experiments.training.recording.recording import Recording
+from experiments.training.recording.report import DivergedError, Reporter, check_finite, named
+from experiments.training.recording.run import Result, Run
+from experiments.training.recording.schedule import Schedule
 
 
 def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop) -> Result | None:

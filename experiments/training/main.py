@@ -19,10 +19,10 @@ from compat.errors import UserError
 from compat.runtime.interface import select_runtime
 from compat.tracking.mlflow import run_id
 from experiments.launching import command_line, local_cluster, signals
-from experiments.recording import completion
 from experiments.settings.files import text_of
 from experiments.settings.flags import define_flags, settings_from_flags
 from experiments.settings.place import EVALUATOR, check_evaluation, place_from_flags
+from experiments.training.recording import completion
 
 
 def run(experiment: Any, **settings: Any) -> Any:

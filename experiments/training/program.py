@@ -11,9 +11,9 @@ from compat import tf, tf1
 from compat.runtime.device_placement import shortened
 from compat.runtime.interface import current_runtime
 from experiments.evaluation.evaluate import evaluate
-from experiments.recording.schedule import Schedule
 from experiments.training import inputs, step
 from experiments.training.inputs import Data
+from experiments.training.recording.schedule import Schedule
 
 CHUNK = 1000  # Examples in a call: some 120 MB of feature maps for a small convolutional network.
 

@@ -12,12 +12,12 @@ from compat.errors import Stopped
 from compat.liveness import shared_folder, watchdog
 from compat.processes.program import exit_at_once
 from experiments.launching.signals import Stop
-from experiments.recording import completion
-from experiments.recording.recording import check_logdir
-from experiments.recording.run import Result
 from experiments.training import devices
 from experiments.training.inputs import data_of
 from experiments.training.loop import train
+from experiments.training.recording import completion
+from experiments.training.recording.recording import check_logdir
+from experiments.training.recording.run import Result
 
 
 def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) -> Result | None:

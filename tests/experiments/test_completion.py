@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from experiments.recording import completion
 from experiments.settings import Settings
+from experiments.training.recording import completion
 
 pytestmark = pytest.mark.once
 

@@ -10,8 +10,8 @@ from compat import tf1
 from compat.errors import PeerError
 from compat.liveness.monitor import Monitor
 from experiments.evaluation import best_checkpoint
-from experiments.recording import log_folder
-from experiments.recording.log_folder import Wait, activity_monitor
+from experiments.training.recording import log_folder
+from experiments.training.recording.log_folder import Wait, activity_monitor
 
 pytestmark = pytest.mark.once
 

@@ -11,10 +11,10 @@ import pytest
 
 from compat.tracking import Console, TensorBoard
 from experiments import Experiment, Settings
-from experiments.recording.images import as_images
-from experiments.recording.report import DivergedError, Reporter, check_finite
-from experiments.recording.run import Run
-from experiments.recording.schedule import Schedule
+from experiments.training.recording.images import as_images
+from experiments.training.recording.report import DivergedError, Reporter, check_finite
+from experiments.training.recording.run import Run
+from experiments.training.recording.schedule import Schedule
 
 Points = Dict[str, List[Tuple[int, Any]]]
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from experiments.recording.schedule import Schedule, due
+from experiments.training.recording.schedule import Schedule, due
 
 # 550 batches an epoch, as in the example of 2016.
 ALONE = Schedule(

@@ -15,8 +15,8 @@ from compat.errors import UserError
 from compat.tracking.mlflow import run_id
 from experiments.evaluation import early_stopping, selection
 from experiments.evaluation.selection import Evaluation
-from experiments.recording import completion
 from experiments.settings import Settings
+from experiments.training.recording import completion
 from tests.fuzz.conftest import attempt, mutated, times
 
 pytestmark = pytest.mark.once

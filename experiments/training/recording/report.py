@@ -15,8 +15,8 @@ from experiments.evaluation import early_stopping
 from experiments.evaluation.best_checkpoint import step_of
 from experiments.evaluation.early_stopping import StopRequest
 from experiments.evaluation.selection import Evaluation
-from experiments.recording.run import Run
-from experiments.recording.schedule import Schedule, due
+from experiments.training.recording.run import Run
+from experiments.training.recording.schedule import Schedule, due
 
 Values = Mapping[str, float]
 _MOST_WEIGHTS = 1_000_000  # Of a larger variable, such as a table, no histogram is made.

@@ -22,11 +22,11 @@ from compat.tracking.mlflow import run_id
 from compat.tracking.writer import FAILED, FINISHED, KILLED
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.early_stopping import StopRequest
-from experiments.recording import completion, origin
-from experiments.recording.log_folder import newest_checkpoint
-from experiments.recording.report import Values
-from experiments.recording.run import Result
 from experiments.settings import write_settings
+from experiments.training.recording import completion, origin
+from experiments.training.recording.log_folder import newest_checkpoint
+from experiments.training.recording.report import Values
+from experiments.training.recording.run import Result
 
 
 def check_logdir(logdir: str) -> None:
