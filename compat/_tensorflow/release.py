@@ -52,13 +52,18 @@ class _LazyModule(types.ModuleType):
     """A module that is imported on the first access to an attribute."""
 
     def __getattr__(self, name: str) -> Any:
+        value = getattr(self._loaded(), name)
+        setattr(self, name, value)  # The next lookup does not come here.
+        return value
+
+    def __dir__(self) -> list[str]:
+        return dir(self._loaded())
+
+    def _loaded(self) -> types.ModuleType:
         # Makes calls to a lost peer fail instead of block. TensorFlow reads it when it loads.
         os.environ.setdefault("GRPC_FAIL_FAST", "use_caller")
         with _callbacks_deferred(), deferred(*_KERAS):
-            module = importlib.import_module(self.__name__)
-        value = getattr(module, name)
-        setattr(self, name, value)  # The next lookup does not come here.
-        return value
+            return importlib.import_module(self.__name__)
 
 
 # Both namespaces exist from 1.15 on.

@@ -50,12 +50,15 @@ def main() -> None:
     number, *modules = sys.argv[1].split(",")
     connection = socket.socket(fileno=fcntl.fcntl(int(number), fcntl.F_DUPFD_CLOEXEC, _HIGH))
     os.close(int(number))
+    given = dict(os.environ)
     from compat._tensorflow import tf1
 
     tf1.logging.set_verbosity(tf1.logging.ERROR)  # The first access to an attribute loads it.
     for module in modules:
         __import__(module)
+    added = {name: value for name, value in os.environ.items() if name not in given}
     request, descriptors = _serve(connection)
+    request["env"] = {**added, **request["env"]}  # TensorFlow sets some as it is loaded.
     _become(request, descriptors)
     _run(request["argv"])
 

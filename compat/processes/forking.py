@@ -27,7 +27,7 @@ from compat.processes.fork_server import receive, send
 _POLL_SECS = 0.02
 _LOADING_SECS = 120.0
 # Variables that Python and the libraries read as they are loaded: they are the server's.
-_READ_EARLY = ("PYTHON", "LANG", "LC_", "LD_", "TF_", "XLA_", "OMP_", "OPENBLAS_", "MKL_", "KMP_")
+_READ_EARLY = ("PYTHON", "LANG", "LC_", "LD_", "TF_", "GRPC_", "XLA_", "OMP_", "OPENBLAS_", "MKL_")
 _READ_LATE = {"TF_CONFIG"}
 # With these, loading starts no thread: OpenBLAS has one a core, Arrow's allocator one of its own.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def test_keras_is_loaded_when_it_is_used(run_program: RunProgram, programs: Path) -> None:
     report = run_program(programs / "loading.py")
-    assert report == {"before": [], "shape": [None, 3], "optimizer": "SGD"}
+    assert report == {"before": [], "shape": [None, 3], "optimizer": "SGD", "listed": True}
 
 
 # Says how the environment is when TensorFlow's import begins, and goes no further.
