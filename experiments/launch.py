@@ -26,13 +26,14 @@ from compat.errors import Parser, UserError
 from compat.processes.local_cluster import LocalCluster, commands
 from compat.scripts.cluster import local_cluster
 from compat.scripts.cluster.task_arguments import Spelling
-from experiments.launching import dry_run, program
+from experiments.launching import dry_run, manifests, program
 
 _USAGE = "python -m experiments.launch [options] -- PROGRAM [arguments of the program]"
 # Ctrl-C, and what programs exit with whose command line is wrong.
 _PERMANENT = (130, UserError.exit_code)
 _CHIEF_PATIENCE_SECS = 10.0
 _JOBS = ("chief", "ps", "worker")
+_MANIFESTS = {"jobset": manifests.job_set, "tfjob": manifests.tf_job}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -46,15 +47,7 @@ def main(argv: Sequence[str]) -> int:
         shown = " ".join(["TF_CONFIG", *how.arguments])
         print(f"launch: each task gets {shown}", flush=True)
         return _launch(command, counts, how, options)
-    for name in ("log_dir", "max_restarts"):
-        if getattr(options, name) is not None:
-            raise UserError(f"--{name} has no effect with --dry_run; leave out one of them")
-    if hosts is not None:  # Of machines where this Python may be elsewhere.
-        command = [word if word != sys.executable else "python" for word in command]
-        _print(command, hosts, how, options)
-    else:
-        with LocalCluster(counts) as cluster:
-            _print(command, cluster.hosts, how, options)
+    _print(command, counts, hosts, how, options)
     return 0
 
 
@@ -92,9 +85,11 @@ def parser() -> argparse.ArgumentParser:
         "--dry_run",
         nargs="?",
         const="shell",
-        choices=("shell",),
-        help="print the command line and the environment of each task, and start nothing",
+        choices=("shell", *_MANIFESTS),
+        help="start nothing, and print the command line and the environment of each task; or, with "
+        "=jobset or =tfjob, a manifest for Kubernetes",
     )
+    add("--image", help="with --dry_run=jobset or tfjob: the image that has the program")
     for job in _JOBS:
         add(
             f"--{job}_hosts",
@@ -126,6 +121,8 @@ def _cluster(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, lis
             )
     if (options.max_restarts or 0) < 0:
         raise UserError(f"--max_restarts={options.max_restarts} is negative; use 0 or more")
+    if options.image is not None and options.dry_run is None:
+        raise UserError("--image has no effect without --dry_run=jobset or tfjob; leave it out")
     if given and options.dry_run is None:
         raise UserError(
             f"--{next(iter(given))}_hosts names hosts, and tasks are started on this machine only; "
@@ -185,17 +182,40 @@ def _logs(folder: str | None, names: Sequence[str]) -> Iterator[dict[str, TextIO
 
 def _print(
     command: Sequence[str],
-    hosts: Mapping[str, Sequence[str]],
+    counts: Mapping[str, int],
+    hosts: Mapping[str, Sequence[str]] | None,
     how: Spelling,
     options: argparse.Namespace,
 ) -> None:
-    found = commands(
-        hosts,
-        lambda task: (*command, *how.words(task.job, task.index, hosts)),
-        evaluator=options.evaluator,
-        with_tf_config=True,
-    )
-    print(dry_run.shell(found, hosts), end="")
+    """Prints what `--dry_run` asks for."""
+    manifest = _MANIFESTS.get(options.dry_run)
+    useless = ["log_dir", "max_restarts" if manifest is None else ""]
+    useless += [f"{job}_hosts" for job in _JOBS] if manifest else ["image"]
+    for name in useless:
+        if getattr(options, name, None) is not None:
+            raise UserError(
+                f"--{name} has no effect with --dry_run={options.dry_run}; leave it out"
+            )
+    elsewhere = hosts is not None or manifest is not None
+    if elsewhere:  # Where this Python may be in another folder.
+        command = [word if word != sys.executable else "python" for word in command]
+    if manifest is not None:
+        if not options.image:
+            raise UserError(
+                f"--dry_run={options.dry_run} needs the program's image; add --image=NAME"
+            )
+        restarts = options.max_restarts or 0
+        print(manifest(command, counts, how, options.image, options.evaluator, restarts), end="")
+        return
+    with contextlib.ExitStack() as stack:
+        places = hosts or stack.enter_context(LocalCluster(counts)).hosts
+        found = commands(
+            places,
+            lambda task: (*command, *how.words(task.job, task.index, places)),
+            evaluator=options.evaluator,
+            with_tf_config=True,
+        )
+        print(dry_run.shell(found, places), end="")
 
 
 if __name__ == "__main__":

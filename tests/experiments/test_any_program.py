@@ -210,8 +210,11 @@ def test_lines_of_a_dry_run_start_the_tasks() -> None:
         ("--dry_run --ps_hosts=a -- train.py", r".*'a'"),
         ("--dry_run --worker_hosts=a:1 --num_ps=1 -- train.py", r"--num_ps and lists of hosts "),
         ("--dry_run --worker_hosts=a:1 --chief -- train.py", r"--chief has no address beside "),
-        ("--dry_run --log_dir=logs -- train.py", r"--log_dir has no effect with --dry_run; "),
-        ("--dry_run --max_restarts=1 -- train.py", r"--max_restarts has no effect with --dry_run"),
+        ("--dry_run --log_dir=logs -- train.py", r"--log_dir has no effect with --dry_run=shell; "),
+        (
+            "--dry_run --max_restarts=1 -- train.py",
+            r"--max_restarts has no effect with --dry_run=s",
+        ),
         ("-- python -m compat run --cluster ps=1 train.py", r"--cluster=ps=1 of `compat run` sta"),
     ],
 )

@@ -27,7 +27,7 @@ class Spelling:
     arguments: Sequence[str]
     tf_config: bool = False
 
-    def words(self, job: str, index: int, hosts: Mapping[str, Sequence[str]]) -> list[str]:
+    def words(self, job: str, index: int | str, hosts: Mapping[str, Sequence[str]]) -> list[str]:
         """Returns the arguments of one task; `hosts` has the addresses of each job."""
         known = {"ps": "", "worker": "", "chief": ""}
         known.update({name: ",".join(addresses) for name, addresses in hosts.items()})

@@ -1,0 +1,149 @@
+"""Manifests for Kubernetes: a JobSet, or a TFJob of Kubeflow's training operator (version 1).
+
+A JobSet gives each pod an index, and a name by which the others reach it; so TF_CONFIG and flags
+are written into the manifest. The training operator sets TF_CONFIG itself, and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence
+
+import yaml
+
+from compat.cluster.environment import tf_config
+from compat.cluster.spec import Task
+from compat.errors import UserError
+from compat.processes.local_cluster import commands
+from compat.scripts.cluster.task_arguments import Spelling
+
+NAME = "training"  # Also the label by which the NetworkPolicy in deploy/ selects pods.
+_PORT = 2222
+_INDEX = "$(JOB_COMPLETION_INDEX)"  # Kubernetes replaces it in arguments and environment.
+_INDEX_FIELD = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+_REPLICAS = {"chief": "Chief", "evaluator": "Evaluator", "ps": "PS", "worker": "Worker"}
+_ENDLESS = 2**31 - 1
+
+
+def job_set(
+    command: Sequence[str],
+    counts: Mapping[str, int],
+    how: Spelling,
+    image: str,
+    evaluator: bool = False,
+    max_restarts: int = 0,
+) -> str:
+    """Returns a JobSet; it has succeeded when the chief or, without one, all workers have.
+
+    Args:
+      command: the program and its arguments.
+      counts: how many tasks each job has.
+      how: how the program receives its task.
+      image: the image that has the program.
+      evaluator: whether an evaluator runs beside the cluster.
+      max_restarts: how many pods of each job may fail before the job does.
+    """
+    hosts = {
+        job: [f"{NAME}-{job}-0-{index}.{NAME}:{_PORT}" for index in range(count)]
+        for job, count in counts.items()
+    }
+    jobs = []
+    for job, count in _replicas(counts, evaluator).items():
+        # A number, so what stands for it is not in quotes.
+        config = tf_config(hosts, Task(job, 0)).replace('"index": 0', f'"index": {_INDEX}')
+        env: list[dict[str, Any]] = [
+            {
+                "name": "JOB_COMPLETION_INDEX",
+                "valueFrom": {"fieldRef": {"fieldPath": _INDEX_FIELD}},
+            },
+            {"name": "TF_CONFIG", "value": config},
+        ]
+        pod = _pod(job, [*_escaped(command), *how.words(job, _INDEX, hosts)], image, env)
+        spec: dict[str, Any] = {
+            "completionMode": "Indexed",
+            "completions": count,
+            "parallelism": count,
+            "backoffLimit": max_restarts,
+            "template": pod,
+        }
+        if job == "evaluator":  # Its failure ends no other task.
+            spec["backoffLimit"] = _ENDLESS
+            pod["spec"]["restartPolicy"] = "OnFailure"
+        else:
+            codes = {"operator": "In", "values": [UserError.exit_code]}
+            spec["podFailurePolicy"] = {"rules": [{"action": "FailJob", "onExitCodes": codes}]}
+            pod["spec"]["restartPolicy"] = "Never"  # The policy asks for it.
+        jobs.append({"name": job, "template": {"spec": spec}})
+    trainer = "chief" if "chief" in counts else "worker"
+    success = {"operator": "All", "targetReplicatedJobs": [trainer]}
+    body = {"successPolicy": success, "replicatedJobs": jobs}
+    return _document("jobset.x-k8s.io/v1alpha2", "JobSet", body)
+
+
+def tf_job(
+    command: Sequence[str],
+    counts: Mapping[str, int],
+    how: Spelling,
+    image: str,
+    evaluator: bool = False,
+    max_restarts: int = 0,
+) -> str:
+    """Returns a TFJob; the arguments are those of `job_set`.
+
+    Raises:
+      UserError: the program gets arguments of its task, which the operator does not write.
+    """
+    if how.arguments:
+        raise UserError(
+            f"a TFJob sets TF_CONFIG only, and each task is to get {' '.join(how.arguments)}; use "
+            "--dry_run=jobset, or --flags=none if the program reads TF_CONFIG"
+        )
+    specs = {
+        _REPLICAS[job]: {
+            "replicas": count,
+            "restartPolicy": "OnFailure" if max_restarts else "Never",
+            "template": _pod(job, _escaped(command), image, []),
+        }
+        for job, count in _replicas(counts, evaluator).items()
+    }
+    spec: dict[str, Any] = {
+        "runPolicy": {"cleanPodPolicy": "Running", "backoffLimit": max_restarts},
+        "tfReplicaSpecs": specs,
+    }
+    if "chief" not in counts:
+        spec["successPolicy"] = "AllWorkers"  # Else worker 0 alone.
+    return _document("kubeflow.org/v1", "TFJob", spec)
+
+
+def _replicas(counts: Mapping[str, int], evaluator: bool) -> dict[str, int]:
+    return {**counts, **({"evaluator": 1} if evaluator else {})}
+
+
+def _escaped(command: Sequence[str]) -> list[str]:
+    """Returns words in which Kubernetes replaces nothing."""
+    return [word.replace("$(", "$$(") for word in command]
+
+
+def _pod(
+    job: str, words: Sequence[str], image: str, env: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Returns the template of a pod whose container has the name that the operator looks for."""
+    (local,) = commands({job: [""]}, lambda task: words)
+    plain = [{"name": name, "value": value} for name, value in local.env.items()]
+    container = {
+        "name": "tensorflow",
+        "image": image,
+        "command": list(local.argv),
+        "env": [*env, *plain],
+        "ports": [{"name": "tfjob-port", "containerPort": _PORT}],
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+    spec = {"automountServiceAccountToken": False, "containers": [container]}
+    return {"metadata": {"labels": {"app": NAME}}, "spec": spec}
+
+
+def _document(version: str, kind: str, spec: Mapping[str, Any]) -> str:
+    document = {"apiVersion": version, "kind": kind, "metadata": {"name": NAME}, "spec": spec}
+    return str(yaml.safe_dump(document, sort_keys=False, width=1000))
