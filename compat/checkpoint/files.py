@@ -272,5 +272,6 @@ class Saver:
         if hasattr(sess, "assign"):
             sess.assign(variables, values)
             return
-        for name, variable in variables.items():  # A session of TensorFlow's.
-            variable.load(values[name], sess)
+        with quietly():  # Deprecated.
+            for name, variable in variables.items():  # A session of TensorFlow's.
+                variable.load(values[name], sess)
