@@ -42,6 +42,7 @@ def main(settings: dict[str, Any]) -> None:
         global_step = tf1.train.get_global_step()
         w = tf1.get_variable("w", initializer=np.float32(0))
         loss = tf1.square(w - x)
+        tf1.summary.scalar("loss", loss)
         optimizer = tf1.train.GradientDescentOptimizer(0.25)
         return {"loss": loss, "train": optimizer.minimize(loss, global_step=global_step)}
 
