@@ -135,8 +135,9 @@ class Saver(metaclass=abc.ABCMeta):
         try:
             if folder:
                 tf1.gfile.MakeDirs(folder)
+                tf1.gfile.ListDirectory(folder)  # TensorFlow 1.15 makes none where a file is.
         except tf1.errors.OpError as error:
-            raise NotWrittenError(prefix, error.message) from error
+            raise NotWrittenError(prefix, error.message.rpartition("; ")[2]) from error
         try:
             yield
         except (OSError, tf1.errors.OpError) as error:

@@ -101,10 +101,13 @@ class Services:
         """Writes a checkpoint; returns its prefix."""
         supervisor = self._supervisor
         path, global_step = supervisor.save_path, supervisor.global_step
-        graph = supervisor.graph
+        graph, saver = supervisor.graph, supervisor.saver
+        # The supervisor writes the graph once, not with each checkpoint.
+        is_ours = isinstance(saver, supervisor.runtime.saver_class)
+        options = {"write_meta_graph": False} if is_ours else {}
         with self._lock, graph.as_default() if graph else contextlib.nullcontext():
             self._last_save = time.monotonic()
-            prefix = str(supervisor.saver.save(session, path, global_step=global_step))
+            prefix = str(saver.save(session, path, global_step=global_step, **options))
             if self.running and supervisor.summary_writer and global_step is not None:
                 step = self._read_step(session)
                 self._log(tf1.SessionLog.CHECKPOINT, step, checkpoint_path=path)

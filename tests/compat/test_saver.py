@@ -1,0 +1,63 @@
+"""A saver with TensorFlow's arguments on either runtime; `tests/upstream` has more on one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import RunProgram
+
+
+@pytest.fixture(scope="module")
+def savers(run_program: RunProgram, programs: Path, runtime: str) -> Any:
+    """What savers did, by case, of `programs/savers.py`."""
+    return run_program(programs / "savers.py", runtime=runtime)
+
+
+def test_its_arguments_are_those_of_tensorflow(savers: Any) -> None:
+    latest, state, counted, left, is_one = savers["arguments"]
+    assert latest == "a-00000003"
+    assert state == 'model_checkpoint_path: "a-00000003"'
+    assert counted == [0, 1, 1]
+    assert left == ["a-00000003", "b", "d"]
+    assert is_one == [True, True, True]
+
+
+def test_the_legacy_runtime_saves_the_graph(savers: Any, runtime: str) -> None:
+    exported, own, imported = savers["graph"]
+    if runtime == "legacy":
+        assert (exported, imported) == ("none", [1, 2])
+    else:
+        assert imported is None
+        assert exported == (
+            "export_meta_graph() needs a graph, which the modern runtime does not have; use "
+            "--runtime=legacy"
+        )
+    # A supervisor's checkpoint is two files on both.
+    assert own == ["model.ckpt.data-00000-of-00001", "model.ckpt.index"]
+
+
+def test_a_refusal_is_one_line_with_a_remedy(savers: Any, runtime: str) -> None:
+    (reshape, version, session, file, latest, nothing), left = savers["refusals"]
+    refused = " of compat.Saver is not available on the modern runtime, which has no graph; "
+    if runtime == "legacy":
+        assert (reshape, version) == ("none", "none")
+        assert session == "'sess' must be a Session; None; correct the arguments of save()"
+        assert nothing.startswith("No variables to save; make a saver after its variables and ")
+    else:
+        assert reshape == f"reshape=True{refused}leave it out, or use --runtime=legacy"
+        assert version == f"write_version=1{refused}leave it out, or use --runtime=legacy"
+        assert session.startswith("sess is None; pass the session of a compat.Supervisor, ")
+        assert nothing.startswith("sess is None; ")
+    assert file.startswith("checkpoint FOLDER/file/m-3 cannot be written (")
+    assert file.endswith(
+        "; free or repair the folder, and the same command resumes from the newest"
+    )
+    assert latest == (
+        "'latest_filename' must not contain path components; correct the arguments of save()"
+    )
+    assert left == ["file"]

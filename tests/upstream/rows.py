@@ -1,0 +1,142 @@
+"""TensorFlow's test files of the old API, and their tests that do not pass with our names."""
+
+from __future__ import annotations
+
+import collections
+from typing import Mapping, NamedTuple
+
+RELEASE = "2.21"  # TensorFlow's own names fail some of these tests there, other ones elsewhere.
+# Those fail with TensorFlow's own names as well: on this release, or on the legacy runtime.
+NATIVE = "by the release"
+RUNTIME = "by resource variables"
+TRAINING = "tensorflow/python/training/"
+CONTRIB = "tensorflow/contrib/"
+
+
+class Row(NamedTuple):
+    """A file of tests."""
+
+    name: str  # On the page.
+    file: str
+    tests: int
+    failing: Mapping[str, str] = {}  # By what each of them does not pass.
+
+    @property
+    def line(self) -> str:
+        """The line of the page."""
+        causes = collections.Counter(self.failing.values()).most_common()
+        differs = "; ".join(f"{count} {cause}" for cause, count in causes)
+        return f"| {self.name} | {self.tests} | {self.tests - len(self.failing)} | {differs} |"
+
+
+def because(why: str, case: str, *tests: str) -> dict[str, str]:
+    """Returns the tests of a case, each with the same reason."""
+    return {f"{case}.{test}": why for test in tests}
+
+
+ROWS = [
+    Row(
+        "`Saver`",
+        TRAINING + "saver_test.py",
+        82,
+        {
+            "SaverTest.testSaveToNonexistingPath": ("by our message, where the folder is a file"),
+            **because(
+                RUNTIME, "SaverTest", "testBasicsWithListOfVariables", "testInt64", "testReshape"
+            ),
+            **because(RUNTIME, "MetaGraphTest", "testClearExtraneousSavers"),
+            **because(RUNTIME, "MetaGraphTest", "testMultiSaverCollection"),
+            **because(NATIVE, "MetaGraphTest", "testStrippedOpListDef"),
+            **because(
+                RUNTIME, "TrackableCompatibilityTests", "testGraphChangedForRestoreErrorRaised"
+            ),
+        },
+    ),
+    Row(
+        "`Supervisor`",
+        TRAINING + "supervisor_test.py",
+        34,
+        because(RUNTIME, "SupervisorTest", "testSetupFail"),
+    ),
+    Row("its loops", TRAINING + "basic_loops_test.py", 3),
+    Row(
+        "slim's training loop",
+        CONTRIB + "slim/python/slim/learning_test.py",
+        34,
+        {
+            **because(RUNTIME, "TrainTest", "testTrainWithTrace"),
+            **because(NATIVE, "CreateTrainOpTest", "testUseUpdateOps"),
+            **because(
+                NATIVE,
+                "TrainTest",
+                "testTrainWithSessionWrapper",
+                "testTrainingSubsetsOfVariablesOnlyUpdatesThoseVariables",
+            ),
+        },
+    ),
+    Row("slim's parallel reader", CONTRIB + "slim/python/slim/data/parallel_reader_test.py", 7),
+    Row(
+        "`Server` and `ClusterSpec`",
+        TRAINING + "server_lib_test.py",
+        27,
+        {
+            "ClusterSpecTest.testNonEmptyClusterSpecIsTrue": (
+                "by a port that is not a number, which is refused at once"
+            ),
+            **because(RUNTIME, "GrpcServerTest", "testShapeChangingIsolateState"),
+        },
+    ),
+    Row("a server's containers", TRAINING + "server_lib_multiple_containers_test.py", 1),
+    Row(
+        "a container that is cleared",
+        TRAINING + "server_lib_same_variables_clear_container_test.py",
+        1,
+    ),
+    Row("variables that are cleared", TRAINING + "server_lib_same_variables_clear_test.py", 1),
+    Row(
+        "variables that are not cleared",
+        TRAINING + "server_lib_same_variables_no_clear_test.py",
+        1,
+        because(RUNTIME, "SameVariablesNoClearTest", "testSameVariablesNoClear"),
+    ),
+    Row("a job with gaps", TRAINING + "server_lib_sparse_job_test.py", 1),
+    Row("clusters in a process", TRAINING + "localhost_cluster_performance_test.py", 1),
+    Row(
+        "`SyncReplicasOptimizer`",
+        TRAINING + "sync_replicas_optimizer_test.py",
+        5,
+        because(RUNTIME, "SyncReplicasOptimizerTest", "test2Workers", "test3Workers1Backup"),
+    ),
+    Row("`replica_device_setter`", TRAINING + "device_setter_test.py", 10),
+    Row("its strategies", CONTRIB + "training/python/training/device_setter_test.py", 5),
+    Row(
+        "session manager",
+        TRAINING + "session_manager_test.py",
+        27,
+        {
+            **because(
+                RUNTIME,
+                "SessionManagerTest",
+                "testPrepareSessionFails",
+                "testPrepareSessionWithCyclicInitializer",
+                "testPrepareSessionWithInsufficientReadyForLocalInitCheck",
+                "testPrepareSessionWithPartialInitOp",
+                "testPrepareSessionWithReadyForLocalInitOp",
+                "testRecoverSession",
+                "testRecoverSessionFailsStillRunsLocalInitOp",
+                "testRecoverSessionNoChkptStillRunsLocalInitOp",
+                "testRecoverSessionWithReadyForLocalInitOp",
+                "testRecoverSessionWithReadyForLocalInitOpFailsToReadyLocal",
+                "testWaitForSessionInsufficientReadyForLocalInitCheck",
+                "testWaitForSessionLocalInit",
+            ),
+            **because(
+                RUNTIME,
+                "ObsoleteSessionManagerTest",
+                "testPrepareSessionFails",
+                "testRecoverSession",
+                "testWaitForSessionReturnsNoneAfterTimeout",
+            ),
+        },
+    ),
+]
