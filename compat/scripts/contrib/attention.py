@@ -31,6 +31,34 @@ def linear(
         return result + tf1.get_variable("biases", [output_size], dtype, first)
 
 
+class Linear:
+    """An affine map of tensors `[batch, width]` to `[batch, output_size]`, as from 1.4 to 1.15.
+
+    Its variables are named "kernel" and "bias", and shared by all calls.
+    """
+
+    def __init__(
+        self,
+        args: Any,
+        output_size: int,
+        build_bias: bool,
+        bias_initializer: Any = None,
+        kernel_initializer: Any = None,
+    ) -> None:
+        args = list(args) if isinstance(args, (list, tuple)) else [args]
+        width, dtype = sum(int(arg.shape[1]) for arg in args), args[0].dtype
+        self._kernel = tf1.get_variable("kernel", [width, output_size], dtype, kernel_initializer)
+        self._bias = None
+        if build_bias:
+            first = bias_initializer or tf1.constant_initializer(0.0)
+            self._bias = tf1.get_variable("bias", [output_size], dtype, first)
+
+    def __call__(self, args: Any) -> Any:
+        args = list(args) if isinstance(args, (list, tuple)) else [args]
+        result = tf1.matmul(args[0] if len(args) == 1 else tf1.concat(args, 1), self._kernel)
+        return result if self._bias is None else tf1.nn.bias_add(result, self._bias)
+
+
 def outputs_of(
     cell: Callable[[Any, Any], tuple[Any, Any]],
     inputs: Sequence[Any],

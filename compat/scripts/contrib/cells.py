@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import copy
 import functools
+import sys
 import weakref
 from typing import Any, Callable, Iterator, Sequence
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib.attention import linear
+from compat.scripts.contrib.attention import Linear, linear
 from compat.scripts.names import era
 
 _cells: Any = tf1.nn.rnn_cell
-_linear = linear  # Scripts also use this name.
+_linear, _Linear = linear, Linear  # Scripts also use these names.
 _kind: Any = type(_cells.RNNCell)
 _unbuilt: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def __getattr__(name: str) -> Any:
-    """Returns any other cell from TensorFlow, which has it unchanged."""
-    return getattr(_cells, name)
+    """Returns any other cell from TensorFlow, or what its file has for itself, as `_concat`."""
+    return getattr(sys.modules[_cells.RNNCell.__module__] if name[0] == "_" else _cells, name)
 
 
 def separate(cell: Any) -> Any:

@@ -54,7 +54,9 @@ _UNSERVED = {
 # What serves names under tf.contrib, and the names.
 _SERVED = {
     "compat.placement:": "training.python.training.device_setter",
-    _OWN + "cells:": "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.rnn_cell",
+    _OWN + "cells:": (
+        "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.core_rnn_cell_impl rnn.python.ops.rnn_cell"
+    ),
     _OWN + "distort_image_ops:": "image.python.ops.distort_image_ops",
     _OWN + "hparams:": "training.python.training.hparam",
     _OWN + "layers:": (
@@ -168,6 +170,7 @@ _SAME_NAMES = (
         "CriticalSection TensorSpec argsort assert_scalar convert_to_tensor_or_sparse_tensor "
         "is_tensor nest py_func sort",
     ),
+    ("feature_column", _OWN + "sequence_features:", "sequence_input_layer"),
     ("framework", _INSIDE + "util.deprecation:", "deprecated deprecated_args"),
     (
         "layers",

@@ -11,7 +11,7 @@ import inspect
 import types
 from typing import Any, Callable, Sequence
 
-from compat.scripts.names import package_names, packages
+from compat.scripts.names import namespace, package_names, packages
 from compat.scripts.names.table import Served
 
 
@@ -57,6 +57,7 @@ class OldLibrary(types.ModuleType):
 _CHANGING = {"sys"}
 _CHANGED = {*packages.GONE, *packages.CHANGED, *packages.ARGUMENTS, *packages.MODULES}
 _BUILTINS = "builtins:"
+_BEFORE = ("compat.", "tf_keras.")  # What serves a module even if it is still there.
 _HOOKS = {"__all__", "__dir__", "__getattr__"}  # Of the module itself; the view has its own.
 
 
@@ -97,6 +98,8 @@ def _look_up(name: str, real: Any, replaced: bool) -> Any:
     value = getattr(real, last)
     if name in packages.ARGUMENTS:
         return _with_arguments(value, packages.ARGUMENTS[name])
+    if name in packages.MODULES and isinstance(value, types.ModuleType):
+        return module(name)
     return module(value.__name__) if _is_old(value) else value
 
 
@@ -165,6 +168,17 @@ def _import_if_there(name: str) -> None:
             raise  # Of a module that it imports.
 
 
+def _first(places: Sequence[str]) -> Any:
+    """Returns the first of some modules that is there; raises the last one's ImportError."""
+    for place in places:
+        try:
+            return importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            if place == places[-1] or not f"{place}.".startswith(f"{error.name}."):
+                raise  # Of a module that it imports.
+    raise ImportError(f"no module to import among {places}")
+
+
 @functools.lru_cache(maxsize=None)
 def module(name: str) -> Any:
     """Returns a module, or a view of it if it had other names; raises ImportError."""
@@ -174,16 +188,13 @@ def module(name: str) -> Any:
     place = f"{getattr(above, '_real', above).__name__}.{last}" if parent else name
     if entry is not None and not entry.by and entry.note:
         raise MissingImport(_missing(name, entry))
-    replaced = False
-    if entry is not None and entry.by.startswith("compat."):
-        real, replaced = importlib.import_module(entry.by.rstrip(":")), True
-    else:
-        try:
-            real = importlib.import_module(place)
-        except ModuleNotFoundError as error:
-            if entry is None or not entry.by.endswith(":") or error.name != place:
-                raise
-            real, replaced = importlib.import_module(entry.by.rstrip(":")), True
+    if name in package_names.ON_TENSORFLOW:
+        namespace.top()
+    places = [place, entry.by.rstrip(":")] if entry is not None else [place]
+    if places[-1].startswith(_BEFORE):
+        places.reverse()
+    real = _first(places)
+    replaced = real.__name__ != place
     if name in package_names.PREPARED:
         importlib.import_module(package_names.PREPARED[name]).install()
     if name in packages.MODULES:

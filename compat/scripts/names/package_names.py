@@ -7,12 +7,29 @@ from typing import Mapping
 from compat.scripts.names.python_names import within
 
 _OWN = "compat.scripts.calls."
+_KERAS = "tf_keras.api._v1.keras."
 _SPLITS = "KFold LabelKFold LeaveOneOut ShuffleSplit StratifiedKFold StratifiedShuffleSplit"
 
 
 # By the package, and its release without them: what serves them ("*" stands for the last part of
 # the name), the names.
 GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    # Keras 3 has no sessions.
+    "Keras": {
+        "2.4": {
+            _KERAS + "backend:": "keras.backend.tensorflow_backend",
+            _KERAS + "layers:": within(
+                "keras.layers",
+                "advanced_activations convolutional core embeddings merge noise normalization "
+                "pooling recurrent wrappers",
+            )
+            + " keras.engine keras.engine.topology",
+            _KERAS + "losses:": "keras.objectives",
+            _KERAS + "models:": "keras.engine.training",
+            _KERAS + "utils:": within("keras.utils", "generic_utils np_utils vis_utils"),
+        },
+        "3.0": {_KERAS[:-1] + ":": "keras", "tf_keras:*": "keras.__version__"},
+    },
     "matplotlib": {
         "3.0": {
             _OWN + "plots:*": "matplotlib.pyplot.hold matplotlib.pyplot.ishold",
@@ -193,6 +210,9 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "sklearn.manifold.TSNE": {"n_iter": "max_iter"},
     "sklearn.preprocessing.OneHotEncoder": {"sparse": "sparse_output"},
 }
+
+# Packages that need a TensorFlow that is prepared for the script.
+ON_TENSORFLOW = ("keras",)
 
 # Modules that a function `install` completes when a script imports them.
 PREPARED: Mapping[str, str] = {

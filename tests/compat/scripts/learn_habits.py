@@ -1,4 +1,4 @@
-"""Habits of scripts around tf.estimator and tf.contrib.learn, one a function."""
+"""Habits of scripts around estimators, tf.contrib.learn, features and Keras, one a function."""
 
 import os
 import tempfile
@@ -42,6 +42,49 @@ def estimator():
         tf.estimator.LinearClassifier([tf.feature_column.numeric_column("x", [4])]),
     ):
         canned.train(inputs(x, Y, shuffle=True), steps=2)
+
+
+def linear_of_cells():
+    from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _Linear
+
+    with tf.Graph().as_default(), tf.variable_scope("gate"):
+        inputs = [tf.ones([2, 3]), tf.ones([2, 4])]
+        linear = _Linear(inputs, 5, True, bias_initializer=tf.constant_initializer(1.0))
+        assert linear(inputs).shape == linear(inputs).shape == (2, 5)
+        names = [variable.op.name for variable in tf.global_variables()]
+    assert names == ["gate/kernel", "gate/bias"]
+
+
+def sequence_input_layer():
+    column = tf.contrib.feature_column.sequence_categorical_column_with_identity("word", 5)
+    columns = [tf.feature_column.embedding_column(column, 3)]
+    words = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], np.array([1, 2, 3], np.int64), [2, 2])
+    values, lengths = tf.contrib.feature_column.sequence_input_layer({"word": words}, columns)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(values).shape == (2, 2, 3)
+        assert session.run(lengths).tolist() == [2, 1]
+
+
+def keras_before_3():
+    try:
+        import keras.layers.convolutional as convolutional
+        from keras import backend as K
+        from keras.layers import core
+    except ImportError:
+        return  # TensorFlow 1.15 does not require Keras.
+    if not hasattr(K, "set_session"):
+        return  # Keras 2.5 to 2.15 has it in TensorFlow's `tf.keras` only.
+    from keras.models import Sequential
+    from keras.optimizers import SGD
+    from keras.utils.np_utils import to_categorical
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        K.set_session(session)
+        model = Sequential([core.Dense(4, input_dim=4), core.Dense(2, activation="softmax")])
+        model.compile(loss="categorical_crossentropy", optimizer=SGD(lr=0.1))
+        model.fit(X, to_categorical(Y, 2), epochs=1, verbose=0)
+        assert convolutional.Conv2D(1, 3)(tf.zeros([1, 4, 4, 1])).shape[1] == 2
 
 
 def learn_dnn():
