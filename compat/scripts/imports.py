@@ -26,6 +26,8 @@ _OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "
 _INSTALLED = tuple(os.path.realpath(folder) + os.sep for folder in _PYTHONS + _OURS)
 # Modules that Python 3 renamed: fissix converts imports, programs for both try the old names first.
 _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle"}
+# Packages of which a script sees its time's names or modules.
+VIEWED = ("numpy", "pandas", "pickle", "six", "sklearn")
 
 
 def _builtins_for(is_python2: bool) -> dict[str, Any]:
@@ -119,6 +121,29 @@ def run(part: conversion.Source, module: types.ModuleType) -> None:
     code = part.code()
     module.__dict__["__builtins__"] = _builtins_for(part.python2)
     exec(code, module.__dict__)  # noqa: S102 - To run the script is what the user asked for.
+
+
+def module(name: str, alias: str) -> Any:
+    """Returns what a script gets for a module of a viewed package, or else of TensorFlow.
+
+    Args:
+      name: such as "numpy" or "contrib.slim".
+      alias: the name by which it was imported, for the error.
+
+    Raises:
+      ImportError: nothing serves the module; the message has the reason.
+    """
+    package = name.partition(".")[0]
+    if package in VIEWED:
+        # Only programs of Python 2 need another `pickle`.
+        return _builtins_for(package == "pickle")["__import__"](name, None, None, ("*",))
+    full = f"{namespace.TOP}.{name}"
+    try:
+        return namespace.module(full)
+    except ModuleNotFoundError as error:
+        if full in sys.modules:  # `tensorflow.python` of 1.15 has Python's `platform` as well.
+            return sys.modules[full]
+        raise ImportError(str(error), name=alias) from None
 
 
 def install() -> None:

@@ -53,6 +53,18 @@ class Source:
                 tree = rewriting.ClassicStrings().visit(tree)
             return ast.fix_missing_locations(rewriting.ClassicTruth().visit(tree))
 
+    def python3(self) -> str:
+        """Returns the text in Python 3; raises what `tree` does."""
+        with deep(self.filename):
+            text = _to_python3(self.text, self.filename) if self.python2 else self.text
+            _parse(text, self.filename)
+            return text
+
+    @property
+    def divides_integers(self) -> bool:
+        """Whether `/` between integers gives an integer."""
+        return self.python2 and not _TRUE_DIVISION.search(self.text)
+
     def code(self) -> types.CodeType:
         """Returns the compiled code; raises what `tree` does."""
         with warnings.catch_warnings(), deep(self.filename):
