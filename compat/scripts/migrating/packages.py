@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib
-from typing import Any, Iterator
+from typing import Iterator
 
 from compat.scripts import imports
 from compat.scripts.migrating.program import Edit, Program
@@ -12,33 +11,14 @@ from compat.scripts.migrating.rule import Rule
 from compat.scripts.names import libraries
 from compat.scripts.source import literals
 
-# Packages with an attribute that is gone; of others modules have moved.
-_WITH_NAMES = ("numpy", "pandas")
-_NOTHING = object()
-
 
 def _names(program: Program) -> Iterator[Edit]:
+    names = {literals.dotted(node) for node in program.nodes(ast.Attribute)}
     for node in program.nodes(ast.Import):
         for alias in node.names:
             local = alias.asname or alias.name
-            if alias.name in _WITH_NAMES and _has_changed(alias.name, local, program):
+            if any(f"{local}.{name}" in names for name in libraries.removed(alias.name)):
                 yield program.import_from_v1(node, alias.name)
-
-
-def _has_changed(package: str, local: str, program: Program) -> bool:
-    """Whether a program uses a name that the package of its time has, and today's has not so."""
-    dotted = (literals.dotted(node) for node in program.nodes(ast.Attribute))
-    used = {name.split(".")[1] for name in dotted if name.startswith(local + ".")}
-    try:
-        today = importlib.import_module(package)
-    except ImportError:
-        return False
-    then = imports.module(package, package)
-    return any(_attribute(then, name) is not _attribute(today, name) for name in used)
-
-
-def _attribute(module: Any, name: str) -> Any:
-    return getattr(module, name, _NOTHING)
 
 
 def _modules(program: Program) -> Iterator[Edit]:
@@ -47,15 +27,8 @@ def _modules(program: Program) -> Iterator[Edit]:
         if node.level or package not in imports.VIEWED:
             continue
         names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        if any(map(_has_moved, names)):
+        if any(map(libraries.has_moved, names)):
             yield program.import_from_v1(node, package)
-
-
-def _has_moved(name: str) -> bool:
-    try:
-        return libraries.moved(name) is not None
-    except ImportError:
-        return False
 
 
 def _tostring(program: Program) -> Iterator[Edit]:

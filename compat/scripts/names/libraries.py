@@ -19,9 +19,14 @@ _MODULES = {
 }
 
 
+def has_moved(name: str) -> bool:
+    """Whether a module had this name; does not import it."""
+    return name in _MODULES
+
+
 def moved(name: str) -> Any | None:
     """Returns the module that replaces `name`, or None if it has not moved."""
-    if name not in _MODULES:
+    if not has_moved(name):
         return None
     try:
         return importlib.import_module(name)
@@ -77,6 +82,11 @@ _NUMPY_NAMES: dict[str, Any] = {
     "unicode": str,
     "unicode_": np.str_,
 }
+
+
+def removed(package: str) -> frozenset[str]:
+    """Returns the names that a package once had, and today's has not or with another meaning."""
+    return frozenset(_NUMPY_NAMES if package == "numpy" else ())
 
 
 class OldNumpy(types.ModuleType):
