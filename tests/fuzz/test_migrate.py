@@ -31,6 +31,7 @@ TOKENS = [
     b"\\\n",
     b"  # x\n",
     b"f'{tf.mul(1, 2)}'",
+    b"f'{tf.contrib.crf.x}'",
 ]
 TODAY = b"import tensorflow as tf, numpy as np\n" + b"".join(PARTS)
 

@@ -87,8 +87,11 @@ class Program:
 
     def line_start(self, node: ast.AST) -> int:
         """Returns the start of the text of the logical line that a node is in."""
-        self.span(node)
-        offset = node.first_token.startpos  # type: ignore[attr-defined]
+        try:
+            offset, _ = self.span(node)
+        except UnmarkedError:  # Its statement is marked.
+            around = (part for part in self.nodes(ast.stmt) if node in ast.walk(part))
+            offset, _ = self.span([*around][-1])
         return max((start for start in self._line_starts if start <= offset), default=0)
 
     def import_from_v1(self, node: ast.Import | ast.ImportFrom, package: str) -> Edit:

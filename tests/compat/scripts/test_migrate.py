@@ -125,6 +125,15 @@ def test_rule_that_cannot_rewrite_all_leaves_all(call: str, rule: str) -> None:
     assert found.remarks == []
 
 
+def test_formatted_strings_are_left() -> None:
+    """Not every Python knows where the names in them are."""
+    text = 'if x:\n    y = f"""\n{tf.mul(1, 2)} {tf.contrib.crf.x}"""\n'
+    found = migrated(OLD + text)
+    assert re.sub(r"(?m)^ +# compat 1: tf.contrib.crf.x .*\n", "", found.text) == NEW + text
+    assert [line for line, _ in found.remarks] == [3]
+    assert [why.split(":")[0] for _, why in found.left] == ["rule renamed left the file"]
+
+
 def test_python_2_keeps_its_meaning() -> None:
     old = (
         "# old\nfrom tensorflow.contrib import crf\nimport tensorflow as tf, pickle\n"
