@@ -14,8 +14,8 @@ from compat.scripts.source import python2_builtins
 
 divide = python2_builtins.classic_division
 decode = python2_builtins.classic_decode
-cmp = python2_builtins.BUILTINS["cmp"]
-file = python2_builtins.BUILTINS["file"]
+# Those that no conversion of the text replaces, such as `cmp`.
+globals().update({k: v for k, v in python2_builtins.BUILTINS.items() if k[0] != "_"})
 
 _TEXT = "compat.scripts.calls.text"
 if _TEXT not in namespace.when_loaded:

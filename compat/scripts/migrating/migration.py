@@ -18,6 +18,10 @@ _REMARK = re.compile(r"[ \t]*# compat (\d+): (.*)")
 _MODULE = "compat.v1"
 _ERA = "from compat.v1 import era_0x  # As before TensorFlow 1.0, for what depends on it.\n"
 _PYTHON2 = f"from compat.v1 import {python2.MODULE}\n"
+_NOT_OURS = (
+    "it is not written in Python 3, and left, since it does not use TensorFlow; convert it, for "
+    "example by fissix -w"
+)
 # What serves names that depend on the era of the script.
 _OF_ERA = ("compat.scripts.names.era:", "compat.scripts.tutorials.", "compat.scripts.contrib.learn")
 
@@ -41,13 +45,13 @@ def migrate(source: conversion.Source, rules: Sequence[Rule]) -> Migrated:
       UserError: it cannot be rewritten.
     """
     if "tensorflow" not in source.text and _MODULE not in source.text:
-        return _unchanged(source)
+        return _without_tensorflow(source)
     with conversion.deep(source.filename):
         program = Program(source)
         if _is_migrated(program):
             return _unchanged(source, remarks=_remarks(source.text), was_migrated=True)
         if not program.uses:
-            return _unchanged(source)
+            return _without_tensorflow(source)
         return _apply(program, rules)
 
 
@@ -55,6 +59,10 @@ def _unchanged(source: conversion.Source, **more: Any) -> Migrated:
     return Migrated(
         source.text, **{"counts": {}, "remarks": [], "left": [], **more}, is_changed=False
     )
+
+
+def _without_tensorflow(source: conversion.Source) -> Migrated:
+    return _unchanged(source, remarks=[(1, _NOT_OURS)] if source.python2 else [])
 
 
 def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:

@@ -1,4 +1,4 @@
-"""A rule for a script's own modules that use TensorFlow as well."""
+"""A rule for a script's own modules, which may need to be migrated as well."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def _modules(program: Program) -> Iterator[Remark]:
     said: set[str] = set()
     for node in program.nodes(ast.Import, ast.ImportFrom):
         for file in _files(node, here):
-            if file not in said and os.path.isfile(file) and _uses_tensorflow(file):
+            if file not in said and os.path.isfile(file) and _is_old(file):
                 said.add(file)
                 name = os.path.relpath(file, here)
                 yield Remark(
                     node,
-                    f"{name} uses TensorFlow as well; migrate the folder as a whole, "
+                    f"{name} has to be migrated as well; migrate the folder as a whole, "
                     "python -m compat migrate FOLDER --output=NEW_FOLDER",
                 )
 
@@ -40,9 +40,9 @@ def _files(node: ast.Import | ast.ImportFrom, here: str) -> Iterator[str]:
         yield from (path + ".py", os.path.join(path, "__init__.py"))
 
 
-def _uses_tensorflow(file: str) -> bool:
+def _is_old(file: str) -> bool:
     try:
-        return any(uses(part.tree()) for part in conversion.read(file))
+        return any(part.python2 or uses(part.tree()) for part in conversion.read(file))
     except (SyntaxError, UserError):
         return False  # Python reports it.
 
@@ -51,9 +51,9 @@ RULES = (
     Rule(
         "modules",
         "2.0",
-        "modules of the script itself that use TensorFlow are named in a remark",
+        "modules of the script itself that use TensorFlow or Python 2 are named in a remark",
         "import reader",
-        "# compat 1: reader.py uses TensorFlow as well; migrate the folder as a whole, "
+        "# compat 1: reader.py has to be migrated as well; migrate the folder as a whole, "
         "python -m compat migrate FOLDER --output=NEW_FOLDER\n"
         "import reader",
         _modules,

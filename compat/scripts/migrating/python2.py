@@ -8,10 +8,9 @@ from typing import Any, Iterator
 from compat.scripts.checking import division
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.rule import Rule
-from compat.scripts.source import rewriting
+from compat.scripts.source import python2_builtins, rewriting
 
 MODULE = "python2"  # Of compat.v1; a program of Python 2 imports it.
-_BUILTINS = ("cmp", "file")  # fissix converts the others.
 
 
 def _division(program: Program) -> Iterator[Edit]:
@@ -68,11 +67,14 @@ def _builtins(program: Program) -> Iterator[Edit]:
     if not program.source.python2:
         return
     names = program.nodes(ast.Name)
-    own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    # fissix has converted some already, and imports others.
+    imports = program.nodes(ast.Import, ast.ImportFrom)
+    own = {alias.asname or alias.name for node in imports for alias in node.names}
+    own |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
     own |= {node.name for node in program.nodes(ast.FunctionDef, ast.ClassDef)}
     own |= {node.arg for node in program.nodes(ast.arg)}
     for node in names:
-        if node.id in _BUILTINS and node.id not in own:
+        if node.id in python2_builtins.BUILTINS and node.id not in own:
             start, _ = program.span(node)
             yield Edit(start, start, f"{MODULE}.")
     for node in program.nodes(ast.Import, ast.ImportFrom):

@@ -160,6 +160,17 @@ def test_python_2_keeps_its_meaning() -> None:
     )
 
 
+def test_python_2_without_tensorflow_is_said(tmp_path: Path) -> None:
+    found = migrated("print 'x'\n")
+    assert (found.text, found.is_changed) == ("print 'x'\n", False)
+    assert [why.split(";")[1] for _, why in found.remarks] == [
+        " convert it, for example by fissix -w"
+    ]
+    write(tmp_path / "reader.py", "print 'x'\n")
+    found = migrated(f"{OLD}import reader\n", str(tmp_path / "old.py"))
+    assert [line for line, _ in found.remarks] == [2]
+
+
 def test_name_of_ours_in_use_is_refused() -> None:
     with pytest.raises(UserError, match="has a name 'python2', which .*; rename it"):
         migrated(f"{OLD}python2 = 1\nprint 'x'\n")

@@ -30,7 +30,7 @@ from compat.v1.contrib import rnn
 
 print(tf.__version__, multiply is tf.mul)
 print(mnist.read_data_sets("", fake_data=True).train.next_batch(1)[1])
-print(rnn.BasicLSTMCell.__module__.split(".")[0], flags.FLAGS is tf.app.flags.FLAGS, gfile.Exists("/none"))
+print(rnn.BasicLSTMCell.__module__.split(".")[0], flags.FLAGS is tf.flags.FLAGS, gfile.Exists("-"))
 print(np.float, np.random.rand.__name__, train_test_split.__module__.split(".")[0])
 print("Session" in dir(tf), lookup.__name__, len(dir(lookup)) > 3)
 text = tf.constant("text")
