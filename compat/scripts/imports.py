@@ -136,7 +136,7 @@ def module(name: str, alias: str) -> Any:
     package = name.partition(".")[0]
     if package in VIEWED:
         # Only programs of Python 2 need another `pickle`.
-        return _builtins_for(package == "pickle")["__import__"](name, None, None, ("*",))
+        return _builtins_for(package == "pickle")["__import__"](name, None, None, ("__name__",))
     full = f"{namespace.TOP}.{name}"
     try:
         return namespace.module(full)

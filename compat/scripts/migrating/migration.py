@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from typing import Any, NamedTuple, Sequence
 
 from compat.errors import UserError
@@ -94,7 +95,9 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
     # The lines come before what is inserted at the start of a statement.
     text = program.edited([*_head(program), *_comments(program, remarks), *edits])
     try:
-        ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, program.source.filename, "exec", dont_inherit=True)
     except SyntaxError as error:
         raise UserError(
             f"{program.source.filename} would become wrong in line {error.lineno} "

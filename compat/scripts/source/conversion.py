@@ -42,17 +42,6 @@ class Source:
     text: str
     python2: bool
 
-    def tree(self) -> ast.Module:
-        """Returns the Python 3 syntax tree, with the line numbers of the text."""
-        with deep(self.filename):
-            text = _to_python3(self.text, self.filename) if self.python2 else self.text
-            tree: ast.AST = _parse(text, self.filename)
-            if self.python2 and not _TRUE_DIVISION.search(self.text):
-                tree = rewriting.ClassicDivision().visit(tree)
-            if self.python2:
-                tree = rewriting.ClassicStrings().visit(tree)
-            return ast.fix_missing_locations(rewriting.ClassicTruth().visit(tree))
-
     def python3(self) -> str:
         """Returns the text in Python 3; raises what `tree` does."""
         with deep(self.filename):
@@ -64,6 +53,17 @@ class Source:
     def divides_integers(self) -> bool:
         """Whether `/` between integers gives an integer."""
         return self.python2 and not _TRUE_DIVISION.search(self.text)
+
+    def tree(self) -> ast.Module:
+        """Returns the Python 3 syntax tree, with the line numbers of the text."""
+        with deep(self.filename):
+            text = _to_python3(self.text, self.filename) if self.python2 else self.text
+            tree: ast.AST = _parse(text, self.filename)
+            if self.python2 and not _TRUE_DIVISION.search(self.text):
+                tree = rewriting.ClassicDivision().visit(tree)
+            if self.python2:
+                tree = rewriting.ClassicStrings().visit(tree)
+            return ast.fix_missing_locations(rewriting.ClassicTruth().visit(tree))
 
     def code(self) -> types.CodeType:
         """Returns the compiled code; raises what `tree` does."""
