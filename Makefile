@@ -41,7 +41,7 @@ benchmark: $(INSTALLED)  ## measure, and print what was measured against what
 	@$(BIN)/python -m benchmarks
 
 clean:  ## remove the environments and caches, and leave what training wrote
-	@rm -rf .venv .tox build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv .tox build dist site *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 
 # Another Python than the one of the environment was asked for.
 ifneq ($(filter command line environment,$(origin PYTHON)),)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator, Sequence
 
-from compat.cluster import ports
 from compat.processes.group import Command
+from compat.processes.local_cluster import LocalCluster
 from experiments.launching import local_cluster
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,12 +63,12 @@ def train(
     deadline = time.monotonic() + timeout
     peaks: dict[str, float] = {}
     with contextlib.ExitStack() as scope:
-        tasks = [scope.enter_context(ports.reserve()) for _ in range(1 + num_workers)]
+        cluster = LocalCluster({"ps": 1, "worker": num_workers}, inherit=True)
+        scope.enter_context(cluster)
         # The same command lines as those of the launcher, which hides its children's memory.
-        commands = local_cluster.describe(module, argv, tasks[:1], tasks[1:])
+        commands = local_cluster.describe(module, argv, cluster)
         running = {c.name: scope.enter_context(_started(c, folder)) for c in commands}
-        for reservation in tasks:
-            reservation.release()
+        cluster.release()
         while running:
             if set(running) <= set(endless):
                 for process in running.values():

@@ -17,7 +17,8 @@ Importing the package does not load TensorFlow; using it does.
 """
 
 from compat._tensorflow import tf, tf1
-from compat.checkpoint.files import NotFiniteError, Saver
+from compat.checkpoint.files import NotFiniteError
+from compat.checkpoint.saver import Saver
 from compat.cluster.spec import ClusterSpec
 from compat.errors import PeerError, UserError
 from compat.placement import (
@@ -27,6 +28,20 @@ from compat.placement import (
     replica_device_setter,
 )
 from compat.processes.program import run_main
+from compat.runtime.hooks import (
+    CheckpointSaverHook,
+    CheckpointSaverListener,
+    FinalOpsHook,
+    GlobalStepWaiterHook,
+    LoggingTensorHook,
+    NanTensorHook,
+    Scaffold,
+    SessionRunArgs,
+    SessionRunHook,
+    StepCounterHook,
+    StopAtStepHook,
+    SummarySaverHook,
+)
 from compat.runtime.interface import (
     average,
     device,
@@ -35,20 +50,34 @@ from compat.runtime.interface import (
     step,
     worker_variable,
 )
+from compat.runtime.monitored import MonitoredTrainingSession
 from compat.runtime.session import Session, Step
 from compat.server import Server
 from compat.supervisor import Supervisor
 
 __all__ = [
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
     "ClusterSpec",
+    "FinalOpsHook",
+    "GlobalStepWaiterHook",
     "GreedyLoadBalancingStrategy",
+    "LoggingTensorHook",
+    "MonitoredTrainingSession",
+    "NanTensorHook",
     "NotFiniteError",
     "PeerError",
     "RandomStrategy",
     "Saver",
+    "Scaffold",
     "Server",
     "Session",
+    "SessionRunArgs",
+    "SessionRunHook",
     "Step",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
     "Supervisor",
     "UserError",
     "average",

@@ -21,8 +21,9 @@ _COMMANDS = {
 }
 
 
-def main(argv: list[str]) -> int:
-    """Runs a command line; returns the exit code."""
+def main(argv: list[str] | None = None) -> int:
+    """Runs a command line, by default that of this process; returns the exit code."""
+    argv = sys.argv[1:] if argv is None else argv
     if not argv or argv[0] in ("-h", "--help"):
         print("usage: python -m compat COMMAND ...\n")
         for name, (purpose, _) in _COMMANDS.items():
@@ -43,4 +44,4 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

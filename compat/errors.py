@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import signal
-from typing import NoReturn
+import types
+from typing import Any, Iterator, NoReturn
 
 _CTRL_C = 128 + signal.SIGINT
 
@@ -43,6 +45,16 @@ class UserError(_LineError, ValueError, RuntimeError):
 
 class UserTypeError(UserError, TypeError):
     """A wrong input of a wrong type, for which TensorFlow raises a `TypeError`."""
+
+
+@contextlib.contextmanager
+def raised_as(kind: type[Exception]) -> Iterator[None]:
+    """Makes a `UserError` raised inside one of `tf.errors` as well, for programs that expect it."""
+    try:
+        yield
+    except UserError as error:
+        both: Any = types.new_class(type(error).__name__, (kind, type(error)))
+        raise both(None, None, str(error)) from None
 
 
 class PeerError(_LineError):

@@ -20,7 +20,7 @@ from compat.cluster.roles import (
     trainers,
 )
 from compat.cluster.spec import ClusterSpec, Task, all_tasks, only_task
-from compat.errors import PeerError, UserError, is_retryable
+from compat.errors import PeerError, UserError, is_retryable, raised_as
 from compat.liveness import diagnosis, identity, shutdown
 from compat.liveness.monitor import Monitor
 from compat.liveness.probe import reason_unreachable
@@ -69,7 +69,8 @@ class Server:
 
     Raises:
       UserError: the cluster or the task is not valid or not allowed, the port is in use, or the
-        runtime cannot be had.
+        runtime cannot be had. The first is a `tf.errors.InvalidArgumentError` as well, a port in
+        use a `tf.errors.UnknownError`, as in TensorFlow.
     """
 
     def __init__(
@@ -99,7 +100,8 @@ class Server:
             merged.MergeFrom(defined.default_session_config)
             merged.MergeFrom(config or tf1.ConfigProto())
             defined, config = defined.cluster, merged
-        self.cluster = ClusterSpec(defined)
+        with raised_as(tf1.errors.InvalidArgumentError):
+            self.cluster = ClusterSpec(defined)
         self.task = only_task(self.cluster, job_name, task_index)
         self.role = role(self.task, self.cluster, self.runtime)
         if self.role is Role.EVALUATE:
@@ -130,7 +132,8 @@ class Server:
         port = split_address(self.address, any_port=True)[1]
         if port:  # Else the system chooses one.
             ports.release_inherited(port)
-            ports.check_free(self.address)
+            with raised_as(tf1.errors.UnknownError):
+                ports.check_free(self.address)
         # The server of a pure coordinator, or of synchronous workers, belongs to their strategy.
         if self.role is not Role.COORDINATE and not self.synchronous:
             self._server = tf1.train.Server(

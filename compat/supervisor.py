@@ -34,7 +34,8 @@ class Supervisor(Coordinated):
 
     Args (those that differ; the others are TensorFlow's):
       summary_op: a merged summary of the legacy runtime, or a `Step`, whose values are written as
-        scalars; by default what the graph has collected, else the values of each step.
+        scalars; by default the `tf1.summary` operations of the step, else those that the graph
+        has collected, else the values of each step.
       saver: a `compat.Saver`; on the legacy runtime also a `tf.compat.v1.train.Saver`.
       sync_optimizer: a `SyncReplicasOptimizer`, whose queue runner and tokens the chief starts;
         legacy runtime only.

@@ -31,10 +31,10 @@
 TensorFlow.
 """
 
-from experiments.experiment import Experiment
-from experiments.main import run
 from experiments.recording.run import Result
 from experiments.settings import Settings, setting
+from experiments.training.experiment import Experiment
 from experiments.training.inputs import Data, split
+from experiments.training.main import run
 
 __all__ = ["Data", "Experiment", "Result", "Settings", "run", "setting", "split"]

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import ast
+import runpy
 import sys
 from pathlib import Path
 
-_LIBRARY = {"__init__", "__main__", "experiment", "main"}
+_HERE = Path(__file__).parent
 
 
-if __name__ == "__main__":
-    print("usage: python -m experiments.PROGRAM [--help] [flags]\n")
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem not in _LIBRARY:
-            # Read, not imported: a program defines its flags when it is imported.
-            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            purpose = text.partition("\n")[0]
-            print(f"  {path.stem:<16} {purpose}")
+def main() -> int:
+    """Runs the program that the command line names, or lists all; returns the exit code."""
+    programs = {path.stem: path for path in _HERE.glob("[!_]*.py")}
+    programs.update((path.parent.name, path) for path in _HERE.glob("*/__main__.py"))
+    programs = dict(sorted(programs.items()))
+    if sys.argv[1:2] and sys.argv[1] in programs:
+        sys.argv = sys.argv[1:]
+        # Sets `__main__`, by which a program finds itself to start the tasks of a cluster.
+        runpy.run_module(f"experiments.{sys.argv[0]}", run_name="__main__", alter_sys=True)
+        return 0
+    print("usage: python -m experiments PROGRAM [--help] [flags]\n")
+    for name, path in programs.items():
+        # Read, not imported: a program defines its flags when it is imported.
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        purpose = text.partition("\n")[0]
+        print(f"  {name:<16} {purpose}")
     print("\nAn experiment of your own is one file: see docs/experiments.md.")
     if sys.argv[1:] and not sys.argv[1].startswith("-"):
         sys.stderr.write(
-            f"error: {sys.argv[1]!r} is not an argument of this list; run a program as in: "
-            "python -m experiments.mnist\n"
+            f"error: program {sys.argv[1]!r} is unknown, expected one of {', '.join(programs)}; "
+            "run one as in: python -m experiments mnist\n"
         )
-        sys.exit(2)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -71,33 +71,43 @@ class LanguageModel(Experiment):
         return tf.data.Dataset.from_tensor_slices(batches)
 
     def loss(self, batch: Any, training: bool) -> Any:
+        # On the worker: every worker reads a text of its own.
+        carried = compat.worker_variable(
+            np.zeros([2, self.settings.batch_size, self.settings.units], np.float32),
+            name="carried" if training else "carried_in_evaluation",
+        )
+        before = carried.read_value()
+        state = tf.where(batch["first"], tf.zeros_like(before), before)
+        logits, state = self._logits(batch["inputs"], state)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=batch["targets"], logits=logits
+        )
+        with tf.control_dependencies([carried.assign(state)]):
+            return tf.reduce_mean(losses), {"losses": losses}
+
+    def predict(self, batch: Any) -> Any:
+        rows = tf.shape(batch["inputs"])[0]
+        logits, _ = self._logits(batch["inputs"], tf.zeros([2, rows, self.settings.units]))
+        return {"probabilities": tf.nn.softmax(logits[:, -1])}  # Of what follows the window.
+
+    def _logits(self, inputs: Any, state: Any) -> Any:
+        """Returns the logits of the symbols after each of `inputs`, and the state at their end."""
         units = self.settings.units
         with tf1.variable_scope("lstm", initializer=tf1.random_uniform_initializer(-0.1, 0.1, 1)):
             embedding = tf1.get_variable("embedding", [SYMBOLS, units])
             kernel = tf1.get_variable("kernel", [2 * units, 4 * units])
             bias = tf1.get_variable("bias", [4 * units], initializer=tf1.zeros_initializer())
             softmax = tf1.get_variable("softmax", [units, SYMBOLS])
-        # On the worker: every worker reads a text of its own.
-        carried = compat.worker_variable(
-            np.zeros([2, self.settings.batch_size, units], np.float32),
-            name="carried" if training else "carried_in_evaluation",
-        )
-        before = carried.read_value()
-        state = tf.where(batch["first"], tf.zeros_like(before), before)
         cell, output = tf.unstack(state)
         outputs = []
-        for symbols in tf.unstack(tf.gather(embedding, batch["inputs"]), axis=1):
+        for symbols in tf.unstack(tf.gather(embedding, inputs), axis=1):
             gates = tf.matmul(tf.concat([symbols, output], 1), kernel) + bias
             new, enter, forget, leave = tf.split(gates, 4, axis=1)
             cell = tf.sigmoid(forget + 1.0) * cell + tf.sigmoid(enter) * tf.tanh(new)
             output = tf.sigmoid(leave) * tf.tanh(cell)
             outputs.append(output)
         logits = tf.tensordot(tf.stack(outputs, axis=1), softmax, 1)
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            labels=batch["targets"], logits=logits
-        )
-        with tf.control_dependencies([carried.assign(tf.stack([cell, output]))]):
-            return tf.reduce_mean(losses), {"losses": losses}
+        return logits, tf.stack([cell, output])
 
     def metrics(self) -> Any:
         return {"perplexity": Perplexity("losses")}

@@ -68,10 +68,17 @@ class MNIST(Experiment):
     def loss(self, batch: Any, training: bool) -> Any:
         import models
 
-        pixels = tf.cast(tf.reshape(batch["images"], [-1, 28 * 28]), tf.float32) / 255.0
-        logits = self.model(pixels, training=training)
+        logits = self._logits(batch["images"], training)
         outputs = {"accuracy": models.accuracy(logits, batch["labels"])}
         return models.cross_entropy(logits, batch["labels"]), outputs
+
+    def predict(self, batch: Any) -> Any:
+        logits = self._logits(batch["images"], training=False)
+        return {"class": tf.argmax(logits, axis=1), "probabilities": tf.nn.softmax(logits)}
+
+    def _logits(self, images: Any, training: bool) -> Any:
+        pixels = tf.cast(tf.reshape(images, [-1, 28 * 28]), tf.float32) / 255.0
+        return self.model(pixels, training=training)
 
     def on_start(self, run: Any) -> None:
         if run.step == 0:

@@ -14,7 +14,6 @@ import re
 import runpy
 import shlex
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -99,6 +98,23 @@ def runtime(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+# By path: where tox runs, the folder of the tests is not on Python's.
+STARTING = runpy.run_path(str(Path(__file__).with_name("starting.py")))
+start_program = STARTING["start_program"]
+
+
+def pytest_unconfigure() -> None:
+    """Ends the processes that have loaded TensorFlow for the tests' programs."""
+    for server in STARTING["FORK_SERVERS"].values():
+        server.close()
+
+
+@pytest.fixture(scope="session", name="start_program")
+def _start_program() -> Callable[..., Any]:
+    """Starts a program; see `starting.py`."""
+    return start_program
+
+
 class Process:
     """A program that was started, in a process group of its own.
 
@@ -118,15 +134,14 @@ class Process:
         folder.mkdir(parents=True)
         self._name = f"{program.stem} {json.dumps(settings)}"
         self._stdout, self._stderr = folder / "stdout", folder / "stderr"
-        with open(self._stdout, "wb") as stdout, open(self._stderr, "wb") as stderr:
-            self._process = subprocess.Popen(
-                [sys.executable, str(program), json.dumps(settings)],
-                env=dict(_environment(), **env),
+        argv = [sys.executable, str(program), json.dumps(settings)]
+        with open(self._stdout, "wb") as out, open(self._stderr, "wb") as err:
+            self._process = start_program(
+                argv,
                 cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
+                env={**_environment(), **env},
+                stdout=out,
+                stderr=err,
                 pass_fds=pass_fds,
             )
         self._over = threading.Event()
@@ -196,13 +211,20 @@ class Cluster:
 
     def start(self, job: str, index: int = 0, **settings: Any) -> Process:
         """Starts one task; `settings` are for the program."""
-        task = {"runtime": self._runtime, "cluster": self.addresses, "job": job, "index": index}
         env, pass_fds = self._ports[job, index].pass_to_child()
-        folder = self._folder / f"{job}{index}"
-        process = Process(self._program, {**task, **settings}, folder, env, pass_fds)
+        process = self._start(job, index, settings, f"{job}{index}", env, pass_fds)
         self._ports[job, index].release()
-        self.started.append(process)
         return process
+
+    def restart(self, job: str, index: int = 0, **settings: Any) -> Process:
+        """Starts a task once more that has ended."""
+        return self._start(job, index, settings, f"{job}{index}-{len(self.started)}", {})
+
+    def _start(self, job: str, index: int, settings: Any, name: str, *inherited: Any) -> Process:
+        task = {"runtime": self._runtime, "cluster": self.addresses, "job": job, "index": index}
+        given = {**task, **settings}
+        self.started.append(Process(self._program, given, self._folder / name, *inherited))
+        return self.started[-1]
 
     def end(self) -> None:
         """Ends what still runs, by its id."""

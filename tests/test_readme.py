@@ -15,6 +15,7 @@ import pytest
 import compat
 from compat.cluster.ports import reserve
 from compat.scripts import run
+from experiments import launch
 
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,14 +95,19 @@ def test_pages_have_commands() -> None:
 
 def trainings() -> list[str]:
     """Returns the commands that train; what stands for $FLAGS, the tests of deployment put in."""
-    return [c for c in commands() if "experiments.mnist" in c and "$FLAGS" not in c]
+    found = [c for c in commands() if "experiments.mnist" in c and "$FLAGS" not in c]
+    return [c for c in found if c not in launches()]
+
+
+def launches() -> list[str]:
+    return [command for command in commands() if "experiments.launch" in command]
 
 
 @pytest.mark.parametrize("command", trainings())
 def test_training_commands_are_understood(command: str) -> None:
     flags = [word for word in shlex.split(command) if word.startswith("--")]
     check = (
-        "import sys; from absl import flags; from experiments import main; "
+        "import sys; from absl import flags; from experiments.training import main; "
         "from experiments.launching import command_line; from experiments.mnist import MNIST; "
         "main.define_flags(MNIST.Settings, MNIST.presets); command_line.parse(sys.argv); "
         "print(main.read(MNIST, flags.FLAGS)[1:])"
@@ -135,6 +141,25 @@ def test_commands_for_scripts_are_understood(command: str) -> None:
     words = shlex.split(command)
     options = run.parser().parse_args(words[words.index("run") + 1 :])
     assert options.script[0] == "example.py"
+
+
+@pytest.mark.parametrize("command", launches())
+def test_commands_for_any_program_are_understood(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flags = ("job_name", "task_index", "ps_hosts", "worker_hosts")
+    for name in ("train.py", "example.py", "train.sh"):
+        text = "".join(f"flags.DEFINE_string('{flag}', '', '')\n" for flag in flags)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    words = [word for word in shlex.split(command)[3:] if not word.startswith("--log_dir")]
+    is_dry = "--dry_run" in words
+    assert launch.main(words if is_dry else ["--dry_run", *words]) == 0
+    if is_dry:
+        assert capsys.readouterr().out in blocks(ROOT / "docs" / "launching.md", "text")
 
 
 @pytest.mark.parametrize("command", [c for c in commands() if c.startswith("make ")])

@@ -6,6 +6,7 @@ TensorFlow is imported on the first access to an attribute.
 """
 
 from compat._tensorflow.release import (
+    bulk_saver_builder,
     coordinator_module,
     deferred_captures,
     gpus,
@@ -21,6 +22,7 @@ from compat._tensorflow.release import (
 )
 
 __all__ = [
+    "bulk_saver_builder",
     "coordinator_module",
     "deferred_captures",
     "gpus",

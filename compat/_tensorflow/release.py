@@ -135,6 +135,11 @@ def keep_functions() -> None:
         context.Context.remove_function = lambda self, name: None
 
 
+def bulk_saver_builder() -> Any:
+    """Returns the class that makes the operations of a `Saver`, which has no public name."""
+    return importlib.import_module("tensorflow.python.training.saver").BulkSaverBuilder
+
+
 def register_function(definition: Any) -> None:
     """Registers a `FunctionDef` here and on all servers, unless one of its name is there.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Mapping
 
 import numpy as np
 
@@ -24,11 +24,19 @@ _OTHER_CHECKPOINT = "remove its files to do without it, or choose another log fo
 class NotFiniteError(ValueError):
     """A trainable variable to be saved is NaN or infinite; the checkpoints that exist are kept."""
 
+    TEXT = "variable {} has a value that is not finite; not saved"
+
 
 class NotWrittenError(UserError):
     """A checkpoint cannot be written, as on a full disk; those that exist are kept."""
 
     exit_code = 1
+
+    def __init__(self, prefix: str, reason: str) -> None:
+        super().__init__(
+            f"checkpoint {prefix} cannot be written ({reason}); the earlier ones stay; free "
+            "or repair the folder, and the same command resumes from the newest"
+        )
 
 
 def write(
@@ -143,128 +151,3 @@ def history(folder: str) -> list[str]:
 def _has_files(prefix: Path) -> bool:
     # Before 0.12 a prefix was the name of the file, or a pattern.
     return any(any(prefix.parent.glob(prefix.name + end)) for end in (".*", ""))
-
-
-class Saver:
-    """Differs from `tf.compat.v1.train.Saver` in that it saves on either runtime.
-
-    Args:
-      var_list: the variables to save, as a list or a dict by name; None: all of the model and
-        the optimizer, when `save` is called.
-      max_to_keep: how many checkpoints to keep; None or 0 keeps all.
-    """
-
-    def __init__(self, var_list: Any = None, max_to_keep: int | None = 5) -> None:
-        self._var_list = var_list
-        self._max_to_keep = max_to_keep
-        self._kept: list[str] = []
-
-    saver_def = None  # For TensorFlow's meta graphs: none of our operations are in them.
-
-    def variables(self) -> dict[str, Any]:
-        """Returns the variables that are saved, by name."""
-        if self._var_list is None:
-            return current_runtime().variables()
-        if isinstance(self._var_list, Mapping):
-            return dict(self._var_list)
-        return {variable.name.rpartition(":")[0]: variable for variable in self._var_list}
-
-    @property
-    def last_checkpoints(self) -> list[str]:
-        """Prefixes of the checkpoints that are kept, oldest first."""
-        return list(self._kept)
-
-    def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
-        """Counts the checkpoints of an earlier process, oldest first, towards `max_to_keep`."""
-        self._kept = [path for path in checkpoint_paths if Path(path + ".index").exists()]
-
-    def recover(
-        self, checkpoint_paths: Sequence[str], say: Callable[[str], object] = print
-    ) -> dict[str, np.ndarray]:
-        """Recovers an earlier process's checkpoints; returns the values of the newest whole one.
-
-        Logs each that is skipped, such as one truncated by a power cut.
-        """
-        whole = list(checkpoint_paths)
-        while len(whole) > 1:
-            try:
-                values = read(whole[-1], "trying the one before")
-                break
-            except UserError as error:
-                say(str(error))
-                whole.pop()
-        else:
-            values = read(whole[0])
-        self.recover_last_checkpoints(whole)
-        return fitted(whole[-1], values, self.variables())
-
-    def save(self, sess: Any, save_path: str, global_step: Any = None) -> str:
-        """Writes a checkpoint, and adds it to the folder's `checkpoint` file.
-
-        Args:
-          sess: a session of ours, or of TensorFlow's on the legacy runtime.
-          save_path: prefix of the files; the step is added to it.
-          global_step: an int or the variable; None adds nothing.
-
-        Returns:
-          The prefix written, such as "logs/model.ckpt-100".
-
-        Raises:
-          NotFiniteError: a trainable variable has NaN or infinity in it; nothing is written.
-          NotWrittenError: the files cannot be written, as on a full disk.
-        """
-        variables = self.variables()
-        values = {name: np.asarray(value) for name, value in sess.run(variables).items()}
-        for name, value in values.items():
-            # Other variables may well hold it, such as the best loss so far.
-            trained = getattr(variables[name], "trainable", True)
-            floating = np.issubdtype(value.dtype, np.floating)
-            if trained and floating and not np.isfinite(value).all():
-                raise NotFiniteError(f"variable {name} has a value that is not finite; not saved")
-        prefix = save_path
-        if global_step is not None:
-            number = global_step
-            if not isinstance(global_step, (int, np.integer)):
-                name = global_step.name.rpartition(":")[0]
-                number = values[name] if name in values else np.asarray(sess.run(global_step))
-            prefix = f"{save_path}-{int(number)}"
-        try:
-            self._write(prefix, values)
-        except (OSError, tf1.errors.OpError) as error:
-            # TensorFlow's message has more lines; the one with the path has the reason.
-            reasons = [line for line in str(error).splitlines() if prefix in line]
-            reason = (reasons or [str(error)])[0].rpartition("; ")[2]
-            raise NotWrittenError(
-                f"checkpoint {prefix} cannot be written ({reason}); the earlier ones stay; free "
-                "or repair the folder, and the same command resumes from the newest"
-            ) from error
-        return prefix
-
-    def _write(self, prefix: str, values: Mapping[str, np.ndarray]) -> None:
-        Path(prefix).parent.mkdir(parents=True, exist_ok=True)
-        slices = current_runtime().slices()
-        # A whole of which only some parts are saved could not be read.
-        torn = {part.full_name for name, part in slices.items() if name not in values}
-        write(prefix, values, {n: p for n, p in slices.items() if p.full_name not in torn})
-        self._kept = [path for path in self._kept if path != prefix] + [prefix]
-        surplus = max(0, len(self._kept) - (self._max_to_keep or len(self._kept)))
-        for old in self._kept[:surplus]:
-            for file in Path(old).parent.glob(Path(old).name + ".*"):
-                file.unlink()
-        self._kept = self._kept[surplus:]
-        with quietly():
-            tf1.train.update_checkpoint_state(str(Path(prefix).parent), prefix, self._kept)
-
-    def restore(self, sess: Any, save_path: str) -> None:
-        """Restores the variables from the checkpoint `save_path`.
-
-        Raises:
-          UserError: there is no such checkpoint, or it belongs to another model.
-        """
-        variables = self.variables()
-        values = fitted(save_path, read(save_path), variables)
-        if hasattr(sess, "assign"):
-            sess.assign(variables, values)
-            return
-        for name, variable in variables.items():  # A session of TensorFlow's.
-            variable.load(values[name], sess)

@@ -106,7 +106,7 @@ def _match(name: str, old: Values, expected: np.ndarray, told: Told) -> Match:
     dtypes = f"{dtype_name(value)}, expected {dtype_name(expected)}"
     if not _matches(name, told.cast):
         return Match(name, f"{subject} is {dtypes} (--cast={name} converts it)")
-    converted = _cast(value, expected.dtype)
+    converted = cast(value, expected.dtype)
     if converted is None:
         return Match(name, f"{subject} is {dtypes}, and would not stay the same number")
     return Match(name, f"{how}, cast from {dtype_name(value)}", converted, source)
@@ -125,7 +125,7 @@ def _is_finite(value: np.ndarray) -> bool:
     return not np.issubdtype(value.dtype, np.inexact) or bool(np.isfinite(value).all())
 
 
-def _cast(value: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
+def cast(value: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
     """Returns the same numbers as another dtype; None if they change by more than rounding."""
     if not (np.issubdtype(value.dtype, np.number) and np.issubdtype(dtype, np.number)):
         return None

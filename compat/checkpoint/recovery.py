@@ -7,6 +7,7 @@ from typing import Any
 
 from compat._tensorflow import tf1
 from compat.checkpoint import files
+from compat.checkpoint.saver import Saver
 from compat.errors import UserError
 from compat.runtime.interface import current_runtime
 
@@ -14,15 +15,17 @@ from compat.runtime.interface import current_runtime
 def default_saver() -> Any:
     """Returns the saver of a program that gives none; None where it has no variables."""
     runtime = current_runtime()
-    collected = runtime.name == "legacy" and tf1.get_collection(tf1.GraphKeys.SAVERS)
-    if collected:
-        return collected[0]
-    return files.Saver() if runtime.variables() else None
+    if runtime.name == "modern":
+        return Saver() if runtime.variables() else None
+    collected = tf1.get_collection_ref(tf1.GraphKeys.SAVERS)
+    if not collected and runtime.variables():
+        collected.append(Saver())
+    return collected[0] if collected else None
 
 
 def checked_saver(saver: Any) -> Any:
     """Returns `saver`, unless it is TensorFlow's, which the modern runtime does not support."""
-    if not (saver is None or isinstance(saver, files.Saver) or current_runtime().name == "legacy"):
+    if not (saver is None or _is_ours(saver) or current_runtime().name == "legacy"):
         raise UserError(
             f"saver={saver!r} needs a graph, which the modern runtime does not have; pass a "
             "compat.Saver, or use --runtime=legacy"
@@ -30,17 +33,23 @@ def checked_saver(saver: Any) -> Any:
     return saver
 
 
+def _is_ours(saver: Any) -> bool:
+    return isinstance(saver, current_runtime().saver_class)
+
+
 class Recovery:
     """The newest whole checkpoint in a log folder, for a saver of ours or TensorFlow's.
 
     Attributes:
       prefixes: of the checkpoints that were found last, oldest first.
+      newest: the last of them that is whole, or None.
     """
 
     def __init__(self, logdir: str | None, saver: Any) -> None:
         self._logdir = logdir if saver else None
         self._saver = saver
         self.prefixes: list[str] = []
+        self.newest: str | None = None
         self._kept: Any = None
 
     def _history(self) -> list[str]:
@@ -49,11 +58,14 @@ class Recovery:
     def read(self) -> Any:
         """Returns its values by name; None if there is none, or if TensorFlow's saver reads it."""
         self.prefixes, self._kept = self._history(), None
-        if isinstance(self._saver, files.Saver):
-            return self._saver.recover(self.prefixes) if self.prefixes else None
-        if self._saver is not None:
+        self.newest = self.prefixes[-1] if self.prefixes else None
+        values = None
+        if self.prefixes and _is_ours(self._saver):
+            values = self._saver.recover(self.prefixes)
+            self.newest = self._saver.last_checkpoints[-1]
+        elif self._saver is not None:
             self._saver.recover_last_checkpoints(self.prefixes)
-        return None
+        return values
 
     def check(self) -> None:
         """Reads it, and keeps the values for the first `take`."""

@@ -62,6 +62,11 @@ def cluster_from_tf_config(text: str) -> tuple[ClusterSpec, Task]:
         raise UserError(f"TF_CONFIG: {error}; a right one is {_TF_CONFIG_EXAMPLE}") from None
 
 
+def tf_config(hosts: Mapping[str, Sequence[str]], task: Task) -> str:
+    """Returns the TF_CONFIG of a task; `hosts` has the addresses of each job."""
+    return json.dumps({"cluster": hosts, "task": {"type": task.job, "index": task.index}})
+
+
 def _parse_tf_config(text: str) -> tuple[ClusterSpec, Task]:
     try:
         config = json.loads(text)

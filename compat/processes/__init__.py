@@ -1,1 +1,1 @@
-"""Runs programs: `main` with its exit codes, and child processes that start and end together."""
+"""Runs programs: `main` with its exit codes, child processes that end together, local clusters."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, Mapping, cast
 
 from compat.errors import UserError
+from compat.processes.forking import Forked, ForkServer
 from compat.processes.output import shown
 
 _READ_BYTES = 1 << 20  # More than a pipe holds, so that one read takes all that is there.
@@ -70,6 +71,10 @@ class Watchdog:
         """
         self._pipe.write(b"%d " % os.getpid())
 
+    def fileno(self) -> int:
+        """Returns the descriptor to which a process that is forked elsewhere writes its id."""
+        return self._pipe.fileno()
+
     def leave(self, group: int) -> None:
         """Ends the watch over a group that is empty, since its number may be given out anew."""
         self._pipe.write(b"%d " % -group)
@@ -92,27 +97,43 @@ class Child:
       started: when it was, by `time.monotonic`.
     """
 
-    def __init__(self, command: Command, watchdog: Watchdog) -> None:
+    def __init__(
+        self, command: Command, watchdog: Watchdog, fork_server: ForkServer | None
+    ) -> None:
+        reading, writing = os.pipe()
+        self.output: IO[bytes] = os.fdopen(reading, "rb", buffering=0)
+        env = {**os.environ, **command.env}
         try:
-            self._process = subprocess.Popen(
+            self._process: subprocess.Popen[bytes] | Forked = (
+                fork_server
+                and fork_server.start(
+                    command.argv,
+                    env=env,
+                    stdout=writing,
+                    stderr=writing,
+                    pass_fds=command.pass_fds,
+                    watchdog=watchdog.fileno(),
+                )
+            ) or subprocess.Popen(
                 command.argv,
-                env={**os.environ, **command.env},
+                env=env,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                bufsize=0,
+                stdout=writing,
+                stderr=writing,
                 start_new_session=True,
                 pass_fds=command.pass_fds,
                 preexec_fn=watchdog.join,
             )
         except OSError as error:
+            self.output.close()
             raise UserError(
                 f"{command.name}: {command.argv[0]!r} cannot be started "
                 f"({error.strerror}); correct the path of the program"
             ) from None
+        finally:
+            os.close(writing)
         self.started = time.monotonic()
         self.name = command.name
-        self.output = cast(IO[bytes], self._process.stdout)
         os.set_blocking(self.output.fileno(), False)
         self.unfinished = b""
         self.at_end = False
@@ -120,6 +141,7 @@ class Child:
         self.again_at: float | None = None
         self._command = command
         self._watchdog = watchdog
+        self._fork_server = fork_server
         self._kill_at = math.inf
 
     @property
@@ -131,11 +153,11 @@ class Child:
     def end(self) -> str:
         """Returns how the command ended, as "exit code 1" or "exit code 137 (SIGKILL)"."""
         names = {-signum: f" ({signum.name})" for signum in signal.Signals}
-        return f"exit code {self.returncode}{names.get(self._process.returncode, '')}"
+        return f"exit code {self.returncode}{names.get(self._process.returncode or 0, '')}"
 
     def again(self) -> Child:
         """Starts the command anew, without what was handed down to it."""
-        return Child(replace(self._command, pass_fds=()), self._watchdog)
+        return Child(replace(self._command, pass_fds=()), self._watchdog, self._fork_server)
 
     def read_lines(self) -> list[str]:
         """Returns the lines finished since the last call; at the end also one without newline."""

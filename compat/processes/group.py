@@ -15,10 +15,11 @@ import signal
 import sys
 import time
 from dataclasses import replace
-from typing import Any, Callable, Iterator, Sequence, TextIO
+from typing import Any, Callable, Iterator, Mapping, Sequence, TextIO
 
-from compat.errors import PeerError, UserError
+from compat.errors import PeerError, UserError, is_retryable
 from compat.processes.child import Child, Command, Watchdog
+from compat.processes.forking import ForkServer
 from compat.processes.output import Output, discard
 from compat.processes.restarts import Restarts
 
@@ -50,8 +51,12 @@ class ProcessGroup:
       say: told who failed, and who is stopped.
       grace: seconds between SIGTERM and SIGKILL.
       patience: seconds that the others have after the chief has ended with 0.
-      silence: seconds without output after which those beside are stopped behind the chief.
+      silence: seconds without output after which those beside are stopped behind the others.
+      overdue: exit code if commands had to be stopped because they ran on after the others.
       max_restarts: how often each command may be started again by its own fault; see `Restarts`.
+      fork_server: starts the commands that it can, without the seconds of loading TensorFlow.
+      may_pass: whether a command may be started again after this exit code.
+      logs: files that also take the lines of a command, by its name.
 
     Raises:
       UserError: `chief` is not the name of a command; on entering: a command cannot be started.
@@ -71,7 +76,11 @@ class ProcessGroup:
         grace: float = 10.0,
         patience: float = 30.0,
         silence: float = 600.0,
+        overdue: int = 1,
         max_restarts: int = 0,
+        fork_server: ForkServer | None = None,
+        may_pass: Callable[[int], bool] = is_retryable,
+        logs: Mapping[str, TextIO] | None = None,
     ) -> None:
         names = [command.name for command in commands]
         if chief is not None and chief not in names:
@@ -88,7 +97,10 @@ class ProcessGroup:
         self._grace = grace
         self._patience = patience
         self._silence = silence
-        self._restarts = Restarts(max_restarts, self._beside)
+        self._fork_server = fork_server
+        self._overdue = overdue
+        self._logs = logs or {}
+        self._restarts = Restarts(max_restarts, self._beside, may_pass)
         self._children: list[Child] = []
         self._exit_code: int | None = None
         self._stop_grace: float | None = None  # None while nothing is being stopped.
@@ -104,7 +116,8 @@ class ProcessGroup:
                 self._handlers[signum] = signal.signal(signum, self._on_signal)
             for command in self._commands:
                 env = {**self._output.environment(), **command.env}
-                self._children.append(Child(replace(command, env=env), self._watchdog))
+                command = replace(command, env=env)
+                self._children.append(Child(command, self._watchdog, self._fork_server))
         except BaseException:
             self.__exit__()
             raise
@@ -168,18 +181,26 @@ class ProcessGroup:
         for child in sorted(self._children, key=lambda c: c.returncode == PeerError.exit_code):
             if child.returncode and child.again_at is None and child.name not in self._missed:
                 self._fail(child, child.returncode)
-        if self._servers and set(self._unfinished()) <= self._servers:
+        unfinished = set(self._unfinished())
+        if unfinished and unfinished <= self._servers:
             self._conclude(0, "all others have ended")
         now = time.monotonic()
+        idle = unfinished <= self._servers | self._beside
+        chief = self._chief or "the last worker"
         if self._chief_ended is None:
-            if any(child.name == self._chief and child.returncode == 0 for child in self._children):
+            ended = [child.name for child in self._children if child.returncode == 0]
+            if self._chief in ended or (self._chief is None and idle):
                 self._chief_ended = now
-        elif self._unfinished() and set(self._unfinished()) <= self._beside:
+        elif unfinished and idle:
             # Such as an evaluator, which has the last checkpoint to evaluate.
             if now - max(self._chief_ended, self._heard) > self._silence:
-                self._conclude(1, f"no output for {self._silence:g} s after {self._chief} ended")
-        elif now - self._chief_ended > self._patience and self._unfinished():
-            self._conclude(1, f"{self._chief} ended {self._patience:g} s ago, the rest did not")
+                self._conclude(
+                    self._overdue, f"no output for {self._silence:g} s after {chief} ended"
+                )
+        elif now - self._chief_ended > self._patience and unfinished:
+            self._conclude(
+                self._overdue, f"{chief} ended {self._patience:g} s ago, the rest did not"
+            )
 
     def _fail(self, child: Child, code: int) -> None:
         """Restarts a failed child, or stops the group unless the child is optional."""
@@ -237,6 +258,9 @@ class ProcessGroup:
             self._heard = time.monotonic()
         with self._writing():
             self._output.write(child.name, lines, child.unfinished)
+        if lines and child.name in self._logs:
+            self._logs[child.name].write("".join(f"{line}\n" for line in lines))
+            self._logs[child.name].flush()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

@@ -47,7 +47,9 @@ class Output:
         self._out = out
         self._is_terminal = out.isatty()
         self._prefixes = {name: f"[{name}] " for name in names}
-        self._colors = {name: f"\033[{31 + index % 6}m" for index, name in enumerate(names)}
+        self._colors: dict[str, str] = {}
+        if self._is_terminal and not os.environ.get("NO_COLOR"):  # See no-color.org.
+            self._colors = {name: f"\033[{31 + index % 6}m" for index, name in enumerate(names)}
         self._status = _NO_STATUS  # A process and its progress, which the last line shows.
 
     def environment(self) -> dict[str, str]:
@@ -80,7 +82,7 @@ class Output:
 
     def _prefix(self, name: str) -> str:
         prefix = self._prefixes[name]
-        return f"{self._colors[name]}{prefix}\033[0m" if self._is_terminal else prefix
+        return f"{self._colors[name]}{prefix}\033[0m" if name in self._colors else prefix
 
     def _room(self, name: str) -> int:
         """Returns the columns behind a prefix, but for the last, where a new line would begin."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Container
+from typing import Callable, Container
 
 from compat.errors import PeerError, is_retryable
 
@@ -23,10 +23,17 @@ class Restarts:
     Args:
       most: how often one task may be, by its own fault.
       beside: names of tasks that nobody needs, so that their failures excuse nobody.
+      may_pass: whether the same command may succeed after this exit code.
     """
 
-    def __init__(self, most: int, beside: Container[str] = ()) -> None:
+    def __init__(
+        self,
+        most: int,
+        beside: Container[str] = (),
+        may_pass: Callable[[int], bool] = is_retryable,
+    ) -> None:
         self._most = most
+        self._may_pass = may_pass
         self._beside = beside
         self._counts: collections.Counter[str] = collections.Counter()
         self._known: collections.Counter[str] = collections.Counter()
@@ -39,7 +46,7 @@ class Restarts:
         Returns the seconds until it is to be started again, twice as many each time that it has
         failed at once; None if it is not.
         """
-        if not is_retryable(exit_code):
+        if not self._may_pass(exit_code):
             return None
         if self._is_excused(name, exit_code):
             self._excused.add(name)

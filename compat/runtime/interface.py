@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import abc
 import importlib
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import coordinator_module, version
 from compat.errors import UserError
 from compat.runtime.session import StepDefinition
 
 if TYPE_CHECKING:
+    from compat.checkpoint.saver import Saver
     from compat.runtime.session import Session, Step
     from compat.server import Server
     from compat.supervisor import Supervisor
@@ -22,10 +23,24 @@ if TYPE_CHECKING:
 RUNTIMES = ("auto", "legacy", "modern")
 
 
+class MonitoredArguments(NamedTuple):
+    """What a runtime needs of the arguments of `compat.MonitoredTrainingSession`."""
+
+    master: str
+    is_chief: bool
+    checkpoint_dir: str | None
+    scaffold: Any
+    hooks: Sequence[Any]
+    config: Any
+    stop_grace_period_secs: float
+    max_wait_secs: float
+
+
 class Runtime(abc.ABC):
     """What differs between the runtimes; everything else is written once."""
 
     name = ""
+    saver_class: type[Saver]
 
     def __init__(self) -> None:
         self.server: Server | None = None  # None: a training in this process alone.
@@ -57,6 +72,10 @@ class Runtime(abc.ABC):
     @abc.abstractmethod
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
         """Returns a session whose variables have their first or restored values."""
+
+    @abc.abstractmethod
+    def monitored_session(self, arguments: MonitoredArguments) -> Any:
+        """See `compat.MonitoredTrainingSession`."""
 
     def average(self, tensors: Sequence[Any]) -> list[Any]:
         """See `compat.average`."""
@@ -184,7 +203,8 @@ def step(
     variables that exist already (of a `tf.Module`, say) or make them itself (`get_variable`,
     `Optimizer.minimize`). On the legacy runtime its operations join the default graph; on the
     modern one it is lifted by `wrap_function`, and workers run it when the coordinator schedules
-    it. On both an operation runs if a returned value depends on it, and only then.
+    it. On both an operation runs if a returned value depends on it, and only then; those of
+    `tf1.summary` when a supervisor or a hook writes a summary.
 
     Local variables (`tf1.metrics`, `tf1.get_local_variable`) are stored on the worker and keep
     their values from one of its steps to the next. They are in no checkpoint, and have their

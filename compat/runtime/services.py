@@ -46,8 +46,18 @@ class Services:
         if supervisor.save_model_secs and not supervisor.recovery.prefixes:
             self.save(session)
 
-    def after_training_call(self, session: Session, values: Values | None) -> None:
-        """Writes what is due after a call that trains; `values` are those of a step, or None."""
+    def after_training_call(
+        self,
+        session: Session,
+        values: Values | None,
+        summary: bytes | None = None,
+        collects: bool = False,
+    ) -> None:
+        """Writes what is due after a call that trains; `values` are those of a step, or None.
+
+        Where it `collects` the step's own summary operations, `summary` is what they have made, or
+        None if this call was not asked for it; the values are not written then.
+        """
         if not self.running:
             return
         with self._lock:
@@ -59,7 +69,9 @@ class Services:
                     for name, value in values.items()
                     if name != "global_step" and isinstance(value, (bool, float, int))
                 }
-                supervisor.summary_computed(session, scalars, step)
+                written = summary if collects else scalars
+                if written is not None:
+                    supervisor.summary_computed(session, written, step)
             every = supervisor.save_summaries_secs
             if every and supervisor.global_step is not None and now - self._last_count >= every:
                 step = self._read_step(session)

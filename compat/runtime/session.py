@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import abc
 import collections
+import warnings
 from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from compat._tensorflow import tf
+from compat._tensorflow import tf, tf1
 from compat.errors import UserError
 from compat.runtime.device_placement import Placed
 
@@ -21,10 +22,28 @@ class Step(abc.ABC):
     Attributes:
       names: the names of its scalars, in the order in which they are packed.
       others: the names of its other values.
+      tensors: what hooks fetch, by the name of the value; see `step["name"]`.
+      summary: what `SummarySaverHook(summary_op=...)` fetches, a string tensor: the merged
+        `tf1.summary` operations of the step; None if it has none.
     """
 
     names: list[str]
     others: list[str]
+    tensors: Mapping[str, Any]
+    summary: Any
+
+    def __getitem__(self, name: str) -> Any:
+        """Returns what hooks fetch to see a value of the step; a tensor on either runtime.
+
+        Raises:
+          UserError: the step has no value of this name.
+        """
+        if name not in self.tensors:
+            raise UserError(
+                f"a step has no value {name!r}; return it from the step's function, beside "
+                + ", ".join(sorted(self.tensors))
+            )
+        return self.tensors[name]
 
     @abc.abstractmethod
     def graph_def(self) -> bytes:
@@ -65,13 +84,23 @@ class Packed(NamedTuple):
     names: list[str]  # Of the scalars.
     vector: Any  # The scalars, float64 `[len(names)]`, exact for integers up to 2**53.
     others: dict[str, Any]  # The other tensors by name.
+    tensors: dict[str, Any]  # All by name, as the step made them.
+    summary: Any  # Of the summary operations, merged, serialized; None if there are none.
 
 
-def pack(outputs: Mapping[str, Any], global_step: Any | None) -> Packed:
-    """Packs the scalars of a step's outputs into one tensor, so that a call fetches once.
+def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], Any]) -> Packed:
+    """Packs the scalars that a step's function makes into one tensor, so that a call fetches once.
 
-    Operations among the outputs are run first; "global_step" is added where it is missing.
+    Operations among the outputs are run first; "global_step", the variable that the second
+    function returns, is added where it is missing.
     """
+    key = tf1.GraphKeys.SUMMARIES
+    earlier = len(tf1.get_collection(key))
+    with warnings.catch_warnings():
+        # That no writer of TensorFlow 2 takes what `tf1.summary` makes.
+        warnings.filterwarnings("ignore", "Cannot activate TF2 compatibility")
+        outputs, step = function(), global_step()
+    summaries = tf1.get_collection(key)[earlier:]
     if not isinstance(outputs, Mapping):
         raise UserError(
             f"a step returned {type(outputs).__name__}; return a dict of tensors by name"
@@ -85,11 +114,11 @@ def pack(outputs: Mapping[str, Any], global_step: Any | None) -> Packed:
         }
     scalars = {n: t for n, t in tensors.items() if t.shape.rank == 0 and t.dtype != tf.string}
     last = operations
-    if global_step is not None and "global_step" not in tensors:
+    if step is not None and "global_step" not in tensors:
         # After the operations alone: to wait for the scalars as well would cost a message to the
         # parameter server and back. Only where there are none, a scalar may hide the update.
         with tf.control_dependencies(operations or list(tensors.values())):
-            scalars["global_step"] = global_step.read_value()
+            scalars["global_step"] = tensors["global_step"] = step.read_value()
         last = []  # It has waited for them.
     if not scalars and not tensors:
         raise UserError("a step returned no value; return at least one tensor by name")
@@ -98,7 +127,8 @@ def pack(outputs: Mapping[str, Any], global_step: Any | None) -> Packed:
         columns = [tf.cast(scalars[name], tf.float64) for name in names]
         vector = tf.stack(columns) if columns else tf.zeros([0], tf.float64)
         others = {n: tf.identity(tensors[n]) for n in sorted(set(tensors) - set(scalars))}
-    return Packed(names, vector, others)
+        summary = tf1.summary.merge(summaries) if summaries else None
+    return Packed(names, vector, others, tensors, summary)
 
 
 def _tensor(name: Any, value: Any) -> Any:

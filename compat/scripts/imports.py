@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from compat.scripts.names import libraries, namespace
-from compat.scripts.source import conversion, python2_builtins, rewriting
+from compat.scripts.source import array_builtins, conversion, python2_builtins
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 # Computed once, early: Python 3.13 imports modules to find it, which would call our finder.
@@ -26,15 +26,11 @@ _OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "
 _INSTALLED = tuple(os.path.realpath(folder) + os.sep for folder in _PYTHONS + _OURS)
 # Modules that Python 3 renamed: fissix converts imports, programs for both try the old names first.
 _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle"}
-# Packages of which a script sees its time's names or modules.
-VIEWED = ("numpy", "pandas", "pickle", "six", "sklearn")
 
 
 def _builtins_for(is_python2: bool) -> dict[str, Any]:
     """Returns the builtins of a script's module."""
-    own = dict(vars(builtins))
-    own[rewriting.TOSTRING] = python2_builtins.classic_tostring
-    own[rewriting.TRUTH] = python2_builtins.classic_truth
+    own = {**vars(builtins), **array_builtins.BUILTINS}
     if is_python2:
         own.update(python2_builtins.BUILTINS)
 
@@ -45,15 +41,11 @@ def _builtins_for(is_python2: bool) -> dict[str, Any]:
             top = name.partition(".")[0]
             if top == namespace.TOP:
                 return _import_tensorflow(name, fromlist or ())
-            if name == "numpy":
-                return libraries.numpy()
             if is_python2 and _RENAMED.get(name, name) == "pickle":
                 return python2_builtins.PICKLE
-            moved = libraries.moved(name) if fromlist else None
-            if moved is not None:
-                return moved
-        module = builtins.__import__(name, globals, locals, fromlist or (), level)
-        return libraries.with_moved(module, list(fromlist)) if fromlist and level == 0 else module
+            if libraries.is_old(name):
+                return libraries.load(name, fromlist or ())
+        return builtins.__import__(name, globals, locals, fromlist or (), level)
 
     own["__import__"] = import_
     return own
@@ -121,29 +113,6 @@ def run(part: conversion.Source, module: types.ModuleType) -> None:
     code = part.code()
     module.__dict__["__builtins__"] = _builtins_for(part.python2)
     exec(code, module.__dict__)  # noqa: S102 - To run the script is what the user asked for.
-
-
-def module(name: str, alias: str) -> Any:
-    """Returns what a script gets for a module of a viewed package, or else of TensorFlow.
-
-    Args:
-      name: such as "numpy" or "contrib.slim".
-      alias: the name by which it was imported, for the error.
-
-    Raises:
-      ImportError: nothing serves the module; the message has the reason.
-    """
-    package = name.partition(".")[0]
-    if package in VIEWED:
-        # Only programs of Python 2 need another `pickle`.
-        return _builtins_for(package == "pickle")["__import__"](name, None, None, ("__name__",))
-    full = f"{namespace.TOP}.{name}"
-    try:
-        return namespace.module(full)
-    except ModuleNotFoundError as error:
-        if full in sys.modules:  # `tensorflow.python` of 1.15 has Python's `platform` as well.
-            return sys.modules[full]
-        raise ImportError(str(error), name=alias) from None
 
 
 def install() -> None:

@@ -19,11 +19,12 @@ from typing import Any
 from compat.errors import Parser, PeerError, UserError, one_line
 from compat.scripts import imports
 from compat.scripts.cluster import addresses, environment, local_cluster
-from compat.scripts.names import era, namespace
+from compat.scripts.names import era, libraries, namespace
 from compat.scripts.source import conversion
 
 _TRACK = "compat.scripts.track"
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_MISSING = (namespace.MissingName, libraries.MissingName, libraries.MissingImport)
 _RUNPY = ("<frozen runpy>", "<frozen importlib._bootstrap>")
 _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [arguments of the script]"
 
@@ -31,7 +32,7 @@ _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [argumen
 def main(argv: list[str]) -> int:
     """Runs the command line of `run`; returns the exit code, which is the script's."""
     options = parser().parse_args(argv)
-    kind, target, arguments = _program(options)
+    kind, target, arguments = program(options)
     if options.cluster:
         if kind != "script":
             raise UserError(f"--cluster starts a script, and -{kind[0]} was given; name a file")
@@ -96,7 +97,7 @@ def _own(options: argparse.Namespace) -> list[str]:
     return own
 
 
-def _program(options: argparse.Namespace) -> tuple[str, str, list[str]]:
+def program(options: argparse.Namespace) -> tuple[str, str, list[str]]:
     """Returns the kind of program ("module", "code", "script"), its name and its arguments."""
     for kind in ("module", "code", "script"):
         words = getattr(options, kind)
@@ -194,7 +195,7 @@ def _show(error: BaseException, script: str) -> int:
 def _known(error: BaseException | None) -> BaseException | None:
     """Returns the error of ours that is `error` or one of its causes, else None."""
     while error is not None:
-        if isinstance(error, (UserError, PeerError, namespace.MissingName)):
+        if isinstance(error, (UserError, PeerError, *_MISSING)):
             return error
         if isinstance(error, ImportError) and str(error).startswith("tf."):
             return error

@@ -19,7 +19,7 @@ imports neither TensorFlow nor TensorBoard nor MLflow.
 from __future__ import annotations
 
 from compat.tracking.console import Console, closing_lines, step_line
-from compat.tracking.mlflow.stores import experiment, store_uri, tracking_command
+from compat.tracking.mlflow.stores import experiment, run_page, store_uri, tracking_command
 from compat.tracking.mlflow.tracker import Tracker
 from compat.tracking.redaction import redacted, redacted_text
 from compat.tracking.tensorboard.writer import TensorBoard
@@ -39,6 +39,7 @@ __all__ = [
     "experiment",
     "redacted",
     "redacted_text",
+    "run_page",
     "step_line",
     "store_uri",
     "tracking_command",

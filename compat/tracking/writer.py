@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Mapping, Union
+from typing import TYPE_CHECKING, Any, Collection, Mapping, Union
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,8 +42,14 @@ class Writer:
     def graph(self, graph_def: bytes) -> None:
         """Records a serialized `GraphDef`."""
 
-    def params(self, values: Mapping[str, Param]) -> None:
-        """Records the settings of the run; called once per process, before the first scalar."""
+    def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
+        """Records the settings of the run; called once per process, before the first scalar.
+
+        Args:
+          values: the settings.
+          tuned: names of those by which runs are compared, such as the columns of TensorBoard's
+            HPARAMS tab; all by default.
+        """
 
     def tags(self, values: Mapping[str, str]) -> None:
         """Records facts about the run that are not settings, e.g. a release or a host."""

@@ -9,25 +9,21 @@ Example:
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
-import shutil
-import subprocess
 import sys
 import uuid
 from pathlib import Path
-from typing import Mapping, Sequence, TextIO, Union
+from typing import Sequence, TextIO, Union
 
-from compat.cluster.ports import Reservation, reserve
+from compat.cluster.spec import Task
 from compat.errors import UserError
-from compat.processes.group import MOST_TASKS, Command, ProcessGroup
+from compat.processes.forking import ForkServer
+from compat.processes.group import Command
+from compat.processes.local_cluster import LocalCluster
 from experiments.settings.place import LAUNCHED
 
+_PRELOADED = ["experiments.training.main"]
 Program = Union[str, Path]  # The name of a module, or the path of a script.
-_GPU_VARIABLE = "CUDA_VISIBLE_DEVICES"
-_GPU_FOLDER = Path("/proc/driver/nvidia/gpus")
-_GPU_TIMEOUT_SECS = 20.0  # The driver may have to be loaded first.
 
 
 def this_program() -> Program:
@@ -72,87 +68,37 @@ def launch_local(
     ):
         if number < least:
             raise UserError(f"{flag}={number} is too small; use {least} or more")
-    if num_ps + num_workers + evaluator > MOST_TASKS:
-        raise UserError(
-            f"--num_ps={num_ps} and --num_workers={num_workers} are more than the {MOST_TASKS} "
-            "tasks that one machine can have; use fewer"
-        )
     if isinstance(program, Path) and not program.is_file():
         raise UserError(f"program {str(program)!r} is not a file; name a Python script")
-    with contextlib.ExitStack() as reserved:
-        ps = [reserved.enter_context(reserve()) for _ in range(num_ps)]
-        workers = [reserved.enter_context(reserve()) for _ in range(num_workers)]
-        shared = all(port.share() for port in (*ps, *workers))
-        gpus = visible_gpus(os.environ)
-        with ProcessGroup(
-            describe(program, argv, ps, workers, strategy, evaluator, gpus),
+    counts = {"ps": num_ps, "worker": num_workers}
+    with LocalCluster(counts, inherit=True) as cluster, ForkServer(_PRELOADED) as fork_server:
+        return cluster.run(
+            describe(program, argv, cluster, strategy, evaluator),
             chief="worker 0",
             last=[f"ps {index}" for index in range(num_ps)],
             beside=["evaluator 0"] if evaluator else [],
             out=out,
             max_restarts=max_restarts,
-        ) as group:
-            if not shared:
-                reserved.close()  # From here on the tasks themselves keep their ports.
-            return group.wait()
+            fork_server=fork_server,
+        )
 
 
 def describe(
     program: Program,
     argv: Sequence[str],
-    ps: Sequence[Reservation],
-    workers: Sequence[Reservation],
+    cluster: LocalCluster,
     strategy: str = "ps",
     evaluator: bool = False,
-    gpus: Sequence[str] = (),
 ) -> list[Command]:
     """Returns the commands of a cluster as `launch_local` runs them, one per task."""
     python = [sys.executable, *([str(program)] if isinstance(program, Path) else ["-m", program])]
-    jobs = [(job, ports) for job, ports in (("ps", ps), ("worker", workers)) if ports]
-    hosts = [f"--{job}_hosts=" + ",".join(port.address for port in ports) for job, ports in jobs]
+    hosts = [f"--{job}_hosts=" + ",".join(addresses) for job, addresses in cluster.hosts.items()]
     hosts.append(f"--run_token={uuid.uuid4().hex}")  # Another cluster may get these ports later.
-    tasks: list[tuple[str, int, Reservation | None]] = [("evaluator", 0, None)] if evaluator else []
-    tasks += [(job, index, port) for job, ports in jobs for index, port in enumerate(ports)]
-    commands = []
-    for job, index, reservation in tasks:
-        port, pass_fds = ({}, ()) if reservation is None else reservation.pass_to_child()
-        env = {"PYTHONUNBUFFERED": "1", LAUNCHED: "1", **port}
-        # A task allocates the memory of each GPU that it sees.
-        if job != "worker":
-            env[_GPU_VARIABLE] = "-1"
-        elif gpus:
-            env[_GPU_VARIABLE] = gpus[index % len(gpus)]
-        task = [f"--strategy={strategy}", f"--job_name={job}", f"--task_index={index}"]
-        commands.append(Command(f"{job} {index}", (*python, *argv, *task, *hosts), env, pass_fds))
-    return commands
 
+    def words(task: Task) -> list[str]:
+        place = [f"--strategy={strategy}", f"--job_name={task.job}", f"--task_index={task.index}"]
+        return [*python, *argv, *place, *hosts]
 
-def visible_gpus(environment: Mapping[str, str]) -> list[str]:
-    """Returns the GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` names them.
-
-    Asks neither CUDA nor TensorFlow, which would allocate memory on each of them.
-    """
-    limit = environment.get(_GPU_VARIABLE)
-    if limit is not None:
-        # As CUDA does: the first entry that names no device ends the list.
-        names = (name.strip() for name in limit.split(","))
-        return list(itertools.takewhile(lambda name: name not in ("", "-1"), names))
-    return [str(index) for index in range(_count_gpus(environment))]
-
-
-def _count_gpus(environment: Mapping[str, str]) -> int:
-    nvidia_smi = shutil.which("nvidia-smi", path=environment.get("PATH"))
-    if nvidia_smi is not None:
-        try:
-            listed = subprocess.run(
-                [nvidia_smi, "-L"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=_GPU_TIMEOUT_SECS,
-                check=True,
-            ).stdout
-            return sum(line.startswith(b"GPU ") for line in listed.splitlines())
-        except (OSError, subprocess.SubprocessError):
-            pass  # Installed without a driver, or a driver that does not answer.
-    return len(list(_GPU_FOLDER.iterdir())) if _GPU_FOLDER.is_dir() else 0
+    # TensorFlow reads its level as it is loaded, which may be before the task begins.
+    log_level = {"TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3")}
+    return cluster.commands(words, {LAUNCHED: "1", **log_level}, evaluator=evaluator)

@@ -16,13 +16,13 @@ from compat import Server, UserError, _tensorflow
 from compat.checkpoint.files import history as checkpoints
 from compat.errors import Stopped
 from compat.runtime.interface import current_runtime
-from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, tracking_command
+from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, run_page, tracking_command
 from compat.tracking.console import LOG
 from compat.tracking.mlflow import run_id
 from compat.tracking.writer import FAILED, FINISHED, KILLED
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.early_stopping import StopRequest
-from experiments.recording import completion
+from experiments.recording import completion, origin
 from experiments.recording.log_folder import newest_checkpoint
 from experiments.recording.report import Values
 from experiments.recording.run import Result
@@ -46,9 +46,10 @@ class Recording:
     """Opens the writers of a run, and closes them with the status with which it really ended."""
 
     def __init__(
-        self, settings: Any, data: Any, server: Server | None, step: int, console: Console
+        self, experiment: Any, data: Any, server: Server | None, step: int, console: Console
     ) -> None:
-        self._settings = settings
+        self._experiment = type(experiment)
+        self._settings = settings = experiment.settings
         self._logdir = settings.logdir
         self._console = console
         self._streams = data.streams
@@ -73,7 +74,7 @@ class Recording:
         params = settings.params()
         if data.name:
             params["dataset"] = data.name
-        self.writer.params(params)
+        self.writer.params(params, settings.hyperparameters())
         tags = {**_tags(data, server), "mlflow.parentRunId": settings.parent_run}
         self.writer.tags({tag: value for tag, value in tags.items() if value})
 
@@ -84,6 +85,7 @@ class Recording:
         """Records the graph of a new run; of another one, logs where it resumes, or why not."""
         completion.clear(self._logdir)
         write_settings(self._settings, self._logdir)
+        origin.write(self._experiment, self._logdir)
         if self._step == 0:
             self.writer.graph(graph_def)
         elif request is not None:
@@ -138,12 +140,23 @@ class Recording:
         if isinstance(error, (KeyboardInterrupt, Stopped)):
             self._status = KILLED
         self._console.close()
-        board = f"tensorboard --logdir {shlex.quote(self._logdir)}"
-        mlflow = tracking_command(self._logdir, self._settings.tracking_uri)
+        logdir, tracking_uri = self._logdir, self._settings.tracking_uri
+        board = f"tensorboard --logdir {shlex.quote(_short(logdir))}"
         self._console.say(f"TensorBoard:  {_runnable(board)}")
-        self._console.say(f"MLflow:       {_runnable(mlflow)}")
-        self.writer.artifact(os.path.join(self._logdir, LOG))
-        self.writer.close(FAILED if error and self._status == FINISHED else self._status)
+        self._console.say(f"MLflow:       {_runnable(tracking_command(logdir, tracking_uri))}")
+        self.writer.artifact(os.path.join(logdir, LOG))
+        try:
+            self.writer.close(FAILED if error and self._status == FINISHED else self._status)
+        finally:  # Only now MLflow's store is sure to have a short run.
+            page = run_page(logdir, tracking_uri)
+            if page is not None:
+                self._console.say(f"This run:     {page}")
+
+
+def _short(path: str) -> str:
+    """Returns the path from the working directory if it is below it."""
+    relative = os.path.relpath(path)
+    return path if relative.startswith(os.pardir) else relative
 
 
 def _runnable(command: str) -> str:

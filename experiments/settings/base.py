@@ -23,6 +23,7 @@ _MOST_THREADS = 10_000
 _LONGEST_NAMES = {"experiment_name": 256, "run_name": 250}
 # Control characters, what ends a line, and bytes that are no text, which no database takes.
 _NO_TEXT = {"Cc", "Cs", "Zl", "Zp"}
+_TUNED = {"data", "model", "training"}  # Groups of settings.
 _cluster = functools.partial(setting, group="cluster")
 _training = functools.partial(setting, group="training")
 _evaluation = functools.partial(setting, group="evaluation")
@@ -75,13 +76,13 @@ class Settings:
     rendezvous_timeout: float = _cluster(60.0, "Seconds to wait for other tasks.", above=0)
     run_token: str = _cluster("", "Text that only the tasks of this run have.", recorded=False)
     allow_network: bool = _cluster(False, ALLOW_NETWORK)
-    inter_op_threads: int = _training(
+    inter_op_threads: int = _cluster(
         0, "Threads for separate operations; 0: one per core.", at_least=0, at_most=_MOST_THREADS
     )
-    intra_op_threads: int = _training(
+    intra_op_threads: int = _cluster(
         0, "Threads within an operation; 0: one per core.", at_least=0, at_most=_MOST_THREADS
     )
-    gpu_memory_fraction: float | None = _training(
+    gpu_memory_fraction: float | None = _cluster(
         None, "Share of each GPU's memory; by default it grows as needed.", above=0, at_most=1
     )
     log_device_placement: bool = _cluster(False, "Print the devices of variables and operations.")
@@ -132,7 +133,7 @@ class Settings:
     checkpoint_every: int = _recording(1000, "Updates between two checkpoints.", at_least=1)
     logdir: str | None = _recording(None, "Log folder; default runs/NAME-DATE-TIME.")
     tracking_uri: str | None = _recording(
-        None, "MLflow's tracking URI; default $MLFLOW_TRACKING_URI, or SQLite in the log folder."
+        None, "MLflow's tracking URI; default $MLFLOW_TRACKING_URI, or mlflow.db in this folder."
     )
     experiment_name: str | None = _recording(
         None, "MLflow's experiment; default $MLFLOW_EXPERIMENT_NAME, or the name of this one."
@@ -197,6 +198,11 @@ class Settings:
         names = [field.name for field in dataclasses.fields(self) if field.metadata["recorded"]]
         found = {name: getattr(self, name) for name in names}
         return dict(redacted({k: "none" if v is None else v for k, v in found.items()}))
+
+    def hyperparameters(self) -> list[str]:
+        """Returns the names of those settings by which runs are compared, and that have a value."""
+        fields = (f for f in dataclasses.fields(self) if f.metadata["group"] in _TUNED)
+        return [field.name for field in fields if getattr(self, field.name) is not None]
 
 
 def _check_name(flag: str, name: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import Sequence
 from absl import flags
 
 from compat.cluster.environment import cluster_from_hosts, cluster_from_tf_config
-from compat.cluster.spec import ClusterSpec, Task
+from compat.cluster.spec import ClusterSpec, Task, all_tasks
 from compat.errors import UserError
 
 EVALUATOR = "evaluator"  # The job of a process beside the cluster.
@@ -59,6 +59,7 @@ def _place(
     if values.strategy == "local":
         names = (*_OF_A_TASK, *_OF_A_LAUNCHER, *_OF_A_CLUSTER)
         _refuse(values, names, "describes a cluster; add --strategy=ps, or leave it out")
+        _refuse_cluster(environment)
         return None, None
     needed = ["job_name", "ps_hosts", "worker_hosts"]
     if values.strategy == "multi_worker":
@@ -76,6 +77,20 @@ def _place(
         )
     cluster = cluster_from_hosts(values.ps_hosts, values.worker_hosts)
     return cluster, Task(values.job_name, values.task_index)
+
+
+def _refuse_cluster(environment: str | None) -> None:
+    """Raises if TF_CONFIG has other tasks: each of them would train all by itself."""
+    try:
+        cluster, task = cluster_from_tf_config(environment or "")
+    except UserError:
+        return  # It describes no cluster.
+    others = [other for other in all_tasks(cluster) if other != task]
+    if others:
+        raise UserError(
+            f"TF_CONFIG describes a cluster with {others[0].name}, and --strategy=local trains in "
+            "one process; add --strategy=ps, or unset TF_CONFIG"
+        )
 
 
 def _from_tf_config(environment: str, strategy: str) -> tuple[ClusterSpec, Task]:

@@ -122,6 +122,14 @@ def specs(arrays: Arrays) -> list[Any]:
     ]
 
 
+def batch_specs(data: Data) -> Any:
+    """Returns the types of a training batch: of arrays a dict, of a stream those of its element."""
+    if not data.streams:
+        return dict(zip(sorted(data.train), specs(data.train)))
+    with tf1.Graph().as_default():
+        return data.train(0, 1).element_spec
+
+
 def chunks(arrays: Arrays, size: int) -> Iterator[tuple[np.ndarray, ...]]:
     """Yields the arrays, sorted by name, `size` examples at a time."""
     for start in range(0, examples(arrays), size):

@@ -91,7 +91,7 @@ class _Training:
         console = Console(settings.logdir, schedule.total_steps)
         if settings.log_device_placement:
             console.say(program.placement())
-        recording = Recording(settings, program.data, self.server, first, console)
+        recording = Recording(experiment, program.data, self.server, first, console)
         outer.enter_context(recording)
         run = Run(first, settings, session, recording.writer, settings.logdir)
         select, patience = None, settings.early_stopping_patience

@@ -1,4 +1,4 @@
-"""One update and one evaluation of an experiment: a batch in, tensors by name out."""
+"""One update, evaluation or prediction of an experiment: a batch in, tensors by name out."""
 
 from __future__ import annotations
 
@@ -73,11 +73,26 @@ def evaluate(experiment: Any, batch: Any) -> dict[str, Any]:
     return {"loss": loss, "examples": _batch_size(batch), **outputs}
 
 
-def _loss_and_outputs(experiment: Any, batch: Any, training: bool) -> tuple[Any, dict[str, Any]]:
-    """Calls `Experiment.loss`, and checks what it returns."""
+def predict(experiment: Any, batch: Any) -> dict[str, Any]:
+    """Returns the predictions for a batch by name; see `Experiment.predict`."""
+    with _variables(training=False):
+        found = experiment.predict(batch)
+    if not isinstance(found, Mapping) or not found:
+        what = "an empty dict" if isinstance(found, Mapping) else type(found).__name__
+        raise UserError(f"predict() returned {what}; return a dict of tensors by name")
+    return {str(name): tf.convert_to_tensor(value) for name, value in found.items()}
+
+
+def _variables(training: bool) -> Any:
+    """Opens the scope in which `get_variable` makes variables, and later finds the same ones."""
     # An evaluation uses the variables that `get_variable` has made for training, if there are any.
     reuse = None if training else tf1.AUTO_REUSE
-    with tf1.variable_scope(tf1.get_variable_scope(), reuse=reuse, auxiliary_name_scope=False):
+    return tf1.variable_scope(tf1.get_variable_scope(), reuse=reuse, auxiliary_name_scope=False)
+
+
+def _loss_and_outputs(experiment: Any, batch: Any, training: bool) -> tuple[Any, dict[str, Any]]:
+    """Calls `Experiment.loss`, and checks what it returns."""
+    with _variables(training):
         found = experiment.loss(batch, training)
     loss, outputs = found if isinstance(found, tuple) else (found, {})
     if not tf.is_tensor(loss) or loss.shape.rank != 0 or not loss.dtype.is_floating:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +25,7 @@ DEPLOY = ROOT / "deploy"
 SCHEMAS = Path(__file__).parent / "schemas"
 KUBERNETES = ["statefulset.yaml", "tfjob.yaml", "volume.yaml"]
 PARSE = (
-    "import sys; from absl import flags; from experiments import main; "
+    "import sys; from absl import flags; from experiments.training import main; "
     "from experiments.launching import command_line; from experiments.mnist import MNIST; "
     "main.define_flags(MNIST.Settings, MNIST.presets); command_line.parse(sys.argv); "
     "print(main.read(MNIST, flags.FLAGS)[1:])"
@@ -186,3 +188,18 @@ def test_numbers_of_tasks_agree() -> None:
     assert cluster.num_tasks("ps") == by_kind["StatefulSet"]["spec"]["replicas"]
     assert cluster.num_tasks("worker") == workers["completions"] == workers["parallelism"]
     assert cluster.task_address("worker", 1) == "worker-1.worker:2222"
+
+
+def test_health_check_of_the_image_finds_a_task() -> None:
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    (words,) = re.findall(r"^HEALTHCHECK .* CMD (\[.*?\])$", text.replace("\\\n", ""), re.MULTILINE)
+    _, *command = json.loads(words)
+    with socket.socket() as task:
+        task.bind(("127.0.0.1", 0))
+        env = {**os.environ, "TASK_PORT": str(task.getsockname()[1])}
+        for start, expected in ((lambda: None, (1, b"refused\n")), (task.listen, (0, b""))):
+            start()
+            done = subprocess.run(
+                [sys.executable, *command], env=env, stderr=subprocess.PIPE, timeout=60
+            )
+            assert (done.returncode, done.stderr) == expected

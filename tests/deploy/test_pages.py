@@ -1,7 +1,8 @@
-"""The pages about old documents: their commands are understood, their errors are true."""
+"""The pages on old documents and on other tools: what they say is true, and shown by tests."""
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import shlex
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from compat.cluster.spec import Task
 from compat.liveness.shared_folder import complaint
@@ -18,7 +20,7 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "seeds" / f"{n}.md" for n in ("000-containers", "001-shared-folder")]
 PARSE = (
-    "import sys; from absl import flags; from experiments import main; "
+    "import sys; from absl import flags; from experiments.training import main; "
     "from experiments.launching import command_line; from experiments.mnist import MNIST; "
     "main.define_flags(MNIST.Settings, MNIST.presets); command_line.parse(sys.argv); "
     "print(main.read(MNIST, flags.FLAGS)[1:])"
@@ -88,3 +90,25 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert targets
     for target in targets:
         assert (page.parent / target).exists(), target
+
+
+def test_each_feature_of_the_comparison_is_shown_by_tests() -> None:
+    page = ROOT / "docs" / "comparison.md"
+    table = page.read_text(encoding="utf-8").split("| this project | shown by |\n|---|---|\n")[1]
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    assert len(rows) > 20
+    for feature, links in rows:
+        files = re.findall(r"\]\(\.\./(tests/[\w/]+/test_\w+\.py)\)", links)
+        assert len(files) == links.count("](") > 0, feature
+        for file in files:
+            assert "\ndef test_" in (ROOT / file).read_text(encoding="utf-8"), file
+
+
+def test_citation_is_of_this_release() -> None:
+    metadata = configparser.ConfigParser()
+    metadata.read(str(ROOT / "setup.cfg"), encoding="utf-8")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    said = {key: citation[key] for key in ("title", "version", "license", "abstract")}
+    said["author"] = citation["authors"][0]["name"]
+    names = {"title": "name", "abstract": "description"}
+    assert said == {key: metadata["metadata"][names.get(key, key)] for key in said}

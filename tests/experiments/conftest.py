@@ -1,7 +1,7 @@
 """Trainings by `python -m experiments.mnist`, as users start them, and what they leave behind.
 
-Loading TensorFlow takes seconds. So there is one real training of each shape on each runtime, for
-a whole session and at the same time, and many small tests look at it."""
+There is one real training of each shape on each runtime, for a whole session and at the same time,
+and many small tests look at it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ import pytest
 
 import experiments
 from compat.cluster import ports
+from compat.tracking.mlflow.spool import store
 from compat.tracking.tensorboard.eventfile import event_files, read_events
 
 Train = Callable[..., "Training"]
@@ -62,6 +63,7 @@ class Training:
         folder: Path,
         logdir: Path | None,
         env: Mapping[str, str],
+        start: Callable[..., Any],
         **options: Any,
     ) -> None:
         self.folder, self._logdir = folder, logdir
@@ -70,15 +72,8 @@ class Training:
         self.environment = {**_environment(folder), **env, _MARK: self._mark}
         self._stdout, self._stderr = folder / "stdout", folder / "stderr"
         with self._stdout.open("wb") as out, self._stderr.open("wb") as err:
-            self._process = subprocess.Popen(
-                argv,
-                env=self.environment,
-                cwd=str(folder),
-                stdin=subprocess.DEVNULL,
-                stderr=err,
-                start_new_session=True,
-                **{"stdout": out, **options},
-            )
+            options = {"stdout": out, "stderr": err, **options}
+            self._process = start(argv, cwd=folder, env=self.environment, **options)
         self.pid = self._process.pid
         self._over = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
@@ -128,9 +123,11 @@ class Training:
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
+                # One that was forked has the environment of its server in `environ`.
+                forked = int(process.name) == self.pid and not self._over.is_set()
                 marked = f"{_MARK}={self._mark}".encode() in (process / "environ").read_bytes()
                 argv = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-                if marked and set(flags) <= set(argv):
+                if (marked or forked) and set(flags) <= set(argv):
                     found.append(int(process.name))
         return found
 
@@ -159,7 +156,7 @@ class Record:
     """
 
     def __init__(self, logdir: Path) -> None:
-        self._store = logdir / "mlflow.db"
+        self._store = (store(str(logdir)) or "").partition(":///")[2]
         self.event_files = event_files(str(logdir))
         self.events = [event for path in self.event_files for _, event in read_events(path)]
         self.points: dict[str, list[tuple[int, Any]]] = {}
@@ -212,7 +209,9 @@ class Tasks:
 
 
 @pytest.fixture(scope="session")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Train]:
+def start(
+    tmp_path_factory: pytest.TempPathFactory, start_program: Callable[..., Any]
+) -> Iterator[Train]:
     """Starts `python -m experiments.mnist`, or a `module`, by `within`, in an empty folder."""
     started: list[Training] = []
 
@@ -222,12 +221,17 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Train]:
         logdir: Path | None = None,
         env: Mapping[str, str] | None = None,
         within: Sequence[str] = (),
+        files: Sequence[Path] = (),
         **options: Any,
     ) -> Training:
         folder: Path = tmp_path_factory.mktemp("training")
+        for file in files:
+            shutil.copy(str(file), str(folder))
         argv = [*within, sys.executable, "-m", module, *flags]
         argv += [f"--logdir={logdir}"] if logdir else []
-        started.append(Training(argv, folder, logdir, env or {}, **options))
+        # The programs set it themselves, but too late for one that is forked.
+        env = {"TF_CPP_MIN_LOG_LEVEL": "3", **(env or {})}
+        started.append(Training(argv, folder, logdir, env, start_program, **options))
         return started[-1]
 
     yield begin
@@ -237,21 +241,16 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Train]:
 
 @pytest.fixture(scope="session")
 def train(start: Train, tmp_path_factory: pytest.TempPathFactory) -> Train:
-    """Starts a training on digits, whose log folder holds an empty MLflow store already.
-
-    For making one takes MLflow seconds; one test does without.
-    """
-    store: Path = tmp_path_factory.mktemp("store") / "mlflow.db"
+    """Starts a training on digits, beside an empty MLflow store: making one takes seconds."""
+    empty: Path = tmp_path_factory.mktemp("store") / "mlflow.db"
     source = "import sys, mlflow; mlflow.tracking.MlflowClient(sys.argv[1]).search_runs(['0'])"
-    _run_python(source, store.parent, f"sqlite:///{store}")
+    _run_python(source, empty.parent, f"sqlite:///{empty}")
 
     def begin(*flags: str, logdir: Path | None = None, **options: Any) -> Training:
-        if logdir is None:
-            logdir = tmp_path_factory.mktemp("log")
-            shutil.copy(str(store), str(logdir / "mlflow.db"))
+        logdir = logdir or tmp_path_factory.mktemp("log")
         # The settings that the tests' numbers are of; only this program has presets.
         preset = [] if "module" in options else ["--preset=2016"]
-        return start("--dataset=digits", *preset, *flags, logdir=logdir, **options)
+        return start("--dataset=digits", *preset, *flags, logdir=logdir, files=[empty], **options)
 
     return begin
 

@@ -12,7 +12,8 @@ import pytest
 
 from compat.cluster import ports
 from compat.errors import UserError
-from experiments.launching.local_cluster import describe, launch_local, visible_gpus
+from compat.processes.local_cluster import LocalCluster, visible_gpus
+from experiments.launching.local_cluster import describe, launch_local
 
 pytestmark = pytest.mark.once
 DEADLINE_SECS = 30
@@ -160,7 +161,7 @@ def test_no_gpus_where_the_driver_does_not_answer(
     smi = tmp_path / "nvidia-smi"
     smi.write_text("#!/bin/sh\necho 'GPU 0: lost'\nexit 9\n")
     smi.chmod(0o755)
-    monkeypatch.setattr("experiments.launching.local_cluster._GPU_FOLDER", tmp_path / "none")
+    monkeypatch.setattr("compat.processes.local_cluster._GPU_FOLDER", tmp_path / "none")
     assert visible_gpus({"PATH": str(tmp_path)}) == []
     for bus in ("0000:3b:00.0", "0000:af:00.0"):
         (tmp_path / "none" / bus).mkdir(parents=True)
@@ -186,11 +187,11 @@ def test_no_such_cluster(num_ps: int, num_workers: int, sentence: str) -> None:
 
 
 def test_an_evaluator_is_beside_the_cluster() -> None:
-    with ports.reserve() as p0, ports.reserve() as w0:
-        alone = describe("a.b", ["--x=1"], [p0], [w0])
-        evaluator, *cluster = describe("a.b", ["--x=1"], [p0], [w0], evaluator=True, gpus=["0"])
+    with LocalCluster({"ps": 1, "worker": 1}, inherit=True) as local:
+        alone = describe("a.b", ["--x=1"], local)
+        evaluator, *cluster = describe("a.b", ["--x=1"], local, evaluator=True)
         assert [command.name for command in cluster] == [command.name for command in alone]
-        hosts = [f"--ps_hosts={p0.address}", f"--worker_hosts={w0.address}"]
+        hosts = [f"--{job}_hosts={local.hosts[job][0]}" for job in ("ps", "worker")]
     assert evaluator.name == "evaluator 0"
     task = ["--strategy=ps", "--job_name=evaluator", "--task_index=0"]
     assert list(evaluator.argv[:-1]) == [sys.executable, "-m", "a.b", "--x=1", *task, *hosts]
@@ -199,11 +200,12 @@ def test_an_evaluator_is_beside_the_cluster() -> None:
 
 
 def test_the_description_of_a_cluster() -> None:
-    with ports.reserve() as p0, ports.reserve() as w0, ports.reserve() as w1:
-        commands = describe("a.b", ["--x=1", "y"], [p0], [w0, w1])
-        hosts = [f"--ps_hosts={p0.address}", f"--worker_hosts={w0.address},{w1.address}"]
-        for command, job, index, port in zip(
-            commands, ("ps", "worker", "worker"), (0, 0, 1), (p0, w0, w1)
+    with LocalCluster({"ps": 1, "worker": 2}, inherit=True) as local:
+        commands = describe("a.b", ["--x=1", "y"], local)
+        (ps,), (first, second) = local.hosts["ps"], local.hosts["worker"]
+        hosts = [f"--ps_hosts={ps}", f"--worker_hosts={first},{second}"]
+        for command, job, index, address in zip(
+            commands, ("ps", "worker", "worker"), (0, 0, 1), (ps, first, second)
         ):
             task = ["--strategy=ps", f"--job_name={job}", f"--task_index={index}"]
             assert command.name == f"{job} {index}"
@@ -211,9 +213,10 @@ def test_the_description_of_a_cluster() -> None:
             assert command.argv[:-1] == expected
             assert re.fullmatch("--run_token=[0-9a-f]{32}", command.argv[-1])
             assert command.argv[-1] == commands[0].argv[-1]
-            own, pass_fds = port.pass_to_child()
-            assert command.pass_fds == pass_fds
-            no_gpu = {"CUDA_VISIBLE_DEVICES": "-1"} if job == "ps" else {}
-            launched = {"PYTHONUNBUFFERED": "1", "EXPERIMENTS_LAUNCHED": "1"}
-            assert command.env == {**launched, **own, **no_gpu}
+            (descriptor,) = command.pass_fds
+            reserved = f"{address.rpartition(':')[2]}:{descriptor}"
+            env = {"PYTHONUNBUFFERED": "1", "EXPERIMENTS_LAUNCHED": "1"}
+            env["TF_CPP_MIN_LOG_LEVEL"] = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3")
+            gpu = {"CUDA_VISIBLE_DEVICES": "-1" if job == "ps" else "7"}
+            assert command.env == {**env, **gpu, "COMPAT_RESERVED_PORTS": reserved}
     assert len(commands) == 3

@@ -47,12 +47,13 @@ def test_lines_are_those_of_2016(local: Any) -> None:
 
 
 def test_last_lines_are_commands_that_show_the_training(local: Any) -> None:
-    store = f"sqlite:///{local.logdir}/mlflow.db"
-    shown = dict(line.split(":  ", 1) for line in local.out.splitlines()[16:])
+    *lines, page = local.out.splitlines()[16:]
+    assert re.fullmatch(r"This run:     http://127.0.0.1:5000/#/experiments/\d+/runs/\w{32}", page)
+    shown = dict(line.split(":  ", 1) for line in lines)
     commands = {name: shlex.split(command) for name, command in shown.items()}
     assert {name: words[1:] for name, words in commands.items()} == {
         "TensorBoard": ["--logdir", str(local.logdir)],
-        "MLflow": ["ui", "--host", "127.0.0.1", "--backend-store-uri", store],
+        "MLflow": ["ui", "--backend-store-uri", "sqlite:///mlflow.db"],
     }
     # They can be pasted, also where the environment of this Python is not active.
     programs = [Path(words[0]) for words in commands.values()]

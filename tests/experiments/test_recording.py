@@ -110,7 +110,8 @@ def test_settings_are_a_text_and_hyperparameters(recorded: Any) -> None:
     ((_, start),) = recorded.points["_hparams_/session_start_info"]
     data = HParamsPluginData.FromString(start.metadata.plugin_data.content)
     settings = data.session_start_info.hparams
-    assert set(settings) == set(MNIST.Settings().params())
+    assert set(settings) == set(MNIST.Settings().hyperparameters())
+    assert len(settings) < 16  # So many columns leave room for the metrics beside them.
     assert settings["learning_rate"].number_value == 0.5
     assert settings["dataset"].string_value == "digits"
     ((_, end),) = recorded.points["_hparams_/session_end_info"]
@@ -121,7 +122,7 @@ def test_settings_are_a_text_and_hyperparameters(recorded: Any) -> None:
 def test_run(recorded: Any, local: Any) -> None:
     run_id, status = recorded.run
     assert status == "FINISHED"
-    assert (local.logdir / "mlflow_run_id").read_text() == run_id
+    assert (local.logdir / "mlflow_run_id").read_text().split()[0] == run_id
     ((name, start, end),) = recorded.select("select name, start_time, end_time from runs")
     assert name == "local"
     assert start < end <= local.ended * 1000
@@ -184,7 +185,7 @@ def test_run_artifacts(recorded: Any, local: Any) -> None:
     ]
     assert {path.parent.name for name, path in kept.items() if "ckpt" in name} == {"checkpoint"}
     assert kept["learning_curve.png"].read_bytes().startswith(PNG)
-    assert kept["console.log"].read_text() == local.out
+    assert local.out.startswith(kept["console.log"].read_text())
     for name in ("model.ckpt-48.index", "model.ckpt-48.data-00000-of-00001"):
         assert kept[name].read_bytes() == (local.logdir / name).read_bytes()
 

@@ -135,7 +135,7 @@ def test_numbers_of_slurm(number: str, count: str, order: str) -> None:
 def test_numbers_of_tasks(text: str) -> None:
     found = attempt(local_cluster.parse, text)
     if isinstance(found, dict):
-        assert 1 <= sum(found.values()) <= local_cluster.MOST_TASKS
+        assert min(found.values()) >= 1
 
 
 @times(3)

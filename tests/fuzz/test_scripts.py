@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from compat.errors import UserError, one_line
 from compat.scripts.checking import formats, programs
-from compat.scripts.cluster import local_cluster
+from compat.scripts.cluster import task_arguments
 from compat.scripts.names import era
 from compat.scripts.source import conversion
 from tests.fuzz.conftest import (
@@ -85,7 +85,7 @@ def translate(path: Path) -> None:
     if isinstance(parts, UserError):
         return
     if not any(part.python2 for part in parts):  # Else it takes its time, to show the same.
-        attempt(local_cluster.spelling, parts, [], str(path))
+        attempt(task_arguments.spelling, parts, [], str(path))
         assert attempt(era.of_sources, parts) in ("0.x", "1.x")
     for part in parts:
         error = attempt(part.code, also=(SyntaxError,))
@@ -128,7 +128,7 @@ def test_notebooks(folder: Path, raw: bytes) -> None:
 
 def test_cluster_of_a_script_that_cannot_be_read() -> None:
     found = attempt(
-        local_cluster.spelling, [conversion.from_text("x = (\n", "old.py")], [], "old.py"
+        task_arguments.spelling, [conversion.from_text("x = (\n", "old.py")], [], "old.py"
     )
     assert str(found).startswith("old.py:"), found
 
@@ -147,7 +147,7 @@ def test_names_of_files(folder: Path) -> None:
 @example("{0}")
 def test_words_that_tell_a_task(text: str) -> None:
     hosts = {"ps": ["ps-0.local:2222"], "worker": ["worker-0.local:2222"]}
-    found = attempt(local_cluster.Spelling(text.split()).words, "ps", 0, hosts)
+    found = attempt(task_arguments.Spelling(text.split()).words, "ps", 0, hosts)
     assert isinstance(found, (list, UserError))
     if text == "--job={job} --id={index}":
         assert found == ["--job=ps", "--id=0"]

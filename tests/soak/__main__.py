@@ -15,7 +15,9 @@ import signal
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
+from subprocess import DEVNULL, Popen
 from typing import Any
 
 from tests.experiments.conftest import Record, Training
@@ -73,7 +75,9 @@ class Soak:
         self._random = random.Random(seed)
         self._logdir = folder / "log"
         argv = [sys.executable, *COMMAND, f"--runtime={runtime}", f"--logdir={self._logdir}"]
-        self._training = Training(argv, folder, self._logdir, {"PYTHONUNBUFFERED": "1"})
+        env = {"PYTHONUNBUFFERED": "1"}
+        start = partial(Popen, stdin=DEVNULL, start_new_session=True)
+        self._training = Training(argv, folder, self._logdir, env, start)
         self._traces: dict[tuple[int, str], Trace] = {}
         self._faults: collections.Counter[str] = collections.Counter()
         self._stopped: dict[int, float] = {}

@@ -10,10 +10,12 @@ import numpy as np
 from compat._tensorflow import quietly, tf1
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
-from compat.runtime.interface import Runtime
+from compat.runtime.interface import MonitoredArguments, Runtime
+from compat.runtime.legacy.monitored import LegacyMonitoredSession
+from compat.runtime.legacy.saver import LegacySaver
 from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
-from compat.runtime.legacy.variables import assignments, global_step, initial_value
+from compat.runtime.legacy.variables import global_step, initial_value
 from compat.runtime.services import variable_name
 from compat.runtime.session import Session, Step, StepDefinition
 from compat.supervisor import Supervisor
@@ -50,13 +52,10 @@ class _Restorer:
 
     def restore(self, session: Any, prefix: str) -> None:
         saver = self._supervisor.saver
-        if self._restored is None:  # TensorFlow's saver reads by itself.
-            saver.restore(session, prefix)
+        saver.restore(session, prefix)
+        if self._restored is None:
             return
-        variables = saver.variables()
-        for operations, feed in assignments(variables, self._restored):
-            session.run(operations, feed)
-        saved = {variable.op for variable in variables.values()}
+        saved = {variable.op for variable in saver.variables().values()}
         others = [v.initializer for v in tf1.global_variables() if v.op not in saved]
         if others:  # The saver has only some of the variables.
             session.run(others)
@@ -78,6 +77,7 @@ class LegacyRuntime(Runtime):
     """Maps the old API onto `tf.compat.v1`, which is where it comes from."""
 
     name = "legacy"
+    saver_class = LegacySaver
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,9 +154,9 @@ class LegacyRuntime(Runtime):
         if self.server is not None:
             self.server.wait_for_peers(everybody=sync is not None)
             target = target or self.server.target
-            config = _filtered(config, self.server.task.name, supervisor.graph)
+            config = self.filtered(config, supervisor.graph)
         with quietly():
-            session = self._opened(lambda: _prepared(self._steps, supervisor, target, config))
+            session = self.opened(lambda: _prepared(self._steps, supervisor, target, config))
             if supervisor.is_chief:
                 supervisor.own.write_graph()
         if sync is not None and supervisor.is_chief:
@@ -165,7 +165,17 @@ class LegacyRuntime(Runtime):
             session.run(first)
         return session
 
-    def _opened(self, opening: Callable[[], LegacySession]) -> LegacySession:
+    def monitored_session(self, arguments: MonitoredArguments) -> Any:
+        graph = tf1.get_default_graph()
+        steps = [step for step in self._steps if step.graph is graph]
+        return LegacyMonitoredSession(self, steps, arguments)
+
+    def filtered(self, config: Any, graph: Any) -> Any:
+        """Returns a copy of a session's options that lets it see only the tasks that it needs."""
+        assert self.server is not None
+        return _filtered(config, self.server.task.name, graph)
+
+    def opened(self, opening: Callable[[], LegacySession]) -> LegacySession:
         """Returns what `opening` does; raises where it would wait for a lost peer for ever."""
         server = self.server
         if server is None:
@@ -229,12 +239,12 @@ def _prepared(
             )
         else:
             restored = supervisor.recovery.take()
-            prefixes = supervisor.recovery.prefixes
+            newest = supervisor.recovery.newest
             raw = own.session_manager.prepare_session(
                 target,
                 init_op=own.init_op,
-                saver=_Restorer(supervisor, restored) if prefixes else None,
-                checkpoint_filename_with_path=prefixes[-1] if prefixes else None,
+                saver=_Restorer(supervisor, restored) if newest else None,
+                checkpoint_filename_with_path=newest,
                 config=config,
                 init_feed_dict=own.init_feed_dict,
                 init_fn=init_fn if supervisor.init_fn is not None else None,
@@ -244,7 +254,7 @@ def _prepared(
             name = variable_name(supervisor.global_step)
             if restored is not None and name in restored:
                 started.append(int(restored[name]))
-            elif not (prefixes or started or "init_op" in supervisor.graph_arguments) and hasattr(
+            elif not (newest or started or "init_op" in supervisor.graph_arguments) and hasattr(
                 supervisor.global_step, "initializer"
             ):
                 read_step(raw, initial_value(supervisor.global_step), own.init_feed_dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from compat.runtime.legacy.step import LegacyStep
 from compat.runtime.legacy.variables import assignments, needs_feed, takes_input, trains
 from compat.runtime.session import Session, Values, number_of_updates
 
-if TYPE_CHECKING:
-    from compat.supervisor import Supervisor
-
 
 class LegacySession(tf1.Session, Session):
     """A `tf.compat.v1.Session` that also runs steps; made by `of`."""
@@ -31,9 +28,7 @@ class LegacySession(tf1.Session, Session):
     _is_dropped = False
 
     @classmethod
-    def of(
-        cls, raw: Any, supervisor: Supervisor, steps: Sequence[LegacyStep] = ()
-    ) -> LegacySession:
+    def of(cls, raw: Any, supervisor: Any, steps: Sequence[LegacyStep] = ()) -> LegacySession:
         """Returns the session `raw` of TensorFlow's session manager as one of ours."""
         if not isinstance(raw, cls):
             raw.__class__ = cls  # The manager takes no class of ours.
@@ -42,7 +37,7 @@ class LegacySession(tf1.Session, Session):
         session._begin(supervisor, steps)
         return session
 
-    def _begin(self, supervisor: Supervisor, steps: Sequence[LegacyStep]) -> None:
+    def _begin(self, supervisor: Any, steps: Sequence[LegacyStep]) -> None:
         self._supervisor = supervisor
         self._summary = supervisor.own.summary_op
         self.last_tokens: Any = None  # Run by the chief of replicas when it ends.
@@ -81,11 +76,19 @@ class LegacySession(tf1.Session, Session):
         return values
 
     def _run_step(self, step: LegacyStep, feed: dict[Any, Any]) -> Values:
-        values = step.unpack(*self._call(step.outputs, feed))
+        trains = self._is_training_call(step.outputs)
+        services, default = self._supervisor.services, self._supervisor.USE_DEFAULT
+        collects = step.summary is not None and self._supervisor.summary_op is default
+        summary = None
+        if trains and collects and services.summary_due():
+            *found, summary = self._call([*step.outputs, step.summary], feed)
+        else:
+            found = self._call(step.outputs, feed)
+        values = step.unpack(*found)
         if "global_step" in values:
             self.planned_step = int(values["global_step"])
-        if self._is_training_call(step.outputs):
-            self._supervisor.services.after_training_call(self, values)
+        if trains:
+            services.after_training_call(self, values, summary, collects)
         return values
 
     def restart(self, step: Any) -> None:
@@ -101,18 +104,17 @@ class LegacySession(tf1.Session, Session):
 
     def _of_names(self, fetches: Any) -> Any:
         """Returns fetches in which "weight:0" is that variable, and not its handle."""
-        flat = tf.nest.flatten(fetches)
-        if not any(isinstance(fetch, str) for fetch in flat):
-            return fetches
+
+        def is_handle(fetch: Any) -> bool:
+            return isinstance(fetch, tf.Tensor) and fetch.dtype == tf.resource
 
         def of_name(fetch: Any) -> Any:
-            if not isinstance(fetch, str):
-                return fetch
-            element = self.graph.as_graph_element(fetch)
-            is_handle = isinstance(element, tf.Tensor) and element.dtype == tf.resource
-            return self._variables.get(element.op, element) if is_handle else element
+            element = self.graph.as_graph_element(fetch) if isinstance(fetch, str) else fetch
+            return self._variables.get(element.op, element) if is_handle(element) else element
 
-        return tf.nest.map_structure(of_name, fetches)
+        if any(isinstance(fetch, str) or is_handle(fetch) for fetch in tf.nest.flatten(fetches)):
+            return tf.nest.map_structure(of_name, fetches)
+        return fetches
 
     def _is_summary_due(self, feed_dict: Any = None, *_: Any, **__: Any) -> bool:
         if self._summary is None or not self._supervisor.services.summary_due():

@@ -35,8 +35,9 @@ class LegacyStep(Step):
                 )
                 self.per_worker_data.append((variable, first, array))
                 inputs.append(variable)
-        found = pack(definition.function(*inputs, *self.placeholders), global_step())
+        found = pack(lambda: definition.function(*inputs, *self.placeholders), global_step)
         self.names, self.others = found.names, list(found.others)
+        self.tensors, self.summary = found.tensors, found.summary
         self.outputs = [found.vector, *found.others.values()]
 
     def graph_def(self) -> bytes:

@@ -27,13 +27,17 @@ class Lifted:
     writes a variable, and nothing else. Around calls that can only be had by making each wait for
     all results of the one before, which takes a message to the parameter servers and back.
 
-    It `trains` if it updates the global step, or where there is none, the model; and `outside` are
-    the names of variables that it uses and that are this process's own.
+    It `trains` if it updates the global step, or where there is none, the model; it `summarizes` if
+    its last output is a summary; `outside` are the names of variables that it uses and that are
+    this process's own; and `specs` are the types of its values by name.
     """
 
     def __init__(self, packed: Packed, function: Any, placement: Placement) -> None:
         self.names, self.others = packed.names, list(packed.others)
+        self.specs = {n: tf.TensorSpec(t.shape, t.dtype) for n, t in packed.tensors.items()}
+        self.summarizes = packed.summary is not None
         self._outputs = [tensor.name for tensor in function.outputs]
+        self._values = self._outputs[: 1 + len(self.others)]  # All but the summary.
         self._empty = [(t.shape, t.dtype) for t in function.outputs]
         self._inputs = [tensor.name for tensor in function.inputs]
         self.graph_def = graphs.needed(function.graph.as_graph_def(), self._outputs, self._inputs)
@@ -68,10 +72,17 @@ class Lifted:
         tensors = tf1.import_graph_def(self._state, return_elements=names, name="state")
         return Resources(captured, dict(zip(names, tensors)))
 
-    def __call__(self, tensors: Sequence[Any], resources: Resources, copy: int = 0) -> list[Any]:
+    def __call__(
+        self,
+        tensors: Sequence[Any],
+        resources: Resources,
+        copy: int = 0,
+        summary: bool = False,
+    ) -> list[Any]:
         """Copies the graph into a function; returns the packed scalars and the other values.
 
-        Each `copy`, by its number within the function, draws random numbers of its own.
+        With `summary` also that. Each `copy`, by its number within the function, draws random
+        numbers of its own.
         """
         function = tf1.get_default_graph()
         given = [function.capture(tensor) for tensor in (*tensors, *resources.captured)]
@@ -81,24 +92,25 @@ class Lifted:
         body = graphs.reseeded(self._body, copy)
         used = {name for node in body.node for name in node.input}
         used.update(self._outputs)
+        wanted = self._outputs if summary else self._values
         outputs: list[Any] = tf1.import_graph_def(
             body,
             input_map={k: v for k, v in mapped.items() if k in used or k[:-2] in used},
-            return_elements=self._outputs,
+            return_elements=wanted,
             name="step",
         )
         return outputs
 
-    def empty(self) -> list[Any]:
-        """Returns values for when no step was made: zeros, of length 0 where that is not known."""
+    def empty(self, summary: bool = False) -> list[Any]:
+        """Returns outputs for when no step was made: zeros, of length 0 where that is not known."""
         return [
             tf.zeros([size or 0 for size in shape] if shape.rank is not None else [], dtype)
-            for shape, dtype in self._empty
+            for shape, dtype in self._empty[: len(self._outputs if summary else self._values)]
         ]
 
     def operations(self) -> list[Placed]:
         """Returns the operations of the graph, and where they run."""
-        return operations(self.graph_def, self._outputs, self._variables)
+        return operations(self.graph_def, self._values, self._variables)
 
 
 def _local_handle(variable: Any) -> Any:
@@ -134,9 +146,10 @@ def lift(
         with placement.graph_scope(), tf1.name_scope(name_scope or None), tf1.variable_scope(
             variable_scope, auxiliary_name_scope=False
         ):
-            found.append(pack(function(*tensors), tf1.train.get_global_step()))
+            found.append(pack(lambda: function(*tensors), tf1.train.get_global_step))
         placement.next_seed = tf1.get_seed(None)[1] or 0
-        return [found[0].vector, *found[0].others.values()]
+        summary = [] if found[0].summary is None else [found[0].summary]
+        return [found[0].vector, *found[0].others.values(), *summary]
 
     with placement.scope():
         lifted = tf1.wrap_function(build, list(signature))

@@ -9,9 +9,12 @@ import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
-from compat.runtime.interface import Runtime
+from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.modern import coordinator
 from compat.runtime.modern.all_reduce import Replicas
+from compat.runtime.modern.hook_graph import HookGraph
+from compat.runtime.modern.monitored import ModernMonitoredSession
+from compat.runtime.modern.saver import ModernSaver
 from compat.runtime.modern.session import ModernSession
 from compat.runtime.modern.step import ModernStep
 from compat.runtime.modern.variables import Placement
@@ -33,12 +36,14 @@ class ModernRuntime(Runtime):
     """Maps the old API onto a coordinator and its workers, or onto this process alone."""
 
     name = "modern"
+    saver_class = ModernSaver
 
     def __init__(self) -> None:
         super().__init__()
         self.coordinator: Any = None  # None where this process is no coordinator.
         self.replicas: Replicas | None = None  # Of workers that make each update together.
         self.placement = Placement()
+        self.hook_graph = HookGraph()
         self._global_step: Any = None
         # As in a graph, variables of a process alone count wherever they are made.
         self._anywhere = tf.variable_creator_scope(
@@ -102,8 +107,11 @@ class ModernRuntime(Runtime):
         return made
 
     def clear(self) -> None:
-        self.placement = Placement()
+        self.placement, self.hook_graph = Placement(), HookGraph()
         self._global_step = None
+
+    def monitored_session(self, arguments: MonitoredArguments) -> Any:
+        return ModernMonitoredSession(self, arguments)
 
     def worker_variable(self, initial: Any, name: str) -> Any:
         local = [tf1.GraphKeys.LOCAL_VARIABLES]

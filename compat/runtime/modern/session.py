@@ -26,7 +26,17 @@ class _Scheduled(NamedTuple):
 
     step: ModernStep
     steps: int
+    summary: bool  # Whether the result ends with one.
     result: Any
+
+
+class Outcome(NamedTuple):
+    """What a call has returned."""
+
+    values: Values
+    made: int  # How many steps.
+    worker: int
+    summary: bytes | None
 
 
 class ModernSession(Session):
@@ -36,7 +46,7 @@ class ModernSession(Session):
         self._runtime = runtime
         self._supervisor = supervisor
         self._in_flight: collections.deque[_Scheduled] = collections.deque()
-        self._last: dict[ModernStep, Values] = {}
+        self._last: dict[ModernStep, Outcome] = {}
         self._ended: dict[ModernStep, set[int]] = collections.defaultdict(set)
         # Held by each call, as long as it takes; calls of a supervisor's hooks come from within.
         self._lock = threading.RLock()
@@ -63,69 +73,94 @@ class ModernSession(Session):
             for first in range(0, count, most):
                 number = min(most, count - first)
                 arguments = step.arguments([a[first : first + most] for a in stacked], number)
-                run = self._run_alone if step.on_coordinator else self._run_on_workers
+                due = self._collects(step) and self._supervisor.services.summary_due()
                 try:
-                    values = run(step, number, arguments)
+                    values = self._run(step, number, arguments, summary=due).values
                 except tf1.errors.OutOfRangeError:
                     if not values:
                         raise
                     break
         return dict(values)  # A copy, which the caller may change.
 
-    def _run_alone(self, step: ModernStep, count: int, arguments: Any) -> Values:
-        result = self._wait(functools.partial(step.loop(count), *arguments))
-        values, made, _ = _outcome(step, count, result)
-        if not made:
+    def run_now(self, step: ModernStep, *arrays: Any, summary: bool = False) -> Outcome:
+        """Runs a step and waits for this very call; returns also the summary, if asked."""
+        arguments = step.arguments([np.asarray(array)[np.newaxis] for array in arrays], 1)
+        with self._lock:
+            return self._run(step, 1, arguments, summary, wait=True)
+
+    def _run(
+        self, step: ModernStep, count: int, arguments: Any, summary: bool, wait: bool = False
+    ) -> Outcome:
+        summary = step.with_summary(summary)
+        if step.on_coordinator:
+            return self._run_alone(step, count, arguments, summary)
+        return self._run_on_workers(step, count, arguments, summary, wait or summary)
+
+    def _run_alone(self, step: ModernStep, count: int, arguments: Any, summary: bool) -> Outcome:
+        result = self._wait(functools.partial(step.loop(count, summary), *arguments))
+        outcome = _outcome(step, count, summary, result)
+        if not outcome.made:
             raise _end_of_data()
         if step.trains:
-            self._record(step, values)
-            self.planned_step = int(values.get("global_step", 0))
-        return values
+            self._record(step, outcome)
+            self.planned_step = int(outcome.values.get("global_step", 0))
+        return outcome
 
-    def _run_on_workers(self, step: ModernStep, count: int, arguments: Any) -> Values:
+    def _run_on_workers(
+        self, step: ModernStep, count: int, arguments: Any, summary: bool, wait: bool
+    ) -> Outcome:
         while True:
             if len(self._ended[step]) < self._num_workers:
-                self._schedule(step, count, arguments)
+                self._schedule(step, count, arguments, summary)
             elif all(scheduled.step is not step for scheduled in self._in_flight):
                 raise _end_of_data()
             made = False
             # The first call is waited for: it has values to give, and errors come out at once.
             # At the end of the data each call waits for one that was scheduled before.
-            while self._in_flight and not made and self._must_collect(step):
+            while self._in_flight and (wait or not made and self._must_collect(step)):
                 made = self._collect() is step
-            if step in self._last and (made or len(self._ended[step]) < self._num_workers):
+            goes_on = not wait and len(self._ended[step]) < self._num_workers
+            if step in self._last and (made or goes_on):
                 return self._last[step]
 
     def _must_collect(self, step: ModernStep) -> bool:
         too_many = len(self._in_flight) > 2 * self._num_workers
         return too_many or step not in self._last or len(self._ended[step]) >= self._num_workers
 
-    def _schedule(self, step: ModernStep, count: int, arguments: Any) -> None:
+    def _schedule(self, step: ModernStep, count: int, arguments: Any, summary: bool) -> None:
         assert self._runtime.coordinator is not None
         # Traced with the first call, and then stored on all servers.
         schedule = self._runtime.coordinator.schedule
-        result = self._wait(functools.partial(schedule, step.loop(count), args=arguments))
-        self._in_flight.append(_Scheduled(step, count, result))
+        loop = step.loop(count, summary)
+        result = self._wait(functools.partial(schedule, loop, args=arguments))
+        self._in_flight.append(_Scheduled(step, count, summary, result))
         if step.trains:
             self.planned_step += count
 
     def _collect(self) -> ModernStep | None:
         """Waits for the closure that was scheduled first; returns its step if it made any."""
-        step, count, result = self._in_flight.popleft()
-        values, made, worker = _outcome(step, count, self._wait(result.fetch))
-        if made < count:
-            self._ended[step].add(worker)
+        step, count, summary, result = self._in_flight.popleft()
+        outcome = _outcome(step, count, summary, self._wait(result.fetch))
+        if outcome.made < count:
+            self._ended[step].add(outcome.worker)
             if step.trains:
-                self.planned_step -= count - made
-        if not made:
+                self.planned_step -= count - outcome.made
+        if not outcome.made:
             return None
-        self._record(step, values)
+        self._record(step, outcome)
         return step
 
-    def _record(self, step: ModernStep, values: Values) -> None:
-        self._last[step] = values
+    def _record(self, step: ModernStep, outcome: Outcome) -> None:
+        self._last[step] = outcome
         if step.trains:
-            self._supervisor.services.after_training_call(self, values)
+            services = self._supervisor.services
+            collects = self._collects(step)
+            services.after_training_call(self, outcome.values, outcome.summary, collects)
+
+    def _collects(self, step: ModernStep) -> bool:
+        """Whether the summary operations of a step are what is written, and not its values."""
+        default = self._supervisor.summary_op is self._supervisor.USE_DEFAULT
+        return step.trains and step.summarizes and default
 
     def _wait(self, function: Callable[[], Any]) -> Any:
         """Returns what `function` does, which needs the cluster, or raises if a task is lost."""
@@ -139,7 +174,7 @@ class ModernSession(Session):
             with self._lock:
                 step = self._collect() if self._in_flight else None
             if step is not None:
-                yield self._last[step]
+                yield self._last[step].values
 
     def restart(self, step: Any) -> None:
         with self._lock:
@@ -167,12 +202,14 @@ class ModernSession(Session):
         self._in_flight.clear()
 
 
-def _outcome(step: ModernStep, count: int, found: Any) -> tuple[Values, int, int]:
-    """Returns the values of a call, the number of steps that it has made, and the worker."""
-    made, worker = count, 0
+def _outcome(step: ModernStep, count: int, summary: bool, found: Any) -> Outcome:
+    made, worker, written = count, 0, None
     if step.streams:
         *found, made, worker = found
-    return step.unpack(*found), int(made), int(worker)
+    if summary:
+        *found, written = found
+        written = written.numpy() if hasattr(written, "numpy") else written
+    return Outcome(step.unpack(*found), int(made), int(worker), written)
 
 
 def _end_of_data() -> Exception:

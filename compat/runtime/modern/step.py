@@ -52,6 +52,7 @@ class ModernStep(Step):
         self._lifted = lift(on_flat, specs, runtime.placement)
         self.names, self.others = self._lifted.names, self._lifted.others
         self.trains, self.outside = self._lifted.trains, self._lifted.outside
+        self.summarizes = self._lifted.summarizes
         if coordinator is not None and graphs.calls_python(self._lifted.graph_def):
             raise UserError(
                 "the step calls Python (tf.py_func, tf.py_function or tf.numpy_function), and the "
@@ -62,29 +63,46 @@ class ModernStep(Step):
             self._data = OwnData(arrays, definition.dataset, shard)
         else:
             self._data = WorkerData(coordinator, arrays, definition.dataset, shard)
-        self._loops: dict[int, Any] = {}
+        fetched = runtime.hook_graph.add_step(self._lifted.specs, self.summarizes)
+        self.tensors, self.summary = fetched
+        if self.trains and runtime.hook_graph.shown is None:
+            runtime.hook_graph.shown = self
+        self._loops: dict[tuple[int, bool], Any] = {}
 
     def restart(self) -> None:
         """Begins the dataset anew."""
         self._data.restart()
 
-    def loop(self, count: int) -> Any:
+    def with_summary(self, asked: bool) -> bool:
+        """Whether a call returns the step's summary: if it has one, and that is asked for.
+
+        Workers that make each step together run the same function, so theirs always does.
+        """
+        return self.summarizes and (asked or self._replicas is not None)
+
+    def loop(self, count: int, summary: bool = False) -> Any:
         """Returns the function that runs `count` steps, and returns the values of the last.
 
-        Of a dataset also how many were made, and the index of the worker.
+        With `summary` also its serialized summary; of a dataset also how many were made, and the
+        index of the worker.
         """
-        key = 0 if self.streams else count  # A stream is told how many: it may end before.
+        # A stream is told how many: it may end before.
+        key = (0 if self.streams else count, summary)
         if key not in self._loops:
             if self.streams:
-                self._loops[key] = traced(self._on_elements)
+                self._loops[key] = traced(
+                    lambda source, count, *stacked: self._on_elements(
+                        summary, source, count, *stacked
+                    )
+                )
             else:
                 # TensorFlow 2.4 counts the arguments of a `functools.partial` wrongly.
                 self._loops[key] = traced(
-                    lambda source, *stacked: self._on_arrays(count, source, *stacked)
+                    lambda source, *stacked: self._on_arrays(summary, count, source, *stacked)
                 )
         return self._loops[key]
 
-    def _on_arrays(self, count: int, source: Any, *stacked: Any) -> Any:
+    def _on_arrays(self, summary: bool, count: int, source: Any, *stacked: Any) -> Any:
         data = self._data.opened(source)
         resources = self._lifted.resources(not self.on_coordinator)
 
@@ -92,7 +110,7 @@ class ModernStep(Step):
             """Runs the steps from `first` on; returns the values of the last."""
             for i in range(count):
                 inputs = [*data.arrays, *[array[first + i] for array in stacked]]
-                last = self._lifted(inputs, resources, i)
+                last = self._lifted(inputs, resources, i, summary)
             return last
 
         def turn(number: Any) -> Any:
@@ -110,11 +128,11 @@ class ModernStep(Step):
         with tf.control_dependencies([done]):
             return unrolled(turns * _STEPS_A_TURN, rest + 1)
 
-    def _on_elements(self, source: Any, count: Any, *stacked: Any) -> Any:
+    def _on_elements(self, summary: bool, source: Any, count: Any, *stacked: Any) -> Any:
         """Runs steps as long as there are elements, one after the other."""
         data = self._data.opened(source)
         resources = self._lifted.resources(not self.on_coordinator)
-        first = self._lifted.empty()
+        first = self._lifted.empty(summary)
 
         def turn(made: Any, _: Any, *last: Any) -> Any:
             element = data.iterator.get_next_as_optional()
@@ -122,7 +140,8 @@ class ModernStep(Step):
             def on_element() -> Any:
                 flat = tf.nest.flatten(element.get_value(), expand_composites=True)
                 arrays = [array[made] for array in stacked]
-                return [made + 1, *self._lifted([*flat, *data.arrays, *arrays], resources)]
+                inputs = [*flat, *data.arrays, *arrays]
+                return [made + 1, *self._lifted(inputs, resources, summary=summary)]
 
             def on_end() -> Any:
                 return [tf.identity(tensor) for tensor in (made, *last)]

@@ -13,7 +13,7 @@ class Kind(NamedTuple):
     says: str
 
 
-SERVED = Kind("served", "note", "gone from TensorFlow; compat run serves it")
+SERVED = Kind("served", "note", "gone; compat run serves it")
 GRAPH = Kind("graph", "note", "needs a graph; TensorFlow 2 runs eagerly, compat run builds one")
 HOST = Kind("host", "note", "an address that is fixed in the script")
 FOLDER = Kind("folder", "note", "a path that is fixed in the script")

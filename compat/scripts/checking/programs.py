@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 
 from compat.errors import UserError
-from compat.scripts.checking import call_rules, division, hosts_and_folders, name_rules, positions
+from compat.scripts.checking import (
+    call_rules,
+    division,
+    hosts_and_folders,
+    library_rules,
+    name_rules,
+    positions,
+)
 from compat.scripts.checking.findings import CHANGES, FAILS, GRAPH, UNREADABLE, Finding
 from compat.scripts.checking.uses import Use, Walk
 from compat.scripts.source import conversion
@@ -71,16 +78,24 @@ class _Program:
                 self._add(number, position, Finding(CHANGES, "/", division.MESSAGE))
 
     def _judge(self, uses: list[Use]) -> None:
-        known = {name: name_rules.find(name) for name in {use.name for use in uses}}
+        known = {
+            (is_tf, name): name_rules.find(name) if is_tf else library_rules.find(name)
+            for is_tf, name in {(use.is_tensorflow, use.name) for use in uses}
+        }
         is_0x = any(finding.gone == "1.0" for finding in known.values() if finding is not None)
-        has_graph = any(name in name_rules.GRAPH_SWITCHES for name in known)
+        has_graph = any(name in name_rules.GRAPH_SWITCHES for _, name in known)
         failed_imports: set[str] = set()
         for use in uses:
             if use.call is not None:
-                for finding in call_rules.find(use.name, use.call, is_0x):
+                findings = (
+                    call_rules.find(use.name, use.call, is_0x)
+                    if use.is_tensorflow
+                    else library_rules.find_call(use.name, use.call)
+                )
+                for finding in findings:
                     self._add_use(use, finding)
                 continue
-            found = known[use.name]
+            found = known[use.is_tensorflow, use.name]
             if found is None or (found.kind is GRAPH and has_graph):
                 continue
             if found.kind is FAILS:

@@ -1,29 +1,31 @@
-"""Finds where a script uses names of TensorFlow."""
+"""Finds where a script uses names of TensorFlow, and of other packages that have changed."""
 
 from __future__ import annotations
 
 import ast
-from typing import Any, NamedTuple, Union
+from typing import AbstractSet, Any, NamedTuple, Union
 
-from compat.scripts.names import table
+from compat.scripts.names import packages, table
 from compat.scripts.source import literals
 
 _TOP = "tensorflow"
+_TOPS = {_TOP, *packages.PACKAGES}
 # Errors that a missing name raises.
 _MISSING = {"AttributeError", "BaseException", "Exception", "ImportError", "ModuleNotFoundError"}
 _Function = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
 
 
 class Use(NamedTuple):
-    """A use of a TensorFlow name in a script."""
+    """A use of a name of TensorFlow, or of another package, in a script."""
 
-    name: str  # Without "tf.", as "train.SummaryWriter".
+    name: str  # Without "tf.", as "train.SummaryWriter"; of another package in full.
     spelled: str  # The text in the script, as "tf.train.SummaryWriter".
     node: ast.AST
     part: int  # Index of the part of the program, as given to `Walk.part`.
     guarded: bool  # Whether the program handles the error of a missing name.
     call: ast.Call | None = None  # If the name is called.
     imported: bool = False
+    is_tensorflow: bool = True
 
 
 class _Scope:
@@ -108,13 +110,16 @@ class Walk(ast.NodeVisitor):
         return self._uses
 
     def _use(self, full: str, spelled: str, node: ast.AST, **more: Any) -> None:
-        name = full[len(_TOP) + 1 :]
-        self._uses.append(Use(name, spelled, node, self._part, self._guarded, **more))
+        is_tf = _is_inside(full, {_TOP})
+        name = full[len(_TOP) + 1 :] if is_tf else full
+        place = (spelled, node, self._part, self._guarded)
+        self._uses.append(Use(name, *place, is_tensorflow=is_tf, **more))
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
             if _is_inside(alias.name):
-                self._scope.bind(alias.asname or _TOP, alias.name if alias.asname else _TOP)
+                top = alias.name.partition(".")[0]
+                self._scope.bind(alias.asname or top, alias.name if alias.asname else top)
                 self._use(alias.name, alias.name, _place(alias, node), imported=True)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
@@ -123,7 +128,8 @@ class Walk(ast.NodeVisitor):
             return
         for alias in node.names:
             if alias.name == "*":
-                self._scope.stars.append(module)
+                if _is_inside(module, {_TOP}):
+                    self._scope.stars.append(module)
                 self._use(module, module, node, imported=True)
             else:
                 full = f"{module}.{alias.name}"
@@ -170,10 +176,10 @@ class Walk(ast.NodeVisitor):
             starred = self._scope.starred()
             if starred and not self._scope.is_bound(node.func.id):
                 full = f"{starred[0]}.{node.func.id}"
-        if full and full != _TOP:
+        if full and full not in _TOPS:
             self._use(full, literals.dotted(node.func), node.func, call=node)
         whole = self._scope.resolve(node)  # `getattr(tf, "mul")`
-        if whole and whole != _TOP:
+        if whole and whole not in _TOPS:
             self._use(whole, literals.dotted(node.func), node)
         self.generic_visit(node)
 
@@ -208,8 +214,8 @@ class Walk(ast.NodeVisitor):
         self._later.append((self._part, inner, list(body)))
 
 
-def _is_inside(module: str) -> bool:
-    return (module + ".").startswith(_TOP + ".")
+def _is_inside(module: str, tops: AbstractSet[str] = frozenset(_TOPS)) -> bool:
+    return module.partition(".")[0] in tops
 
 
 def _takes_missing_names(handler: ast.ExceptHandler) -> bool:

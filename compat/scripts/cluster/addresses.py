@@ -74,7 +74,7 @@ def mapped_cluster(cluster: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(tasks, (list, tuple)) and counts.get(job, len(tasks)) != len(tasks):
             # The script may name more or fewer hosts than tasks were started.
             log_replacement(
-                f"its job {job!r} of {len(tasks)}", f"one of {counts[job]}, as --cluster says"
+                f"its job {job!r} of {len(tasks)}", f"one of {counts[job]}, the number started"
             )
             extra = [f"{job}-{i}.local:2222" for i in range(len(tasks), counts[job])]
             tasks = [*tasks, *extra][: counts[job]]

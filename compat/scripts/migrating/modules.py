@@ -42,7 +42,8 @@ def _files(node: ast.Import | ast.ImportFrom, here: str) -> Iterator[str]:
 
 def _is_old(file: str) -> bool:
     try:
-        return any(part.python2 or uses(part.tree()) for part in conversion.read(file))
+        parts = conversion.read(file)
+        return any(p.python2 or any(u.is_tensorflow for u in uses(p.tree())) for p in parts)
     except (SyntaxError, UserError):
         return False  # Python reports it.
 

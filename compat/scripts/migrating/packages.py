@@ -1,34 +1,35 @@
-"""Rules for NumPy and other packages, whose names have changed as well."""
+"""Rules for Python's library, NumPy and other packages, whose names have changed as well."""
 
 from __future__ import annotations
 
 import ast
 from typing import Iterator
 
-from compat.scripts import imports
+from compat.scripts.checking import library_rules
+from compat.scripts.checking.uses import Use
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.rule import Rule
-from compat.scripts.names import libraries
-from compat.scripts.source import literals
+from compat.scripts.names import packages
 
 
-def _names(program: Program) -> Iterator[Edit]:
-    names = {literals.dotted(node) for node in program.nodes(ast.Attribute)}
+def _packages(program: Program) -> Iterator[Edit]:
+    changed = {use.name.partition(".")[0] for use in program.other_uses if _has_changed(use)}
     for node in program.nodes(ast.Import):
         for alias in node.names:
-            local = alias.asname or alias.name
-            if any(f"{local}.{name}" in names for name in libraries.removed(alias.name)):
+            if alias.name.partition(".")[0] in changed:
                 yield program.import_from_v1(node, alias.name)
-
-
-def _modules(program: Program) -> Iterator[Edit]:
     for node in program.nodes(ast.ImportFrom):
-        package = (node.module or "").partition(".")[0]
-        if node.level or package not in imports.VIEWED:
-            continue
-        names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        if any(map(libraries.has_moved, names)):
-            yield program.import_from_v1(node, package)
+        top = (node.module or "").partition(".")[0]
+        if not node.level and top in changed:
+            yield program.import_from_v1(node, top)
+
+
+def _has_changed(use: Use) -> bool:
+    """Whether a name is served by something else than today's package."""
+    if use.call is not None:
+        return any(library_rules.find_call(use.name, use.call))
+    finding = library_rules.find(use.name)
+    return (finding is not None and bool(finding.served_by)) or use.name in packages.CHANGED
 
 
 def _tostring(program: Program) -> Iterator[Edit]:
@@ -43,20 +44,12 @@ def _tostring(program: Program) -> Iterator[Edit]:
 
 RULES = (
     Rule(
-        "numpy",
-        "NumPy 1.24, 2.0",
-        "a package of which a removed name is used comes from compat.v1",
+        "packages",
+        "NumPy 1.20, ...",
+        "packages come from compat.v1.packages where a name is used that has changed",
         "import numpy as np\nx = np.float(1)",
-        "import compat.v1.numpy as np\nx = np.float(1)",
-        _names,
-    ),
-    Rule(
-        "moved",
-        "scikit-learn 0.20",
-        "modules that other packages have moved come from compat.v1",
-        "from sklearn.cross_validation import train_test_split",
-        "from compat.v1.sklearn.cross_validation import train_test_split",
-        _modules,
+        "import compat.v1.packages.numpy as np\nx = np.float(1)",
+        _packages,
     ),
     Rule(
         "tostring",

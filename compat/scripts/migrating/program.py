@@ -29,7 +29,7 @@ class UnmarkedError(Exception):
     """A node's place in the text is not known."""
 
     def __init__(self, node: ast.AST) -> None:
-        super().__init__("is inside of an f-string")
+        super().__init__("its place is not known, as inside of an f-string")
         self.node = node
 
 
@@ -40,7 +40,9 @@ class Program:
         self.source = source
         self.text = source.python3()
         self.tree = ast.parse(self.text, source.filename)
-        self.uses = uses(self.tree)
+        found = uses(self.tree)
+        self.uses = [use for use in found if use.is_tensorflow]
+        self.other_uses = [use for use in found if not use.is_tensorflow]
         self.is_0x = bool(self.uses) and era.of_sources([source]) == "0.x"
         self._line_starts: list[int] = []
         if self.uses:  # Only what is rewritten is taken apart.
@@ -94,14 +96,19 @@ class Program:
             offset, _ = self.span([*around][-1])
         return max((start for start in self._line_starts if start <= offset), default=0)
 
-    def import_from_v1(self, node: ast.Import | ast.ImportFrom, package: str) -> Edit:
-        """Returns the edit by which a statement imports a package from `compat.v1`."""
+    def import_from_v1(self, node: ast.Import | ast.ImportFrom, module: str) -> Edit:
+        """Returns the edit by which a statement imports a module from `compat.v1.packages`."""
         start, end = self.span(node)
         word = r"from\s+" if isinstance(node, ast.ImportFrom) else r"(?:import\b|,)[\s\\]*"
-        found = re.search(rf"{word}({package})\b(\s+as\b)?", self.text[start:end])
-        assert found is not None, package
-        alias = "" if found[2] or isinstance(node, ast.ImportFrom) else f" as {package}"
-        return Edit(start + found.start(1), start + found.end(1), f"compat.v1.{package}{alias}")
+        found = re.search(rf"{word}({re.escape(module)})\b(\s+as\b)?", self.text[start:end])
+        if found is None:
+            raise UnmarkedError(node)
+        new = "compat.v1.packages." + module
+        if isinstance(node, ast.Import) and not found[2]:
+            # The package finds its modules on access.
+            top = module.partition(".")[0]
+            new = f"compat.v1.packages.{top} as {top}"
+        return Edit(start + found.start(1), start + found.end(1), new)
 
     def head(self) -> int:
         """Returns where lines of import can be added: before the first import."""
@@ -137,7 +144,7 @@ class Program:
 
 
 def uses(tree: ast.Module) -> list[Use]:
-    """Returns the uses of TensorFlow's names in a program."""
+    """Returns the uses in a program of names of TensorFlow and of other packages."""
     walk = Walk()
     walk.part(0, tree)
     return walk.finish()

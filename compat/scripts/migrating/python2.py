@@ -106,7 +106,7 @@ RULES = (
         "Python 3",
         "builtins that Python 2 had, and a pickle that reads its files",
         "import cPickle as pickle\nprint cmp(1, 2)",
-        "import compat.v1.pickle as pickle\nprint(python2.cmp(1, 2))",
+        "import compat.v1.packages.pickle as pickle\nprint(python2.cmp(1, 2))",
         _builtins,
     ),
 )

@@ -1,107 +1,191 @@
-"""Provides NumPy and other packages with the names that newer releases removed or moved."""
+"""Provides Python's library, NumPy and other packages with the names that they once had.
+
+The script's own modules see views; all other modules see the packages as they are.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import types
-from typing import Any
+from typing import Any, Callable, Sequence
 
-import numpy as np
-
-_MODULES = {
-    "sklearn.cross_validation": "sklearn.model_selection",
-    "sklearn.externals.joblib": "joblib",
-    "sklearn.externals.six": "six",
-    "sklearn.grid_search": "sklearn.model_selection",
-    "sklearn.learning_curve": "sklearn.model_selection",
-    "six.moves.cPickle": "pickle",
-}
+from compat.scripts.names import package_names, packages
+from compat.scripts.names.table import Served
 
 
-def has_moved(name: str) -> bool:
-    """Whether a module had this name; does not import it."""
-    return name in _MODULES
+class MissingName(AttributeError):
+    """Raised for a name of a package that is gone, and that nothing serves."""
 
 
-def moved(name: str) -> Any | None:
-    """Returns the module that replaces `name`, or None if it has not moved."""
-    if not has_moved(name):
-        return None
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return importlib.import_module(_MODULES[name])
+class MissingImport(ImportError):
+    """Raised for the import of such a name."""
 
 
-def with_moved(module: types.ModuleType, attributes: list[str]) -> types.ModuleType:
-    """Returns a package, with those of the attributes that are moved modules."""
-    found = {a: moved(f"{module.__name__}.{a}") for a in attributes if not hasattr(module, a)}
-    found = {name: replacement for name, replacement in found.items() if replacement is not None}
-    if not found:
-        return module
-    view = types.ModuleType(module.__name__, module.__doc__)
-    view.__dict__.update(vars(module), **found)
-    view.__dict__["__getattr__"] = lambda name: getattr(module, name)
-    return view
+class OldLibrary(types.ModuleType):
+    """A module with its old names; what is set on it is set on the module of today."""
 
+    def __init__(self, name: str, real: Any, replaced: bool) -> None:
+        super().__init__(name, real.__doc__)
+        if name not in _CHANGING:
+            for key, value in vars(real).items():
+                if f"{name}.{key}" not in _CHANGED and key not in _HOOKS and not _is_old(value):
+                    vars(self)[key] = value
+        vars(self).update(__name__=name, _name=name, _real=real, _replaced=replaced)
 
-def _asfarray(array: Any, dtype: Any = np.float64) -> Any:
-    return np.asarray(array, dtype=dtype if np.issubdtype(dtype, np.inexact) else np.float64)
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute == "__all__":
+            return _public(self._name, self._real)
+        value = _look_up(f"{self._name}.{attribute}", self._real, self._replaced)
+        if self._name not in _CHANGING:
+            vars(self)[attribute] = value  # The next lookup does not come here.
+        return value
 
-
-def _fromstring(string: Any, dtype: Any = float, count: int = -1, *, sep: str = "") -> Any:
-    if sep:
-        return np.fromstring(string, dtype, count, sep=sep)
-    return np.frombuffer(string, dtype, count).copy()
-
-
-# NumPy 2 gives `np.bool` and `np.str` new meanings; older releases warn of them.
-_NUMPY_NAMES: dict[str, Any] = {
-    **{kind.__name__: kind for kind in (bool, complex, float, int, object, str)},
-    **dict.fromkeys(("Inf", "Infinity", "PINF", "infty"), np.inf),
-    **dict.fromkeys(("NAN", "NaN"), np.nan),
-    "NINF": -np.inf,
-    "NZERO": -0.0,
-    "PZERO": 0.0,
-    "alltrue": np.all,
-    "asfarray": _asfarray,
-    "asscalar": lambda array: np.asarray(array).item(),
-    "complex_": np.complex128,
-    "cumproduct": np.cumprod,
-    "float_": np.float64,
-    "fromstring": _fromstring,  # NumPy 2.3 and later refuse bytes.
-    "in1d": lambda first, second, **options: np.isin(np.ravel(first), second, **options),
-    "long": int,
-    "msort": lambda array: np.sort(array, axis=0),
-    "product": np.prod,
-    "row_stack": np.vstack,
-    "singlecomplex": np.complex64,
-    "sometrue": np.any,
-    "string_": np.bytes_,
-    "unicode": str,
-    "unicode_": np.str_,
-}
-
-
-def removed(package: str) -> frozenset[str]:
-    """Returns the names that a package once had, and today's has not or with another meaning."""
-    return frozenset(_NUMPY_NAMES if package == "numpy" else ())
-
-
-class OldNumpy(types.ModuleType):
-    """NumPy with its removed names."""
-
-    def __getattr__(self, name: str) -> Any:
-        return _NUMPY_NAMES[name] if name in _NUMPY_NAMES else getattr(np, name)
+    def __setattr__(self, attribute: str, value: Any) -> None:
+        if self._name not in _CHANGING:
+            vars(self)[attribute] = value
+        setattr(self._real, attribute, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(np), *_NUMPY_NAMES})
+        prefix = self._name + "."
+        old = {name[len(prefix) :] for name in packages.GONE if name.startswith(prefix)}
+        return sorted({*dir(self._real), *(name for name in old if "." not in name)})
+
+
+# Modules whose attributes change while a program runs.
+_CHANGING = {"sys"}
+_CHANGED = {*packages.GONE, *packages.CHANGED, *packages.ARGUMENTS, *packages.MODULES}
+_BUILTINS = "builtins:"
+_HOOKS = {"__all__", "__dir__", "__getattr__"}  # Of the module itself; the view has its own.
+
+
+def _public(name: str, real: Any) -> list[str]:
+    """Returns what `from NAME import *` imports, which is none of Python's own types."""
+    own = getattr(real, "__all__", [key for key in vars(real) if not key.startswith("_")])
+    old = (key for key, served in packages.GONE.items() if not served.by.startswith(_BUILTINS))
+    above = ((key.rpartition(".")[0], key.rpartition(".")[2]) for key in old)
+    known = {key for module, key in above if module == name and _has(name, real, key)}
+    hidden = {
+        k for k in own if packages.GONE.get(f"{name}.{k}", Served("", "")).by[:9] == _BUILTINS
+    }
+    return sorted({*own, *known} - hidden)
+
+
+def _has(name: str, real: Any, attribute: str) -> bool:
+    try:
+        _look_up(f"{name}.{attribute}", real, True)
+    except (AttributeError, ImportError):
+        return False
+    return True
+
+
+def _look_up(name: str, real: Any, replaced: bool) -> Any:
+    """Returns what a name stands for in a script; `real` is today's parent module."""
+    parent, _, last = name.rpartition(".")
+    entry = packages.GONE.get(name)
+    if entry is not None and (replaced or parent not in packages.GONE or last not in vars(real)):
+        if not entry.by and last not in vars(real):
+            raise MissingName(_missing(name, entry))
+        if entry.by.endswith(":"):
+            return module(name)
+        value = _load(entry.by) if entry.by else None
+        if value is not None:
+            return value
+    if name in packages.CHANGED:
+        return _load(packages.CHANGED[name])
+    value = getattr(real, last)
+    if name in packages.ARGUMENTS:
+        return _with_arguments(value, packages.ARGUMENTS[name])
+    return module(value.__name__) if _is_old(value) else value
+
+
+def _is_old(value: Any) -> bool:
+    """Whether a value is a module that has old names in it."""
+    return isinstance(value, types.ModuleType) and value.__name__ in packages.MODULES
+
+
+def _missing(name: str, entry: Served) -> str:
+    return f"{name} is gone since {entry.gone}: {entry.note}"
+
+
+def _load(by: str) -> Any | None:
+    """Returns the object that serves a name, or None if this release of the package has none."""
+    place, _, attribute = by.partition(":")
+    try:
+        return getattr(importlib.import_module(place), attribute)
+    except (AttributeError, ImportError):
+        return None
+
+
+def _with_arguments(function: Any, renamed: Any) -> Callable[..., Any]:
+    """Returns a function or class that takes arguments by their old names."""
+    try:
+        accepted = set(inspect.signature(function).parameters)
+    except ValueError:  # Of a builtin function.
+        accepted = set()
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for old in (renamed.keys() & kwargs.keys()) - accepted:
+            value = kwargs.pop(old)
+            if renamed[old]:
+                kwargs.setdefault(renamed[old], value)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def is_old(name: str) -> bool:
+    """Whether a module is in a package that has old names."""
+    return name.partition(".")[0] in packages.PACKAGES
+
+
+def load(name: str, fromlist: Sequence[str]) -> Any:
+    """Returns what `import NAME`, or `from NAME import FROMLIST`, gives a script."""
+    found = module(name)
+    for attribute in fromlist:
+        if attribute == "*":
+            continue
+        try:
+            getattr(found, attribute)
+        except MissingName as error:
+            raise MissingImport(str(error)) from None
+        except AttributeError:
+            if hasattr(found, "__path__"):
+                _import_if_there(f"{found.__name__}.{attribute}")
+    return found if fromlist else module(name.partition(".")[0])
+
+
+def _import_if_there(name: str) -> None:
+    try:
+        module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise  # Of a module that it imports.
 
 
 @functools.lru_cache(maxsize=None)
-def numpy() -> OldNumpy:
-    """Returns the module that a script gets for `import numpy`."""
-    module = OldNumpy("numpy", np.__doc__)
-    module.__dict__.update(__path__=np.__path__, __version__=np.__version__)
-    return module
+def module(name: str) -> Any:
+    """Returns a module, or a view of it if it had other names; raises ImportError."""
+    parent, _, last = name.rpartition(".")
+    entry = packages.GONE.get(name)
+    above: Any = module(parent) if parent else None
+    place = f"{getattr(above, '_real', above).__name__}.{last}" if parent else name
+    if entry is not None and not entry.by and entry.note:
+        raise MissingImport(_missing(name, entry))
+    replaced = False
+    if entry is not None and entry.by.startswith("compat."):
+        real, replaced = importlib.import_module(entry.by.rstrip(":")), True
+    else:
+        try:
+            real = importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            if entry is None or not entry.by.endswith(":") or error.name != place:
+                raise
+            real, replaced = importlib.import_module(entry.by.rstrip(":")), True
+    if name in package_names.PREPARED:
+        importlib.import_module(package_names.PREPARED[name]).install()
+    if name in packages.MODULES:
+        return OldLibrary(name, real, replaced)
+    return module(real.__name__) if _is_old(real) else real

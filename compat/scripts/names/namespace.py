@@ -21,7 +21,13 @@ when_loaded: list[str] = []
 # Those for every script.
 FOR_SCRIPTS = tuple(
     f"compat.scripts.{name}"
-    for name in ("calls.lists", "cluster.sessions", "cluster.distributed", "calls.seeds")
+    for name in (
+        "calls.dimensions",
+        "calls.lists",
+        "cluster.sessions",
+        "cluster.distributed",
+        "calls.seeds",
+    )
 )
 
 

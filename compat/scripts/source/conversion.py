@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from compat.errors import UserError
-from compat.scripts.source import rewriting
+from compat.scripts.source import arrays, rewriting
 
 # Names that parse as Python 3 but exist in Python 2 only.
 _OLD_METHODS = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys"}
@@ -58,18 +58,22 @@ class Source:
         """Returns the Python 3 syntax tree, with the line numbers of the text."""
         with deep(self.filename):
             text = _to_python3(self.text, self.filename) if self.python2 else self.text
-            tree: ast.AST = _parse(text, self.filename)
+            tree = _parse(text, self.filename)
+            # They return the module that they change.
             if self.python2 and not _TRUE_DIVISION.search(self.text):
-                tree = rewriting.ClassicDivision().visit(tree)
+                rewriting.ClassicDivision().visit(tree)
             if self.python2:
-                tree = rewriting.ClassicStrings().visit(tree)
-            return ast.fix_missing_locations(rewriting.ClassicTruth().visit(tree))
+                rewriting.ClassicStrings().visit(tree)
+            return ast.fix_missing_locations(tree)
 
     def code(self) -> types.CodeType:
         """Returns the compiled code; raises what `tree` does."""
         with warnings.catch_warnings(), deep(self.filename):
             warnings.simplefilter("ignore")  # Invalid escapes, `is` with a literal.
-            return compile(self.tree(), self.filename, "exec", dont_inherit=True)
+            tree = arrays.ClassicArrays().visit(self.tree())
+            return compile(
+                ast.fix_missing_locations(tree), self.filename, "exec", dont_inherit=True
+            )
 
 
 @contextlib.contextmanager
@@ -119,12 +123,15 @@ def is_python2(text: str) -> bool:
     nodes = list(ast.walk(tree))
     stored = (node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store))
     own = {node.id for node in stored if isinstance(node, ast.Name)}
+    methods = _OLD_METHODS
     for node in nodes:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             own.update(alias.asname or alias.name for alias in node.names)
+            if any(alias.name == "pandas" for alias in node.names):
+                methods = _OLD_METHODS - {"iteritems"}  # Of a DataFrame in Python 3 as well.
     for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _OLD_METHODS:
+            if node.func.attr in methods:
                 return True
         elif isinstance(node, ast.Name) and node.id in _OLD_NAMES - own:
             return True

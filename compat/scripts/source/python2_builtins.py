@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import decimal
 import functools
 import importlib
+import math
 import pickle  # noqa: TID251 - For scripts that import it; nothing here is unpickled for ours.
 import sys
 import types
@@ -14,27 +16,33 @@ import numpy as np
 
 from compat.scripts.source.rewriting import DECODE, DIVISION
 
+_DIGITS = 1100  # Enough for every float, exactly.
+
 
 def classic_division(left: Any, right: Any) -> Any:
-    """Divides as Python 2's `/`: integers, and arrays or tensors of them, round down."""
+    """Divides as Python 2's `/`: integers, and arrays and dimensions of them, round down."""
     if _is_whole(left) and _is_whole(right):
         return left // right
-    return left / right
-
-
-def classic_truth(value: Any) -> Any:
-    """Returns a value to test; False for an empty array."""
-    return False if isinstance(value, np.ndarray) and value.size == 0 else value
-
-
-def classic_tostring(owner: Any) -> Any:
-    """Returns the attribute `tostring`; of an array, its method `tobytes`."""
-    return owner.tobytes if isinstance(owner, (np.ndarray, np.generic)) else owner.tostring
+    try:
+        return left / right
+    except TypeError:
+        if not hasattr(left, "value"):
+            raise
+    return left // right  # Dimensions of TensorFlow refuse the other.
 
 
 def classic_decode(value: Any, *args: Any, **kwargs: Any) -> Any:
     """Decodes bytes, or anything with a method `decode`; returns strings unchanged."""
     return value if isinstance(value, str) else value.decode(*args, **kwargs)
+
+
+def classic_round(number: Any, ndigits: int = 0) -> float:
+    """Rounds halves away from zero, to a float."""
+    value = float(number)
+    if not math.isfinite(value):
+        return value
+    unit, context = decimal.Decimal(1).scaleb(-ndigits), decimal.Context(prec=_DIGITS)
+    return float(decimal.Decimal(value).quantize(unit, decimal.ROUND_HALF_UP, context))
 
 
 def _is_whole(value: Any) -> bool:
@@ -52,6 +60,12 @@ def _execfile(path: str, names: dict[str, Any] | None = None) -> None:
         exec(part.code(), sys._getframe(1).f_globals if names is None else names)  # noqa: S102
 
 
+def _reload(module: Any) -> Any:
+    """Reloads a module of the script, not a view of a package, which has nothing to reload."""
+    is_view = sys.modules.get(module.__name__) is not module
+    return module if is_view else importlib.reload(module)
+
+
 BUILTINS: dict[str, Any] = {
     DECODE: classic_decode,
     DIVISION: classic_division,
@@ -63,7 +77,8 @@ BUILTINS: dict[str, Any] = {
     "long": int,
     "raw_input": builtins.input,
     "reduce": functools.reduce,
-    "reload": importlib.reload,
+    "reload": _reload,
+    "round": classic_round,
     "unichr": chr,
     "unicode": str,
     "xrange": range,

@@ -1,4 +1,4 @@
-"""Rewrites syntax trees so that operations of Python 2 and old NumPy keep their meaning.
+"""Rewrites syntax trees so that operations of Python 2 keep their meaning.
 
 Each becomes a call of a function in `python2_builtins`, under a reserved name.
 """
@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import Any
 
 DIVISION = "__classic_division__"
 DECODE = "__classic_decode__"
-TOSTRING = "__classic_tostring__"
-TRUTH = "__classic_truth__"
 
 
 def _call(function: str, *args: ast.expr) -> ast.Call:
@@ -48,34 +45,3 @@ class ClassicStrings(ast.NodeTransformer):
         decoded = _call(DECODE, node.func.value, *node.args)
         decoded.keywords = node.keywords
         return ast.copy_location(decoded, node)
-
-
-class ClassicTruth(ast.NodeTransformer):
-    """Makes `while array:` treat an empty array as false; NumPy 2.2 raises an error instead."""
-
-    def visit_If(self, node: Any) -> ast.AST:
-        self.generic_visit(node)
-        node.test = self._test(node.test)
-        return node
-
-    visit_While = visit_IfExp = visit_Assert = visit_If
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Not):
-            node.operand = self._test(node.operand)
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "tostring":
-            # Of arrays; NumPy 2.3 has `tobytes` only.
-            node.func = ast.copy_location(_call(TOSTRING, node.func.value), node.func)
-        return node
-
-    def _test(self, node: ast.expr) -> ast.expr:
-        if isinstance(node, ast.BoolOp):
-            node.values = [self._test(value) for value in node.values]
-        elif isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
-            return ast.copy_location(_call(TRUTH, node), node)
-        return node

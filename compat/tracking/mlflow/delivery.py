@@ -141,7 +141,7 @@ class Delivery:
             spool.set_delivered(self._logdir, 0)
         found = existing or self._create(experiment_id, start)
         self._params = dict(self._client.get_run(found).data.params)
-        run_id.write(self._logdir, found)
+        run_id.write(self._logdir, found, experiment_id)
         self._run_id = found
 
     def _experiment(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Stores the MLflow run id in the log folder, for restarts."""
+"""Stores the ids of the MLflow run and its experiment in the log folder, for restarts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,26 @@ FILE = "mlflow_run_id"
 _ID = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,255}")
 
 
-def write(logdir: str, run_id: str) -> None:
-    """Notes the id; all at once, or not at all."""
-    write_atomically(os.path.join(logdir, FILE), run_id)
+def write(logdir: str, run_id: str, experiment_id: str) -> None:
+    """Stores the ids of the run and of its experiment, a line each; all at once or not at all."""
+    write_atomically(os.path.join(logdir, FILE), f"{run_id}\n{experiment_id}\n")
 
 
 def read(logdir: str) -> str | None:
     """Returns the id; None if there is none yet, or what is there can be none."""
+    return next(iter(_ids(logdir)), None)
+
+
+def page(logdir: str) -> str:
+    """Returns the address of the run's page below that of MLflow's server; empty if not known."""
+    ids = _ids(logdir)
+    return f"/#/experiments/{ids[1]}/runs/{ids[0]}" if len(ids) == 2 else ""
+
+
+def _ids(logdir: str) -> list[str]:
     try:
         with open(os.path.join(logdir, FILE), encoding="ascii") as file:
-            found = file.read(258).strip()  # The longest id, and a line end.
-    except (OSError, ValueError):  # The latter of what is no text.
-        return None
-    return found if _ID.fullmatch(found) else None
+            found = file.read(516).split()  # Two of the longest, and two line ends.
+    except (OSError, ValueError):  # The latter of what is not text.
+        return []
+    return found if all(map(_ID.fullmatch, found)) else []

@@ -98,7 +98,12 @@ def main() -> int:
             f"log folder {args.logdir!r} holds no {spool.SPOOL}; expected that of a training with"
             " MLflow; give its folder"
         )
-    uri = store_uri(args.tracking_uri, logdir)
+    training = spool.joined(logdir) or logdir
+    while (
+        not over.is_set() and following and not os.path.exists(os.path.join(training, spool.SPOOL))
+    ):
+        over.wait(_POLL_SECS)  # The run that is joined will say which store it is in.
+    uri = store_uri(args.tracking_uri, training)
     _prepare_mlflow(uri, _FOLLOWING_TIMEOUT_SECS if following else _ALONE_TIMEOUT_SECS)
     with deferred("pandas"):  # A sixth of the time, for nothing that is used here.
         from compat.tracking.mlflow.delivery import Delivery  # imports MLflow
@@ -126,7 +131,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("logdir", help="the log folder of the training")
     parser.add_argument(
         "--tracking_uri",
-        help="the store; MLFLOW_TRACKING_URI or a SQLite database in the log folder by default",
+        help="the store; MLFLOW_TRACKING_URI or the store in which the run began by default",
     )
     parser.add_argument(
         "--follow",

@@ -3,7 +3,7 @@
 `tracking.jsonl` has a record per line, in the order of time, over all restarts:
 
     {"kind": "start", "id": "6f", "experiment": "mnist", "run": null, "time": 1700000000000,
-     "tags": {"mlflow.user": "me"}}
+     "tags": {"mlflow.user": "me"}, "store": "sqlite:////home/me/mlflow.db"}
     {"kind": "params", "values": {"batch_size": 100}}
     {"kind": "tags", "values": {"tensorflow": "2.21.0"}}
     {"kind": "metrics", "step": 100, "time": 1700000001000, "values": {"train/cost": 2.3}}
@@ -14,7 +14,8 @@ That of an evaluator starts with the log folder of the run that its metrics are 
 
     {"kind": "join", "training": "/logs"}
 
-Times are in milliseconds since 1970. `tracking.offset` has the number of bytes that were delivered.
+`store` is there where the user has named none. Times are in milliseconds since 1970.
+`tracking.offset` has the number of bytes that were delivered.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ def _is_record(found: Any) -> bool:
     points = found["values"].values() if found["kind"] == "metrics" else ()
     return (
         isinstance(found.get("tags", {}), dict)
+        and isinstance(found.get("store", ""), str)
         and all(isinstance(point, (int, float)) for point in points)
         and all(abs(number) < 1 << 63 for number in numbers)
     )
@@ -146,6 +148,15 @@ def joined(logdir: str) -> str | None:
     """Returns the log folder whose run this spool adds to; None if it has a run of its own."""
     first = next((record for record, _ in read(logdir)), None)
     return str(first["training"]) if first is not None and first["kind"] == "join" else None
+
+
+def store(logdir: str) -> str | None:
+    """Returns the URI of the default store in which the log folder's run began, if it did."""
+    try:
+        first = next((record for record, _ in read(logdir)), None)
+    except OSError:
+        return None
+    return first.get("store") if first is not None else None
 
 
 def abandoned(logdir: str) -> int | None:

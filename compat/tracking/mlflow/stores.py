@@ -1,4 +1,4 @@
-"""Where MLflow keeps runs: which tracking URIs it can serve, and a SQLite store by default."""
+"""Where MLflow stores runs: the tracking URIs that it can serve, by default one SQLite file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import shlex
 import shutil
 
 from compat.errors import UserError
+from compat.tracking.mlflow import run_id, spool
 from compat.tracking.redaction import redacted_text
 
 _URI_VARIABLE = "MLFLOW_TRACKING_URI"
 _EXPERIMENT_VARIABLE = "MLFLOW_EXPERIMENT_NAME"
 _ARTIFACTS = "mlflow-artifacts"
+_LOCAL_SERVER = "http://127.0.0.1:5000"  # Where `mlflow ui` serves by default.
 _DATABASE = re.compile(r"(sqlite|mysql|postgresql|mssql)(\+\w+)?://.")
 _SERVER = re.compile(r"https?://.|databricks")
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?):///([^?]+)(.*)")
@@ -27,17 +29,20 @@ def store_uri(tracking_uri: str | None, logdir: str) -> str:
     Args:
       tracking_uri: a server (http, https, databricks) or a database (sqlite, mysql, postgresql,
         mssql, each with or without a driver as in mysql+pymysql); None for `MLFLOW_TRACKING_URI`
-        or, if that is not set, a SQLite database in the log folder.
+        or, if that is not set, the store in which the log folder's run began, or for a new run
+        `mlflow.db` in the working directory, which is what plain `mlflow ui` shows there, or in
+        the log folder where the working directory cannot be written to.
       logdir: the log folder.
 
     Raises:
       UserError: any other URI: MLflow 3 does not support plain folders of files any more.
     """
-    default = "sqlite:///" + os.path.join(os.path.abspath(logdir), "mlflow.db")
+    folder = os.getcwd() if os.access(os.curdir, os.W_OK) else os.path.abspath(logdir)
+    default = "sqlite:///" + os.path.join(folder, "mlflow.db")
     name = "tracking URI"
     if tracking_uri is None:
         name = _URI_VARIABLE
-        tracking_uri = os.environ.get(_URI_VARIABLE) or default
+        tracking_uri = os.environ.get(_URI_VARIABLE) or spool.store(logdir) or default
     sqlite = _SQLITE.match(tracking_uri)
     if sqlite and sqlite.group(2) != ":memory:":
         return f"{sqlite.group(1)}:///{os.path.abspath(sqlite.group(2))}{sqlite.group(3)}"
@@ -67,8 +72,13 @@ def artifact_root(uri: str) -> str | None:
     return None if path is None else os.path.join(os.path.dirname(path), _ARTIFACTS)
 
 
+def is_given(tracking_uri: str | None) -> bool:
+    """Returns whether the user has named a store, by the argument or `MLFLOW_TRACKING_URI`."""
+    return bool(tracking_uri or os.environ.get(_URI_VARIABLE))
+
+
 def tracking_command(logdir: str, tracking_uri: str | None) -> str:
-    """Returns what shows the run: a command, or the address of the server.
+    """Returns what shows all runs: a command, or the address of the server.
 
     Args:
       logdir: the log folder.
@@ -77,7 +87,19 @@ def tracking_command(logdir: str, tracking_uri: str | None) -> str:
     uri = store_uri(tracking_uri, logdir)
     if _SERVER.match(uri):
         return redacted_text(uri)
-    return "mlflow ui --host 127.0.0.1 --backend-store-uri " + shlex.quote(redacted_text(uri))
+    is_here = _sqlite_file(uri) == os.path.abspath("mlflow.db")
+    shown = "sqlite:///mlflow.db" if is_here else redacted_text(uri)
+    return f"mlflow ui --backend-store-uri {shlex.quote(shown)}"
+
+
+def run_page(logdir: str, tracking_uri: str | None) -> str | None:
+    """Returns the address of the run's page, where `mlflow ui` serves it unless there is a server.
+
+    None as long as the store has not taken the run. The arguments are those of `tracking_command`.
+    """
+    uri, page = store_uri(tracking_uri, logdir), run_id.page(logdir)
+    server = redacted_text(uri).rstrip("/") if _SERVER.match(uri) else _LOCAL_SERVER
+    return server + page if page else None
 
 
 def make_database(uri: str) -> None:

@@ -15,12 +15,12 @@ import subprocess
 import sys
 import uuid
 from pathlib import Path
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Collection, Mapping
 
 from compat.errors import UserError
 from compat.tracking.files import writing_to
 from compat.tracking.mlflow import spool
-from compat.tracking.mlflow.stores import experiment, store_uri
+from compat.tracking.mlflow.stores import experiment, is_given, store_uri
 from compat.tracking.redaction import redacted, redacted_text
 from compat.tracking.writer import FINISHED, Param, Writer
 
@@ -74,7 +74,7 @@ class Tracker(Writer):
             writing to the log folder, or the folder cannot be written to.
         """
         self._logdir = os.path.abspath(logdir)
-        self._uri = store_uri(tracking_uri, logdir)
+        self._tracking_uri, self._run_logdir = tracking_uri, training or logdir
         self._say = say
         usual = _DATABASE_PATIENCE if self._uri.startswith("sqlite") else _SERVER_PATIENCE
         self._patience = usual if patience is None else patience
@@ -97,6 +97,7 @@ class Tracker(Writer):
                     run=run_name,
                     time=spool.now_ms(),
                     tags=_source(),
+                    **({} if is_given(tracking_uri) else {"store": self._uri}),
                 )
                 if resume_step is not None and resume_step < last:
                     self._supersede(max(resume_step, 0), last)
@@ -107,7 +108,7 @@ class Tracker(Writer):
         points = {name: float(value) for name, value in values.items()}
         self._append("metrics", step=int(step), time=spool.now_ms(), values=points)
 
-    def params(self, values: Mapping[str, Param]) -> None:
+    def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
         """Records `values` without secrets.
 
         MLflow does not allow changes of a parameter; one that a resumed run changes becomes the
@@ -169,6 +170,11 @@ class Tracker(Writer):
                 f" {os.path.join(self._logdir, LOG)} says what and why"
             )
 
+    @property
+    def _uri(self) -> str:
+        """That of a run that is joined is not known before that run has begun."""
+        return store_uri(self._tracking_uri, self._run_logdir)
+
     def _supersede(self, step: int, last: int) -> None:
         """Tells the user, and MLflow's, which points are logged again."""
         steps = f"{step + 1} to {last}"
@@ -187,7 +193,9 @@ class Tracker(Writer):
         root = str(Path(__file__).resolve().parents[3])
         path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         # The URI may hold a password, and everybody can read a command line.
-        env = dict(os.environ, PYTHONPATH=path, MLFLOW_TRACKING_URI=self._uri)
+        env = dict(os.environ, PYTHONPATH=path)
+        if is_given(self._tracking_uri) or not self._joins:
+            env["MLFLOW_TRACKING_URI"] = self._uri
         command = [sys.executable, "-m", _SENDER, self._logdir, f"--follow={self._patience:g}"]
         with open(os.path.join(self._logdir, LOG), "ab") as log:
             return subprocess.Popen(

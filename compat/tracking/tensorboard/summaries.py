@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import time
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Collection, Mapping
 
 from compat.tracking.writer import Param
 
@@ -45,8 +45,10 @@ def figure_image(figure: Any) -> np.ndarray:
     return np.asarray(canvas.buffer_rgba())[np.newaxis]
 
 
-def param_summaries(values: Mapping[str, Param]) -> list[Summary]:
-    """Returns the settings for the HPARAMS tab, and as a Markdown table for the TEXT tab.
+def param_summaries(
+    values: Mapping[str, Param], tuned: Collection[str] | None = None
+) -> list[Summary]:
+    """Returns what is tuned for the HPARAMS tab, and all as a Markdown table for the TEXT tab.
 
     Without a description of the experiment, TensorBoard finds out the settings and metrics of all
     the runs that it shows.
@@ -54,7 +56,8 @@ def param_summaries(values: Mapping[str, Param]) -> list[Summary]:
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
     from tensorboard.plugins.text.summary_v2 import text_pb
 
-    return [hparams_pb(dict(values)), text_pb(_TABLE, table(values))]
+    columns = {name: v for name, v in values.items() if tuned is None or name in tuned}
+    return [hparams_pb(columns), text_pb(_TABLE, table(values))]
 
 
 def end_summary(success: bool) -> Summary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, Callable, Container, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Collection, Container, Mapping
 
 from compat.errors import UserError
 from compat.tracking.files import lock, writing_to
@@ -109,8 +109,8 @@ class TensorBoard(Writer):
             self._has_graph = True
             self._write(graph_def=graph_def)
 
-    def params(self, values: Mapping[str, Param]) -> None:
-        """Records `values` for the HPARAMS tab, and as a table for the TEXT tab, without secrets.
+    def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
+        """Records what is tuned for the HPARAMS tab, and all for the TEXT tab, without secrets.
 
         After a resume they replace the earlier ones: TensorBoard reads only the first settings of
         a run.
@@ -120,7 +120,7 @@ class TensorBoard(Writer):
                 trim(path, lambda event: not _has_tag(event, PARAM_TAGS))
         except OSError as error:
             self._give_up(error)
-        for summary in param_summaries(redacted(values)):
+        for summary in param_summaries(redacted(values), tuned):
             self._write(step=0, summary=summary)
         self._has_params = True
 

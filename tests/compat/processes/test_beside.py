@@ -50,3 +50,15 @@ def test_it_is_given_time_as_long_as_it_writes() -> None:
 def test_being_silent_behind_the_chief_is_a_failure() -> None:
     code, said, _ = run("", "time.sleep(50)", patience=50, silence=0.5)
     assert (code, said) == (1, ["no output for 0.5 s after chief ended; stopping evaluator"])
+
+
+def test_without_a_chief_the_others_end_the_run() -> None:
+    commands = [
+        python("ps", "import time; time.sleep(50)"),
+        python("worker", ""),
+        python("evaluator", "import time; time.sleep(50)"),
+    ]
+    options = {"servers": ["ps"], "beside": ["evaluator"], "silence": 0.5, "overdue": 0}
+    code, _, said = run_group(commands, **options)
+    complaint = "no output for 0.5 s after the last worker ended; stopping ps, evaluator"
+    assert (code, said) == (0, [complaint])

@@ -199,12 +199,17 @@ def test_bytes_that_are_no_text() -> None:
         assert raw.getvalue() == rb"[ps 0] \xff\xe4" + b"\n"
 
 
-def test_names_are_coloured_on_a_terminal_only() -> None:
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_names_are_coloured_on_a_terminal_only(
+    no_color: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", no_color)
     ours, theirs = os.openpty()
     with os.fdopen(theirs, "w") as terminal:
         with ProcessGroup([python("ps 0", "print('hello')")], out=terminal) as group:
             group.wait()
-        assert os.read(ours, 1000) == b"\033[31m[ps 0] \033[0mhello\r\n"
+        name = b"[ps 0] " if no_color else b"\033[31m[ps 0] \033[0m"
+        assert os.read(ours, 1000) == name + b"hello\r\n"
     os.close(ours)
 
 
@@ -218,17 +223,19 @@ def test_nobody_reads_any_more() -> None:
     assert said == ["nobody reads the output any more; stopping ps 0"]
 
 
-@pytest.mark.parametrize(("secs", "patience", "expected"), [(1, 20, 0), (60, 0.5, 1)])
-def test_the_chiefs_end_is_the_end(secs: int, patience: float, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("secs", "patience", "overdue", "expected"), [(1, 20, 1, 0), (60, 0.5, 1, 1), (60, 0.5, 0, 0)]
+)
+def test_the_chiefs_end_is_the_end(secs: int, patience: float, overdue: int, expected: int) -> None:
     commands = [
         python("ps 0", f"import time; time.sleep({secs})"),
         python("worker 0", "pass"),
         python("worker 1", f"import time; time.sleep({secs})"),
     ]
-    code, _, said = run(commands, chief="worker 0", patience=patience)
+    code, _, said = run(commands, chief="worker 0", patience=patience, overdue=overdue)
     assert code == expected
     complaint = "worker 0 ended 0.5 s ago, the rest did not; stopping ps 0, worker 1"
-    assert said == ([complaint] if expected else [])
+    assert said == ([complaint] if patience < secs else [])
 
 
 def test_without_the_chief_having_ended_nobody_is_hurried() -> None:

@@ -218,14 +218,13 @@ def rotates(folder: Path) -> Any:
 def names(folder: Path) -> Any:
     """Saves by number, by variable and without a step, in a folder that is made."""
     variables, saver = model(w=[0]), compat.Saver()
+    only = compat.Saver(var_list=[variables["w"]])
+    renamed = compat.Saver(var_list={"other": variables["w"]})
     with compat.Supervisor().managed_session() as session:
         steps = [3, np.int64(4), compat.get_or_create_global_step(), None]
         prefixes = [saver.save(session, str(folder / "a" / "b"), global_step=s) for s in steps]
-        only = compat.Saver(var_list=[variables["w"]])
-        renamed = compat.Saver(var_list={"other": variables["w"]})
         held = [
-            sorted(checkpoint_files.read(each.save(session, str(folder / "c" / "d"))))
-            for each in (only, renamed)
+            sorted(checkpoint_files.read(s.save(session, prefixes[3]))) for s in (only, renamed)
         ]
     return [[str(Path(prefix).relative_to(folder)) for prefix in prefixes], held]
 
@@ -243,7 +242,6 @@ def restores(folder: Path) -> Any:
 
 @case
 def made_anywhere(folder: Path) -> Any:
-    """Of a process alone variables that are made outside of all scopes are saved, too."""
     compat.get_or_create_global_step()
     w = tf.Variable(np.float32([1, 2]), name="w")
     step = compat.step(lambda: {"sum": tf.reduce_sum(w)}, [])
@@ -279,19 +277,23 @@ def partitioned(folder: Path) -> Any:
     for logdir, parts, count in (("whole", 2, 4), ("halves", 2, 2), ("halves", 3, 2)):
         fresh()
         step = look_up(parts)
+        part = {"p": current_runtime().variables()[f"table/part_{parts - 1}"]}
+        saver = compat.Saver(list(part.values()))
         with compat.Supervisor(logdir=str(folder / logdir)).managed_session() as session:
             costs += [session.run(step, np.int32([0, 5, 2]))["cost"] for _ in range(count)]
     prefix = str(folder / "halves" / "model.ckpt-4")
-    shapes = {name: value.shape for name, value in checkpoint_files.read(prefix).items()}
+    ours = checkpoint_files.read(prefix)
+    shapes = {name: value.shape for name, value in ours.items()}
     with tf1.Graph().as_default(), tf1.Session() as session:
         table = tf1.get_variable("table", [6, 4], use_resource=True)
         tf1.train.Saver([table]).restore(session, prefix)
-        last = session.run(table)[5].tolist()
-    last_part = compat.Saver([current_runtime().variables()["table/part_2"]])
+        theirs = session.run(table)[5].tolist()
     with compat.Supervisor().managed_session() as session:
-        alone = sorted(checkpoint_files.read(last_part.save(session, str(folder / "part"))))
-    ours = checkpoint_files.read(prefix)["table"][5].tolist()
-    return [costs[:4], costs[4:], shapes, last, ours, alone]
+        before, saved = session.read(part), saver.save(session, str(folder / "part"))
+        session.assign(part, {"p": 0 * before["p"]})
+        saver.restore(session, saved)
+        alone = session.read(part)["p"].tolist() == before["p"].tolist()
+    return [costs[:4], costs[4:], shapes, theirs, ours["table"][5].tolist(), alone]
 
 
 if __name__ == "__main__":

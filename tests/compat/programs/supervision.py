@@ -127,8 +127,8 @@ def without_a_saver(logdir: Path) -> Any:
 
 @case
 def with_a_saver(logdir: Path) -> Any:
-    saver = compat.Saver(max_to_keep=1)
-    supervisor = Program().supervised(3, logdir=str(logdir), saver=saver, save_model_secs=ALWAYS)
+    program, saver = Program(), compat.Saver(max_to_keep=1)
+    supervisor = program.supervised(3, logdir=str(logdir), saver=saver, save_model_secs=ALWAYS)
     return [checkpoints(logdir), supervisor.saver is saver]
 
 
@@ -183,6 +183,8 @@ def only_graphs(logdir: Path) -> Any:
 
 
 if __name__ == "__main__":
-    import endings  # noqa: F401  # More cases: loading TensorFlow again would take longer.
+    # More cases: loading TensorFlow again would take longer.
+    import endings  # noqa: F401
+    import monitoring  # noqa: F401
 
     run()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compat.errors import UserError
-from compat.scripts.cluster import addresses, environment, local_cluster
+from compat.scripts.cluster import addresses, environment, local_cluster, task_arguments
 from compat.scripts.source import conversion
 
 
@@ -91,11 +91,11 @@ def test_counts_of_a_cluster() -> None:
     ],
 )
 def test_a_script_shows_how_it_is_told_its_task(text: str, arguments: list[str]) -> None:
-    how = local_cluster.spelling([conversion.from_text(text, "s.py")], [], "s.py")
+    how = task_arguments.spelling([conversion.from_text(text, "s.py")], [], "s.py")
     assert list(how.arguments) == arguments
     assert how.tf_config == ("TF_CONFIG" in text)
 
 
 def test_a_script_that_does_not_show_it_is_refused() -> None:
     with pytest.raises(UserError, match=r"s\.py does not show how .* --task_args="):
-        local_cluster.spelling([conversion.from_text("print('no flags')", "s.py")], [], "s.py")
+        task_arguments.spelling([conversion.from_text("print('no flags')", "s.py")], [], "s.py")

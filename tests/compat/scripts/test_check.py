@@ -50,7 +50,7 @@ def test_command_says_what_it_found_line_by_line(tmp_path: Path) -> None:
     assert done.stdout == (
         "old.py:2:1: note: tf.mul is gone since TensorFlow 1.0; compat run serves it with "
         "tf.multiply [served]\n\n"
-        "     1 served     gone from TensorFlow; compat run serves it\n"
+        "     1 served     gone; compat run serves it\n"
         "1 file, 1 finding; all of it runs under python -m compat run\n"
     )
 

@@ -82,7 +82,7 @@ def test_one_command_starts_all_ends_all_and_leaves_a_record(
         if value.tag == "the loss"
     ]
     assert len(points) == 20, "the chief's alone"
-    with sqlite3.connect(str(tmp_path / "logs" / "mlflow.db")) as database:
+    with sqlite3.connect(str(tmp_path / "mlflow.db")) as database:
         assert database.execute("select status from runs").fetchall() == [("FINISHED",)]
         params = dict(database.execute("select key, value from params"))
         assert (params["rate"], params["job_name"]) == ("0.2", "worker")

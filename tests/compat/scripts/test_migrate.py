@@ -67,7 +67,12 @@ def test_rule_does_what_it_shows(rule: Rule, tmp_path: Path) -> None:
         ),
         (
             "import numpy as np, tensorflow as tf\nx = np.float(1)",
-            "import compat.v1.numpy as np, compat.v1 as tf\nx = np.float(1)",
+            "import compat.v1.packages.numpy as np, compat.v1 as tf\nx = np.float(1)",
+        ),
+        (
+            f"{OLD}import os, time\nimport scipy.misc\nscipy.misc.imread(time.clock())",
+            f"{NEW}import os, compat.v1.packages.time as time\n"
+            "import compat.v1.packages.scipy as scipy\nscipy.misc.imread(time.clock())",
         ),
         (
             "def f():\n\tif x: import tensorflow as tf; return tf.neg( (x) ) # é",
@@ -148,7 +153,7 @@ def test_python_2_keeps_its_meaning() -> None:
         "# compat 1: tf.contrib.crf is gone since TensorFlow 2.0: its package, TensorFlow Addons, "
         "is no longer maintained; run the script on its original TensorFlow, or remove it\n"
         "from tensorflow.contrib import crf\n"
-        "import compat.v1 as tf, compat.v1.pickle as pickle\n"
+        "import compat.v1 as tf, compat.v1.packages.pickle as pickle\n"
         "a = b = 6\n"
         "a = python2.divide(a, python2.divide(b, 4))  # less\n"
         "print('x', python2.divide((a + b), a) / 2.0, tf.__version__, python2.file('x'))\n"

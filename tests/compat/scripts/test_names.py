@@ -157,8 +157,11 @@ def test_a_package_that_is_missing_is_named(run_script: RunScript, tmp_path: Pat
 def test_python_2_fetches_text_and_tensorflow_still_understands_it(run_script: RunScript) -> None:
     ran = run_script(
         """
+        import numpy as np
         import tensorflow as tf
         weight = tf.Variable(1.0, name="weight")
+        print tf.placeholder(tf.float32, [None, 10 / 4.0 * 2]).get_shape()[1] / 2
+        print tf.Summary.Value(tag="loss", simple_value=np.array([1.5])).simple_value
         print tf.Session().run(tf.constant("text")) + " " + u"more".encode("ascii").decode("ascii")
         print tf.Session().run(tf.constant("text")).decode("utf-8")
         manager = tf.train.SessionManager(
@@ -169,7 +172,7 @@ def test_python_2_fetches_text_and_tensorflow_still_understands_it(run_script: R
             print "waited"
         """
     )
-    assert (ran.code, ran.out) == (0, "text more\ntext\nwaited\n"), ran.err
+    assert (ran.code, ran.out) == (0, "2\n1.5\ntext more\ntext\nwaited\n"), ran.err
 
 
 def test_what_cannot_be_served_stops_with_its_line(run_script: RunScript) -> None:

@@ -17,9 +17,10 @@ import sys
 from compat.v1 import python2
 from compat.v1 import era_0x
 import compat.v1 as tf
-import compat.v1.numpy as np, compat.v1.pickle as pickle
-from compat.v1.sklearn.cross_validation import train_test_split
-print("tensorflow" in sys.modules)
+import compat.v1.packages.numpy as np, compat.v1.packages.pickle as pickle
+from compat.v1.packages.sklearn.cross_validation import train_test_split
+import compat.v1.packages.scipy as scipy, compat.v1.packages.time as time
+print("tensorflow" in sys.modules, time.clock() > 0, scipy.linalg.det([[2]]))
 
 from compat.v1 import *
 import compat.v1.contrib.lookup as lookup
@@ -51,7 +52,7 @@ except ValueError as error:
     print(str(error).split(";")[-1])
 """
 PRINTED = """\
-False
+False True 2.0
 0.12.1 True
 [0]
 compat True False

@@ -37,7 +37,9 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def logdir(tmp_path: pathlib.Path) -> str:
+def logdir(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A log folder that is not there yet, in the working directory."""
+    monkeypatch.chdir(tmp_path)
     return str(tmp_path / "run")
 
 
@@ -54,9 +56,9 @@ def _empty_store(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def stored(logdir: str, _empty_store: str) -> str:
-    """A log folder with an empty database, as making one takes MLflow seconds."""
+    """A log folder beside an empty database, as making one takes MLflow seconds."""
     os.makedirs(logdir)
-    return shutil.copy(_empty_store, os.path.join(logdir, "mlflow.db")) and logdir
+    return shutil.copy(_empty_store, store(logdir)) and logdir
 
 
 @pytest.fixture
@@ -256,11 +258,15 @@ def tracker(logdir, said, **options):
 
 
 def run_id(logdir):
-    return pathlib.Path(logdir, "mlflow_run_id").read_text()
+    return pathlib.Path(logdir, "mlflow_run_id").read_text().split()[0]
+
+
+def store(logdir):
+    return os.path.join(os.path.dirname(logdir), "mlflow.db")
 
 
 def client(logdir):
-    return MlflowClient(tracking_uri=f"sqlite:///{logdir}/mlflow.db")
+    return MlflowClient(tracking_uri=f"sqlite:///{store(logdir)}")
 
 
 def run(logdir):

@@ -44,9 +44,14 @@ def test_the_sender_loads_no_pandas(stored):
 
 def test_a_store_that_is_being_made_when_the_patience_ends_leaves_nothing(logdir, said, wait_for):
     writer = tracker(logdir, said, patience=0.01)
-    wait_for(lambda: [name for name in os.listdir(logdir) if ".new-" in name], "half a store")
+    wait_for(
+        lambda: [name for name in os.listdir(os.path.dirname(logdir)) if ".new-" in name],
+        "half a store",
+    )
     writer.close()
-    assert not [name for name in os.listdir(logdir) if name.startswith("mlflow.db")]
+    assert not [
+        name for name in os.listdir(os.path.dirname(logdir)) if name.startswith("mlflow.db")
+    ]
     assert "records were not delivered" in said[-1]
 
 
@@ -70,7 +75,11 @@ def test_a_store_that_could_not_be_made_whole_is_made_later(logdir, python, wait
     assert b"records were not delivered" in out
     # The sender goes on by itself, and may be at another attempt.
     wait_for(
-        lambda: not [name for name in os.listdir(logdir) if name.startswith("mlflow.db")],
+        lambda: (
+            not [
+                name for name in os.listdir(os.path.dirname(logdir)) if name.startswith("mlflow.db")
+            ]
+        ),
         "nothing that is half a store",
     )
     root = os.pathsep.join(filter(None, sys.path))

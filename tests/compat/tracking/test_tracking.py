@@ -17,13 +17,13 @@ import pytest
 from compat.errors import UserError
 from compat.tracking.mlflow import spool
 from compat.tracking.mlflow.learning_curve import FILE as CURVE
-from tests.compat.tracking.conftest import client, history, run, run_id, tracker
+from tests.compat.tracking.conftest import client, history, run, run_id, store, tracker
 
 pytestmark = pytest.mark.once
 
 
 def rows(logdir, query):
-    connection = sqlite3.connect(f"{logdir}/mlflow.db")
+    connection = sqlite3.connect(store(logdir))
     try:
         return connection.execute(query).fetchall()
     finally:
@@ -89,11 +89,11 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
     assert rows(logdir, "select count(*) from runs") == [(1,)]
     assert rows(logdir, "select name from experiments where experiment_id != 0") == [("mnist",)]
 
-    artifacts = pathlib.Path(logdir, "mlflow-artifacts", run_id(logdir), "artifacts")
+    artifacts = pathlib.Path(logdir, "..", "mlflow-artifacts", run_id(logdir), "artifacts")
     assert (artifacts / "checkpoint" / "model.ckpt-3.index").read_text() == "weights"
     assert (artifacts / "model" / "model.bin").read_text() == "bytes"
     assert (artifacts / CURVE).read_bytes() == pathlib.Path(logdir, CURVE).read_bytes()
-    for name in ("tracking.jsonl", "tracking.log", "mlflow.db"):
+    for name in ("tracking.jsonl", "tracking.log", "../mlflow.db"):
         assert b"hush" not in pathlib.Path(logdir, name).read_bytes()
 
 
@@ -103,7 +103,7 @@ def test_an_unfinished_training_leaves_what_takes_long_to_the_sender(
 ):
     writer = tracker(stored, said)
     wait_for(lambda: os.path.exists(os.path.join(stored, "mlflow_run_id")), "run")
-    database = os.path.join(stored, "mlflow.db")
+    database = store(stored)
     with contextlib.closing(sqlite3.connect(database, timeout=60)) as connection:
         connection.execute("begin exclusive")
         began = time.monotonic()

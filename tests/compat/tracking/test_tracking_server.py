@@ -27,7 +27,7 @@ def tracker(logdir, said, uri, **options):
 
 
 def run_id(logdir):
-    return pathlib.Path(logdir, "mlflow_run_id").read_text()
+    return pathlib.Path(logdir, "mlflow_run_id").read_text().split()[0]
 
 
 def history(client, logdir, name):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -9,7 +10,8 @@ import pytest
 from compat import tracking
 from compat.errors import UserError
 from compat.tracking import MultiWriter, Writer, experiment, redacted, redacted_text
-from compat.tracking.mlflow.stores import store_uri, tracking_command
+from compat.tracking.mlflow import run_id, spool
+from compat.tracking.mlflow.stores import run_page, store_uri, tracking_command
 
 
 class Noting(Writer):
@@ -128,7 +130,7 @@ def test_stores_that_mlflow_serves_are_taken_as_they_are(uri, logdir):
 
 def test_sqlite_paths_become_absolute(logdir, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert store_uri(None, "run") == f"sqlite:///{logdir}/mlflow.db"
+    assert store_uri(None, "run") == f"sqlite:///{tmp_path}/mlflow.db"
     assert store_uri("sqlite:///a.db?timeout=9", logdir) == f"sqlite:///{tmp_path}/a.db?timeout=9"
     assert store_uri("sqlite:////x/a.db", logdir) == "sqlite:////x/a.db"
 
@@ -161,8 +163,19 @@ def test_the_refusal_hides_a_password(logdir):
         store_uri("ftp://me:pw@h", logdir)
 
 
-def test_the_command_shows_the_run(logdir):
-    assert tracking_command(logdir, None) == (
-        f"mlflow ui --host 127.0.0.1 --backend-store-uri sqlite:///{logdir}/mlflow.db"
+def test_lines_show_the_run(logdir, tmp_path, monkeypatch):
+    command, server = "mlflow ui --backend-store-uri sqlite:///", "http://me:pw@h:5/"
+    assert tracking_command(logdir, None) == f"{command}mlflow.db"
+    assert tracking_command(logdir, server) == "http://***@h:5/"
+    assert run_page(logdir, None) is run_page(logdir, server) is None
+    os.makedirs(logdir)
+    run_id.write(logdir, "ab12", "7")
+    page = "/#/experiments/7/runs/ab12"
+    assert run_page(logdir, None) == f"http://127.0.0.1:5000{page}"
+    assert run_page(logdir, server) == f"http://***@h:5{page}"
+    # A run that resumes elsewhere stays where it began.
+    spool.Spool(logdir).append(
+        "start", id="6f", experiment="e", run=None, time=1, store=f"sqlite:///{tmp_path}/mlflow.db"
     )
-    assert tracking_command(logdir, "http://me:pw@h:5") == "http://***@h:5"
+    monkeypatch.chdir(logdir)
+    assert tracking_command(logdir, None) == f"{command}{tmp_path}/mlflow.db"

@@ -174,7 +174,7 @@ def test_clock_set_back(tell: Any, runtime: str, train: Any, recorded: Any, tmp_
     found = recorded(first.logdir)
     times = [event.wall_time for event in found.events]
     assert max(times) - min(times) > 3000
-    assert_all_is_in(found, "FINISHED", first.logdir / "mlflow.db")
+    assert_all_is_in(found, "FINISHED", first.folder / "mlflow.db")
     tell("trains on, and its curves have each step once, in order")
 
 
@@ -234,7 +234,7 @@ def test_SQLite_locked(tell: Any, runtime: str, train: Any, recorded: Any) -> No
     """By another process, from the first step to the last."""
     training = train(*FLAGS, "--max_steps=2000", f"--runtime={runtime}")
     training.wait_until_it_says("^Step: ")
-    store = training.logdir / "mlflow.db"
+    store = training.folder / "mlflow.db"
     with contextlib.closing(sqlite3.connect(str(store), timeout=60)) as connection:
         connection.execute("begin exclusive")
         training.wait_until_it_says("^done$")

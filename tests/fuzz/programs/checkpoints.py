@@ -11,6 +11,7 @@ from pathlib import Path
 
 from compat._tensorflow import tf1
 from compat.checkpoint import files
+from compat.checkpoint.saver import Saver
 from compat.errors import UserError
 
 DEADLINE_SECS = 20
@@ -33,7 +34,7 @@ def read(folder: Path, model: dict[str, object]) -> list[str]:
     try:
         prefixes = files.history(str(folder))
         if prefixes:
-            files.Saver(model).recover(prefixes, said.append)
+            Saver(model).recover(prefixes, said.append)
     except UserError as error:
         said.append(str(error))
     except Exception:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, Mapping, Sequence
 
+from compat.errors import UserError
 from experiments.settings import Settings
 
 if TYPE_CHECKING:
@@ -79,6 +80,30 @@ class Experiment:
           tensors. Scalars in the dict become curves; the others are what `metrics` are given.
         """
         raise NotImplementedError(f"{type(self).__name__} has no loss(); return a scalar tensor")
+
+    def predict(self, batch: Any) -> Mapping[str, Any]:
+        """Returns what an exported model computes; by default "predictions" of `loss`'s outputs.
+
+        Called where nothing is trained, to build a graph. The inputs of the exported model are the
+        tensors of the batch that the returned ones depend on, so labels usually are none.
+
+        Args:
+          batch: as for `loss`, a dict of tensors `[batch, ...]` of any batch size.
+
+        Returns:
+          A dict of tensors `[batch, ...]` by name.
+
+        Raises:
+          UserError: `loss` has no output "predictions".
+        """
+        found = self.loss(batch, training=False)
+        outputs = found[1] if isinstance(found, tuple) else {}
+        if "predictions" not in outputs:
+            raise UserError(
+                f"{type(self).__name__}.loss() has no output 'predictions', which a model exports "
+                "by default; return one, or define predict(batch)"
+            )
+        return {"predictions": outputs["predictions"]}
 
     def metrics(self) -> Mapping[str, Any]:
         """Returns the metrics of an evaluation by name; see `experiments.evaluation.metrics`."""

@@ -1,0 +1,236 @@
+"""Starts Python programs without the seconds in which each of them loads TensorFlow.
+
+Example:
+  >>> with ForkServer() as server:
+  ...     task = server.start([sys.executable, "train.py"], env=dict(os.environ))
+  ...     code = task.wait(60)
+
+Loading TensorFlow takes 3 to 5 s of one core, which each task of a local cluster needs; so one
+process loads it, for all of them. Only on Linux, whose `/proc` shows that this process has no
+thread but its own, as a fork needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import Any, Mapping, Sequence
+
+from compat.processes.fork_server import receive, send
+
+_POLL_SECS = 0.02
+_LOADING_SECS = 120.0
+# Variables that Python and the libraries read as they are loaded: they are the server's.
+_READ_EARLY = ("PYTHON", "LANG", "LC_", "LD_", "TF_", "XLA_", "OMP_", "OPENBLAS_", "MKL_", "KMP_")
+_READ_LATE = {"TF_CONFIG"}
+# With these, loading starts no thread: OpenBLAS has one a core, Arrow's allocator one of its own.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+_TITLE_BYTES = 16384  # Room for the command lines of the tasks, which `ps` shows.
+# Without the path of this very package in `PYTHONPATH`, where it would come before Python's own.
+_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv.pop());"
+    " from compat.processes import fork_server; sys.path.pop(0); fork_server.main()"
+)
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def read_early(env: Mapping[str, str]) -> dict[str, str]:
+    """Returns those variables of `env` that all programs of one `ForkServer` have in common."""
+    return {k: v for k, v in env.items() if k.startswith(_READ_EARLY) and k not in _READ_LATE}
+
+
+class Forked:
+    """A program that was forked, with what `subprocess.Popen` has of a running one.
+
+    Attributes:
+      pid: of the process, which is also its session and process group.
+      returncode: as of `Popen`, None until `poll` or `wait` has seen the end.
+    """
+
+    def __init__(self, server: ForkServer, pid: int) -> None:
+        self._server = server
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Returns the exit code, -n after signal n; None while the program runs."""
+        if self.returncode is None:
+            self.returncode = self._server.code_of(self.pid)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Returns the exit code when the program has ended.
+
+        Raises:
+          subprocess.TimeoutExpired: it still runs after `timeout` seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.poll() is None:
+            if deadline is not None and time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+            time.sleep(_POLL_SECS)
+        assert self.returncode is not None
+        return self.returncode
+
+
+class ForkServer:
+    """A process that loads TensorFlow at the first `start`; a context manager.
+
+    Args:
+      preload: names of other modules to load, which must neither start a thread nor depend on the
+        program or its environment.
+    """
+
+    def __init__(self, preload: Sequence[str] = ()) -> None:
+        self._preload = preload
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: socket.socket | None = None
+        self._early: dict[str, str] = {}
+        self._codes: dict[int, int | None] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> ForkServer:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def start(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: str | None = None,
+        stdout: int,
+        stderr: int,
+        pass_fds: Sequence[int] = (),
+        watchdog: int | None = None,
+    ) -> Forked | None:
+        """Starts a program in a session of its own, with nothing on its standard input.
+
+        Args:
+          argv: the path of this Python, and a script or `-m` and a module, with arguments.
+          env: all of its environment.
+          cwd: its working directory, ours by default.
+          stdout: a descriptor.
+          stderr: a descriptor.
+          pass_fds: descriptors that keep their numbers.
+          watchdog: a descriptor to which it writes its process id first.
+
+        Returns:
+          The program; None where it has to be started otherwise: on another system, with another
+          Python, an environment that the server was not loaded with, or a server that is not safe.
+        """
+        with self._lock:
+            if not self._can_start(argv, env, cwd):
+                return None
+            with open(os.devnull, "rb") as nothing:
+                given = [(nothing.fileno(), 0), (stdout, 1), (stderr, 2)]
+                given += [(number, number) for number in pass_fds]
+                numbers: list[tuple[int, int | None]] = [*given]
+                if watchdog is not None:
+                    numbers.append((watchdog, None))
+                request = {
+                    "argv": list(argv),
+                    "env": dict(env),
+                    "cwd": os.path.abspath(cwd or os.getcwd()),
+                    "descriptors": [target for _, target in numbers],
+                }
+                try:
+                    assert self._connection is not None
+                    send(self._connection, request, tuple(number for number, _ in numbers))
+                    pid = self._receive_start()
+                except OSError:  # It has ended, or takes no environment of such a length.
+                    pid = None
+            if pid is None:
+                return None
+            self._codes[pid] = None
+            return Forked(self, pid)
+
+    def code_of(self, pid: int) -> int | None:
+        """Returns the exit code of a program that it has started; None while that runs."""
+        with self._lock:
+            if self._connection is not None and self._codes[pid] is None:
+                self._connection.setblocking(False)
+                try:
+                    while self._note(receive(self._connection)[0]):
+                        pass
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    self._abandon()
+                finally:
+                    if self._connection is not None:
+                        self._connection.settimeout(_LOADING_SECS)
+            return self._codes[pid]
+
+    def close(self) -> None:
+        """Ends the server, and with SIGKILL the process groups of what has not ended."""
+        with self._lock:
+            self._abandon()
+
+    def _can_start(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> bool:
+        if sys.platform != "linux" or argv[0] != sys.executable or len(argv) < 2:
+            return False
+        if argv[1] == "-m":
+            if len(argv) < 3:
+                return False
+        elif argv[1].startswith("-") or not os.path.isfile(os.path.join(cwd or "", argv[1])):
+            return False
+        if self._process is None:
+            self._early = read_early(env)
+            self._launch(env)
+        return read_early(env) == self._early and self._connection is not None
+
+    def _launch(self, env: Mapping[str, str]) -> None:
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with its:
+            given = ",".join([str(its.fileno()), *self._preload])
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, given, " " * _TITLE_BYTES, _ROOT],
+                env={**env, **_ONE_THREAD},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=(its.fileno(),),
+            )
+        ours.settimeout(_LOADING_SECS)
+        self._connection = ours
+
+    def _receive_start(self) -> int | None:
+        assert self._connection is not None
+        while True:
+            message = receive(self._connection)[0]
+            if message is None or "refused" in message:
+                return None
+            if "started" in message:
+                return int(message["started"])
+            self._note(message)
+
+    def _note(self, message: Any) -> bool:
+        """Records that a program has ended; returns False if it is the server that has."""
+        if message is None:
+            self._abandon()
+            return False
+        self._codes[message["ended"]] = message["code"]
+        return True
+
+    def _abandon(self) -> None:
+        """Lets go of the server, and kills what it has started: nobody would learn of its end."""
+        if self._connection is None or self._process is None:
+            return
+        self._connection.close()
+        self._connection = None
+        self._process.wait()
+        for pid, code in self._codes.items():
+            if code is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+                self._codes[pid] = -signal.SIGKILL

@@ -1,0 +1,169 @@
+"""Runs a program once per task of a cluster on this machine, each on a port reserved for it.
+
+All launchers are built on it: experiments', `compat run --cluster` and `experiments.launch`.
+
+Example:
+  >>> with LocalCluster({"ps": 1, "worker": 2}) as cluster:
+  ...     commands = cluster.commands(lambda task: ("./train", task.job, str(task.index)))
+  ...     code = cluster.run(commands, servers=["ps 0"])
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, ContextManager, Mapping, Sequence
+
+from compat.cluster.environment import tf_config
+from compat.cluster.ports import Reservation, reserve
+from compat.cluster.spec import Task
+from compat.errors import UserError
+from compat.processes.group import MOST_TASKS, Command, ProcessGroup
+
+_GPU_VARIABLE = "CUDA_VISIBLE_DEVICES"
+_GPU_FOLDER = Path("/proc/driver/nvidia/gpus")
+_GPU_TIMEOUT_SECS = 20.0  # The driver may have to be loaded first.
+_WITHOUT_GPU = ("ps", "evaluator")
+Hosts = Mapping[str, Sequence[str]]  # The addresses of each job.
+
+
+class LocalCluster(ContextManager["LocalCluster"]):
+    """The tasks of a cluster; a context manager that reserves their ports until it is left.
+
+    Args:
+      counts: how many tasks each job has.
+      inherit: whether the program's servers release a port that they inherit, as `compat.Server`
+        does. Otherwise, where a port cannot be shared (macOS), it is free while a task starts.
+
+    Attributes:
+      hosts: the addresses of each job, on loopback.
+
+    Raises:
+      UserError: there are more tasks than one machine can have.
+    """
+
+    def __init__(self, counts: Mapping[str, int], inherit: bool = False) -> None:
+        if sum(counts.values()) > MOST_TASKS:
+            shown = ",".join(f"{job}={count}" for job, count in counts.items())
+            raise UserError(
+                f"{shown} are {sum(counts.values())} tasks, expected at most {MOST_TASKS} on one "
+                "machine; start fewer"
+            )
+        self._inherit = inherit
+        with contextlib.ExitStack() as stack:
+            self._ports = {
+                Task(job, index): stack.enter_context(reserve())
+                for job, count in counts.items()
+                for index in range(count)
+            }
+            self._reserved = stack.pop_all()
+        self.hosts: dict[str, list[str]] = {}
+        for task, port in self._ports.items():
+            self.hosts.setdefault(task.job, []).append(port.address)
+
+    def commands(
+        self,
+        words: Callable[[Task], Sequence[str]],
+        env: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> list[Command]:
+        """Returns the command of each task; options are those of the function `commands`."""
+        found = commands(self.hosts, words, env, gpus=visible_gpus(os.environ), **options)
+        ports = {f"{task.job} {task.index}": port for task, port in self._ports.items()}
+        return [self._with_port(command, ports.get(command.name)) for command in found]
+
+    def _with_port(self, command: Command, port: Reservation | None) -> Command:
+        if port is None or not self._inherit:
+            return command
+        env, pass_fds = port.pass_to_child()
+        return replace(command, env={**command.env, **env}, pass_fds=pass_fds)
+
+    def run(self, commands: Sequence[Command], **options: Any) -> int:
+        """Runs commands in a `ProcessGroup` with these options; returns the exit code."""
+        # A restarted task finds its port still reserved, where it can be shared.
+        shared = all(port.share() for port in self._ports.values())
+        if not shared and not self._inherit:
+            self.release()
+        with ProcessGroup(commands, **options) as group:
+            if not shared:
+                self.release()
+            return group.wait()
+
+    def release(self) -> None:
+        """Releases the ports; further calls do nothing."""
+        self._reserved.close()
+
+    def __exit__(self, *exception: Any) -> None:
+        self.release()
+
+
+def commands(
+    hosts: Hosts,
+    words: Callable[[Task], Sequence[str]],
+    env: Mapping[str, str] | None = None,
+    *,
+    evaluator: bool = False,
+    with_tf_config: bool = False,
+    gpus: Sequence[str] = (),
+) -> list[Command]:
+    """Returns the command of each task: an evaluator first, then the jobs in their order.
+
+    Args:
+      hosts: the addresses of each job.
+      words: returns the command line of a task.
+      env: what is added to the environment of each task.
+      evaluator: whether an evaluator runs beside the cluster.
+      with_tf_config: whether the environment of each task has its TF_CONFIG.
+      gpus: as `CUDA_VISIBLE_DEVICES` names them, one for each task that computes, in turn.
+    """
+    tasks = [Task("evaluator", 0)] if evaluator else []
+    tasks += [Task(job, index) for job in hosts for index in range(len(hosts[job]))]
+    turn = itertools.cycle(gpus)
+    found = []
+    for task in tasks:
+        own = {"PYTHONUNBUFFERED": "1", **(env or {})}
+        if with_tf_config:
+            own["TF_CONFIG"] = tf_config(hosts, task)
+        # A task allocates the memory of each GPU that it sees.
+        if task.job in _WITHOUT_GPU:
+            own[_GPU_VARIABLE] = "-1"
+        elif gpus:
+            own[_GPU_VARIABLE] = next(turn)
+        found.append(Command(f"{task.job} {task.index}", tuple(words(task)), own))
+    return found
+
+
+def visible_gpus(environment: Mapping[str, str]) -> list[str]:
+    """Returns the GPUs that this process may use, as `CUDA_VISIBLE_DEVICES` names them.
+
+    Asks neither CUDA nor TensorFlow, which would allocate memory on each of them.
+    """
+    limit = environment.get(_GPU_VARIABLE)
+    if limit is not None:
+        # As CUDA does: the first entry that names no device ends the list.
+        names = (name.strip() for name in limit.split(","))
+        return list(itertools.takewhile(lambda name: name not in ("", "-1"), names))
+    return [str(index) for index in range(_count_gpus(environment))]
+
+
+def _count_gpus(environment: Mapping[str, str]) -> int:
+    nvidia_smi = shutil.which("nvidia-smi", path=environment.get("PATH"))
+    if nvidia_smi is not None:
+        try:
+            listed = subprocess.run(
+                [nvidia_smi, "-L"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=_GPU_TIMEOUT_SECS,
+                check=True,
+            ).stdout
+            return sum(line.startswith(b"GPU ") for line in listed.splitlines())
+        except (OSError, subprocess.SubprocessError):
+            pass  # Installed without a driver, or a driver that does not answer.
+    return len(list(_GPU_FOLDER.iterdir())) if _GPU_FOLDER.is_dir() else 0

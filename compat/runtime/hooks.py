@@ -1,0 +1,48 @@
+"""TensorFlow's hooks of `MonitoredTrainingSession`, the same classes on either runtime.
+
+They load TensorFlow when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat._tensorflow import tf1
+
+
+class _TrainClass:
+    """A class of `tf.compat.v1.train`: call it, extend it, or test for instances of it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _load(self) -> Any:
+        return getattr(tf1.train, self._name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._load()(*args, **kwargs)
+
+    def __mro_entries__(self, bases: Any) -> tuple[Any, ...]:
+        return (self._load(),)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, self._load())
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Asked for by tools that look at the module.
+            raise AttributeError(name)
+        return getattr(self._load(), name)
+
+
+CheckpointSaverHook: Any = _TrainClass("CheckpointSaverHook")
+CheckpointSaverListener: Any = _TrainClass("CheckpointSaverListener")
+FinalOpsHook: Any = _TrainClass("FinalOpsHook")
+GlobalStepWaiterHook: Any = _TrainClass("GlobalStepWaiterHook")
+LoggingTensorHook: Any = _TrainClass("LoggingTensorHook")
+NanTensorHook: Any = _TrainClass("NanTensorHook")
+Scaffold: Any = _TrainClass("Scaffold")
+SessionRunArgs: Any = _TrainClass("SessionRunArgs")
+SessionRunHook: Any = _TrainClass("SessionRunHook")
+StepCounterHook: Any = _TrainClass("StepCounterHook")
+StopAtStepHook: Any = _TrainClass("StopAtStepHook")
+SummarySaverHook: Any = _TrainClass("SummarySaverHook")

@@ -1,0 +1,143 @@
+"""TensorFlow's monitored session, which also runs steps, and recovers in a cluster of ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Sequence
+
+from compat._tensorflow import tf1
+from compat.checkpoint.recovery import default_saver
+from compat.errors import PeerError
+from compat.runtime.interface import MonitoredArguments
+from compat.runtime.legacy.session import LegacySession
+from compat.runtime.legacy.step import LegacyStep
+from compat.runtime.services import Services
+
+if TYPE_CHECKING:
+    from compat.runtime.legacy.runtime import LegacyRuntime
+
+
+class _Unsupervised:
+    """What a session takes for its supervisor where hooks write what is due."""
+
+    USE_DEFAULT = summary_op = global_step = None
+
+    def __init__(self, runtime: LegacyRuntime) -> None:
+        self.runtime, self.own = runtime, self
+        self.services: Any = Services(self)  # type: ignore[arg-type]
+
+
+class _HookedSession(LegacySession):
+    """Runs what hooks add to a call, and lets TensorFlow recover from a call that cannot return."""
+
+    def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(fetches, dict):  # With hooks as keys, which cannot be sorted.
+            named = {key: self._of_names(fetch) for key, fetch in fetches.items()}
+            return self._call(named, *args, **kwargs)
+        return super().run(fetches, *args, **kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        return _recoverable(lambda: super(_HookedSession, self)._call(*args, **kwargs))
+
+
+def _recoverable(function: Callable[[], Any]) -> Any:
+    """Turns a lost peer into the error after which TensorFlow makes a new session."""
+    try:
+        return function()
+    except PeerError as error:
+        raise tf1.errors.UnavailableError(None, None, str(error)) from error
+
+
+class _Creator:
+    """Makes sessions by one of TensorFlow's, once the peers are there."""
+
+    def __init__(
+        self, runtime: LegacyRuntime, steps: Sequence[LegacyStep], arguments: MonitoredArguments
+    ) -> None:
+        self._runtime, self._steps, self._arguments = runtime, steps, arguments
+        self._graph = tf1.get_default_graph()
+
+    def create_session(self) -> Any:
+        """Returns a session whose variables have values, restored ones after a loss."""
+        server, arguments = self._runtime.server, self._arguments
+        target, config = arguments.master, arguments.config
+        if server is not None:
+            server.wait_for_peers(everybody=False)
+            target = target or server.target
+            config = self._runtime.filtered(config, self._graph)
+
+        def create() -> Any:
+            with self._graph.as_default():  # Other threads have other default graphs.
+                make = self._prepared if arguments.is_chief else self._waited_for
+                return self._hooked(make(target, config))
+
+        return _recoverable(lambda: self._runtime.opened(create))
+
+    def _waited_for(self, target: str, config: Any) -> Any:
+        """Does what `WorkerSessionCreator` does, but tries again after a second, not thirty."""
+        scaffold = self._arguments.scaffold
+        scaffold.finalize()
+        feed = getattr(scaffold, "local_init_feed_dict", None)  # Since 2.2 or so.
+        manager = tf1.train.SessionManager(
+            local_init_op=scaffold.local_init_op,
+            ready_op=scaffold.ready_op,
+            ready_for_local_init_op=scaffold.ready_for_local_init_op,
+            graph=self._graph,
+            recovery_wait_secs=1,
+            **({"local_init_feed_dict": feed} if feed else {}),
+        )
+        return manager.wait_for_session(target, config, self._arguments.max_wait_secs)
+
+    def _prepared(self, target: str, config: Any) -> Any:
+        scaffold, folder = self._arguments.scaffold, self._arguments.checkpoint_dir
+        if scaffold.init_fn:
+            scaffold.finalize()
+            scaffold = tf1.train.Scaffold(
+                copy_from_scaffold=scaffold,
+                init_fn=lambda _, raw, given=scaffold: given.init_fn(self._hooked(raw)),
+            )
+        creator = tf1.train.ChiefSessionCreator(scaffold, target, config, folder)
+        return creator.create_session()
+
+    def _hooked(self, raw: Any) -> Any:
+        return _HookedSession.of(raw, _Unsupervised(self._runtime), self._steps)
+
+
+class LegacyMonitoredSession(tf1.train.MonitoredSession):
+    """A `tf.compat.v1.train.MonitoredSession` that also runs steps."""
+
+    def __init__(
+        self, runtime: LegacyRuntime, steps: Sequence[LegacyStep], arguments: MonitoredArguments
+    ) -> None:
+        self._runtime = runtime
+        savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), default_saver()
+        if not savers and saver is not None:
+            savers.append(saver)  # Where a scaffold looks for one.
+        try:
+            super().__init__(
+                _Creator(runtime, steps, arguments),
+                arguments.hooks,
+                stop_grace_period_secs=arguments.stop_grace_period_secs,
+            )
+        except BaseException as error:
+            runtime.ended_by(error)
+            raise
+
+    def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(fetches, LegacyStep):
+            return super().run(fetches, *args, **kwargs)
+        return fetches.unpack(*super().run(fetches.outputs, fetches.feed(args), **kwargs))
+
+    def close(self) -> None:
+        self.__exit__(None, None, None)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        if error is not None and not isinstance(error, (tf1.errors.OutOfRangeError, StopIteration)):
+            self._runtime.ended_by(error)
+        try:
+            return super().__exit__(kind, error, trace)
+        except BaseException as failure:
+            self._runtime.ended_by(failure)
+            raise
+        finally:
+            if self._runtime.server is not None:
+                self._runtime.server.announce_end()

@@ -1,0 +1,120 @@
+"""The saver of the legacy runtime: TensorFlow's own, whose operations refuse NaN."""
+
+from __future__ import annotations
+
+import re
+import types
+from typing import Any
+
+from compat._tensorflow import bulk_saver_builder, tf, tf1
+from compat.checkpoint.files import NotFiniteError
+from compat.checkpoint.saver import Saver, named, step_number, user_errors
+from compat.runtime.interface import current_server
+
+_NOT_FINITE = re.compile(NotFiniteError.TEXT.format(r"\S+"))
+_REMEDY = (
+    "make a saver after its variables and before the session, with the arguments of tf.train.Saver"
+)
+
+
+class _FiniteBuilder(bulk_saver_builder()):  # type: ignore[misc]
+    """Builds TensorFlow's operations; what is saved of a trainable variable is checked on the way.
+
+    So that the value that is checked is the one that is written, whatever other workers do.
+    """
+
+    def save_op(self, filename_tensor: Any, saveables: Any) -> Any:
+        trained = {variable.op for variable in tf1.trainable_variables()}
+        return super().save_op(filename_tensor, [_checked(s, trained) for s in saveables])
+
+
+def _checked(saveable: Any, trained: set[Any]) -> Any:
+    """Returns what a builder needs of a saveable object, with checks of its values."""
+    op = getattr(saveable.op, "op", None)  # A variable, or an operation that reads it.
+    if op not in trained and not any(t.op in trained for t in getattr(op, "inputs", ())):
+        return saveable
+    specs = []
+    for spec in saveable.specs:
+        tensor = spec.tensor
+        if tensor.dtype.base_dtype in (tf.float16, tf.float32, tf.float64):
+            text = NotFiniteError.TEXT.format(saveable.name)
+            with tf1.device(tensor.device):
+                tensor = tf1.debugging.check_numerics(tensor, text)
+        specs.append(
+            types.SimpleNamespace(name=spec.name, slice_spec=spec.slice_spec, tensor=tensor)
+        )
+    return types.SimpleNamespace(specs=specs)
+
+
+Saver.register(tf1.train.Saver)  # What `import_meta_graph` returns is one, too.
+
+
+class LegacySaver(tf1.train.Saver, Saver):
+    """TensorFlow's saver; its files are written by the task that made it, the chief."""
+
+    _builder: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        with user_errors(_REMEDY):
+            super().__init__(*args, **kwargs)
+
+    def build(self) -> None:
+        with user_errors(_REMEDY):
+            if self._builder is None and self.saver_def is None:
+                self._builder = _FiniteBuilder(self._write_version)
+            server = current_server()
+            # What is not placed here would be on a parameter server, which has another disk.
+            with tf1.device("" if server is None else server.task.name):
+                tf1.train.Saver.build(self)
+
+    def save(
+        self,
+        sess: Any,
+        save_path: Any,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        **kwargs: Any,
+    ) -> Any:
+        with user_errors("correct the arguments of save()"):
+            save_path = tf1.compat.as_str(save_path)
+            if isinstance(sess, tf1.Session):
+                global_step = step_number(sess, global_step)
+            prefix = save_path if global_step is None else f"{save_path}-{global_step}"
+            try:
+                with self._writing(prefix):
+                    saved = tf1.train.Saver.save(
+                        self,
+                        sess,
+                        save_path,
+                        global_step,
+                        latest_filename,
+                        meta_graph_suffix,
+                        write_meta_graph,
+                        write_state,
+                        **kwargs,
+                    )
+            except tf1.errors.InvalidArgumentError as error:
+                refused = _NOT_FINITE.search(str(error))
+                if refused is None:
+                    raise
+                raise NotFiniteError(refused.group()) from error
+            if write_state:
+                self._list_all(saved, latest_filename)
+            return saved
+
+    def restore(self, sess: Any, save_path: Any) -> None:
+        with user_errors(
+            "pass the prefix of a checkpoint, such as tf.train.latest_checkpoint returns"
+        ):
+            tf1.train.Saver.restore(self, sess, save_path)
+
+    def variables(self) -> dict[str, Any] | None:
+        if not self._var_list:  # As of a `saver_def`, or where there are none.
+            return None
+        listed = self._var_list
+        each = listed.values() if isinstance(listed, dict) else listed
+        # There may be tables and iterators, and partitioned variables as a whole.
+        return named(listed) if all(isinstance(v, tf.Variable) for v in each) else None

@@ -1,0 +1,118 @@
+"""The graph in which hooks fetch, on a runtime whose steps are in no graph of the program."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
+
+import numpy as np
+
+from compat._tensorflow import tf, tf1
+from compat.errors import UserError
+
+if TYPE_CHECKING:
+    from compat.runtime.session import Step
+
+_GLOBAL_STEP = "global_step"
+
+
+class HookGraph(tf1.Graph):
+    """A placeholder for each value of a step, for its summary, for each variable and the step.
+
+    TensorFlow's hooks, and those of a program, take them for what a graph would compute, and may
+    add operations on them. When a hook fetches, they are fed with what the workers returned.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._needs: dict[Any, frozenset[Any]] = {}
+        self._session: Any = None
+        self.shown: Step | None = None  # The step whose graph is written for TensorBoard.
+        self.step_op: Any = None  # The placeholder of the global step.
+        self.variables: dict[Any, Any] = {}  # By their placeholders, which are operations.
+        self._summaries: list[Any] = []
+
+    def as_graph_def(self, *args: Any, **kwargs: Any) -> Any:
+        """Returns the graph of a step that trains, which is what the files are to show."""
+        if self.shown is None:
+            return super().as_graph_def(*args, **kwargs)
+        return tf1.GraphDef.FromString(self.shown.graph_def())
+
+    def add_step(self, specs: Mapping[str, Any], summarizes: bool) -> tuple[dict[str, Any], Any]:
+        """Adds a placeholder for each value of a step, of its name, and one for its summary."""
+        with self.as_default():
+            values = {
+                # That of `tf1.train.get_global_step()` has the name itself.
+                name: self._placeholder(spec, f"after/{name}" if name == _GLOBAL_STEP else name)
+                for name, spec in specs.items()
+            }
+            summary = None
+            if summarizes:
+                summary = self._placeholder(tf.TensorSpec([], tf.string), "summary")
+                tf1.add_to_collection(tf1.GraphKeys.SUMMARIES, summary)
+                self._summaries.append(summary.op)
+        return values, summary
+
+    def add_variables(self, variables: Mapping[str, Any], global_step: Any) -> None:
+        """Adds those of the variables that are new, and the global step, which may be None."""
+        known = set(map(id, self.variables.values()))
+        with self.as_default():
+            if global_step is not None and self.step_op is None:
+                tensor = self._placeholder(tf.TensorSpec([], global_step.dtype), _GLOBAL_STEP)
+                tf1.add_to_collection(tf1.GraphKeys.GLOBAL_STEP, tensor)
+                self.step_op = tensor.op
+            for name, variable in variables.items():
+                if variable is not global_step and id(variable) not in known:
+                    self.variables[self._placeholder(variable, name).op] = variable
+
+    def _placeholder(self, spec: Any, name: str) -> Any:
+        made = tf1.placeholder(spec.dtype, spec.shape, re.sub(r"[^\w./-]|^[^\w.]", "_", name))
+        made.to_proto = lambda export_scope=None: None  # For meta graphs, which want variables.
+        return made
+
+    def needs(self, fetches: Sequence[Any]) -> set[Any]:
+        """Returns the placeholders that fetches depend on."""
+        found: set[Any] = set()
+        for fetch in fetches:
+            op = getattr(fetch, "op", fetch)
+            if op not in self._needs:
+                self._needs[op] = self._walk(op)
+            found |= self._needs[op]
+        return found
+
+    @staticmethod
+    def _walk(op: Any) -> frozenset[Any]:
+        todo, seen, found = [op], {op}, set()
+        while todo:
+            op = todo.pop()
+            if op.type == "Placeholder":
+                found.add(op)
+            before = [*(tensor.op for tensor in op.inputs), *op.control_inputs]
+            todo += [other for other in before if other not in seen]
+            seen.update(before)
+        return frozenset(found)
+
+    def evaluate(
+        self, fetches: Sequence[Any], needed: set[Any], given: Mapping[Any, Any]
+    ) -> list[Any]:
+        """Returns the values of fetches, given those of the placeholders that they need.
+
+        Raises:
+          UserError: one that is needed is not given.
+        """
+        if not fetches:
+            return []
+        empty = dict.fromkeys(self._summaries, b"")  # Of the steps that this call does not run.
+        given = {op: value for op, value in {**empty, **given}.items() if op in needed}
+        missing = sorted(op.name for op in needed - set(given))
+        if missing:
+            raise UserError(
+                f"a hook fetches {missing[0]!r}, which the step of this call does not return; "
+                "fetch values of the step that is run"
+            )
+        if self._session is None:
+            self._session = tf1.Session(graph=self)
+        feed = {op.outputs[0]: value for op, value in given.items()}
+        values = self._session.run(list(fetches), feed)
+        # What was fed comes back as an array, what is computed as a scalar.
+        return [value[()] if isinstance(value, np.ndarray) else value for value in values]

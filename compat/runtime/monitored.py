@@ -1,0 +1,113 @@
+"""`MonitoredTrainingSession`: a session that runs steps, and hooks around each of them."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from compat._tensorflow import tf1
+from compat.runtime.interface import MonitoredArguments, current_runtime
+
+_USE_DEFAULT: Any = object()
+
+
+def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
+    master: str = "",
+    is_chief: bool = True,
+    checkpoint_dir: str | None = None,
+    scaffold: Any = None,
+    hooks: Sequence[Any] | None = None,
+    chief_only_hooks: Sequence[Any] | None = None,
+    save_checkpoint_secs: float | None = _USE_DEFAULT,
+    save_summaries_steps: int | None = _USE_DEFAULT,
+    save_summaries_secs: float | None = _USE_DEFAULT,
+    config: Any = None,
+    stop_grace_period_secs: float = 120,
+    log_step_count_steps: int | None = 100,
+    max_wait_secs: float = 7200,
+    save_checkpoint_steps: int | None = _USE_DEFAULT,
+    summary_dir: str | None = None,
+    save_graph_def: bool = True,
+) -> Any:
+    """Differs from `tf.compat.v1.train.MonitoredTrainingSession` in that it also runs steps.
+
+    `session.run(step, *arrays)` returns the values of this call by name. What the arguments mean,
+    their defaults, when hooks are called and what they write are TensorFlow's, on either runtime:
+    its hooks run unchanged. A hook fetches a value of a step as `step["loss"]`, the global step as
+    `tf1.train.get_global_step()`, and `tf1.summary` operations inside a step by `SummarySaverHook`.
+
+    A checkpoint is that of a `compat.Saver`, unless the scaffold has another one: it goes through
+    the chief, and one with NaN or infinity in a trainable variable is refused.
+
+    On the legacy runtime a call that fails with `AbortedError` or `UnavailableError`, or that would
+    wait forever for a lost parameter server, makes a new session, which resumes from the last
+    checkpoint; a `PeerError` is raised if the server has not returned in `rendezvous_timeout`.
+
+    On the modern runtime:
+
+    - The coordinator replaces a lost worker. A lost parameter server ends the process with a
+      `PeerError`; started again, it resumes from the last checkpoint, as with a `Supervisor`.
+    - A serving task returns when the run is over: its hooks are not called.
+    - `run` keeps all workers busy: it returns the values of a call that was scheduled earlier. One
+      whose values a hook fetches is waited for, so a hook that fetches some at each call, as
+      `NanTensorHook` does, makes the workers take turns.
+    - The global step is what was scheduled, so `StopAtStepHook` stops at exactly that step; reading
+      or saving variables waits until it is reached.
+    - Summary operations run only in the calls of which a hook fetches them.
+    - A scaffold may have `init_fn`, `saver` and `summary_op`. `init_fn` gets a `Session`. `config`
+      has no effect; give it to `compat.Server`.
+
+    Args (those that differ; the others are TensorFlow's):
+      save_graph_def: as in TensorFlow 2.3 and later, which has added it.
+
+    Raises:
+      UserError: on the modern runtime, what needs a graph of its own: another piece of a scaffold,
+        a TensorFlow saver, a feed or `RunOptions`; or the checkpoints are of another model.
+      PeerError: a peer did not start, or was lost and has not returned.
+    """
+    if save_summaries_steps is _USE_DEFAULT and save_summaries_secs is _USE_DEFAULT:
+        save_summaries_steps, save_summaries_secs = 100, None
+    if save_checkpoint_steps is _USE_DEFAULT and save_checkpoint_secs is _USE_DEFAULT:
+        save_checkpoint_steps, save_checkpoint_secs = None, 600
+    save_steps, save_secs = _given(save_checkpoint_steps), _given(save_checkpoint_secs)
+    summary_steps, summary_secs = _given(save_summaries_steps), _given(save_summaries_secs)
+    scaffold = scaffold or tf1.train.Scaffold()
+    summary_dir = summary_dir or checkpoint_dir
+
+    own: list[Any] = []
+    if is_chief:
+        own += chief_only_hooks or []
+        if summary_dir and _is_positive(log_step_count_steps):
+            own.append(tf1.train.StepCounterHook(log_step_count_steps, output_dir=summary_dir))
+        if summary_dir and (_is_positive(summary_steps) or _is_positive(summary_secs)):
+            own.append(
+                tf1.train.SummarySaverHook(
+                    summary_steps, summary_secs, summary_dir, scaffold=scaffold
+                )
+            )
+        if checkpoint_dir and (_is_positive(save_secs) or _is_positive(save_steps)):
+            graph = {} if save_graph_def else {"save_graph_def": False}
+            own.append(
+                tf1.train.CheckpointSaverHook(
+                    checkpoint_dir, save_secs, save_steps, scaffold=scaffold, **graph
+                )
+            )
+    return current_runtime().monitored_session(
+        MonitoredArguments(
+            master,
+            is_chief,
+            checkpoint_dir,
+            scaffold,
+            [*own, *(hooks or [])],  # In TensorFlow's order.
+            config,
+            stop_grace_period_secs,
+            max_wait_secs,
+        )
+    )
+
+
+def _given(value: Any) -> Any:
+    return None if value is _USE_DEFAULT else value
+
+
+def _is_positive(value: float | None) -> bool:
+    return value is not None and value > 0

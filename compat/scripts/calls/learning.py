@@ -1,0 +1,71 @@
+"""Functions and classes of scikit-learn as they were until 0.21, for scripts."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Callable
+
+import numpy as np
+
+
+def _sklearn(module: str) -> Any:
+    return importlib.import_module(f"sklearn.{module}")
+
+
+def _splitter(kind: str, count: str = "") -> Callable[..., Any]:
+    """Returns a class of `cross_validation`, which takes the labels, or the number of examples.
+
+    It gives a list of pairs of indices: of the training set, and of the test set.
+    """
+
+    def split(data: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        kwargs.update(zip([count] if count else [], args))
+        options = {"n_splits" if key == count else key: value for key, value in kwargs.items()}
+        if not options.get("shuffle", True) or "shuffle" not in options and count == "n_folds":
+            options.pop("random_state", None)  # Had no effect; an error today.
+        if count == "n_folds":
+            options.setdefault("n_splits", 3)
+        labels = None if isinstance(data, (int, np.integer)) else np.asarray(data)
+        places = np.zeros(int(data) if labels is None else len(labels))
+        chosen = getattr(_sklearn("model_selection"), kind)(**options)
+        return list(chosen.split(places, labels, labels if kind == "GroupKFold" else None))
+
+    split.__name__ = kind
+    return split
+
+
+KFold = _splitter("KFold", "n_folds")
+LabelKFold = _splitter("GroupKFold", "n_folds")
+LeaveOneOut = _splitter("LeaveOneOut")
+ShuffleSplit = _splitter("ShuffleSplit", "n_iter")
+StratifiedKFold = _splitter("StratifiedKFold", "n_folds")
+StratifiedShuffleSplit = _splitter("StratifiedShuffleSplit", "n_iter")
+
+
+def GMM(n_components: int = 1, covariance_type: str = "diag", **options: Any) -> Any:
+    """Returns a mixture of normal distributions."""
+    options = {{"n_iter": "max_iter"}.get(key, key): value for key, value in options.items()}
+    return _sklearn("mixture").GaussianMixture(
+        n_components, covariance_type=covariance_type, **options
+    )
+
+
+def Imputer(
+    missing_values: Any = "NaN", strategy: str = "mean", axis: int = 0, **options: Any
+) -> Any:
+    """Returns what replaces missing values; raises ValueError for `axis=1`."""
+    if axis != 0:
+        raise ValueError("Imputer(axis=1) has no successor in scikit-learn; transpose the data")
+    options.pop("verbose", None)
+    missing = np.nan if missing_values == "NaN" else missing_values
+    return _sklearn("impute").SimpleImputer(missing_values=missing, strategy=strategy, **options)
+
+
+def RandomizedPCA(n_components: Any = None, **options: Any) -> Any:
+    """Returns a principal component analysis by random projections."""
+    return _sklearn("decomposition").PCA(n_components, svd_solver="randomized", **options)
+
+
+def linear_assignment(X: Any) -> Any:
+    """Returns the cheapest pairs of rows and columns of a matrix of costs, int `[pairs, 2]`."""
+    return np.transpose(importlib.import_module("scipy.optimize").linear_sum_assignment(X))

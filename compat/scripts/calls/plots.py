@@ -1,0 +1,58 @@
+"""Functions of Matplotlib as they were until 2.2, for scripts."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import Any
+
+import numpy as np
+
+_SEABORN = "seaborn-v0_8"
+
+
+def use(backend: str, *args: Any, **kwargs: Any) -> None:
+    """Selects a backend; one that is not there is replaced by Agg, which draws into files."""
+    matplotlib: Any = importlib.import_module("matplotlib")
+    try:
+        matplotlib.use(backend, **{k: v for k, v in kwargs.items() if k == "force"})
+    except (ImportError, ValueError) as error:
+        logging.getLogger(__name__).warning("backend Agg in place of %s: %s", backend, error)
+        matplotlib.use("agg")
+
+
+def hold(b: Any = None) -> None:
+    """Does nothing: a plot adds to what is there, as by default in its time."""
+
+
+def ishold() -> bool:
+    """Returns whether a plot adds to what is there."""
+    return True
+
+
+def normpdf(x: Any, *args: Any) -> Any:
+    """Returns the density of the normal distribution of a mean and a standard deviation."""
+    mean, deviation = args
+    scaled = (np.asarray(x) - mean) / deviation
+    return np.exp(-0.5 * scaled**2) / (deviation * np.sqrt(2 * np.pi))
+
+
+def install() -> None:
+    """Adds the names of styles and methods that are gone, in this process."""
+    style: Any = importlib.import_module("matplotlib.style")
+    for name in [name for name in style.library if name.startswith(_SEABORN)]:
+        style.library.setdefault(name.replace("-v0_8", ""), style.library[name])
+    axes = importlib.import_module("matplotlib.axes").Axes
+    canvas = importlib.import_module("matplotlib.backend_bases").FigureCanvasBase
+    for owner, methods in (
+        (axes, {"set_axis_bgcolor": axes.set_facecolor, "get_axis_bgcolor": axes.get_facecolor}),
+        (axes, {"hold": lambda *args: None, "set_color_cycle": _set_color_cycle}),
+        (canvas, {"set_window_title": lambda self, title: self.manager.set_window_title(title)}),
+    ):
+        for name, method in methods.items():
+            if not hasattr(owner, name):
+                setattr(owner, name, method)
+
+
+def _set_color_cycle(axes: Any, colors: Any) -> None:
+    axes.set_prop_cycle(color=colors)

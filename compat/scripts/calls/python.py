@@ -1,0 +1,74 @@
+"""Functions of Python's library as they were until Python 3.11, or in Python 2, for scripts."""
+
+from __future__ import annotations
+
+import collections
+import inspect
+import random
+from typing import Any
+
+_Spec = collections.namedtuple("_Spec", "args varargs keywords defaults")
+
+
+def getargspec(function: Any) -> Any:
+    """Returns the arguments of a function: `(args, varargs, keywords, defaults)`."""
+    return _Spec(*inspect.getfullargspec(function)[:4])
+
+
+def dist(*args: Any, **kwargs: Any) -> tuple[str, str, str]:
+    """Returns the name, version and code name of this system, as far as it tells."""
+    try:
+        with open("/etc/os-release", encoding="utf-8") as lines:
+            fields = dict(line.strip().split("=", 1) for line in lines if "=" in line)
+    except OSError:
+        fields = {}
+    name, version, code = (fields.get(f) for f in ("NAME", "VERSION_ID", "VERSION_CODENAME"))
+    return tuple((field or "").strip('"') for field in (name, version, code))  # type: ignore[return-value]
+
+
+def maketrans(old: str, new: str) -> dict[int, int]:
+    """Returns a table for `str.translate`."""
+    return str.maketrans(old, new)
+
+
+def random_sample(population: Any, k: int, **options: Any) -> list[Any]:
+    """Accepts sets and dictionary views as well."""
+    is_sequence = hasattr(population, "__getitem__") and not isinstance(population, dict)
+    return random.sample(population if is_sequence else list(population), k, **options)
+
+
+def random_shuffle(x: Any, random: Any = None) -> None:
+    """Shuffles in place; accepts a function that returns random numbers in [0, 1)."""
+    if random is None:
+        return _SHUFFLE(x)
+    for i in reversed(range(1, len(x))):
+        j = int(random() * (i + 1))
+        x[i], x[j] = x[j], x[i]
+    return None
+
+
+_SHUFFLE = random.shuffle
+
+
+def setdefaultencoding(name: str) -> None:
+    """Does nothing: Python 3 decodes as UTF-8."""
+
+
+def string_atof(text: str) -> float:
+    """Returns the number in a text."""
+    return float(text)
+
+
+def string_atoi(text: str, base: int = 10) -> int:
+    """Returns the integer in a text."""
+    return int(text, base)
+
+
+def string_join(words: Any, sep: str = " ") -> str:
+    """Returns the words in one text."""
+    return sep.join(words)
+
+
+string_find, string_lower, string_upper = str.find, str.lower, str.upper
+string_lstrip, string_rstrip, string_strip = str.lstrip, str.rstrip, str.strip
+string_replace, string_split = str.replace, str.split

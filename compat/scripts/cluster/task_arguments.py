@@ -1,0 +1,104 @@
+"""How a program receives its task: by the flags that its source defines, or by TF_CONFIG."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import Iterable, Mapping, Sequence
+
+from compat.errors import UserError
+from compat.scripts.source import conversion, literals
+
+_JOB = ("job_name", "job-name", "jobname", "job", "job_type", "task_type", "role")
+_INDEX = ("task_index", "task-index", "task_id", "task-id", "taskid", "task", "index", "task_num")
+_HOSTS = {
+    "ps": ("ps_hosts", "ps-hosts", "parameter_servers", "ps", "ps_host", "pss"),
+    "worker": ("worker_hosts", "worker-hosts", "workers", "worker", "worker_host"),
+    "chief": ("chief_hosts", "chief-hosts", "chief", "master_hosts"),
+    "cluster": ("cluster_spec",),
+}
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a program receives its task: templates with {job}, {index} and hosts, or TF_CONFIG."""
+
+    arguments: Sequence[str]
+    tf_config: bool = False
+
+    def words(self, job: str, index: int, hosts: Mapping[str, Sequence[str]]) -> list[str]:
+        """Returns the arguments of one task; `hosts` has the addresses of each job."""
+        known = {"ps": "", "worker": "", "chief": ""}
+        known.update({name: ",".join(addresses) for name, addresses in hosts.items()})
+        known.update(job=job, index=str(index))
+        known["cluster"] = ",".join(f"{name}|{';'.join(hosts[name])}" for name in hosts)
+        for name in re.findall(r"\{(\w*)\}", " ".join(self.arguments)):
+            if name not in known:
+                raise UserError(
+                    f"task arguments have {{{name}}}, expected one of {', '.join(known)} in "
+                    "braces; write them as in '--job={job} --id={index}'"
+                )
+        return [re.sub(r"\{(\w+)\}", lambda m: known[m[1]], word) for word in self.arguments]
+
+
+def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: str) -> Spelling:
+    """Infers how a script receives its task; leaves out flags that are already `given`."""
+    parts = list(parts)
+    trees = []
+    for part in parts:
+        try:
+            trees.append(part.tree())
+        except SyntaxError as error:
+            place = f"{part.filename}:{error.lineno or 1}"
+            raise UserError(f"{place}: {error.msg}; correct the script") from None
+    found = by_flags(trees, given)
+    if found is not None:
+        return found
+    text = "".join(part.text for part in parts)
+    if "TF_CONFIG" in text or "RunConfig" in text:
+        return Spelling((), tf_config=True)
+    if {1, 2} <= {index for tree in trees for index in _positions(tree)}:
+        return Spelling(("{job}", "{index}"))
+    raise UserError(
+        f"{script} does not show how it receives its task: expected flags such as --job_name and "
+        "--task_index, TF_CONFIG, or sys.argv; add --task_args='--job={job} --id={index}'"
+    )
+
+
+def by_flags(trees: Iterable[ast.Module], given: Sequence[str]) -> Spelling | None:
+    """Returns the arguments by the flags that a program defines; None without those of a task."""
+    flags = [flag for tree in trees for flag in _flags(tree)]
+    job = next((flag for flag in _JOB if flag in flags), None)
+    index = next((flag for flag in _INDEX if flag in flags), None)
+    if job is None or index is None:
+        return None
+    found = [f"--{job}={{job}}", f"--{index}={{index}}"]
+    for kind, names in _HOSTS.items():
+        hosts = next((name for name in names if name in flags), None)
+        if hosts is not None and not any(word.startswith(f"--{hosts}") for word in given):
+            found.append(f"--{hosts}={{{kind}}}")
+    return Spelling(found)
+
+
+def _flags(tree: ast.Module) -> list[str]:
+    """Returns the names of the flags that a program defines, with any library."""
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = literals.dotted(node.func).rpartition(".")[2]
+        if called.startswith("DEFINE_") or called in ("add_argument", "add_option", "option"):
+            words = node.args + [k.value for k in node.keywords if k.arg in ("name", "flag_name")]
+            names = [text.lstrip("-") for text in map(literals.text, words) if text]
+            found += names[:1] if called.startswith("DEFINE_") else names
+    return found
+
+
+def _positions(tree: ast.Module) -> set[int]:
+    """Returns the indices of `sys.argv` that a program reads."""
+    return {
+        literals.value(node.slice)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "argv"
+    }

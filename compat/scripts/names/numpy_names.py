@@ -1,0 +1,82 @@
+"""The names and arguments that NumPy removed or changed since 2016, and what serves them."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+_OWN = "compat.scripts.calls.arrays:"
+
+# Names by the release without them: what serves them ("*" stands for the name itself), the names.
+GONE: Mapping[str, Mapping[str, str]] = {
+    "1.18": {"numpy:ndim": "rank"},
+    "1.23": {
+        _OWN + "asscalar": "asscalar",
+        "builtins:len": "alen",
+        "numpy:genfromtxt": "ndfromtxt",
+        "pickle:loads": "loads",
+    },
+    "1.24": {
+        "builtins:*": "complex float int object",
+        "builtins:bool": "bool",
+        "builtins:int": "long",
+        "builtins:str": "str unicode",
+        "numpy:bool_": "bool8",
+        "numpy:bytes_": "bytes0",
+        "numpy:intp": "int0",
+        "numpy:object_": "object0",
+        "numpy:sctypeDict": "typeDict",
+        "numpy:str_": "str0",
+        "numpy:uintp": "uint0",
+        "numpy:void": "void0",
+    },
+    "2.0": {
+        "ast:literal_eval": "safe_eval",
+        "builtins:issubclass": "issubclass_",
+        "numpy.lib.array_utils:*": "byte_bounds",
+        "numpy.lib.npyio:*": "DataSource",
+        "numpy:all": "alltrue",
+        "numpy:any": "sometrue",
+        "numpy:asmatrix": "mat",
+        "numpy:bytes_": "string_",
+        "numpy:clongdouble": "clongfloat longcomplex",
+        "numpy:complex128": "cfloat complex_",
+        "numpy:complex64": "singlecomplex",
+        "numpy:cumprod": "cumproduct",
+        "numpy:float64": "float_",
+        "numpy:inf": "Inf Infinity PINF infty",
+        "numpy:linalg": "linalg.linalg",
+        "numpy:longdouble": "longfloat",
+        "numpy:nan": "NAN NaN",
+        "numpy:pad": "lib.pad",
+        "numpy:prod": "product",
+        "numpy:round": "round_",
+        "numpy:str_": "unicode_",
+        "numpy:vstack": "row_stack",
+        _OWN + "*": (
+            "NINF NZERO PZERO asfarray cast deprecate disp find_common_type issctype issubsctype "
+            "msort obj2sctype recfromcsv recfromtxt sctype2char sctypes source who"
+        ),
+    },
+    "2.4": {
+        "numpy:trapezoid": "trapz",
+        _OWN + "in1d": "in1d",
+        _OWN + "random_integers": "random.random_integers",
+    },
+}
+
+# Functions that are still there and take less than they did, served by `_OWN`: their names.
+CHANGED = (
+    "amax amin array asanyarray asarray bincount column_stack dstack fromstring hstack linspace "
+    "load max mean min set_printoptions stack std sum unique var vstack"
+)
+
+# Arguments that were renamed (or removed: "").
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    "array2string": {"style": ""},
+    "correlate": {"old_behavior": ""},
+    "histogram": {"normed": "density"},
+    "histogram2d": {"normed": "density"},
+    "nanpercentile": {"interpolation": "method"},
+    "percentile": {"interpolation": "method"},
+    "reshape": {"newshape": "shape"},
+}

@@ -1,0 +1,204 @@
+"""The names that packages other than NumPy removed or changed since 2016, and what serves them."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+from compat.scripts.names.python_names import within
+
+_OWN = "compat.scripts.calls."
+_SPLITS = "KFold LabelKFold LeaveOneOut ShuffleSplit StratifiedKFold StratifiedShuffleSplit"
+
+
+# By the package, and its release without them: what serves them ("*" stands for the last part of
+# the name), the names.
+GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "matplotlib": {
+        "3.0": {
+            _OWN + "plots:*": "matplotlib.pyplot.hold matplotlib.pyplot.ishold",
+            "matplotlib.cm:nipy_spectral": "matplotlib.cm.spectral",
+            "matplotlib.cm:tab10": "matplotlib.cm.Vega10",
+            "matplotlib.cm:tab20": "matplotlib.cm.Vega20",
+            "matplotlib.pyplot:nipy_spectral": "matplotlib.pyplot.spectral",
+        },
+        "3.1": {_OWN + "plots:*": "matplotlib.mlab.normpdf"},
+        "3.3": {"numpy:*": "matplotlib.cbook.iterable"},
+        "3.9": {"matplotlib.pyplot:*": "matplotlib.cm.get_cmap"},
+    },
+    "pandas": {
+        "0.23": {
+            _OWN + "frames:*": " ".join(
+                f"pandas.{kind}_{of}"
+                for kind in ("rolling", "expanding")
+                for of in ("count", "max", "mean", "median", "min", "std", "sum", "var")
+            ),
+        },
+        "0.25": {
+            "pandas.plotting:*": "pandas.scatter_matrix",
+            "pandas.plotting:": "pandas.tools.plotting",
+            "pandas:": "pandas.tools",
+        },
+        "2.0": {
+            "datetime:*": "pandas.datetime",
+            "numpy:": "pandas.np",
+            "pandas:Grouper": "pandas.TimeGrouper",
+            "pandas:Index": "pandas.Float64Index pandas.Int64Index pandas.UInt64Index",
+        },
+        "3.0": {_OWN + "frames:*": "pandas.value_counts"},
+    },
+    "Pillow": {
+        "1.0": {
+            "PIL.*:": "Image ImageChops ImageDraw ImageEnhance ImageFilter ImageFont ImageOps",
+        },
+        "7.0": {"PIL:__version__": "PIL.PILLOW_VERSION PIL.Image.VERSION"},
+        "10.0": {
+            "PIL.Image:BICUBIC": "PIL.Image.CUBIC",
+            "PIL.Image:BILINEAR": "PIL.Image.LINEAR",
+            "PIL.Image:LANCZOS": "PIL.Image.ANTIALIAS",
+            "PIL.Image:frombytes": "PIL.Image.fromstring",
+        },
+    },
+    "scikit-learn": {
+        "0.20": {
+            "sklearn.discriminant_analysis:": "sklearn.lda sklearn.qda",
+            "sklearn.discriminant_analysis:LinearDiscriminantAnalysis": "sklearn.lda.LDA",
+            "sklearn.discriminant_analysis:QuadraticDiscriminantAnalysis": "sklearn.qda.QDA",
+            "sklearn.model_selection:": (
+                "sklearn.cross_validation sklearn.grid_search sklearn.learning_curve"
+            ),
+            _OWN + "learning:*": (
+                within("sklearn.cross_validation", _SPLITS)
+                + " sklearn.decomposition.RandomizedPCA sklearn.mixture.GMM"
+            ),
+        },
+        "0.22": {_OWN + "learning:*": "sklearn.preprocessing.Imputer"},
+        "0.23": {
+            "joblib:": "sklearn.externals.joblib",
+            "six:": "sklearn.externals.six",
+            "sklearn.metrics:accuracy_score": "sklearn.metrics.jaccard_similarity_score",
+            _OWN + "learning:": "sklearn.utils.linear_assignment_",
+        },
+        "0.24": {
+            "sklearn.cluster:": "sklearn.cluster.dbscan_ sklearn.cluster.k_means_",
+            "sklearn.datasets:": "sklearn.datasets.base sklearn.datasets.samples_generator",
+            "sklearn.decomposition:": "sklearn.decomposition.pca",
+            "sklearn.ensemble:": "sklearn.ensemble.forest sklearn.ensemble.gradient_boosting",
+            "sklearn.feature_extraction.text:": "sklearn.feature_extraction.stop_words",
+            "sklearn.linear_model:": "sklearn.linear_model.base sklearn.linear_model.logistic",
+            "sklearn.manifold:": "sklearn.manifold.t_sne",
+            "sklearn.metrics:": (
+                "sklearn.metrics.classification sklearn.metrics.ranking sklearn.metrics.regression"
+            ),
+            "sklearn.metrics:calinski_harabasz_score": "sklearn.metrics.calinski_harabaz_score",
+            "sklearn.neighbors:": "sklearn.neighbors.base",
+            "sklearn.neural_network:": "sklearn.neural_network.multilayer_perceptron",
+            "sklearn.preprocessing:": (
+                "sklearn.preprocessing.data sklearn.preprocessing.imputation "
+                "sklearn.preprocessing.label"
+            ),
+            "sklearn.svm:": "sklearn.svm.classes",
+            "sklearn.tree:": "sklearn.tree.tree",
+            "sklearn.utils._testing:": "sklearn.utils.testing",
+        },
+    },
+    "SciPy": {
+        "1.3": {
+            "scipy.special:*": within("scipy.misc", "comb factorial factorial2 logsumexp"),
+            _OWN + "images:*": (
+                within(
+                    "scipy.misc",
+                    "bytescale fromimage imread imresize imrotate imsave toimage",
+                )
+                + " scipy.ndimage.imread"
+            ),
+        },
+        "1.4": {
+            "numpy:*": within(
+                "scipy",
+                "arange argmax argmin array asarray concatenate cos dot exp eye float32 float64 "
+                "hstack inf linspace log log10 mean median nan ones pi random reshape sin sqrt std "
+                "sum tanh transpose vstack where zeros",
+            ),
+            "numpy.random:*": "scipy.rand scipy.randn",
+        },
+        "1.8": {
+            "numpy:nanmean": "scipy.stats.nanmean",
+            "numpy:nanmedian": "scipy.stats.nanmedian",
+            "numpy:nanstd": "scipy.stats.nanstd",
+        },
+        "1.11": {
+            "numpy:*": within("scipy.linalg", "tri tril triu"),
+            "scipy.linalg:pinv": "scipy.linalg.pinv2",
+            "scipy.signal.windows:*": within(
+                "scipy.signal",
+                "barthann bartlett blackman blackmanharris bohman boxcar cosine flattop gaussian "
+                "hamming hann kaiser nuttall parzen triang tukey",
+            ),
+            "scipy.signal.windows:hann": "scipy.signal.hanning",
+            "scipy.stats:binomtest": "scipy.stats.binom_test",
+        },
+        "1.14": {
+            "scipy.integrate:cumulative_trapezoid": "scipy.integrate.cumtrapz",
+            "scipy.integrate:simpson": "scipy.integrate.simps",
+            "scipy.integrate:trapezoid": "scipy.integrate.trapz",
+        },
+    },
+    "six": {"1.17": {"pickle:": "six.moves.cPickle"}},
+}
+
+# Names that nothing serves: the release without them, and why or what to do.
+UNSERVED: Mapping[str, tuple[str, str]] = {
+    "pandas.Panel": ("pandas 0.25", "a DataFrame with a MultiIndex is the successor"),
+    "scipy.weave": ("SciPy 0.19", "it compiled C++ for Python 2"),
+    "sklearn.datasets.fetch_mldata": (
+        "scikit-learn 0.22",
+        "its server, mldata.org, is gone; use sklearn.datasets.fetch_openml('mnist_784')",
+    ),
+    "sklearn.datasets.load_boston": (
+        "scikit-learn 1.2",
+        "its authors removed the data for ethical reasons; use another data set, such as "
+        "sklearn.datasets.fetch_california_housing()",
+    ),
+    "sklearn.hmm": ("scikit-learn 0.17", "the package hmmlearn is the successor"),
+}
+
+# Functions and classes that are still there and take less than they did, and what serves them.
+CHANGED: Mapping[str, str] = {
+    "matplotlib.use": _OWN + "plots:use",
+    "pandas.get_dummies": _OWN + "frames:get_dummies",
+    "pandas.read_csv": _OWN + "frames:read_csv",
+    "pandas.read_table": _OWN + "frames:read_table",
+}
+
+_HOLD = {"hold": ""}
+_AXES = {"axisbg": "facecolor"}
+_SCALE = {"nonposx": "nonpositive", "nonposy": "nonpositive"}
+# Arguments that were renamed (or removed: "").
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    **{
+        f"matplotlib.pyplot.{name}": _HOLD
+        for name in ("bar", "contour", "contourf", "errorbar", "fill", "imshow", "plot", "scatter")
+    },
+    "matplotlib.pyplot.axes": _AXES,
+    "matplotlib.pyplot.boxplot": {"labels": "tick_labels"},
+    "matplotlib.pyplot.grid": {"b": "visible"},
+    "matplotlib.pyplot.hist": {"normed": "density", **_HOLD},
+    "matplotlib.pyplot.savefig": {"frameon": "", "papertype": ""},
+    "matplotlib.pyplot.stem": {"use_line_collection": ""},
+    "matplotlib.pyplot.subplot": _AXES,
+    "matplotlib.pyplot.xscale": _SCALE,
+    "matplotlib.pyplot.yscale": _SCALE,
+    "sklearn.cluster.KMeans": {"n_jobs": "", "precompute_distances": ""},
+    "sklearn.ensemble.RandomForestClassifier": {"min_impurity_split": ""},
+    "sklearn.manifold.TSNE": {"n_iter": "max_iter"},
+    "sklearn.preprocessing.OneHotEncoder": {"sparse": "sparse_output"},
+}
+
+# Modules that a function `install` completes when a script imports them.
+PREPARED: Mapping[str, str] = {
+    "PIL.ImageDraw": _OWN + "images",
+    "PIL.ImageFont": _OWN + "images",
+    "matplotlib.pyplot": _OWN + "plots",
+    "pandas": _OWN + "frames",
+    "pylab": _OWN + "plots",
+}

@@ -1,0 +1,51 @@
+"""The table of names that Python's library, NumPy and other packages removed or changed since 2016.
+
+As in `table`, a name is served by an attribute of a module ("numpy:prod") or by a whole module
+("joblib:"), which also serves the names below.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+from compat.scripts.names import numpy_names, package_names, python_names
+from compat.scripts.names.table import Served
+
+_NUMPY = "numpy."
+
+
+def _gone() -> dict[str, Served]:
+    found: dict[str, Served] = {}
+    lists = [("Python", "", python_names.GONE), ("NumPy", _NUMPY, numpy_names.GONE)]
+    lists += [(package, "", gone) for package, gone in package_names.GONE.items()]
+    for package, prefix, releases in lists:
+        for release, served in releases.items():
+            for by, names in served.items():
+                for name in names.split():
+                    last = name.rpartition(".")[2]
+                    gone = f"{package} {release}".strip()
+                    found[prefix + name] = Served(by.replace("*", last), gone)
+    for name, (gone, why) in package_names.UNSERVED.items():
+        found[name] = Served("", gone, why)
+    return found
+
+
+def _changed() -> dict[str, str]:
+    names = numpy_names.CHANGED.split()
+    found = {_NUMPY + name: f"compat.scripts.calls.arrays:{name}" for name in names}
+    return {**found, **python_names.CHANGED, **package_names.CHANGED}
+
+
+# Names that are gone.
+GONE: Mapping[str, Served] = _gone()
+# Functions and classes that are still there, and what serves them.
+CHANGED: Mapping[str, str] = _changed()
+# Functions and classes with arguments that were renamed, or removed (""): their old and new names.
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    **{_NUMPY + name: arguments for name, arguments in numpy_names.ARGUMENTS.items()},
+    **package_names.ARGUMENTS,
+}
+_NAMES = {*GONE, *CHANGED, *ARGUMENTS}
+# Modules with such names in them.
+MODULES = {name.rsplit(".", count)[0] for name in _NAMES for count in range(1, name.count(".") + 1)}
+PACKAGES = {name.partition(".")[0] for name in _NAMES} | set(package_names.PREPARED)

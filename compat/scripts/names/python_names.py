@@ -1,0 +1,70 @@
+"""The names that Python's library removed or changed since 2016, and what serves them."""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+_OWN = "compat.scripts.calls.python:"
+
+
+def within(module: str, names: str) -> str:
+    """Returns names with that of their module before each."""
+    return " ".join(f"{module}.{name}" for name in names.split())
+
+
+# By the release of Python without them: what serves them ("*" stands for the last part), the names.
+GONE: Mapping[str, Mapping[str, str]] = {
+    "3.0": {
+        "builtins:filter": "itertools.ifilter",
+        "builtins:map": "itertools.imap",
+        "builtins:zip": "itertools.izip",
+        "itertools:filterfalse": "itertools.ifilterfalse",
+        "itertools:zip_longest": "itertools.izip_longest",
+        "os:getcwd": "os.getcwdu",
+        "string:ascii_letters": "string.letters",
+        "string:ascii_lowercase": "string.lowercase",
+        "string:ascii_uppercase": "string.uppercase",
+        "sys:maxsize": "sys.maxint",
+        "urllib.parse:*": "urllib.quote urllib.quote_plus urllib.unquote urllib.urlencode",
+        "urllib.request:*": "urllib.urlopen urllib.urlretrieve",
+        _OWN + "maketrans": "string.maketrans",
+        _OWN + "setdefaultencoding": "sys.setdefaultencoding",
+        _OWN + "string_*": (
+            "string.atof string.atoi string.find string.join string.lower string.lstrip "
+            "string.replace string.rstrip string.split string.strip string.upper"
+        ),
+    },
+    "3.7": {"errno:": "os.errno"},
+    "3.8": {
+        "html:*": "cgi.escape",
+        "time:process_time": "time.clock",
+        _OWN + "dist": "platform.dist platform.linux_distribution",
+    },
+    "3.9": {
+        "base64:decodebytes": "base64.decodestring",
+        "base64:encodebytes": "base64.encodestring",
+        "math:*": "fractions.gcd",
+        "threading:": "dummy_threading",
+    },
+    "3.10": {
+        "collections.abc:*": within(
+            "collections",
+            "Awaitable ByteString Callable Container Coroutine Generator Hashable ItemsView "
+            "Iterable Iterator KeysView Mapping MappingView MutableMapping MutableSequence "
+            "MutableSet Sequence Set Sized ValuesView",
+        ),
+    },
+    "3.11": {_OWN + "*": "inspect.getargspec"},
+    "3.12": {
+        "locale:format_string": "locale.format",
+        "setuptools._distutils:": "distutils",
+        _OWN[:-7] + "imp:": "imp",
+    },
+    "3.13": {"html:": "cgi", "shlex:": "pipes"},
+}
+
+# Functions that are still there and take less than they did, and what serves them.
+CHANGED: Mapping[str, str] = {
+    "random.sample": _OWN + "random_sample",
+    "random.shuffle": _OWN + "random_shuffle",
+}

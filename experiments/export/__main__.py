@@ -1,0 +1,43 @@
+"""Exports the model of a run, for programs that do not have this package.
+
+python -m experiments.export runs/1
+python -m experiments.export runs/1 --checkpoint=last --output=served/mnist/1
+python -m experiments.export runs/1 --format=tflite
+"""
+
+from __future__ import annotations
+
+import os
+
+from experiments.export import command_line
+
+FORMATS = {"saved_model": "", "tflite": ".tflite"}
+
+
+def main(argv: list[str]) -> None:
+    """Runs the command line."""
+    parser = command_line.parser("experiments.export", __doc__)
+    parser.add_argument(
+        "--output", metavar="PATH", help="folder or file to create; default: LOGDIR/export/STEP"
+    )
+    parser.add_argument(
+        "--format", choices=sorted(FORMATS), default="saved_model", help="default: saved_model"
+    )
+    options = parser.parse_args(argv)
+    command_line.start_tensorflow()
+    from experiments.export import saved_model
+    from experiments.export.model import open_model
+
+    write = saved_model.write if options.format == "saved_model" else saved_model.write_tflite
+    with open_model(options.logdir, options.checkpoint, options.program) as model:
+        default = os.path.join(options.logdir, "export", f"{model.step}{FORMATS[options.format]}")
+        path = options.output or default
+        write(model, path)
+        print(f"{path}: step {model.step}, the {model.which} checkpoint of {options.logdir}")
+        for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
+            for name, tensor in sorted(tensors.items()):
+                print(f"  {kind:<6} {name}: {tensor.dtype.name} {tensor.shape.as_list()}")
+
+
+if __name__ == "__main__":
+    command_line.run(main)

@@ -1,0 +1,55 @@
+"""What the commands of this room have in common: arguments, a quiet TensorFlow, errors in a line.
+
+They take the log folder as an argument, and no flags of an experiment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Callable
+
+from compat.errors import Parser, UserError
+from compat.processes.program import report
+from experiments.launching.command_line import load_tensorflow
+
+
+def parser(program: str, document: str | None) -> argparse.ArgumentParser:
+    """Returns a parser of LOGDIR, --checkpoint and --program, with the help of a module."""
+    made = Parser(
+        prog=f"python -m {program}",
+        description=document,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    made.add_argument("logdir", metavar="LOGDIR", help="log folder of the run")
+    made.add_argument(
+        "--checkpoint",
+        choices=("best", "last"),
+        help="default: best, or last where no best one was kept",
+    )
+    made.add_argument(
+        "--program", metavar="FILE", help="defines the experiment; default: as the run recorded it"
+    )
+    return made
+
+
+def run(main: Callable[[list[str]], None]) -> None:
+    """Runs a command, and exits; what is wrong takes one line."""
+    try:
+        main(sys.argv[1:])
+        sys.stdout.flush()
+    except UserError as error:
+        sys.exit(report(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # As of `| head`: Python's exit would flush again, and fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def start_tensorflow() -> None:
+    """Loads TensorFlow, for the CPU alone: a GPU may be busy with the run."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    load_tensorflow()

@@ -1,0 +1,152 @@
+"""Rebuilds the model of a run from its log folder: what it computes, with the trained values."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any, Iterator, Mapping
+
+import numpy as np
+
+from compat import UserError, device, get_or_create_global_step, select_runtime, tf, tf1
+from compat._tensorflow import quietly
+from compat.checkpoint import files
+from compat.runtime.legacy.variables import assignments, dependencies
+from experiments.evaluation import best_checkpoint
+from experiments.export.program import load_experiment
+from experiments.settings.files import read_settings
+from experiments.training import devices, inputs, step
+
+CHECKPOINTS = ("best", "last")
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model in a graph of its own.
+
+    Attributes:
+      experiment: that was trained.
+      checkpoint: prefix of the checkpoint that the values are of.
+      which: "best" or "last".
+      inputs: placeholders by name, `[None, ...]` where they are given a row for each example.
+      outputs: tensors by name.
+      session: holds the trained values.
+    """
+
+    experiment: Any
+    checkpoint: str
+    which: str
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+    session: Any
+
+    @property
+    def step(self) -> int:
+        """The global step of the checkpoint."""
+        return best_checkpoint.step_of(self.checkpoint)
+
+    def predict(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Returns the outputs for arrays by the names of the inputs."""
+        feed = {placeholder: arrays[name] for name, placeholder in self.inputs.items()}
+        return dict(self.session.run(dict(self.outputs), feed))
+
+
+@contextlib.contextmanager
+def open_model(
+    logdir: str, which: str | None = None, program: str | None = None
+) -> Iterator[Model]:
+    """Opens the model of the run in a log folder.
+
+    It is always a graph of the legacy runtime, which is the one way to a SavedModel that all
+    releases have; the checkpoint may be of either. What the program prints goes to standard error.
+
+    Args:
+      logdir: of the run.
+      which: checkpoint, "best" or "last"; None is the best one where there is one.
+      program: file that defines the experiment; None is the one that was run.
+
+    Raises:
+      UserError: there is no such checkpoint or program, it is of another model, or the experiment
+        has no predictions.
+    """
+    which, prefix = find_checkpoint(logdir, which)
+    select_runtime("legacy")
+    with contextlib.redirect_stdout(sys.stderr):
+        kind = load_experiment(logdir, program)
+        config = read_settings(os.path.join(logdir, "settings.yaml"), kind.Settings)
+        settings = kind.Settings(**config, logdir=logdir).resolved(kind.name())
+        experiment = kind(settings)
+        # As in training: what data() leaves in `self`, the other methods may read.
+        specs = inputs.batch_specs(inputs.data_of(experiment.data()))
+        with tf1.Graph().as_default(), quietly():
+            with device(None):
+                get_or_create_global_step()
+                experiment.build()
+                batch, placeholders = _placeholders(specs)
+                outputs = step.predict(experiment, batch)
+            variables = select_runtime("legacy").variables()
+            values = files.fitted(prefix, files.read(prefix), variables, others=True)
+            used = set(dependencies(list(outputs.values())))
+            taken = {name: p for name, p in placeholders.items() if p.op in used}
+            if not taken:
+                raise UserError(
+                    f"{kind.__name__}.predict() depends on no tensor of the batch; compute its "
+                    "outputs from them"
+                )
+            with tf1.Session(config=devices.session_config(settings)) as session:
+                session.run([tf1.local_variables_initializer(), tf1.tables_initializer()])
+                for operations, feed in assignments(variables, values):
+                    session.run(operations, feed)
+                yield Model(experiment, prefix, which, taken, outputs, session)
+
+
+def find_checkpoint(logdir: str, which: str | None = None) -> tuple[str, str]:
+    """Returns which checkpoint of a run is meant, "best" or "last", and its prefix."""
+    if not os.path.isdir(logdir):
+        raise UserError(f"LOGDIR={logdir} is not a folder; name the log folder of a run")
+    for name in CHECKPOINTS if which is None else [which]:
+        best = name == "best"
+        found = files.history(os.path.join(logdir, best_checkpoint.FOLDER) if best else logdir)
+        if found:
+            return name, found[-1]
+    if which == "best":
+        raise UserError(
+            f"{logdir} has no best checkpoint, which --evaluator or --eval_in_chief keep; "
+            "give --checkpoint=last"
+        )
+    raise UserError(f"{logdir} has no checkpoint; name the log folder of a run that has saved one")
+
+
+def _placeholders(specs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns a batch of any size, and the placeholders that it is made of, by name."""
+    if not isinstance(specs, Mapping):
+        raise UserError(
+            f"the batches of data() are of type {type(specs).__name__}, so the inputs of the model "
+            "have no names; let its datasets have dicts of tensors as elements"
+        )
+    batch: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    for name, spec in sorted(specs.items()):
+        kind = type(spec).__name__
+        if kind == "SparseTensorSpec":
+            rank = spec.shape.rank
+            parts = {
+                "indices": tf1.placeholder(tf.int64, [None, rank]),
+                "values": tf1.placeholder(spec.dtype, [None]),
+                "dense_shape": tf1.placeholder(tf.int64, [rank]),
+            }
+            batch[name] = tf.SparseTensor(**parts)
+            found.update((f"{name}/{part}", tensor) for part, tensor in parts.items())
+        elif kind == "TensorSpec":
+            shape = spec.shape
+            if shape.rank:
+                shape = [None, *shape.as_list()[1:]]
+            batch[name] = found[name] = tf1.placeholder(spec.dtype, shape)
+        else:
+            raise UserError(
+                f"input {name!r} of data() is of type {kind}, which cannot be exported; give "
+                "dense or sparse tensors"
+            )
+    return batch, found

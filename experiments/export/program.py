@@ -1,0 +1,80 @@
+"""Loads the class of which a log folder is a run, from the program that defined it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from compat.errors import UserError
+from experiments.recording import origin
+from experiments.training.experiment import Experiment
+
+_NAME = "program_of_the_run"  # Not `__main__`: it is imported, so that it does not train.
+
+
+def load_experiment(logdir: str, program: str | None = None) -> Any:
+    """Returns the subclass of `Experiment` of the run in a log folder.
+
+    Args:
+      logdir: of the run.
+      program: file or module that defines the class; by default what the log folder records.
+
+    Raises:
+      UserError: the program is not recorded, has moved, cannot be imported, or has no such class.
+    """
+    found = origin.read(logdir)
+    given = program or (found.program if found else "")
+    if not given:
+        raise UserError(
+            f"{logdir} does not record the program of its run; name it with --program=FILE"
+        )
+    module = _import(given, logdir)
+    name = found.experiment if found else ""
+    if _is_experiment(getattr(module, name, None)):
+        return getattr(module, name)
+    own = [value for value in vars(module).values() if _is_experiment(value)]
+    own = [value for value in own if value.__module__ == module.__name__]
+    if program is None or len(own) != 1:
+        what = name or f"one subclass of Experiment, but {len(own)}"
+        raise UserError(
+            f"program {given} does not define {what}, expected the class of the run in {logdir}; "
+            "name the file that does with --program=FILE"
+        )
+    return own[0]
+
+
+def _is_experiment(value: Any) -> bool:
+    return inspect.isclass(value) and issubclass(value, Experiment) and value is not Experiment
+
+
+def _import(program: str, logdir: str) -> Any:
+    path = Path(program)
+    try:
+        if path.suffix != ".py" and path.name == program:
+            return importlib.import_module(program)
+        if not path.is_file():
+            raise UserError(
+                f"program {program} of the run in {logdir} is not a file; name the file with "
+                "--program=FILE if it has moved"
+            )
+        sys.path.insert(0, str(path.resolve().parent))  # As Python does for a script.
+        spec = importlib.util.spec_from_file_location(_NAME, str(path))
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules[_NAME] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except (ImportError, SyntaxError) as error:
+        raise UserError(
+            f"program {program} of the run in {logdir} cannot be imported ({error}); install what "
+            "it needs, or name another with --program=FILE"
+        ) from error
+    except SystemExit:
+        raise UserError(
+            f"program {program} runs when it is imported; call run() under "
+            "`if __name__ == '__main__':`"
+        ) from None
+    return module

@@ -1,0 +1,206 @@
+"""Launches any program as the tasks of a cluster on this machine.
+
+    python -m experiments.launch --num_ps=1 --num_workers=2 -- train.py --epochs=3
+    python -m experiments.launch -- python -m compat run old_script.py
+
+The program is a Python script, `-m` and a module, or a command; this Python runs what begins with
+`python`. Each task gets its TF_CONFIG in the environment and, if the program's source defines flags
+such as --job_name, --task_index and --ps_hosts, these after its own arguments. What a task writes
+is shown after its name.
+
+All processes end with the launcher. A task that fails ends the others; the exit code is that of
+the first. Parameter servers are stopped when all other tasks have ended with 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import Iterator, Mapping, Sequence, TextIO
+
+from compat.cluster.spec import ClusterSpec
+from compat.errors import Parser, UserError
+from compat.processes.local_cluster import LocalCluster, commands
+from compat.scripts.cluster import local_cluster
+from compat.scripts.cluster.task_arguments import Spelling
+from experiments.launching import dry_run, program
+
+_USAGE = "python -m experiments.launch [options] -- PROGRAM [arguments of the program]"
+# Ctrl-C, and what programs exit with whose command line is wrong.
+_PERMANENT = (130, UserError.exit_code)
+_CHIEF_PATIENCE_SECS = 10.0
+_JOBS = ("chief", "ps", "worker")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs a command line; returns the exit code."""
+    own, words = _split(argv)
+    options = parser().parse_args(own)
+    counts, hosts = _cluster(options)
+    command = program.command(words)
+    how = program.task_arguments(options.flags, command, counts)
+    if options.dry_run is None:
+        shown = " ".join(["TF_CONFIG", *how.arguments])
+        print(f"launch: each task gets {shown}", flush=True)
+        return _launch(command, counts, how, options)
+    for name in ("log_dir", "max_restarts"):
+        if getattr(options, name) is not None:
+            raise UserError(f"--{name} has no effect with --dry_run; leave out one of them")
+    if hosts is not None:  # Of machines where this Python may be elsewhere.
+        command = [word if word != sys.executable else "python" for word in command]
+        _print(command, hosts, how, options)
+    else:
+        with LocalCluster(counts) as cluster:
+            _print(command, cluster.hosts, how, options)
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the parser of what stands before `--`."""
+    parser = Parser(
+        prog="python -m experiments.launch",
+        usage=_USAGE,
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--num_ps", type=int, metavar="N", help="parameter servers (default: 1)")
+    add("--num_workers", type=int, metavar="N", help="workers (default: 2)")
+    add("--chief", action="store_true", help="a chief beside the workers (else worker 0 is it)")
+    add("--evaluator", action="store_true", help="an evaluator, whose failure ends no other task")
+    add(
+        "--flags",
+        default="auto",
+        help="what each task gets after its arguments: auto (default), those flags of a task that "
+        "the program's source defines; none; hosts, --job_name, --task_index, --ps_hosts and "
+        "--worker_hosts; or a text such as '--job={job} --id={index} --ps={ps} --w={worker}', "
+        "where {cluster} is ps|HOST:PORT,worker|HOST:PORT;HOST:PORT",
+    )
+    add("--log_dir", metavar="DIR", help="also write what each task prints to DIR/JOB-INDEX.log")
+    add(
+        "--max_restarts",
+        type=int,
+        metavar="N",
+        help="start a failed task again, N times at most (default: 0), after 1 s, 2 s, 4 s and so "
+        f"on; not after exit code {UserError.exit_code}, which stands for a wrong command line",
+    )
+    add(
+        "--dry_run",
+        nargs="?",
+        const="shell",
+        choices=("shell",),
+        help="print the command line and the environment of each task, and start nothing",
+    )
+    for job in _JOBS:
+        add(
+            f"--{job}_hosts",
+            metavar="H:P,...",
+            help=f"with --dry_run: addresses of the job {job} (default: ports of this machine)",
+        )
+    return parser
+
+
+def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Returns what stands before and after the first "--"."""
+    if "--" in argv:
+        return argv[: argv.index("--")], argv[argv.index("--") + 1 :]
+    if {"-h", "--help"} & set(argv):
+        return argv, ()
+    raise UserError(f"no program was given; usage: {_USAGE}")
+
+
+def _cluster(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, list[str]] | None]:
+    """Returns how many tasks each job has and, if they are given, the addresses of each job."""
+    hosts = {job: getattr(options, f"{job}_hosts") for job in _JOBS}
+    given = {job: words.split(",") for job, words in hosts.items() if words is not None}
+    for name, number in (("num_ps", options.num_ps), ("num_workers", options.num_workers)):
+        if number is not None and number < 0:
+            raise UserError(f"--{name}={number} is negative; use 0 or more")
+        if number is not None and given:
+            raise UserError(
+                f"--{name} and lists of hosts both give the tasks; leave out one of them"
+            )
+    if (options.max_restarts or 0) < 0:
+        raise UserError(f"--max_restarts={options.max_restarts} is negative; use 0 or more")
+    if given and options.dry_run is None:
+        raise UserError(
+            f"--{next(iter(given))}_hosts names hosts, and tasks are started on this machine only; "
+            "add --dry_run for command lines to start there, or leave the hosts out"
+        )
+    if given and options.chief and "chief" not in given:
+        raise UserError("--chief has no address beside lists of hosts; add --chief_hosts=host:port")
+    counts = {job: len(addresses) for job, addresses in ClusterSpec(given).as_dict().items()}
+    if not given:
+        counts["chief"] = int(options.chief)
+        counts["ps"] = 1 if options.num_ps is None else options.num_ps
+        counts["worker"] = 2 if options.num_workers is None else options.num_workers
+    counts = {job: counts[job] for job in _JOBS if counts.get(job)}
+    if set(counts) <= {"ps"}:
+        raise UserError("the cluster has no task that trains; add workers or a chief")
+    if counts.get("chief", 0) > 1:
+        raise UserError(f"--chief_hosts has {counts['chief']} addresses; give one")
+    return counts, given or None
+
+
+def _launch(
+    command: Sequence[str], counts: Mapping[str, int], how: Spelling, options: argparse.Namespace
+) -> int:
+    names = [f"{job} {index}" for job, count in counts.items() for index in range(count)]
+    names += ["evaluator 0"] if options.evaluator else []
+    with _logs(options.log_dir, names) as logs:
+        return local_cluster.launch(
+            command,
+            counts,
+            how,
+            evaluator=options.evaluator,
+            chief="chief 0" if "chief" in counts else None,
+            patience=_CHIEF_PATIENCE_SECS,
+            overdue=0,  # Servers of the modern runtime never end by themselves.
+            max_restarts=options.max_restarts or 0,
+            may_pass=lambda code: code not in _PERMANENT,
+            logs=logs,
+        )
+
+
+@contextlib.contextmanager
+def _logs(folder: str | None, names: Sequence[str]) -> Iterator[dict[str, TextIO]]:
+    """Opens a file for each task, anew, in a folder that is created if need be."""
+    with contextlib.ExitStack() as stack:
+        logs: dict[str, TextIO] = {}
+        try:
+            for name in names if folder is not None else ():
+                os.makedirs(str(folder), exist_ok=True)
+                path = Path(str(folder), name.replace(" ", "-") + ".log")
+                logs[name] = stack.enter_context(path.open("w", encoding="utf-8"))
+        except OSError as error:
+            raise UserError(
+                f"--log_dir={folder} cannot be written to ({error.strerror}); name another folder"
+            ) from None
+        yield logs
+
+
+def _print(
+    command: Sequence[str],
+    hosts: Mapping[str, Sequence[str]],
+    how: Spelling,
+    options: argparse.Namespace,
+) -> None:
+    found = commands(
+        hosts,
+        lambda task: (*command, *how.words(task.job, task.index, hosts)),
+        evaluator=options.evaluator,
+        with_tf_config=True,
+    )
+    print(dry_run.shell(found, hosts), end="")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        sys.exit(error.exit_code)

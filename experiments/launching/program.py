@@ -1,0 +1,119 @@
+"""A program to launch: its command line, and how it receives its task."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import shutil
+import sys
+from typing import Iterable, Sequence
+
+from compat.errors import UserError
+from compat.scripts import run
+from compat.scripts.cluster.task_arguments import Spelling, by_flags
+from compat.scripts.source import conversion
+
+CHOICES = ("auto", "none", "hosts")
+_JOBS = ("chief", "ps", "worker")
+_OWN_COMMANDS = ("compat", "experiments")
+_OPTIONS_WITH_VALUE = ("-W", "-X")  # Of Python.
+
+
+def command(words: Sequence[str]) -> list[str]:
+    """Returns a command line, of which this Python runs `-m MODULE`, scripts and `python`."""
+    if not words:
+        raise UserError("no program was given; name it after --, as in -- python train.py")
+    first, rest = words[0], list(words[1:])
+    if first == "-m" or first in _OWN_COMMANDS:
+        return [sys.executable, "-m", *([] if first == "-m" else [first]), *rest]
+    if first in ("python", "python3"):
+        return [sys.executable, *rest]
+    if first.endswith(".py"):
+        if not os.path.isfile(first):
+            raise UserError(f"program {first!r} is not a file; correct the path of the script")
+        return [sys.executable, first, *rest]
+    if shutil.which(first) is None:
+        raise UserError(f"program {first!r} was not found; give its path, or one that is on PATH")
+    return [first, *rest]
+
+
+def task_arguments(choice: str, argv: Sequence[str], jobs: Iterable[str]) -> Spelling:
+    """Returns what each task of a command gets besides its TF_CONFIG.
+
+    Args:
+      choice: one of `CHOICES`, or the arguments, with {job}, {index} and the like in braces.
+      argv: the command, as `command` returns it.
+      jobs: those that the cluster has.
+
+    Raises:
+      UserError: the choice is none of these.
+    """
+    found: Sequence[str] = ()
+    if "{" in choice:
+        found = choice.split()
+    elif choice == "hosts":
+        found = [
+            "--job_name={job}",
+            "--task_index={index}",
+            *(f"--{j}_hosts={{{j}}}" for j in jobs),
+        ]
+    elif choice == "auto":
+        found = _by_source(argv)
+    elif choice != "none":
+        raise UserError(
+            f"--flags={choice} is unknown; use {', '.join(CHOICES)}, or write the arguments, as in "
+            "--flags='--job={job} --id={index}'"
+        )
+    missing = [f"{{{job}}}" for job in _JOBS if job not in jobs and "{" not in choice]
+    return Spelling([w for w in found if not w.endswith(tuple(missing))], tf_config=True)
+
+
+def _by_source(argv: Sequence[str]) -> Sequence[str]:
+    """Returns the arguments by the flags that a program's source defines, if it shows any."""
+    path, given = _source(argv)
+    if path is None:
+        return ()
+    try:
+        trees = [part.tree() for part in conversion.read(path)]
+    except (SyntaxError, UserError):
+        return ()  # The program itself reports it.
+    found = by_flags(trees, given)
+    return () if found is None else found.arguments
+
+
+def _source(argv: Sequence[str]) -> tuple[str | None, Sequence[str]]:
+    """Returns the Python file that a command runs, if it does, and the file's arguments."""
+    if not os.path.basename(argv[0]).startswith("python"):
+        return None, ()
+    words = list(argv[1:])
+    while words and words[0].startswith("-") and words[0] != "-m":
+        words = words[2:] if words[0] in _OPTIONS_WITH_VALUE else words[1:]
+    if words[:3] == ["-m", "compat", "run"]:
+        options = run.parser().parse_args(words[3:])
+        if options.cluster:
+            raise UserError(
+                f"--cluster={options.cluster} of `compat run` starts a cluster of its own; leave "
+                "it out, or start that command without this launcher"
+            )
+        kind, target, given = run.program(options)
+        words = [target, *given] if kind == "script" else ["-m", target, *given]
+    if words[:1] == ["-m"]:
+        return _module_file(words[1] if words[1:] else ""), words[2:]
+    return (words[0], words[1:]) if words and os.path.isfile(words[0]) else (None, ())
+
+
+def _module_file(name: str) -> str | None:
+    """Returns the file that `python -m` runs; imports no package, which might load TensorFlow."""
+    top, *parts = name.split(".")
+    try:
+        spec = importlib.machinery.PathFinder.find_spec(top, [os.getcwd(), *sys.path[1:]])
+        spec = spec or importlib.util.find_spec(top)
+        for part in [*parts, "__main__"]:
+            if spec is None or spec.submodule_search_locations is None:
+                break
+            path = list(spec.submodule_search_locations)
+            spec = importlib.machinery.PathFinder.find_spec(f"{spec.name}.{part}", path)
+    except (ImportError, ValueError):
+        return None
+    return None if spec is None or not (spec.origin or "").endswith(".py") else spec.origin

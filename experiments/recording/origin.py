@@ -1,0 +1,56 @@
+"""Records which program and which class a run is of, so that its log folder alone says it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from compat.errors import UserError
+from compat.tracking.files import write_atomically
+from experiments.launching.local_cluster import this_program
+
+FILE = "program.json"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the class of an experiment is.
+
+    Attributes:
+      program: name of its module, or absolute path of its file; "" of a notebook, which has none.
+      experiment: name of the class.
+    """
+
+    program: str
+    experiment: str
+
+
+def write(experiment: type, logdir: str) -> None:
+    """Writes `program.json` into a log folder."""
+    text = json.dumps({"program": _program(experiment), "experiment": experiment.__name__})
+    write_atomically(os.path.join(logdir, FILE), text + "\n")
+
+
+def read(logdir: str) -> Origin | None:
+    """Returns the origin of a run; None of an earlier release, or where the file is not valid."""
+    try:
+        found = json.loads((Path(logdir) / FILE).read_text("utf-8"))
+        origin = Origin(found["program"], found["experiment"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return origin if all(isinstance(part, str) for part in vars(origin).values()) else None
+
+
+def _program(experiment: type) -> str:
+    name = experiment.__module__
+    if name == "__main__":
+        with contextlib.suppress(UserError):  # A notebook.
+            return str(this_program())
+        return ""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    # A package is found by its name on another machine as well, a lone file only by its path.
+    return name if "." in name or file is None else os.path.abspath(file)

@@ -1,0 +1,146 @@
+"""What a monitored session does in one process, and summaries of a step; cases of `supervision`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import compat
+from compat import tf, tf1
+from compat.runtime.interface import current_runtime
+
+if TYPE_CHECKING:
+    from tests.compat.programs.cases import Program, case, checkpoints, fresh, refusal, scalars
+else:
+    from cases import Program, case, checkpoints, fresh, refusal, scalars
+
+ONE = np.float32(1)
+NUMBER = [tf.TensorSpec([], tf.float32)]
+
+
+class Summarizing(Program):
+    """Also summarizes its costs, under another name; its evaluation too, which writes none."""
+
+    def _cost(self, x: Any) -> Any:
+        cost = super()._cost(x)
+        tf1.summary.scalar("seen", cost)
+        return cost
+
+
+@case
+def summaries_inside_a_step(logdir: Path) -> Any:
+    """Of each call, of the first alone, and of one of several updates in a call."""
+    seen = []
+    for name, secs in (("each", 1e-9), ("first", 600.0)):
+        fresh()
+        Summarizing().supervised(3, logdir=str(logdir / name), save_summaries_secs=secs)
+        seen.append(scalars(logdir / name))
+    fresh()
+    program = Summarizing()
+    supervisor = compat.Supervisor(logdir=str(logdir / "many"), summary_op=program.train)
+    with supervisor.managed_session() as session:
+        session.run_many(program.train, np.ones(2, np.float32))
+    return [*seen, [entry[1] for entry in scalars(logdir / "many")]]
+
+
+def monitored(logdir: Path, hooks: Any = (), **arguments: Any) -> Any:
+    return compat.MonitoredTrainingSession(checkpoint_dir=str(logdir), hooks=[*hooks], **arguments)
+
+
+@case
+def monitored_summary_of_one_step(logdir: Path) -> Any:
+    """Of two that have summaries."""
+    program = Summarizing()
+    hook = compat.SummarySaverHook(
+        save_steps=1, output_dir=str(logdir), summary_op=program.train.summary
+    )
+    with monitored(logdir, [hook], save_summaries_steps=None, save_checkpoint_secs=None) as session:
+        for _ in range(2):
+            session.run(program.train, ONE)
+    return scalars(logdir)
+
+
+@case
+def monitored_resumes(logdir: Path) -> Any:
+    """In a second session, and in another process."""
+    seen = []
+    for lasts in ((2, 3), (5,)):
+        fresh()
+        program = Program()
+        for last in lasts:
+            with monitored(logdir, [compat.StopAtStepHook(last_step=last)]) as session:
+                while not session.should_stop():
+                    seen.append(int(session.run(program.train, ONE)["global_step"]))
+    return [seen, checkpoints(logdir)[-1]]
+
+
+@case
+def monitored_end_of_the_data(logdir: Path) -> Any:
+    program = Program()
+    step = compat.step(
+        program._train, [], dataset=lambda index, count: tf.data.Dataset.from_tensors(ONE).repeat(3)
+    )
+    final, logged = compat.FinalOpsHook(program.weight), []
+
+    def noted(values: Any) -> str:
+        logged.append(float(values["weight"]))
+        return "noted"
+
+    by_name = compat.LoggingTensorHook(["weight"], at_end=True, formatter=noted)
+    with monitored(logdir, [final, by_name]) as session:
+        while not session.should_stop():
+            session.run(step)
+    return [float(final.final_ops_values), logged, checkpoints(logdir)]
+
+
+@case
+def monitored_error(logdir: Path) -> Any:
+    """In the body, which ends no hook and saves nothing more; NaN, as TensorFlow raises it."""
+    program = Program()
+    final = compat.FinalOpsHook(program.weight)
+
+    def fail() -> None:
+        with monitored(logdir, [final]) as session:
+            session.run(program.train, ONE)
+            raise KeyError("mine")
+
+    def diverge() -> None:
+        hook = compat.NanTensorHook(program.train["cost"])
+        with monitored(logdir / "nan", [hook], save_checkpoint_secs=None) as session:
+            session.run(program.train, np.float32(np.nan))
+
+    kind = tf1.train.NanLossDuringTrainingError
+    return [
+        refusal(fail, KeyError),
+        final.final_ops_values,
+        checkpoints(logdir),
+        refusal(diverge, kind),
+    ]
+
+
+@case
+def monitored_refusals(logdir: Path) -> Any:
+    """What a step does not have, and what the modern runtime refuses."""
+    program = Program()
+    seen = {"value": refusal(lambda: program.train["costs"])}
+    if current_runtime().name == "legacy":
+        return seen
+    with tf1.Graph().as_default():
+        operation = tf1.no_op()
+        saver = tf1.train.Saver([tf1.Variable(1.0)])
+    for name, scaffold in (
+        ("init_op", compat.Scaffold(init_op=operation)),
+        ("local_init_op", compat.Scaffold(local_init_op=operation)),
+        ("saver", compat.Scaffold(saver=saver)),
+    ):
+        seen[name] = refusal(lambda given=scaffold: monitored(logdir, scaffold=given))
+    other = compat.NanTensorHook(program.evaluate["cost"])
+    with monitored(logdir / "hooks", [other]) as session:
+        seen["other step"] = refusal(lambda: session.run(program.train, ONE))
+        seen["feed"] = refusal(lambda: session.run(program.weight, feed_dict={"x": 1}))
+        seen["two steps"] = refusal(lambda: session.run([program.train, program.evaluate]))
+        trace = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE)
+        seen["options"] = refusal(lambda: session.run(program.weight, options=trace))
+    return seen

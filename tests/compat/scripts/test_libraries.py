@@ -1,0 +1,257 @@
+"""Names of Python's library, of NumPy and of other packages that are gone, as scripts use them."""
+
+from __future__ import annotations
+
+import collections
+import importlib.util
+import textwrap
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from compat.scripts.checking.programs import check
+from compat.scripts.names import libraries, packages
+
+if TYPE_CHECKING:
+    from tests.compat.scripts.conftest import RunScript
+
+pytestmark = pytest.mark.once
+
+# A package, what a script imports, and its expressions or statements with what they print.
+PYTHON = (
+    """
+    import base64, collections, distutils, fractions, imp, inspect, itertools, os, platform, random
+    import string, sys, time, urllib
+    import os.path as path
+    from collections import Mapping, OrderedDict
+    from distutils.version import LooseVersion
+    """,
+    ("isinstance({}, Mapping) and collections.Iterable.__name__", "Iterable"),
+    ("time.clock() > 0", "True"),
+    ("inspect.getargspec(lambda a, b=1, *c: 0).defaults", "(1,)"),
+    ("string.letters[:2] + string.join(['a', 'b'], '-')", "aba-b"),
+    ("'ab'.translate(string.maketrans('a', 'c'))", "cb"),
+    ("list(itertools.izip([1], [2]))", "[(1, 2)]"),
+    ("fractions.gcd(4, 6)", "2"),
+    ("os.errno.ENOENT", "2"),
+    ("sys.maxint == sys.maxsize", "True"),
+    ("sys.setdefaultencoding('utf-8')", "None"),
+    ("base64.decodestring(base64.encodestring(b'a'))", "b'a'"),
+    ("len(platform.linux_distribution())", "3"),
+    ("urllib.quote('a b')", "a%20b"),
+    ("len(random.sample({1, 2, 3}, 2))", "2"),
+    ("x = [1, 2, 3]; random.shuffle(x, lambda: 0.0); print(x)", "[2, 3, 1]"),
+    ("LooseVersion('1.2') < LooseVersion('1.10')", "True"),
+    ("imp.load_source('other', 'sibling.py').np.int(3)", "3"),
+    ("path.join('a', 'b')", "a/b"),
+)
+NUMPY = (
+    """
+    import numpy as np
+    import numpy.random as rnd
+    from numpy import float as number
+    """,
+    ("(np.int, np.bool is bool, number)", "(<class 'int'>, True, <class 'float'>)"),
+    ("(np.Inf, np.NaN, np.NINF, np.float_.__name__)", "(inf, nan, -inf, 'float64')"),
+    ("np.product([2, 3]) + np.rank([1]) + np.alen([1])", "8"),
+    ("np.alltrue([True]) and np.sometrue([True]) and np.in1d([1], [1])[0]", "True"),
+    ("np.row_stack([[1], [2]]).shape", "(2, 1)"),
+    ("float(np.trapz([1, 2]))", "1.5"),
+    ("np.asfarray([1]).dtype", "float64"),
+    ("np.find_common_type([np.int32, np.float64], [])", "float64"),
+    ("np.array([[1], [1, 2]]).dtype", "object"),
+    ("np.array([np.ones(1), 2.0], np.float32)", "[1. 2.]"),
+    ("np.array([[1.0], [1.0, 2.0]], np.float32)", "ValueError"),
+    ("np.asarray([[1], [1, 2]]).shape", "(2,)"),
+    ("np.array(3.0, copy=False)", "3.0"),
+    ("np.array([300, -1], np.uint8)", "[ 44 255]"),
+    ("np.mean([1.0, np.array([2.0])])", "[1.5]"),
+    ("np.sum(x for x in [1, 2])", "3"),
+    ("np.vstack(x for x in ([1], [2])).shape", "(2, 1)"),
+    ("np.hstack(map(list, [[1], [2]]))", "[1 2]"),
+    ("np.linspace(0, 1, 3.0)", "[0.  0.5 1. ]"),
+    ("np.histogram([1, 2], bins=1, normed=True)[0]", "[1.]"),
+    ("int(np.percentile([1, 3], 0, interpolation='nearest'))", "1"),
+    ("np.reshape([1, 2], newshape=(2, 1)).shape", "(2, 1)"),
+    ("np.set_printoptions(threshold=np.nan)", "None"),
+    ("np.set_printoptions(threshold='nan')", "None"),
+    ("np.fromstring(b'ab', np.uint8)", "[97 98]"),
+    ("rnd.random_integers(1)", "1"),
+    ("np.save('a.npy', {'w': 1}) or np.load('a.npy').item()", "{'w': 1}"),
+    ("np.mat('1 2').shape", "(1, 2)"),
+    ("from other import Inf, product, kind; print(Inf, product([2, 3]), kind)",
+     "inf 6 <class 'bool'>"),
+)  # fmt: skip
+SCIPY = (
+    """
+    import numpy as np
+    import scipy, scipy.integrate, scipy.signal
+    from scipy import misc
+    from scipy.misc import comb, imread, imresize, imsave, logsumexp
+    """,
+    ("int(comb(4, 2))", "6"),
+    ("scipy.zeros(2)", "[0. 0.]"),
+    ("float(scipy.integrate.trapz([1, 2]))", "1.5"),
+    ("scipy.signal.hann(3)", "[0. 1. 0.]"),
+    ("imsave('a.png', np.arange(12.0).reshape(3, 4)); print(imread('a.png')[0])", "[ 0 23 46 70]"),
+    ("misc.imread('a.png', mode='RGB').shape", "(3, 4, 3)"),
+    ("imresize(np.ones((4, 4, 3), np.uint8), (2, 3)).shape", "(2, 3, 3)"),
+    ("imresize(np.ones((4, 4)), 50).shape", "(2, 2)"),
+)
+SKLEARN = (
+    """
+    import numpy as np
+    import sklearn.cross_validation as cv
+    from sklearn import cross_validation, preprocessing
+    from sklearn.datasets.samples_generator import make_blobs
+    from sklearn.decomposition import RandomizedPCA
+    from sklearn.externals import joblib
+    from sklearn.lda import LDA
+    from sklearn.metrics import jaccard_similarity_score
+    from sklearn.mixture import GMM
+    from sklearn.utils.linear_assignment_ import linear_assignment
+    """,
+    ("[test.tolist() for _, test in cv.KFold(4, n_folds=2)]", "[[0, 1], [2, 3]]"),
+    ("len(cross_validation.StratifiedKFold([0, 1, 0, 1], n_folds=2))", "2"),
+    ("len(cross_validation.train_test_split([1, 2], [3, 4]))", "4"),
+    ("preprocessing.OneHotEncoder(sparse=False).fit_transform([[1], [2]]).tolist()",
+     "[[1.0, 0.0], [0.0, 1.0]]"),
+    ("preprocessing.Imputer().fit_transform([[1.0], [np.nan]]).tolist()", "[[1.0], [1.0]]"),
+    ("linear_assignment(np.array([[1, 0], [0, 1]])).tolist()", "[[0, 1], [1, 0]]"),
+    ("GMM(2).covariance_type + joblib.__name__ + RandomizedPCA(2).svd_solver",
+     "diagjoblibrandomized"),
+    ("float(jaccard_similarity_score([1, 2], [1, 3]))", "0.5"),
+)  # fmt: skip
+PANDAS = (
+    """
+    import io
+    import pandas as pd
+    from pandas.tools.plotting import scatter_matrix
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]}, index=["p", "q", "r"])
+    """,
+    ("frame.as_matrix(['a']).tolist()", "[[1.0], [2.0], [3.0]]"),
+    ("(float(frame.ix[0, 'a']), frame.ix['q', 1], frame.ix[0:2, ['a']].shape)",
+     "(1.0, 'y', (2, 1))"),
+    ("frame.ix[0, 'a'] = 9; print(frame.a.tolist())", "[9.0, 2.0, 3.0]"),
+    ("len(frame.append({'a': 4.0}, ignore_index=True))", "4"),
+    ("[name for name, _ in frame.iteritems()]", "['a', 'b']"),
+    ("frame.sort('a').a.tolist()", "[2.0, 3.0, 9.0]"),
+    ("frame.b.values", "['x' 'y' 'x']"),
+    ("pd.get_dummies(frame.b).values.dtype", "uint8"),
+    ("pd.read_csv(io.StringIO(u'a\\n1\\n1,2\\n3'), error_bad_lines=False).shape",
+     "(2, 1)"),
+    ("pd.read_csv(io.StringIO(u'1\\n2'), header=None, squeeze=True).tolist()", "[1, 2]"),
+    ("pd.rolling_mean(frame.a, 2).tolist()[1:]", "[5.5, 2.5]"),
+    ("pd.np.Inf", "inf"),
+)  # fmt: skip
+IMAGES = (
+    """
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.mlab as mlab
+    import matplotlib.pyplot as plt
+    from PIL import Image, ImageDraw, ImageFont
+    """,
+    ("Image.ANTIALIAS == Image.LANCZOS", "True"),
+    ("len(ImageFont.load_default().getsize('a'))", "2"),
+    ("len(ImageDraw.Draw(Image.new('L', (9, 9))).textsize('a'))", "2"),
+    ("plt.style.use('seaborn-whitegrid')", "None"),
+    ("len(plt.hist([1, 2], normed=True))", "3"),
+    ("plt.hold(True)", "None"),
+    ("plt.subplot(111, axisbg='w').set_axis_bgcolor('w')", "None"),
+    ("plt.gca().set_color_cycle(['r'])", "None"),
+    ("plt.grid(b=True)", "None"),
+    ("len(plt.plot([1], hold=True))", "1"),
+    ("plt.yscale('log', nonposy='clip')", "None"),
+    ("plt.cm.get_cmap('jet').name + plt.cm.spectral.name", "jetnipy_spectral"),
+    ("round(float(mlab.normpdf(0.0, 0, 1)), 3)", "0.399"),
+)
+GROUPS = {
+    "numpy": NUMPY,
+    "PIL": IMAGES,
+    "pandas": PANDAS,
+    "python": PYTHON,
+    "scipy": SCIPY,
+    "sklearn": SKLEARN,
+}
+
+
+@pytest.mark.parametrize("group", sorted(GROUPS))
+def test_packages_have_what_they_had(group: str, run_script: RunScript, tmp_path: Path) -> None:
+    if group != "python":
+        pytest.importorskip(group)
+    set_up, *habits = GROUPS[group]
+    lines = [textwrap.dedent(set_up)]
+    for code, _ in habits:
+        shown = code if "print(" in code else f"print({code})"
+        lines += ["try:", f"    {shown}", "except Exception as error:"]
+        lines += ["    print(type(error).__name__)"]
+    (tmp_path / "sibling.py").write_text("import numpy as np")
+    (tmp_path / "other.py").write_text("from numpy import *\nkind = bool")
+    ran = run_script("\n".join(lines), options=("-u",))
+    assert ran.code == 0, ran.err
+    assert dict(zip((code for code, _ in habits), ran.out.splitlines())) == dict(habits)
+
+
+def test_each_name_is_served() -> None:
+    missing = []
+    for name, served in packages.GONE.items():
+        parent, _, last = name.rpartition(".")
+        if parent and importlib.util.find_spec(name.partition(".")[0]) is None:
+            continue  # The package is not installed.
+        try:
+            if served.by.endswith(":"):
+                libraries.module(name)
+            elif served.by:
+                getattr(libraries.module(parent), last)
+        except (AttributeError, ImportError) as error:
+            missing.append((name, error))
+    assert missing == []
+
+
+def test_check_reports_each_name(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    uses = [f"import {name.partition('.')[0]}\n{name}\n" for name in packages.GONE]
+    calls = ["np.histogram(x, normed=True)\n", "np.histogram(x, density=True)\n"]
+    path.write_text("".join(["import numpy as np\n", *uses, *calls, "tf.random.shuffle(x)\n"]))
+    found = {finding.name: finding.kind.name for finding in check(str(path))}
+    assert found.pop("numpy.histogram") == "served"
+    assert found == {k: "served" if served.by else "fails" for k, served in packages.GONE.items()}
+
+
+def test_what_is_gone_for_good_is_said_in_a_line(run_script: RunScript) -> None:
+    pytest.importorskip("sklearn")
+    ran = run_script(
+        """
+        try:
+            from sklearn.datasets import fetch_mldata
+        except ImportError:
+            import sklearn.hmm
+        """
+    )
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "error: script.py:5: sklearn.hmm is gone since scikit-learn 0.17: the package hmmlearn is "
+        "the successor\n"
+    )
+
+
+def test_packages_themselves_stay_as_they_are(run_script: RunScript) -> None:
+    ran = run_script(
+        """
+        import sys
+        import collections, numpy as np, time
+        print(collections.Mapping, np.float, time.clock)
+        real = [sys.modules[name] for name in ("collections", "numpy", "time")]
+        print([name in vars(module) for name, module in zip(("Mapping", "float_", "clock"), real)])
+        time.own = 3
+        print(real[2].own)
+        """
+    )
+    assert ran.code == 0, ran.err
+    names = (("Mapping", collections), ("float_", np), ("clock", time))
+    before = [name in vars(module) for name, module in names]
+    assert ran.out.splitlines()[1:] == [str(before), "3"]

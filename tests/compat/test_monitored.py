@@ -1,0 +1,122 @@
+"""Monitored sessions in one process, at a loss, and summaries of a step; see also `conformance`."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import compat
+
+if TYPE_CHECKING:
+    from tests.conftest import StartCluster
+
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
+
+
+def test_summaries_inside_a_step_are_written_when_due(supervised: Any) -> None:
+    """In place of its values; unless the program asks for these."""
+    each, first, values = supervised["summaries_inside_a_step"]
+    assert each == [[1, "seen", 1], [2, "seen", 1 / 4], [3, "seen", 1 / 16]]
+    assert first == each[:1]
+    assert values == ["cost"]
+
+
+def test_a_hook_writes_the_summary_of_one_step(supervised: Any) -> None:
+    assert supervised["monitored_summary_of_one_step"] == [[1, "seen", 1], [2, "seen", 1 / 4]]
+
+
+def test_a_session_resumes_in_the_same_and_in_another_process(supervised: Any) -> None:
+    steps, last = supervised["monitored_resumes"]
+    assert steps == [1, 2, 3, 4, 5]
+    assert last == "model.ckpt-5"
+
+
+def test_the_end_of_the_data_is_a_clean_end(supervised: Any) -> None:
+    weight, by_name, checkpoints = supervised["monitored_end_of_the_data"]
+    assert [weight] == by_name == [0.875]
+    assert checkpoints == ["model.ckpt-0", "model.ckpt-3"]
+
+
+def test_an_error_is_raised_and_nothing_more_is_saved(supervised: Any) -> None:
+    said, final, checkpoints, nan = supervised["monitored_error"]
+    assert (said, final, checkpoints) == ("'mine'", None, ["model.ckpt-0"])
+    assert nan == "NaN loss during training."
+
+
+def test_a_value_that_a_step_does_not_have_is_refused(supervised: Any) -> None:
+    assert supervised["monitored_refusals"]["value"] == (
+        "a step has no value 'costs'; return it from the step's function, beside cost, global_step"
+    )
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("init_op", "Scaffold(init_op=...) needs a graph of the program, which the modern runtime "
+                    "does not have; set values in init_fn, or use --runtime=legacy"),
+        ("local_init_op", "Scaffold(local_init_op=...) needs a graph of the program, "),
+        ("saver", "needs a graph, which the modern runtime does not have; pass a compat.Saver, "),
+        ("other step", "a hook fetches 'cost_1', which the step of this call does not return; "),
+        ("feed", "feed_dict needs placeholders, which the modern runtime does not support; "),
+        ("two steps", "run() was given 2 steps; run one after the other"),
+        ("options", "RunOptions, such as the trace that ProfilerHook asks for, need a TensorFlow "),
+    ],
+)  # fmt: skip
+def test_what_needs_a_graph_is_refused_on_the_modern_runtime(
+    supervised: Any, runtime: str, what: str, said: str
+) -> None:
+    if runtime == "modern":
+        assert said in supervised["monitored_refusals"][what]
+
+
+@pytest.mark.cluster
+def test_a_lost_parameter_server_is_recovered_or_reported(
+    start_cluster: StartCluster, programs: Path, tmp_path: Path, runtime: str
+) -> None:
+    """On the legacy runtime in the same process; on the modern one by starting it again."""
+    settings = {"steps": 40, "pause": 0.05, "logdir": str(tmp_path)}
+    with start_cluster(programs / "monitored_task.py", runtime, ps=1, worker=1) as cluster:
+        server, worker = cluster.start("ps"), cluster.start("worker", **settings)
+        worker.wait_until_it_says("step 15")
+        server.send(signal.SIGKILL)
+        server.wait()
+        server = cluster.restart("ps")
+        sessions = worker
+        if runtime == "modern":
+            assert worker.wait().code == 138
+            assert "error: lost /job:ps/task:0" in worker.complaints
+            sessions = worker = cluster.restart("worker", **settings)
+        assert worker.wait().code == 0, worker.complaints
+        assert server.wait().code == 0
+    lines = sessions.said.splitlines()
+    begun = [line for line in lines if line.startswith("session at")]
+    assert begun[-1] in ("session at 10", "session at 20", "session at 30")
+    assert len(begun) == (2 if runtime == "legacy" else 1)
+    assert "end at 40" in lines
+
+
+@pytest.mark.once
+def test_the_page_s_program_prints_what_the_page_shows(runtime: str, tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "hooks.md"
+    program, output = re.findall(
+        r"```(?:python|text)\n(.*?)```", page.read_text("utf-8"), re.DOTALL
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", program, runtime],
+        cwd=tmp_path,
+        env=dict(os.environ, PYTHONPATH=PACKAGES, TF_CPP_MIN_LOG_LEVEL="2"),
+        stdout=subprocess.PIPE,
+        timeout=150,
+        check=True,
+    )
+    assert process.stdout.decode() == output
+    assert len(list((tmp_path / "logs").glob("events.*"))) == 1
+    names = sorted(path.stem for path in (tmp_path / "logs").glob("*.index"))
+    assert names == ["model.ckpt-0", "model.ckpt-100", "model.ckpt-50"]
