@@ -22,14 +22,6 @@ from compat.scripts.cluster import addresses, environment, local_cluster
 from compat.scripts.names import era, libraries, namespace
 from compat.scripts.source import conversion
 
-# Imported once TensorFlow is loaded.
-_WHEN_LOADED = (
-    "calls.dimensions",
-    "calls.lists",
-    "cluster.sessions",
-    "cluster.distributed",
-    "calls.seeds",
-)
 _TRACK = "compat.scripts.track"
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _MISSING = (namespace.MissingName, libraries.MissingName, libraries.MissingImport)
@@ -57,7 +49,7 @@ def main(argv: list[str]) -> int:
         os.environ["MNIST_DATA_DIR"] = os.path.abspath(options.data_dir)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     environment.prepare_children(_own(options))
-    namespace.when_loaded.extend(f"compat.scripts.{name}" for name in _WHEN_LOADED)
+    namespace.when_loaded.extend(namespace.FOR_SCRIPTS)
     if options.allow_network:
         os.environ[environment.ALLOW_NETWORK] = "1"
     if options.track:

@@ -16,7 +16,10 @@ from compat.scripts.cluster import addresses, environment
 
 _SYNC_GRACE_SECS = 2
 _CHIEFS = ("chief", "master")
-_REMEDY = "add --allow_network after `compat run`, or --local for a cluster on this machine"
+_REMEDY = (
+    "add --allow_network after `compat run`, or --local for a cluster on this machine; "
+    f"for a migrated program set {environment.ALLOW_NETWORK}=1"
+)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,17 @@ _NOTHING = object()  # `tf.newaxis` is None.
 
 # Modules whose `install` patches TensorFlow in this process, once it is loaded for the script.
 when_loaded: list[str] = []
+# Those for every script.
+FOR_SCRIPTS = tuple(
+    f"compat.scripts.{name}"
+    for name in (
+        "calls.dimensions",
+        "calls.lists",
+        "cluster.sessions",
+        "cluster.distributed",
+        "calls.seeds",
+    )
+)
 
 
 class MissingName(AttributeError):

@@ -42,6 +42,18 @@ class Source:
     text: str
     python2: bool
 
+    def python3(self) -> str:
+        """Returns the text in Python 3; raises what `tree` does."""
+        with deep(self.filename):
+            text = _to_python3(self.text, self.filename) if self.python2 else self.text
+            _parse(text, self.filename)
+            return text
+
+    @property
+    def divides_integers(self) -> bool:
+        """Whether `/` between integers gives an integer."""
+        return self.python2 and not _TRUE_DIVISION.search(self.text)
+
     def tree(self) -> ast.Module:
         """Returns the Python 3 syntax tree, with the line numbers of the text."""
         with deep(self.filename):

@@ -1,0 +1,167 @@
+"""`python -m compat migrate`: writes a TensorFlow 0.8 to 1.15 script anew, for today's release.
+
+The new program imports `compat.v1` as `tf`, and runs with plain `python`. The script stays as it
+is. What cannot be moved is left, with a numbered comment that says what to do by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+from typing import Sequence
+
+from compat.errors import Parser, UserError
+from compat.scripts.checking import programs
+from compat.scripts.migrating import migration, rules
+from compat.scripts.migrating.rule import Rule
+from compat.scripts.source import conversion
+
+_USAGE = "python -m compat migrate PATH [--output=PATH | --diff] [--only=ID,..] [--skip=ID,..]"
+_EPILOG = (
+    "exit code: 0 if nothing is left to do by hand, 1 if the new program has remarks, 2 for a "
+    "wrong command line or a script that cannot be read"
+)
+_COOKIE = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n)?[ \t]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command line of `migrate`; returns the exit code."""
+    options = _parser().parse_args(argv)
+    if options.list_rules:
+        for rule in rules.RULES:
+            print(f"{rule.id:<9} {rule.gone:<15} {rule.says}")
+        return 0
+    if options.path is None:
+        raise UserError("no script was given; name a script, or a folder with --output=NEW_FOLDER")
+    chosen = rules.chosen(_ids(options.only), _ids(options.skip))
+    if os.path.isdir(options.path):
+        return _folder(options, [rule for rule in chosen if rule.id != "modules"])
+    output = options.output or _beside(options.path)
+    _refuse_existing(output, options)
+    migrated = _migrated(options.path, chosen)
+    code = _report(options.path, output, migrated)
+    if options.diff:
+        _print_diff(options.path, output, migrated.text)
+    elif migrated.is_changed:
+        _write(output, _content(options.path, migrated.text))
+        print(f"wrote {output}")
+    return code
+
+
+def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
+    """Migrates the scripts in a folder; those without TensorFlow are copied."""
+    if not (options.output or options.diff):
+        raise UserError(
+            f"{options.path} is a folder; name a new one for the migrated scripts with --output"
+        )
+    output = options.output or options.path
+    _refuse_existing(output, options)
+    files = [file for file in programs.files(options.path) if file.endswith(".py")]
+    code, new = 0, {}
+    for file in files:
+        target = os.path.join(output, os.path.relpath(file, options.path))
+        migrated = _migrated(file, chosen)
+        code = max(code, _report(file, target, migrated))
+        new[target] = _content(file, migrated.text)
+        if options.diff:
+            _print_diff(file, target, migrated.text)
+    if not options.diff:  # All, or none if one cannot be read.
+        for target, content in new.items():
+            _write(target, content)
+        print(f"wrote {len(new)} scripts to {output}; copy what else they read")
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="python -m compat migrate",
+        usage=_USAGE,
+        description=__doc__,
+        epilog=_EPILOG,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("path", metavar="PATH", nargs="?", help="a script, or a folder of them")
+    add("--to", choices=("v1",), default="v1", help="what to migrate to: v1, compat.v1 (default)")
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument(
+        "--output", metavar="PATH", help="the new file or folder (default: SCRIPT_v1.py, beside it)"
+    )
+    output.add_argument("--diff", action="store_true", help="only show the changes")
+    add("--only", metavar="ID,..", help="apply these rules only")
+    add("--skip", metavar="ID,..", help="apply all rules but these")
+    add("--list-rules", action="store_true", help="list the rules, and what each is about")
+    return parser
+
+
+def _ids(option: str | None) -> list[str] | None:
+    return None if option is None else [name.strip() for name in option.split(",")]
+
+
+def _beside(path: str) -> str:
+    stem, extension = os.path.splitext(path)
+    return f"{stem}_v1{extension}"
+
+
+def _refuse_existing(output: str, options: argparse.Namespace) -> None:
+    if not options.diff and os.path.lexists(output):
+        raise UserError(f"{output} exists; name a new one with --output, or remove it")
+
+
+def _migrated(path: str, chosen: Sequence[Rule]) -> migration.Migrated:
+    if path.endswith(".ipynb"):
+        raise UserError(f"{path} is a notebook, expected a script; export it as one")
+    (source,) = conversion.read(path)
+    try:
+        return migration.migrate(source, chosen)
+    except SyntaxError as error:
+        place = f"{path}:{error.lineno or 1}"
+        raise UserError(f"{place}: {' '.join(str(error.msg).split())}; correct it") from None
+
+
+def _report(path: str, output: str, migrated: migration.Migrated) -> int:
+    """Prints what was done to a script; returns the exit code."""
+    if migrated.was_migrated:
+        print(f"{path}: is migrated already; not changed")
+    elif not (migrated.counts or migrated.remarks):
+        print(f"{path}: uses nothing of TensorFlow that has to change; not changed")
+    else:
+        done = ", ".join(f"{rule} {count}" for rule, count in migrated.counts.items())
+        print(f"{path}: {done or 'nothing was rewritten'}")
+    for line, why in migrated.left:
+        print(f"{path}:{line}: {why}")
+    for number, (line, text) in enumerate(migrated.remarks, 1):
+        print(f"{path if migrated.was_migrated else output}:{line}: remark {number}: {text}")
+    return int(bool(migrated.remarks))
+
+
+def _print_diff(path: str, output: str, text: str) -> None:
+    before = conversion.read(path)[0].text
+    lines = difflib.unified_diff(before.splitlines(True), text.splitlines(True), path, output, n=1)
+    print("".join(line if line.endswith("\n") else line + "\n" for line in lines), end="")
+
+
+def _content(path: str, text: str) -> bytes:
+    """Returns the bytes of a new program: UTF-8 with the line ends of the old one, or the old."""
+    with open(path, "rb") as file:
+        old = file.read()
+    if text == conversion.read(path)[0].text:
+        return old
+    cookie = _COOKIE.match(text)
+    if cookie is not None:
+        text = f"{text[: cookie.start(1)]}utf-8{text[cookie.end(1) :]}"
+    return text.replace("\n", "\r\n" if b"\r\n" in old else "\n").encode()
+
+
+def _write(path: str, content: bytes) -> None:
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        with open(path + ".tmp", "wb") as file:
+            file.write(content)
+        os.replace(path + ".tmp", path)
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be written ({error.strerror}); name another place with --output"
+        ) from None

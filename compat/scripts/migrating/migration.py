@@ -1,0 +1,159 @@
+"""Applies rules to a script."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from typing import Any, NamedTuple, Sequence
+
+from compat.errors import UserError
+from compat.scripts.migrating import python2
+from compat.scripts.migrating.program import Edit, Program, UnmarkedError
+from compat.scripts.migrating.rule import GiveUpError, Remark, Rule
+from compat.scripts.names import table
+from compat.scripts.source import conversion
+
+REMARK = "# compat {number}: {text}"
+_REMARK = re.compile(r"[ \t]*# compat (\d+): (.*)")
+_MODULE = "compat.v1"
+_ERA = "from compat.v1 import era_0x  # As before TensorFlow 1.0, for what depends on it.\n"
+_PYTHON2 = f"from compat.v1 import {python2.MODULE}\n"
+_NOT_OURS = (
+    "it is not written in Python 3, and left, since it does not use TensorFlow; convert it, for "
+    "example by fissix -w"
+)
+# What serves names that depend on the era of the script.
+_OF_ERA = ("compat.scripts.names.era:", "compat.scripts.tutorials.", "compat.scripts.contrib.learn")
+
+
+class Migrated(NamedTuple):
+    """A script after the rules; its text is the old one if there was nothing to do."""
+
+    text: str
+    counts: dict[str, int]  # Lines that are rewritten or have a remark, by rule.
+    remarks: list[tuple[int, str]]  # Line in the new text, and what has to be done by hand.
+    left: list[tuple[int, str]]  # Line in the old text, and why a rule left it, which works.
+    is_changed: bool = True
+    was_migrated: bool = False
+
+
+def migrate(source: conversion.Source, rules: Sequence[Rule]) -> Migrated:
+    """Returns the script as a program on `compat.v1`.
+
+    Raises:
+      SyntaxError: the script is neither Python 3 nor Python 2.
+      UserError: it cannot be rewritten.
+    """
+    if "tensorflow" not in source.text and _MODULE not in source.text:
+        return _without_tensorflow(source)
+    with conversion.deep(source.filename):
+        program = Program(source)
+        if _is_migrated(program):
+            return _unchanged(source, remarks=_remarks(source.text), was_migrated=True)
+        if not program.uses:
+            return _without_tensorflow(source)
+        return _apply(program, rules)
+
+
+def _unchanged(source: conversion.Source, **more: Any) -> Migrated:
+    return Migrated(
+        source.text, **{"counts": {}, "remarks": [], "left": [], **more}, is_changed=False
+    )
+
+
+def _without_tensorflow(source: conversion.Source) -> Migrated:
+    return _unchanged(source, remarks=[(1, _NOT_OURS)] if source.python2 else [])
+
+
+def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
+    edits: list[Edit] = []
+    remarks: list[Remark] = []
+    counts: dict[str, int] = {}
+    left: list[tuple[int, str]] = []
+    for rule in rules:
+        try:
+            found = list(rule.find(program))
+            new = [item for item in found if isinstance(item, Edit)]
+            _check_apart(program, edits, new)
+        except (GiveUpError, UnmarkedError) as error:
+            line, why = getattr(error.node, "lineno", 1), f"rule {rule.id} left the file: {error}"
+            if rule.optional:
+                left.append((line, f"{why}; compat.v1 takes it as it is"))
+            else:
+                remarks.append(Remark(error.node, f"{why}; write it plainly and migrate it again"))
+            continue
+        if found:
+            places = [_place(program, item) for item in found]
+            counts[rule.id] = len({program.text.count("\n", 0, place) for place in places})
+        edits += new
+        remarks += [item for item in found if isinstance(item, Remark)]
+    is_today = any(f"{use.name}.".startswith("compat.v1.") for use in program.uses)
+    # A program that names `tf.compat.v1` was written for TensorFlow 2.
+    if not remarks and not set(counts) - ({"imports"} if is_today else set()):
+        return _unchanged(program.source, left=left)
+    # The lines come before what is inserted at the start of a statement.
+    text = program.edited([*_head(program), *_comments(program, remarks), *edits])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, program.source.filename, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise UserError(
+            f"{program.source.filename} would become wrong in line {error.lineno} "
+            f"({error.msg}); write it plainly, or leave rules out with --skip"
+        ) from None
+    return Migrated(text, counts, _remarks(text), left)
+
+
+def _place(program: Program, item: Edit | Remark) -> int:
+    return item.start if isinstance(item, Edit) else program.line_start(item.node)
+
+
+def _is_migrated(program: Program) -> bool:
+    for node in program.nodes(ast.Import, ast.ImportFrom):
+        names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+        if any(f"{name}.".startswith(_MODULE + ".") for name in names):
+            return True
+    return False
+
+
+def _check_apart(program: Program, edits: Sequence[Edit], new: Sequence[Edit]) -> None:
+    """Raises GiveUpError if new edits are within others, or the reverse."""
+    ordered = sorted([*edits, *new], key=lambda edit: edit[:2])
+    for before, after in zip(ordered, ordered[1:]):
+        if after.start < before.end:
+            raise GiveUpError(program.tree.body[0], "it meets what another rule rewrites")
+
+
+def _head(program: Program) -> list[Edit]:
+    """Returns the imports of what the whole program needs."""
+    lines = _PYTHON2 if program.source.python2 else ""
+    if lines and python2.MODULE in {node.id for node in program.nodes(ast.Name)}:
+        raise UserError(
+            f"{program.source.filename} has a name {python2.MODULE!r}, which the migrated program "
+            "needs for compat.v1.python2; rename it"
+        )
+    keys = (table.nearest(use.name) for use in program.uses)
+    if program.is_0x and any(table.NAMES[key].by.startswith(_OF_ERA) for key in keys if key):
+        lines += _ERA
+    start = program.head()
+    return [Edit(start, start, lines)] if lines else []
+
+
+def _comments(program: Program, remarks: Sequence[Remark]) -> list[Edit]:
+    """Returns the remarks as comments, in lines of their own, numbered by their lines."""
+    placed: dict[tuple[int, str], None] = {}
+    for remark in remarks:
+        placed[program.line_start(remark.node), remark.text] = None
+    edits = []
+    for number, (start, text) in enumerate(sorted(placed), 1):
+        comment = REMARK.format(number=number, text=text)
+        edits.append(Edit(start, start, f"{comment}\n{program.indentation(start)}"))
+    return edits
+
+
+def _remarks(text: str) -> list[tuple[int, str]]:
+    """Returns the remarks in a program that was migrated, by line."""
+    found = ((n, _REMARK.fullmatch(line)) for n, line in enumerate(text.split("\n"), 1))
+    return [(number, match[2]) for number, match in found if match]

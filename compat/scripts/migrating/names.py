@@ -1,0 +1,134 @@
+"""Rules for names: what is imported, and what has another name today."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any, Iterator
+
+from compat.scripts.checking import library_rules, name_rules
+from compat.scripts.checking.findings import FAILS
+from compat.scripts.checking.uses import Use
+from compat.scripts.migrating.program import Edit, Program
+from compat.scripts.migrating.rule import GiveUpError, Remark, Rule
+from compat.scripts.names import table
+from compat.scripts.source import literals
+
+_V1 = "compat.v1"
+_TODAY = "tensorflow.compat"
+_MODULE = re.compile(r"(?<![\w.])tensorflow((?:\s*\.\s*\w+)*)(\s+as\s+\w+)?")
+
+
+def _imports(program: Program) -> Iterator[Edit]:
+    left = {id(use.node) for use in program.uses if use.imported and unserved(use)}
+    for node in program.nodes(ast.Import, ast.ImportFrom):
+        names = [node, *node.names]
+        if len(node.names) == 1 and any(id(name) in left for name in names):
+            continue  # The remark is about it.
+        yield from _statement(program, node)
+    for call in program.nodes(ast.Call):
+        function = literals.dotted(call.func)
+        if function.rpartition(".")[2] not in ("__import__", "import_module") or not call.args:
+            continue
+        module = literals.text(call.args[0])
+        if not _is_old(module):
+            continue
+        if function == "__import__":
+            raise GiveUpError(call, "__import__ returns the package `compat`; use import_module")
+        start, end = program.span(call.args[0])
+        yield Edit(start, end, program.text[start:end].replace("tensorflow", _V1, 1))
+
+
+def _is_old(module: str) -> bool:
+    inside = (module + ".").startswith("tensorflow.")
+    return inside and not (module + ".").startswith(_TODAY + ".")
+
+
+def _statement(program: Program, node: Any) -> Iterator[Edit]:
+    start, end = program.span(node)
+    text = program.text[start:end]
+    if isinstance(node, ast.ImportFrom):
+        if not node.level and _is_old(node.module or ""):
+            offset = start + text.index("tensorflow")
+            yield Edit(offset, offset + len("tensorflow"), _V1)
+        return
+    for found in _MODULE.finditer(text):
+        below, alias = re.sub(r"\s", "", found[1]), found[2]
+        if _is_old("tensorflow" + below):
+            # `import tensorflow.contrib` binds the package, which finds its modules on access.
+            new = f"{_V1}{below}{alias}" if alias else f"{_V1} as tensorflow"
+            yield Edit(start + found.start(), start + found.end(), new)
+
+
+def unserved(use: Use) -> str:
+    """Returns why nothing serves a name, or "" for one that is served or handled."""
+    if use.guarded or use.call is not None:
+        return ""
+    finding = (name_rules if use.is_tensorflow else library_rules).find(use.name)
+    return finding.message if finding is not None and finding.kind is FAILS else ""
+
+
+def _unserved(program: Program) -> Iterator[Remark]:
+    imported: set[str] = set()
+    for use in [*program.uses, *program.other_uses]:
+        why = unserved(use)
+        if not why or any(f"{use.name}.".startswith(f"{module}.") for module in imported):
+            continue  # Said once, at the import.
+        if use.imported:
+            imported.add(use.name)
+        yield Remark(use.node, why)
+
+
+def _renamed(program: Program) -> Iterator[Edit]:
+    for use in program.uses:
+        key = table.nearest(use.name)
+        entry = table.NAMES[key] if key else None
+        if use.imported or use.call is not None or key is None or entry is None:
+            continue
+        if not (entry.by.startswith("tf.") and entry.gone):
+            continue
+        node: Any = use.node
+        for _ in range(use.name.count(".") - key.count(".")):
+            node = node.value
+        start, end = program.span(node)
+        spelled = program.text[start:end]
+        new = entry.by[len("tf.") :]
+        if isinstance(node, ast.Name) and spelled == key and "." not in new:  # Imported by `*`.
+            yield Edit(start, end, new)
+            continue
+        root = spelled[: -len(key)]
+        if not spelled.endswith("." + key) or not re.fullmatch(r"[\w.]+", root):
+            raise GiveUpError(node, f"{spelled} does not say where it is from")
+        yield Edit(start, end, root + new)
+
+
+RULES = (
+    Rule(
+        "imports",
+        "2.0",
+        "modules of TensorFlow come from compat.v1",
+        "from tensorflow.examples.tutorials.mnist import input_data",
+        "from compat.v1.examples.tutorials.mnist import input_data",
+        _imports,
+    ),
+    Rule(
+        "renamed",
+        "1.0, 2.0",
+        "names that have another name today",
+        'tf.train.SummaryWriter("logs", tf.mul(x, y))',
+        'tf.summary.FileWriter("logs", tf.multiply(x, y))',
+        _renamed,
+        optional=True,
+    ),
+    Rule(
+        "unserved",
+        "1.0, 2.0",
+        "names that nothing serves are left, with a remark",
+        "tf.contrib.crf.crf_log_likelihood(x, y, z)",
+        "# compat 1: tf.contrib.crf.crf_log_likelihood is gone since TensorFlow 2.0: its package, "
+        "TensorFlow Addons, is no longer maintained; run the script on its original TensorFlow, "
+        "or remove it\n"
+        "tf.contrib.crf.crf_log_likelihood(x, y, z)",
+        _unserved,
+    ),
+)

@@ -1,0 +1,96 @@
+"""Serves the names of `compat.v1` and its modules, such as `compat.v1.contrib.slim`."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import os
+import sys
+import types
+from typing import Any, Sequence
+
+from compat.scripts.names import libraries, namespace
+from compat.scripts.source import python2_builtins
+
+_TOP = "compat.v1."
+_PACKAGES = "packages."
+_FILES = ("era_0x", "packages", "python2")  # Of this package.
+_SPECIAL = ("__all__", "__version__")  # Python asks modules for others as well.
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FILES or (name[:2] == "__" and name not in _SPECIAL):
+        raise AttributeError(f"module 'compat.v1' has no attribute {name!r}")  # Python imports it.
+    return getattr(namespace.top(), name)
+
+
+def __dir__() -> list[str]:
+    return dir(namespace.top())
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the modules below `compat.v1` that are not files of the package."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        below = fullname[len(_TOP) :]
+        if not fullname.startswith(_TOP) or below in _FILES or below.startswith("_"):
+            return None
+        return importlib.machinery.ModuleSpec(fullname, _Loader(), is_package=True)
+
+
+class _Loader(importlib.abc.Loader):
+    """Makes a module show the names of the one that it stands for.
+
+    It is a module of its own, since Python looks for submodules by a module's `__name__`.
+    """
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        name = module.__name__[len(_TOP) :]
+        try:
+            shown = _shown(name)
+        except ModuleNotFoundError as error:  # With the reason, which Python would replace.
+            raise ImportError(str(error), name=module.__name__) from None
+
+        def get(attribute: str) -> Any:
+            if attribute == "__all__" and not hasattr(shown, attribute):
+                return [known for known in dir(shown) if known[0] != "_"]
+            try:
+                return getattr(shown, attribute)
+            except AttributeError:
+                # `import scipy.misc` binds `scipy`.
+                if not name.startswith(_PACKAGES) or attribute[0] == "_":
+                    raise
+            try:
+                return _shown(f"{name}.{attribute}")
+            except ImportError as error:
+                raise AttributeError(str(error)) from None
+
+        module.__dict__.update(__doc__=shown.__doc__, __getattr__=get, __dir__=lambda: dir(shown))
+
+
+def _shown(name: str) -> Any:
+    """Returns what a module below `compat.v1` stands for."""
+    if name.startswith(_PACKAGES):
+        package = name[len(_PACKAGES) :]
+        # Only programs of Python 2 import another `pickle`.
+        return python2_builtins.PICKLE if package == "pickle" else libraries.module(package)
+    full = f"{namespace.TOP}.{name}"
+    try:
+        return namespace.module(full)
+    except ModuleNotFoundError:
+        if full in sys.modules:  # `tensorflow.python` of 1.15 has Python's `platform` as well.
+            return sys.modules[full]
+        raise
+
+
+def _install() -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # Not twice, where `compat run` runs the program.
+    known = set(namespace.when_loaded)
+    namespace.when_loaded.extend(name for name in namespace.FOR_SCRIPTS if name not in known)
+    sys.meta_path.insert(0, _Finder())
+
+
+_install()

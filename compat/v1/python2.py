@@ -1,0 +1,22 @@
+"""Operations and builtins of Python 2, for a program that was written in it.
+
+    from compat.v1 import python2
+
+    half = python2.divide(7, 2)  # 3
+
+Importing the module makes sessions return text where TensorFlow returned `str` in Python 2.
+"""
+
+from __future__ import annotations
+
+from compat.scripts.names import namespace
+from compat.scripts.source import python2_builtins
+
+divide = python2_builtins.classic_division
+decode = python2_builtins.classic_decode
+# Those that no conversion of the text replaces, such as `cmp`.
+globals().update({k: v for k, v in python2_builtins.BUILTINS.items() if k[0] != "_"})
+
+_TEXT = "compat.scripts.calls.text"
+if _TEXT not in namespace.when_loaded:
+    namespace.when_loaded.append(_TEXT)

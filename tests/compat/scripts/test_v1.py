@@ -1,0 +1,81 @@
+"""`compat.v1`, the `tf` of migrated programs: what it shows, and to whom."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import compat
+
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
+PROGRAM = """
+import sys
+from compat.v1 import python2
+from compat.v1 import era_0x
+import compat.v1 as tf
+import compat.v1.packages.numpy as np, compat.v1.packages.pickle as pickle
+from compat.v1.packages.sklearn.cross_validation import train_test_split
+import compat.v1.packages.scipy as scipy, compat.v1.packages.time as time
+print("tensorflow" in sys.modules, time.clock() > 0, scipy.linalg.det([[2]]))
+
+from compat.v1 import *
+import compat.v1.contrib.lookup as lookup
+import compat.v1.examples.tutorials.mnist.input_data
+from compat.v1.examples.tutorials.mnist import input_data as mnist
+from compat.v1.python.platform import gfile, flags
+from compat.v1.contrib import rnn
+
+print(tf.__version__, multiply is tf.mul)
+print(mnist.read_data_sets("", fake_data=True).train.next_batch(1)[1])
+print(rnn.BasicLSTMCell.__module__.split(".")[0], flags.FLAGS is tf.flags.FLAGS, gfile.Exists("-"))
+print(np.float, np.random.rand.__name__, train_test_split.__module__.split(".")[0])
+print("Session" in dir(tf), lookup.__name__, len(dir(lookup)) > 3)
+text = tf.constant("text")
+with tf.Session() as session:
+    print(session.run(text), python2.divide(7, 2), python2.decode("x", "utf-8"))
+for name in ("nothing", "models.image.cifar10", "_private"):
+    try:
+        __import__("compat.v1." + name)
+    except ImportError as error:
+        print(str(error).split(";")[0])
+try:
+    from compat.v1.models.image import cifar10
+except ImportError as error:
+    print(str(error).split(";")[0])
+try:
+    tf.train.Server({"ps": ["192.0.2.1:2222"]})
+except ValueError as error:
+    print(str(error).split(";")[-1])
+"""
+PRINTED = """\
+False True 2.0
+0.12.1 True
+[0]
+compat True False
+<class 'float'> rand sklearn
+True compat.v1.contrib.lookup True
+text 3 x
+No module named 'tensorflow.nothing'
+tf.models.image.cifar10 is not known here: nothing serves it here
+No module named 'compat.v1._private'
+tf.models.image.cifar10 is not known here: nothing serves it here
+ for a migrated program set COMPAT_RUN_ALLOW_NETWORK=1 (docs/security.md)
+"""
+
+
+@pytest.mark.parametrize("command", [[], ["-m", "compat", "run"]], ids=["python", "compat run"])
+def test_program_sees_what_a_script_does(command: list[str], tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, *command, str(program)],
+        env=dict(os.environ, PYTHONPATH=PACKAGES),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=240,
+    )
+    assert (done.returncode, done.stdout) == (0, PRINTED), done.stderr
