@@ -25,7 +25,7 @@ from typing import Any, Mapping, Sequence
 from compat.processes.fork_server import receive, send
 
 _POLL_SECS = 0.02
-_LOADING_SECS = 120.0
+_LOADING_SECS = 300.0
 # Variables that Python and the libraries read as they are loaded: they are the server's.
 _READ_EARLY = ("PYTHON", "LANG", "LC_", "LD_", "TF_", "GRPC_", "XLA_", "OMP_", "OPENBLAS_", "MKL_")
 _READ_LATE = {"TF_CONFIG"}
@@ -142,12 +142,12 @@ class ForkServer:
                     "cwd": os.path.abspath(cwd or os.getcwd()),
                     "descriptors": [target for _, target in numbers],
                 }
+                assert self._connection is not None
                 try:
-                    assert self._connection is not None
                     send(self._connection, request, tuple(number for number, _ in numbers))
-                    pid = self._receive_start()
-                except OSError:  # It has ended, or takes no environment of such a length.
-                    pid = None
+                except OSError:  # It takes no environment of such a length.
+                    return None
+            pid = self._receive_start()
             if pid is None:
                 return None
             self._codes[pid] = None
@@ -205,14 +205,18 @@ class ForkServer:
         self._connection = ours
 
     def _receive_start(self) -> int | None:
-        assert self._connection is not None
-        while True:
-            message = receive(self._connection)[0]
-            if message is None or "refused" in message:
-                return None
-            if "started" in message:
+        """Returns the process id of what was requested; None if it was refused."""
+        while self._connection is not None:
+            try:
+                message = receive(self._connection)[0]
+            except OSError:  # It takes too long; it must not start it after all.
+                message = None
+            if message is not None and "started" in message:
                 return int(message["started"])
+            if message is not None and "refused" in message:
+                return None
             self._note(message)
+        return None
 
     def _note(self, message: Any) -> bool:
         """Records that a program has ended; returns False if it is the server that has."""
@@ -228,6 +232,7 @@ class ForkServer:
             return
         self._connection.close()
         self._connection = None
+        self._process.kill()
         self._process.wait()
         for pid, code in self._codes.items():
             if code is None:
