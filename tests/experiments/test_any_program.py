@@ -285,7 +285,9 @@ def test_an_old_script() -> None:
 @pytest.mark.cluster
 def test_an_experiment(train: Train) -> None:
     launcher = (sys.executable, "-m", "experiments.launch", "--num_workers=1", "--")
-    training = train("--strategy=ps", "--max_steps=30", within=launcher).wait()
+    training = train("--strategy=ps", "--max_steps=30", within=launcher).wait(
+        280
+    )  # MLflow may take 180.
     assert training.code == 0, training.out + training.err
     assert "[worker 0] done" in training.out.splitlines()
     assert (training.logdir / "complete.json").exists()
