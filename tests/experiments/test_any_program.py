@@ -285,19 +285,9 @@ def test_an_old_script() -> None:
 @pytest.mark.cluster
 def test_an_experiment(train: Train) -> None:
     launcher = (sys.executable, "-m", "experiments.launch", "--num_workers=1", "--")
-    training = train("--strategy=ps", "--max_steps=30", within=launcher).wait()
+    training = train("--strategy=ps", "--max_steps=30", within=launcher).wait(
+        280
+    )  # MLflow may take 180.
     assert training.code == 0, training.out + training.err
     assert "[worker 0] done" in training.out.splitlines()
     assert (training.logdir / "complete.json").exists()
-
-
-def test_an_experiment_that_would_train_in_each_task_is_refused() -> None:
-    code, lines = launched("--num_workers=1", "--", "-m", "experiments.mnist")
-    assert code == 2
-    complaint = (
-        "error: TF_CONFIG describes a cluster with /job:worker/task:0, and --strategy=local trains "
-        "in one process; add --strategy=ps, or unset TF_CONFIG"
-    )
-    assert any(line == f"[ps 0] {complaint}" for line in lines) or any(
-        line.startswith("[worker 0] error: TF_CONFIG describes a cluster") for line in lines
-    )

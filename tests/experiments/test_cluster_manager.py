@@ -6,10 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from absl import flags
 
 from compat.cluster.environment import check_agreement, cluster_from_hosts
 from compat.cluster.spec import Task
 from compat.errors import UserError
+from experiments.settings import Settings
+from experiments.settings.flags import define_flags
+from experiments.settings.place import place_from_flags
 
 CLUSTER = cluster_from_hosts("a:1", "b:1,c:1")
 WORKER_1 = Task("worker", 1)
@@ -91,3 +95,17 @@ def test_command_is_refused_before_tensorflow_loads(start: Any) -> None:
     assert complaint.startswith("error: --job_name=worker --task_index=1 contradicts TF_CONFIG")
     assert training.code == 2
     assert not [line for line in imported if line.endswith(" tensorflow")]
+
+
+def test_a_task_of_a_cluster_does_not_train_all_by_itself() -> None:
+    values = flags.FlagValues()
+    define_flags(Settings, values=values)
+    values(["program"])
+    sentence = (
+        r"^TF_CONFIG describes a cluster with /job:ps/task:0, and --strategy=local trains in "
+    )
+    with pytest.raises(UserError, match=sentence):
+        place_from_flags(values, tf_config("worker", 0)["TF_CONFIG"])
+    alone = {"cluster": {"worker": ["b:1"]}, "task": {"type": "worker", "index": 0}}
+    for environment in (json.dumps(alone), "{}", None):
+        assert place_from_flags(values, environment) == (None, None)
