@@ -62,7 +62,10 @@ def test_a_server_def(seen: Any) -> None:
 def test_errors_are_of_tensorflows_classes(seen: Any) -> None:
     assert seen["no job"] == ["UserError", "ValueError"]
     assert seen["evaluator"] == ["UserError", "ValueError"]
-    assert seen["not a cluster"] == ["UserError", "ValueError", "TypeError"]
+    wrong = ["UserError", "ValueError", "TypeError", "InvalidArgumentError"]
+    assert seen["not a cluster"] == wrong
+    assert seen["no port"] == ["UserError", "ValueError", "InvalidArgumentError"]
+    assert seen["port in use"] == ["UserError", "ValueError", "UnknownError"]
 
 
 def test_an_error_of_the_program_is_not_a_lost_peer(seen: Any) -> None:

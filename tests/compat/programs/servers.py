@@ -22,9 +22,9 @@ def kind(function: Any) -> list[str]:
     try:
         function()
     except Exception as error:
-        return [
-            k.__name__ for k in (compat.UserError, ValueError, TypeError) if isinstance(error, k)
-        ]
+        kinds = [compat.UserError, ValueError, TypeError]
+        kinds += [tf1.errors.InvalidArgumentError, tf1.errors.UnknownError]
+        return [k.__name__ for k in kinds if isinstance(error, k)]
     return []
 
 
@@ -66,6 +66,8 @@ def main() -> None:
                 "no job": kind(lambda: compat.Server(cluster)),
                 "evaluator": kind(lambda: compat.Server(cluster, "evaluator", 0)),
                 "not a cluster": kind(lambda: compat.Server("localhost:1")),
+                "no port": kind(lambda: compat.Server({"local": ["localhost"]})),
+                "port in use": kind(lambda: compat.Server({"local": [local.address]})),
                 "own error": str(peer_error(cancelled, own)),
                 "restarted peer": str(peer_error(restarted, own)).split(" (")[0],
             }
