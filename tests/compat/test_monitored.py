@@ -39,9 +39,10 @@ def test_a_session_resumes_in_the_same_and_in_another_process(supervised: Any) -
 
 
 def test_the_end_of_the_data_is_a_clean_end(supervised: Any) -> None:
-    weight, by_name, checkpoints = supervised["monitored_end_of_the_data"]
+    weight, by_name, checkpoints, steps = supervised["monitored_end_of_the_data"]
     assert [weight] == by_name == [0.875]
     assert checkpoints == ["model.ckpt-0", "model.ckpt-3"]
+    assert steps == [1, 3]  # Of the summaries of the elements.
 
 
 def test_an_error_is_raised_and_nothing_more_is_saved(supervised: Any) -> None:

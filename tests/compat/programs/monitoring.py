@@ -78,7 +78,7 @@ def monitored_resumes(logdir: Path) -> Any:
 
 @case
 def monitored_end_of_the_data(logdir: Path) -> Any:
-    program = Program()
+    program = Summarizing()
     step = compat.step(
         program._train, [], dataset=lambda index, count: tf.data.Dataset.from_tensors(ONE).repeat(3)
     )
@@ -89,10 +89,13 @@ def monitored_end_of_the_data(logdir: Path) -> Any:
         return "noted"
 
     by_name = compat.LoggingTensorHook(["weight"], at_end=True, formatter=noted)
-    with monitored(logdir, [final, by_name]) as session:
+    summary = compat.SummarySaverHook(save_steps=2, output_dir=str(logdir), summary_op=step.summary)
+    hooks = [final, by_name, summary]
+    with monitored(logdir, hooks, save_summaries_steps=None) as session:
         while not session.should_stop():
             session.run(step)
-    return [float(final.final_ops_values), logged, checkpoints(logdir)]
+    steps = [entry[0] for entry in scalars(logdir)]
+    return [float(final.final_ops_values), logged, checkpoints(logdir), steps]
 
 
 @case
