@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from compat.scripts.names import libraries, namespace
-from compat.scripts.source import array_builtins, conversion, python2_builtins
+from compat.scripts.source import array_builtins, conversion, frame_builtins, python2_builtins
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 # Computed once, early: Python 3.13 imports modules to find it, which would call our finder.
@@ -30,7 +30,7 @@ _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle
 
 def _builtins_for(is_python2: bool) -> dict[str, Any]:
     """Returns the builtins of a script's module."""
-    own = {**vars(builtins), **array_builtins.BUILTINS}
+    own = {**vars(builtins), **array_builtins.BUILTINS, **frame_builtins.BUILTINS}
     if is_python2:
         own.update(python2_builtins.BUILTINS)
 

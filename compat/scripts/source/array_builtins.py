@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from compat.scripts.source.arrays import ELEMENT, FORMAT, METHOD, METHODS, NUMBER, TRUTH
+from compat.scripts.source.arrays import ELEMENT, FORMAT, METHOD, METHODS, NUMBER, RENAMED, TRUTH
 
 
 class _Number:
@@ -70,10 +71,12 @@ def classic_truth(value: Any) -> Any:
 
 
 def classic_method(owner: Any, name: str) -> Any:
-    """Returns a method; of an array also one that NumPy 2 removed."""
-    if isinstance(owner, (ndarray, np.generic)) and not hasattr(owner, name):
-        return lambda *args, **kwargs: _METHODS[name](owner, *args, **kwargs)
-    return getattr(owner, name)
+    """Returns a method, also one that NumPy 2 or Python removed."""
+    if hasattr(owner, name):
+        return getattr(owner, name)
+    if name in _METHODS and (name not in RENAMED or isinstance(owner, (ndarray, np.generic))):
+        return functools.partial(_METHODS[name], owner)
+    return getattr(owner, RENAMED.get(name, name))
 
 
 def _itemset(array: Any, *args: Any) -> None:
@@ -82,6 +85,7 @@ def _itemset(array: Any, *args: Any) -> None:
 
 
 _METHODS: dict[str, Any] = {
+    "getchildren": list,
     "itemset": _itemset,
     "newbyteorder": lambda array, order="S": array.view(array.dtype.newbyteorder(order)),
     "ptp": np.ptp,

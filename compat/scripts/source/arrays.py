@@ -16,8 +16,16 @@ FORMAT = "__classic_format__"
 METHOD = "__classic_method__"
 NUMBER = "__classic_number__"
 TRUTH = "__classic_truth__"
-# Methods of arrays that NumPy 2 removed.
-METHODS = ("itemset", "newbyteorder", "ptp", "tostring")
+# Methods that NumPy 2 removed from arrays, and Python 3.9 and 3.12 from other classes.
+METHODS = ("getchildren", "itemset", "newbyteorder", "ptp", "tostring")
+RENAMED = {
+    "assertEquals": "assertEqual",
+    "assertItemsEqual": "assertCountEqual",
+    "assertNotEquals": "assertNotEqual",
+    "getiterator": "iter",
+    "isAlive": "is_alive",
+    "tostring": "tobytes",
+}
 _CONVERSIONS = ("complex", "float", "int", "long", "round")
 _MATH = ("cmath", "math")
 _OF_SUMMARY = "simple_value"  # The field of `tf.Summary.Value` for a number.
@@ -96,7 +104,9 @@ class ClassicArrays(ast.NodeTransformer):
             if keyword.arg == _OF_SUMMARY:
                 keyword.value = self._number(keyword.value)
         function = node.func
-        if isinstance(function, ast.Attribute) and function.attr in METHODS:
+        if isinstance(function, ast.Attribute) and (
+            function.attr in METHODS or function.attr in RENAMED
+        ):
             name = ast.Constant(function.attr)
             node.func = _call(function, METHOD, function.value, name)
         elif self._takes_numbers(function):

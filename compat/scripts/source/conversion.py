@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from compat.errors import UserError
-from compat.scripts.source import arrays, rewriting
+from compat.scripts.source import arrays, frames, rewriting
 
 # Names that parse as Python 3 but exist in Python 2 only.
 _OLD_METHODS = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys"}
@@ -70,7 +70,10 @@ class Source:
         """Returns the compiled code; raises what `tree` does."""
         with warnings.catch_warnings(), deep(self.filename):
             warnings.simplefilter("ignore")  # Invalid escapes, `is` with a literal.
-            tree = arrays.ClassicArrays().visit(self.tree())
+            tree = self.tree()
+            arrays.ClassicArrays().visit(tree)
+            if frames.imports_pandas(tree):
+                frames.ClassicFrames().visit(tree)
             return compile(
                 ast.fix_missing_locations(tree), self.filename, "exec", dont_inherit=True
             )

@@ -146,6 +146,13 @@ PANDAS = (
     ("pd.read_csv(io.StringIO(u'1\\n2'), header=None, squeeze=True).tolist()", "[1, 2]"),
     ("pd.rolling_mean(frame.a, 2).tolist()[1:]", "[5.5, 2.5]"),
     ("pd.np.Inf", "inf"),
+    ("frame['a'][frame['a'] > 5] = 1; print(frame.a.tolist())", "[1.0, 2.0, 3.0]"),
+    ("frame.a['p'] = float('nan'); print(frame.a.isnull().tolist())", "[True, False, False]"),
+    ("frame['a'].fillna(7, inplace=True); print(frame.a.tolist())", "[7.0, 2.0, 3.0]"),
+    ("frame.a.replace(7, 8, inplace=True); print(frame.a.tolist())", "[8.0, 2.0, 3.0]"),
+    ("x = frame[['a']].values; x[0] = 4; print(x[:2].tolist(), frame.a[0:1].tolist())",
+     "[[4.0], [2.0]] [8.0]"),
+    ("kept = {'a': [1, 2]}; kept['a'][0] = 5; print(list(kept.values()))", "[[5, 2]]"),
 )  # fmt: skip
 IMAGES = (
     """

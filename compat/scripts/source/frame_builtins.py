@@ -1,0 +1,55 @@
+"""Provides operations on frames that pandas 3 refuses, or applies to a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import ndarray
+
+from compat.scripts.source.frames import COLUMN, VALUES
+
+
+class _Column:
+    """A column of a frame; what is done to it in place is stored in the frame."""
+
+    def __init__(self, frame: Any, name: Any) -> None:
+        self._frame, self._name = frame, name
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self._frame[self._name][rows]
+
+    def __setitem__(self, rows: Any, value: Any) -> None:
+        column = self._frame[self._name].copy()
+        column[rows] = value
+        self._frame[self._name] = column
+
+    def __getattr__(self, method: str) -> Any:
+        def call(*args: Any, **kwargs: Any) -> None:
+            column = self._frame[self._name].copy()
+            getattr(column, method)(*args, **kwargs)
+            self._frame[self._name] = column
+
+        return call
+
+
+def _is_of_pandas(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "pandas"
+
+
+def classic_column(owner: Any, key: Any, is_attribute: bool = False) -> Any:
+    """Returns `owner[key]`, or its attribute; of a frame, a column that changes the frame."""
+    if _is_of_pandas(owner) and hasattr(owner, "columns"):
+        names = owner.columns
+        if isinstance(key, (str, int)) and key in names and names.is_unique:
+            return _Column(owner, key)
+    return getattr(owner, key) if is_attribute else owner[key]
+
+
+def classic_values(values: Any) -> Any:
+    """Returns the attribute `values` of an object; of a frame, an array that can be changed."""
+    if isinstance(values, ndarray) and not values.flags.writeable:
+        return values.copy()
+    return values
+
+
+BUILTINS = {COLUMN: classic_column, VALUES: classic_values}

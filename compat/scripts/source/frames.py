@@ -1,0 +1,74 @@
+"""Rewrites syntax trees so that what a script does to a column of a frame changes the frame.
+
+Since pandas 3 `frame["a"][rows] = 0` and `frame["a"].fillna(0, inplace=True)` change a copy, and
+`frame.values` cannot be written to.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from compat.scripts.source import literals
+
+COLUMN = "__classic_column__"
+VALUES = "__classic_values__"
+
+
+def imports_pandas(tree: ast.AST) -> bool:
+    """Whether a program imports pandas; no other is rewritten."""
+    return any(
+        isinstance(node, ast.Import) and any(alias.name == "pandas" for alias in node.names)
+        for node in ast.walk(tree)
+    )
+
+
+class ClassicFrames(ast.NodeTransformer):
+    """Makes chained operations on columns, and values of frames, work as until pandas 2."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        for target in node.targets:
+            self._chained(target)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        self._chained(node.target)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        is_inplace = any(
+            keyword.arg == "inplace" and literals.value(keyword.value) is True
+            for keyword in node.keywords
+        )
+        if is_inplace and isinstance(node.func, ast.Attribute):
+            node.func.value = self._column(node.func.value)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if node.attr != "values" or not isinstance(node.ctx, ast.Load):
+            return node
+        values = ast.Call(ast.Name(VALUES, ast.Load()), [node], [])
+        return ast.copy_location(values, node)
+
+    def _chained(self, target: Any) -> None:
+        if isinstance(target, ast.Subscript):
+            target.value = self._column(target.value)
+
+    def _column(self, node: ast.expr) -> ast.expr:
+        """Returns the owner of an operation: a column that writes back to its frame, or `node`."""
+        if isinstance(node, ast.Attribute):
+            args = [node.value, ast.Constant(node.attr), ast.Constant(True)]
+        elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+            key: Any = node.slice
+            args = [node.value, getattr(key, "value", key) if _is_index(key) else key]
+        else:
+            return node
+        return ast.copy_location(ast.Call(ast.Name(COLUMN, ast.Load()), args, []), node)
+
+
+def _is_index(node: ast.AST) -> bool:
+    return type(node).__name__ == "Index"  # Wraps an index until Python 3.8.
