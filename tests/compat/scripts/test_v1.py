@@ -11,6 +11,7 @@ import pytest
 
 import compat
 
+pytestmark = pytest.mark.once
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 PROGRAM = """
 import sys
