@@ -33,16 +33,16 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
             f"{logdir} does not record the program of its run; name it with --program=FILE"
         )
     module = _import(given, logdir)
-    name = found.experiment if found else ""
-    if _is_experiment(getattr(module, name, None)):
-        return getattr(module, name)
     own = [value for value in vars(module).values() if _is_experiment(value)]
-    own = [value for value in own if value.__module__ == module.__name__]
-    if program is None or len(own) != 1:
-        what = name or f"one subclass of Experiment, but {len(own)}"
+    if found:
+        own = [value for value in own if value.__name__ == found.experiment]
+    else:  # Not those that it imports.
+        own = [value for value in own if value.__module__ == module.__name__]
+    if len(own) != 1:
+        what = f"the class {found.experiment}" if found else "one subclass of Experiment"
         raise UserError(
-            f"program {given} does not define {what}, expected the class of the run in {logdir}; "
-            "name the file that does with --program=FILE"
+            f"program {given} does not define {what} of the run in {logdir}; name the file that "
+            "does with --program=FILE"
         )
     return own[0]
 
