@@ -258,7 +258,15 @@ def test_programs_are_listed() -> None:
     listed = subprocess.run(
         [sys.executable, "-m", "experiments"], stdout=subprocess.PIPE, text=True, timeout=60
     )
-    for name in ("mnist", "recommender", "language_model", "matpow", "shared_queue", "scaling"):
+    for name in (
+        "export",
+        "language_model",
+        "matpow",
+        "mnist",
+        "predict",
+        "recommender",
+        "scaling",
+    ):
         assert re.search(rf"^  {name} +\w", listed.stdout, re.MULTILINE)
     command = [sys.executable, "-m", "experiments", "mnist"]
     wrong = subprocess.run(command, capture_output=True, text=True, timeout=60)
