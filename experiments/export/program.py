@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
+import os
+import re
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from compat.errors import UserError
 from experiments.recording import origin
 from experiments.training.experiment import Experiment
 
+_MODULE = re.compile(r"\w+(\.\w+)*$")
 _NAME = "program_of_the_run"  # Not `__main__`: it is imported, so that it does not train.
 
 
@@ -54,19 +58,20 @@ def _is_experiment(value: Any) -> bool:
 def _import(program: str, logdir: str) -> Any:
     path = Path(program)
     try:
-        if path.suffix != ".py" and path.name == program:
+        is_file = "\0" not in program and os.path.isfile(program)
+        if not is_file and path.suffix != ".py" and _MODULE.match(program):
             return importlib.import_module(program)
-        if not path.is_file():
+        if not is_file:
             raise UserError(
                 f"program {program} of the run in {logdir} is not a file; name the file with "
                 "--program=FILE if it has moved"
             )
         sys.path.insert(0, str(path.resolve().parent))  # As Python does for a script.
-        spec = importlib.util.spec_from_file_location(_NAME, str(path))
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[_NAME] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        loader = SourceFileLoader(_NAME, str(path))
+        module = ModuleType(_NAME)
+        module.__file__ = str(path)
+        sys.modules[_NAME] = module  # Where dataclasses look for the names in their annotations.
+        loader.exec_module(module)
     except (ImportError, SyntaxError) as error:
         raise UserError(
             f"program {program} of the run in {logdir} cannot be imported ({error}); install what "

@@ -64,6 +64,7 @@ def own(tmp_path_factory: Any, train: Train) -> Path:
     where = {"PYTHONPATH": f"{folder}{os.pathsep}{PACKAGES}"}
     training = train(*FLAGS, "--runtime=legacy", module="own_digits", env=where).wait()
     assert training.code == 0, training.out + training.err
+    assert training.left_running() == []  # MLflow has the run.
     (folder / "run").symlink_to(training.logdir)
     return folder
 

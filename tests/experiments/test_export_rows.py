@@ -108,6 +108,7 @@ def test_many_rows_come_in_parts(file: Any) -> None:
         ("a.jsonl", '{"numbers": [1, 2], "kind": 1, "tag": 3}', CLICKS, "input 'tag' is int64 []"),
         ("a.jsonl", "3", CLICKS, "does not name the inputs numbers, kind, tag; give them by name"),
     ],
+    ids=lambda value: str(value)[:30] if isinstance(value, str) else "",
 )
 def test_what_is_wrong_takes_one_line(
     file: Any, name: str, text: str, rows: dict[str, Row], sentence: str
