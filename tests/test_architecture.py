@@ -259,9 +259,10 @@ def test_room_is_not_crowded(folder: Path) -> None:
 def test_tensorflow_is_imported_in_one_file(package: str) -> None:
     allowed = "compat._tensorflow.release imports"
     found = breaches(package, "tensorflow")
-    # Old scripts are shown private parts of TensorFlow, which are served by name.
-    scripts = "compat.scripts."
-    assert [b for b in found if not b.startswith((allowed, scripts))] == []
+    # Old scripts are shown private parts of TensorFlow, which are served by name. A model that is
+    # logged to MLflow is loaded where this package is not.
+    others = "compat.scripts.", "experiments.export.mlflow_loader imports"
+    assert [b for b in found if not b.startswith((allowed, *others))] == []
 
 
 @pytest.mark.parametrize("module", EDGE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from compat.errors import UserError
 from experiments.export import command_line
 
 FORMATS = {"saved_model": "", "tflite": ".tflite"}
@@ -23,9 +24,14 @@ def main(argv: list[str]) -> None:
     parser.add_argument(
         "--format", choices=sorted(FORMATS), default="saved_model", help="default: saved_model"
     )
+    parser.add_argument(
+        "--mlflow", action="store_true", help="log the SavedModel to the MLflow run of LOGDIR, too"
+    )
     options = parser.parse_args(argv)
+    if options.mlflow and options.format != "saved_model":
+        raise UserError(f"--mlflow logs a SavedModel; leave --format={options.format} out")
     command_line.start_tensorflow()
-    from experiments.export import saved_model
+    from experiments.export import mlflow_model, saved_model
     from experiments.export.model import open_model
 
     write = saved_model.write if options.format == "saved_model" else saved_model.write_tflite
@@ -37,6 +43,8 @@ def main(argv: list[str]) -> None:
         for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
             for name, tensor in sorted(tensors.items()):
                 print(f"  {kind:<6} {name}: {tensor.dtype.name} {tensor.shape.as_list()}")
+        if options.mlflow:
+            print(f"  mlflow {mlflow_model.log(model, path)}")
 
 
 if __name__ == "__main__":

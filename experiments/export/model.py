@@ -33,6 +33,7 @@ class Model:
       inputs: placeholders by name, `[None, ...]` where they are given a row for each example.
       outputs: tensors by name.
       session: holds the trained values.
+      example: one row of the training data by name, empty where these are streams.
     """
 
     experiment: Any
@@ -41,6 +42,7 @@ class Model:
     inputs: Mapping[str, Any]
     outputs: Mapping[str, Any]
     session: Any
+    example: Mapping[str, np.ndarray]
 
     @property
     def step(self) -> int:
@@ -72,34 +74,39 @@ def open_model(
         has no predictions.
     """
     which, prefix = find_checkpoint(logdir, which)
-    select_runtime("legacy")
-    with contextlib.redirect_stdout(sys.stderr):
-        kind = load_experiment(logdir, program)
-        config = read_settings(os.path.join(logdir, "settings.yaml"), kind.Settings)
-        settings = kind.Settings(**config, logdir=logdir).resolved(kind.name())
-        experiment = kind(settings)
-        # As in training: what data() leaves in `self`, the other methods may read.
-        specs = inputs.batch_specs(inputs.data_of(experiment.data()))
-        with tf1.Graph().as_default(), quietly():
+    runtime = select_runtime("legacy")
+    with tf1.Graph().as_default(), quietly():
+        with contextlib.redirect_stdout(sys.stderr):
+            experiment = _experiment(logdir, program)
+            # As in training: what data() leaves in `self`, the other methods may read.
+            data = inputs.data_of(experiment.data())
+            batch, placeholders = _batch(inputs.batch_specs(data))
             with device(None):
                 get_or_create_global_step()
                 experiment.build()
-                batch, placeholders = _placeholders(specs)
                 outputs = step.predict(experiment, batch)
-            variables = select_runtime("legacy").variables()
-            values = files.fitted(prefix, files.read(prefix), variables, others=True)
-            used = set(dependencies(list(outputs.values())))
-            taken = {name: p for name, p in placeholders.items() if p.op in used}
-            if not taken:
-                raise UserError(
-                    f"{kind.__name__}.predict() depends on no tensor of the batch; compute its "
-                    "outputs from them"
-                )
-            with tf1.Session(config=devices.session_config(settings)) as session:
-                session.run([tf1.local_variables_initializer(), tf1.tables_initializer()])
-                for operations, feed in assignments(variables, values):
-                    session.run(operations, feed)
-                yield Model(experiment, prefix, which, taken, outputs, session)
+        variables = runtime.variables()
+        values = files.fitted(prefix, files.read(prefix), variables, others=True)
+        used = set(dependencies(list(outputs.values())))
+        taken = {name: p for name, p in placeholders.items() if p.op in used}
+        if not taken:
+            raise UserError(
+                f"{type(experiment).__name__}.predict() depends on no tensor of the batch; compute "
+                "its outputs from them"
+            )
+        with tf1.Session(config=devices.session_config(experiment.settings)) as session:
+            session.run([tf1.local_variables_initializer(), tf1.tables_initializer()])
+            for operations, feed in assignments(variables, values):
+                session.run(operations, feed)
+            example = {} if data.streams else {n: array[:1] for n, array in data.train.items()}
+            yield Model(experiment, prefix, which, taken, outputs, session, example)
+
+
+def _experiment(logdir: str, program: str | None) -> Any:
+    """Returns the experiment of a run, with its settings."""
+    kind = load_experiment(logdir, program)
+    found = read_settings(os.path.join(logdir, "settings.yaml"), kind.Settings)
+    return kind(kind.Settings(**found, logdir=logdir).resolved(kind.name()))
 
 
 def find_checkpoint(logdir: str, which: str | None = None) -> tuple[str, str]:
@@ -119,7 +126,7 @@ def find_checkpoint(logdir: str, which: str | None = None) -> tuple[str, str]:
     raise UserError(f"{logdir} has no checkpoint; name the log folder of a run that has saved one")
 
 
-def _placeholders(specs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _batch(specs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns a batch of any size, and the placeholders that it is made of, by name."""
     if not isinstance(specs, Mapping):
         raise UserError(

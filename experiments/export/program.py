@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
+import os
+import re
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from compat.errors import UserError
 from experiments.training.experiment import Experiment
 from experiments.training.recording import origin
 
+_MODULE = re.compile(r"\w+(\.\w+)*$")
 _NAME = "program_of_the_run"  # Not `__main__`: it is imported, so that it does not train.
 
 
@@ -33,16 +37,16 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
             f"{logdir} does not record the program of its run; name it with --program=FILE"
         )
     module = _import(given, logdir)
-    name = found.experiment if found else ""
-    if _is_experiment(getattr(module, name, None)):
-        return getattr(module, name)
     own = [value for value in vars(module).values() if _is_experiment(value)]
-    own = [value for value in own if value.__module__ == module.__name__]
-    if program is None or len(own) != 1:
-        what = name or f"one subclass of Experiment, but {len(own)}"
+    if found:
+        own = [value for value in own if value.__name__ == found.experiment]
+    else:  # Not those that it imports.
+        own = [value for value in own if value.__module__ == module.__name__]
+    if len(own) != 1:
+        what = f"the class {found.experiment}" if found else "one subclass of Experiment"
         raise UserError(
-            f"program {given} does not define {what}, expected the class of the run in {logdir}; "
-            "name the file that does with --program=FILE"
+            f"program {given} does not define {what} of the run in {logdir}; name the file that "
+            "does with --program=FILE"
         )
     return own[0]
 
@@ -54,19 +58,20 @@ def _is_experiment(value: Any) -> bool:
 def _import(program: str, logdir: str) -> Any:
     path = Path(program)
     try:
-        if path.suffix != ".py" and path.name == program:
+        is_file = "\0" not in program and os.path.isfile(program)
+        if not is_file and path.suffix != ".py" and _MODULE.match(program):
             return importlib.import_module(program)
-        if not path.is_file():
+        if not is_file:
             raise UserError(
                 f"program {program} of the run in {logdir} is not a file; name the file with "
                 "--program=FILE if it has moved"
             )
         sys.path.insert(0, str(path.resolve().parent))  # As Python does for a script.
-        spec = importlib.util.spec_from_file_location(_NAME, str(path))
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[_NAME] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        loader = SourceFileLoader(_NAME, str(path))
+        module = ModuleType(_NAME)
+        module.__file__ = str(path)
+        sys.modules[_NAME] = module  # Where dataclasses look for the names in their annotations.
+        loader.exec_module(module)
     except (ImportError, SyntaxError) as error:
         raise UserError(
             f"program {program} of the run in {logdir} cannot be imported ({error}); install what "

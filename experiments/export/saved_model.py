@@ -11,6 +11,7 @@ from typing import Iterator
 from compat import UserError, tf, tf1
 from compat._tensorflow import quietly
 from experiments.export.model import Model
+from experiments.settings.setting import shortened
 
 SIGNATURE = "serving_default"
 
@@ -54,7 +55,7 @@ def write_tflite(model: Model, file: str) -> None:
                 saved, signature_key=SIGNATURE
             ).convert()
         except Exception as error:  # Each release has its own.
-            reason = next(filter(None, str(error).splitlines()), type(error).__name__)
+            reason = shortened(" ".join(str(error).split()) or type(error).__name__)
             raise UserError(
                 f"the model cannot be converted for TFLite ({reason}); export it with "
                 "--format=saved_model"

@@ -259,10 +259,10 @@ def test_programs_are_listed() -> None:
     listed = subprocess.run(
         [sys.executable, "-m", "experiments"], stdout=subprocess.PIPE, text=True, timeout=60
     )
-    names = "launch mnist recommender language_model matpow shared_queue scaling"
+    names = "export launch language_model matpow mnist predict recommender scaling shared_queue"
     for name in names.split():
         assert re.search(rf"^  {name} +\w", listed.stdout, re.MULTILINE)
     command = [sys.executable, "-m", "experiments", "minst"]
     wrong = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert wrong.returncode == 2
-    assert "'minst' is unknown, expected one of language_model, launch, " in wrong.stderr
+    assert "'minst' is unknown, expected one of export, language_model, launch, " in wrong.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -47,10 +46,11 @@ def read(logdir: str) -> Origin | None:
 
 def _program(experiment: type) -> str:
     name = experiment.__module__
-    if name == "__main__":
-        with contextlib.suppress(UserError):  # A notebook.
-            return str(this_program())
-        return ""
     file = getattr(sys.modules.get(name), "__file__", None)
+    if name == "__main__":
+        try:
+            name = str(this_program())
+        except UserError:  # A notebook.
+            return ""
     # A package is found by its name on another machine as well, a lone file only by its path.
     return name if "." in name or file is None else os.path.abspath(file)

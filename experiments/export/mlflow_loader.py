@@ -1,0 +1,39 @@
+"""Serves a SavedModel as MLflow's Python model; a copy of this file goes with each such model.
+
+Where that is loaded this package is not, so this file imports TensorFlow by itself. Graph and
+session are those of `tf.compat.v1`, which work on every release, whether execution is eager or not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+
+def _load_pyfunc(path: str) -> SavedModel:
+    """Called by MLflow with the folder of the SavedModel."""
+    return SavedModel(path)
+
+
+class SavedModel:
+    """A model with `predict`, as MLflow calls it."""
+
+    def __init__(self, path: str) -> None:
+        self._session = tf.Session(graph=tf.Graph())
+        with self._session.graph.as_default():
+            loaded = tf.saved_model.load(self._session, ["serve"], path)
+        self._signature = loaded.signature_def["serving_default"]
+
+    def predict(self, data: Any, params: Any = None) -> dict[str, np.ndarray]:
+        """Returns the outputs by name for arrays by name, or for the array of the only input."""
+        del params
+        inputs, outputs = self._signature.inputs, self._signature.outputs
+        if not hasattr(data, "keys"):
+            data = dict.fromkeys(inputs, data)
+        feed = {
+            info.name: np.asarray(data[name], tf.as_dtype(info.dtype).as_numpy_dtype)
+            for name, info in inputs.items()
+        }
+        return dict(self._session.run({name: outputs[name].name for name in outputs}, feed))
