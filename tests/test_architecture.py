@@ -268,9 +268,8 @@ def test_tensorflow_is_imported_in_one_file(package: str) -> None:
 @pytest.mark.parametrize("module", EDGE)
 def test_edge_starts_without_tensorflow_and_mlflow(module: str) -> None:
     code = f"import sys, {module}; print(sorted({{'mlflow', 'tensorflow'}} & set(sys.modules)))"
-    process = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
-    )
+    argv = [sys.executable, "-c", code]
+    process = subprocess.run(argv, capture_output=True, text=True, timeout=60)
     assert (process.stdout, process.stderr) == ("[]\n", "")
 
 
