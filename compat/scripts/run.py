@@ -24,6 +24,7 @@ from compat.scripts.source import conversion
 
 # Imported once TensorFlow is loaded.
 _WHEN_LOADED = (
+    "calls.arrays",
     "calls.dimensions",
     "calls.lists",
     "cluster.sessions",

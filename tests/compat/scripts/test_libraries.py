@@ -82,6 +82,7 @@ NUMPY = (
     ("rnd.random_integers(1)", "1"),
     ("np.save('a.npy', {'w': 1}) or np.load('a.npy').item()", "{'w': 1}"),
     ("np.mat('1 2').shape", "(1, 2)"),
+    ("[np.float32(0.5)]", "[0.5]"),
     ("from other import Inf, product, kind; print(Inf, product([2, 3]), kind)",
      "inf 6 <class 'bool'>"),
 )  # fmt: skip
