@@ -44,8 +44,11 @@ def test_nothing_that_unpickles_is_imported() -> None:
 
 
 def test_arrays_are_loaded_without_pickles() -> None:
+    """But for a script's own, which are loaded as in its time; see docs/security.md."""
     calls = 0
     for path, tree in sources():
+        if path == "compat/scripts/calls/arrays.py":
+            continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and ast.dump(node.func).startswith(
                 "Attribute(value=Name(id='np', ctx=Load()), attr='load'"

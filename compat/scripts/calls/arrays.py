@@ -13,9 +13,9 @@ import numpy as np
 NINF = -np.inf
 NZERO = -0.0
 PZERO = 0.0
-_NEWER: Any = np
-# NumPy 1.x copies if it has to where NumPy 2 refuses to.
-_IF_NEEDED: Any = None if int(np.__version__.partition(".")[0]) >= 2 else False
+_IS_2 = int(np.__version__.partition(".")[0]) >= 2
+# NumPy 1 copies if it has to where NumPy 2 refuses to.
+_IF_NEEDED: Any = None if _IS_2 else False
 
 cast = {kind: functools.partial(np.asarray, dtype=kind) for kind in (np.float32, np.float64)}
 sctypes = {
@@ -221,3 +221,9 @@ def who(vardict: Any = None) -> None:
     for name, value in sorted((vardict or sys._getframe(1).f_locals).items()):
         if isinstance(value, np.ndarray):
             print(name, value.shape, value.nbytes, value.dtype.name)
+
+
+def install() -> None:
+    """Prints scalars in lists as NumPy 1 did: `[0.5]`, not `[np.float64(0.5)]`."""
+    if _IS_2:
+        np.set_printoptions(legacy="1.25")

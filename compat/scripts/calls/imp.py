@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import types
-from importlib import machinery, reload, util
+from importlib import machinery, util
 from typing import Any
+
+from compat.scripts.source.python2_builtins import classic_reload as reload
 
 __all__ = ["find_module", "load_module", "load_source", "new_module", "reload"]
 

@@ -22,6 +22,7 @@ when_loaded: list[str] = []
 FOR_SCRIPTS = tuple(
     f"compat.scripts.{name}"
     for name in (
+        "calls.arrays",
         "calls.dimensions",
         "calls.lists",
         "cluster.sessions",

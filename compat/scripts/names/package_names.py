@@ -219,6 +219,7 @@ PREPARED: Mapping[str, str] = {
     "PIL.ImageDraw": _OWN + "images",
     "PIL.ImageFont": _OWN + "images",
     "matplotlib.pyplot": _OWN + "plots",
+    "numpy": _OWN + "arrays",
     "pandas": _OWN + "frames",
     "pylab": _OWN + "plots",
 }

@@ -65,6 +65,7 @@ GONE: Mapping[str, Mapping[str, str]] = {
 
 # Functions that are still there and take less than they did, and what serves them.
 CHANGED: Mapping[str, str] = {
+    "importlib.reload": "compat.scripts.source.python2_builtins:classic_reload",
     "random.sample": _OWN + "random_sample",
     "random.shuffle": _OWN + "random_shuffle",
 }

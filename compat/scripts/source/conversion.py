@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from compat.errors import UserError
-from compat.scripts.source import arrays, frames, rewriting
+from compat.scripts.source import arrays, frames, literals, rewriting
 
 # Names that parse as Python 3 but exist in Python 2 only.
 _OLD_METHODS = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys"}
@@ -26,10 +26,16 @@ _OLD_NAMES = {"basestring", "execfile", "raw_input", "reduce", "unichr", "unicod
 _OLD_MODULES = (
     "ConfigParser Queue SocketServer StringIO cPickle commands cookielib httplib urllib2 urlparse"
 )
+_OLD_ATTRIBUTES = (
+    "itertools.imap itertools.izip os.getcwdu string.join string.letters string.maketrans "
+    "sys.maxint sys.setdefaultencoding urllib.quote urllib.urlencode urllib.urlopen "
+    "urllib.urlretrieve"
+)
 # fissix removes the line.
 _TRUE_DIVISION = re.compile(
     r"(?m)^from[ \t]+__future__[ \t]+import[ \t]+(\([^()]*|[^\n]*)\bdivision\b"
 )
+_VERSIONS = {"PY2", "PY3", "version", "version_info"}
 _DEPTH = 5000  # Nested calls, enough for a sum of a thousand terms.
 _ASCII = bytes(range(32, 127))
 
@@ -140,8 +146,24 @@ def is_python2(text: str) -> bool:
             return True
     # Not in a `try`, where programs for both import.
     names = {a.name for node in tree.body if isinstance(node, ast.Import) for a in node.names}
-    names.update(node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom))
-    return not names.isdisjoint(_OLD_MODULES.split())
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            names.update([node.module or "", *(f"{node.module}.{a.name}" for a in node.names)])
+    names.update(map(literals.dotted, _attributes(tree)))
+    return not names.isdisjoint([*_OLD_MODULES.split(), *_OLD_ATTRIBUTES.split()])
+
+
+def _attributes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yields the attributes in a program, except where it asks for the version of Python."""
+    rest: list[ast.AST] = [tree]
+    while rest:
+        node = rest.pop()
+        is_version = isinstance(node, ast.If) and literals.identifiers(node.test) & _VERSIONS
+        if is_version or isinstance(node, ast.Try):
+            continue
+        if isinstance(node, ast.Attribute):
+            yield node
+        rest.extend(ast.iter_child_nodes(node))
 
 
 def _parse(text: str, filename: str) -> ast.Module:

@@ -60,7 +60,7 @@ def _execfile(path: str, names: dict[str, Any] | None = None) -> None:
         exec(part.code(), sys._getframe(1).f_globals if names is None else names)  # noqa: S102
 
 
-def _reload(module: Any) -> Any:
+def classic_reload(module: Any) -> Any:
     """Reloads a module of the script, not a view of a package, which has nothing to reload."""
     is_view = sys.modules.get(module.__name__) is not module
     return module if is_view else importlib.reload(module)
@@ -77,7 +77,7 @@ BUILTINS: dict[str, Any] = {
     "long": int,
     "raw_input": builtins.input,
     "reduce": functools.reduce,
-    "reload": _reload,
+    "reload": classic_reload,
     "round": classic_round,
     "unichr": chr,
     "unicode": str,

@@ -82,6 +82,7 @@ NUMPY = (
     ("rnd.random_integers(1)", "1"),
     ("np.save('a.npy', {'w': 1}) or np.load('a.npy').item()", "{'w': 1}"),
     ("np.mat('1 2').shape", "(1, 2)"),
+    ("[np.float32(0.5)]", "[0.5]"),
     ("from other import Inf, product, kind; print(Inf, product([2, 3]), kind)",
      "inf 6 <class 'bool'>"),
 )  # fmt: skip
@@ -222,9 +223,15 @@ def test_each_name_is_served() -> None:
 
 def test_check_reports_each_name(tmp_path: Path) -> None:
     path = tmp_path / "script.py"
-    uses = [f"import {name.partition('.')[0]}\n{name}\n" for name in packages.GONE]
-    calls = ["np.histogram(x, normed=True)\n", "np.histogram(x, density=True)\n"]
-    path.write_text("".join(["import numpy as np\n", *uses, *calls, "tf.random.shuffle(x)\n"]))
+    uses = [f"import {name.partition('.')[0]}; {name}" for name in packages.GONE]
+    calls = [
+        "np.histogram(x, normed=True)",
+        "np.histogram(x, density=True)",
+        "tf.random.shuffle(x)",
+    ]
+    lines = ["import numpy as np", "import tensorflow as tf", *uses, *calls]
+    # Some of the names are of Python 2, whose programs are converted.
+    path.write_text("\n    ".join(["if sys.version_info:", *lines]))
     found = {finding.name: finding.kind.name for finding in check(str(path))}
     assert found.pop("numpy.histogram") == "served"
     assert found == {k: "served" if served.by else "fails" for k, served in packages.GONE.items()}

@@ -68,6 +68,13 @@ def test_true_division_stays_where_python_2_asked_for_it(run_script: RunScript) 
     assert ran.out == "3.5\n"
 
 
+def test_python_2_is_told_by_its_library(run_script: RunScript) -> None:
+    old = "import sys, itertools\nreload(sys)\nsys.setdefaultencoding('utf-8')\nprint(7 / 2)\n"
+    assert run_script(old).out == "3\n"
+    both = old.replace("reload", "if sys.version_info[0] < 3: reload").replace("\nsys.s", "; sys.s")
+    assert run_script(both).out == "3.5\n"
+
+
 def test_a_notebook_runs_cell_by_cell(run_script: RunScript, tmp_path: Path) -> None:
     cells = [
         {"cell_type": "code", "source": ["%matplotlib inline\n", "!ls\n", "a = 1\n"]},
