@@ -132,7 +132,7 @@ def test_of_no_feature():
 def run(tmp_path: Path) -> Any:
     """Runs tests as tox does, over the result of an earlier run; returns what is there then."""
     (tmp_path / "tests").mkdir()
-    for name in ("conftest.py", "matrix_results.py"):
+    for name in ("conftest.py", "matrix_results.py", "starting.py"):
         shutil.copy(str(HERE / name), str(tmp_path / "tests" / name))
     results = tmp_path / "matrix" / "py38-tf2.4.json"
 

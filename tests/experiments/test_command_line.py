@@ -34,7 +34,7 @@ def complaint(training: Any, code: int = 2) -> str:
 
 @pytest.mark.parametrize("flag", ["--help", "--helpfull", "--helpshort"])
 def test_help(start: Any, flag: str) -> None:
-    training = start(flag, env={"PYTHONPROFILEIMPORTTIME": "1"}).wait()
+    training = start(flag, env={"PYTHONPROFILEIMPORTTIME": "1"}, within=["env"]).wait()
     assert training.code == 0
     assert "python -m experiments.mnist --strategy=ps --num_ps=1 --num_workers=2" in training.out
     for name in ("strategy", "runtime", "job_name", "ps_hosts", "workers", "epochs", "logdir"):

@@ -134,7 +134,7 @@ def test_model_is_logged_to_the_run_of_mlflow(
     run, status = recorded.run
     assert calls["mlflow"].splitlines()[-1] == f"  mlflow runs:/{run}/model"
     assert status == "FINISHED"
-    (described,) = (own / "run").rglob("MLmodel")
+    (described,) = own.rglob("MLmodel")
     text = described.read_text()
     assert "loader_module: mlflow_loader" in text
     assert "uint8" in text
@@ -175,7 +175,7 @@ def page(tmp_path_factory: Any, own: Path) -> tuple[Path, list[str]]:
     folder: Path = tmp_path_factory.mktemp("page")
     (folder / "runs" / "1").mkdir(parents=True)
     # It saves MLflow the making of a store, which takes seconds.
-    shutil.copy(str(own / "run" / "mlflow.db"), str(folder / "runs" / "1"))
+    shutil.copy(str(own / "mlflow.db"), str(folder))
     np.save(str(folder / "digits.npy"), datasets.load("digits").test.images[1:3])
     said = []
     for command in "".join(blocks("sh")[:2]).splitlines():
@@ -224,7 +224,7 @@ def test_mlflow_serves_the_model_of_the_page(page: tuple[Path, list[str]]) -> No
     done = python(folder, *shlex.split(command)[1:])
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     uri = done.stdout.split()[-1]
-    env = {**_environment(folder), "MLFLOW_TRACKING_URI": "sqlite:///runs/1/mlflow.db"}
+    env = {**_environment(folder), "MLFLOW_TRACKING_URI": "sqlite:///mlflow.db"}
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
     images = json.dumps({"inputs": {"images": np.load(str(folder / "digits.npy")).tolist()}})
     with contextlib.ExitStack() as stack:

@@ -95,7 +95,8 @@ def test_checkpoints(local: Any, record: Any) -> None:
 
 
 def test_nothing_else_is_left_where_it_ran(local: Any) -> None:
-    assert sorted(os.listdir(local.folder)) == ["stderr", "stdout"]
+    store = ["mlflow-artifacts", "mlflow.db"]
+    assert sorted(os.listdir(local.folder)) == [*store, "stderr", "stdout"]
 
 
 def test_terminal_shows_a_progress_bar(train: Any) -> None:
@@ -121,7 +122,7 @@ def test_terminal_shows_a_progress_bar(train: Any) -> None:
     kept = (training.logdir / "console.log").read_text()
     assert [line.split(":")[0] for line in kept.splitlines()] == [
         *["Step"] * 2,
-        *["Test-Accuracy", "Total Time", "Final Cost", "done", "TensorBoard", "MLflow"],
+        *["Test-Accuracy", "Total Time", "Final Cost", "done", "TensorBoard", "MLflow", "This run"],
     ]
 
 

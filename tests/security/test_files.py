@@ -89,8 +89,16 @@ def test_artifacts_go_below_the_run(logdir: Path, folder: str) -> None:
 
 @pytest.mark.once
 def test_a_spool_cannot_have_other_files_sent_or_written(logdir: Path, tmp_path: Path) -> None:
+    store = {"store": "http://127.0.0.1:9"}  # Not of the form that we write.
     records = [
-        {"kind": "start", "id": "6f", "experiment": "../../x", "run": "/../../x", "time": 1},
+        {
+            "kind": "start",
+            "id": "6f",
+            "experiment": "../../x",
+            "run": "/../../x",
+            "time": 1,
+            **store,
+        },
         {"kind": "tags", "values": {"uri": "http://me:hush@h"}},
         {"kind": "metrics", "step": 1, "time": 1, "values": {"../../../x": 1.0}},
         {"kind": "artifact", "path": str(tmp_path / "secret"), "folder": ""},
@@ -114,8 +122,9 @@ def test_a_spool_cannot_have_other_files_sent_or_written(logdir: Path, tmp_path:
     said = done.stdout.decode()
     assert done.returncode == 3, said  # Part of it was refused.
     assert said.count("is given up: ") == 3, said
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
-    sent = {p.name for p in (logdir / "mlflow-artifacts").rglob("*") if p.is_file()}
+    made = ["mlflow-artifacts", "mlflow.db"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*before, *made])
+    sent = {p.name for p in (tmp_path / "mlflow-artifacts").rglob("*") if p.is_file()}
     assert "model.ckpt" in sent
     assert not sent & {"secret", "link"}
     assert len(list(tmp_path.rglob("model.ckpt"))) == 2

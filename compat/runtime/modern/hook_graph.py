@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
+from compat.liveness.watchdog import submit
 
 if TYPE_CHECKING:
     from compat.runtime.session import Step
 
 _GLOBAL_STEP = "global_step"
+
+
+def eagerly(function: Callable[[], Any]) -> Any:
+    """Returns what `function` returns; hooks may call from within their graph."""
+    # Another thread is in no graph.
+    return function() if tf.executing_eagerly() else submit(function).result()
 
 
 class HookGraph(tf1.Graph):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
-from compat.liveness.watchdog import submit
 from compat.runtime.interface import MonitoredArguments
-from compat.runtime.modern.hook_graph import HookGraph
+from compat.runtime.modern.hook_graph import HookGraph, eagerly
 from compat.runtime.modern.session import ModernSession
 from compat.runtime.modern.step import ModernStep
 from compat.runtime.session import Values
@@ -37,12 +36,6 @@ class _Call:
         self.step, self.arrays = step, arrays
 
 
-def _eagerly(function: Callable[[], Any]) -> Any:
-    """Returns what `function` returns; hooks may call from within their graph."""
-    # Another thread is in no graph.
-    return function() if tf.executing_eagerly() else submit(function).result()
-
-
 class _HookedSession:
     """What TensorFlow's monitored session takes for a session: runs steps, and what hooks add."""
 
@@ -66,7 +59,7 @@ class _HookedSession:
                 "RunOptions, such as the trace that ProfilerHook asks for, need a TensorFlow "
                 "session, which the modern runtime does not have; use --runtime=legacy"
             )
-        return _eagerly(lambda: self._run(fetches))
+        return eagerly(lambda: self._run(fetches))
 
     def _run(self, fetches: Any) -> Any:
         # Of a monitored session the keys are hooks, which cannot be sorted.
@@ -123,12 +116,13 @@ class _HookedSession:
 
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         """Gives the variables the values of the same names; for a saver that restores."""
+        self.drain()
+        self.session.assign(variables, values)
 
-        def assign() -> None:
-            self.drain()
-            self.session.assign(variables, values)
-
-        _eagerly(assign)
+    def read(self, variables: Mapping[str, Any]) -> Mapping[str, np.ndarray]:
+        """Returns the values of variables after all that was scheduled; for a saver that saves."""
+        self.drain()
+        return self.session.read(variables)
 
     def close(self) -> None:
         """Frees what the session holds."""
@@ -183,7 +177,7 @@ class ModernMonitoredSession(tf1.train.MonitoredSession):
         """Returns a session whose variables have values; called by TensorFlow's."""
         arguments = self._arguments
         arguments.scaffold.finalize()
-        session = _eagerly(
+        session = eagerly(
             lambda: self._supervisor.prepare_or_wait_for_session(
                 arguments.master,
                 max_wait_secs=arguments.max_wait_secs,

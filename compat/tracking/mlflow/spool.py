@@ -151,12 +151,16 @@ def joined(logdir: str) -> str | None:
 
 
 def store(logdir: str) -> str | None:
-    """Returns the URI of the default store in which the log folder's run began, if it did."""
+    """Returns the URI of the default store in which the log folder's run began, if it did.
+
+    None of another form, which another process has written.
+    """
     try:
         first = next((record for record, _ in read(logdir)), None)
     except OSError:
         return None
-    return first.get("store") if first is not None else None
+    found = "" if first is None else first.get("store", "")
+    return found if re.fullmatch("sqlite:///(.*/)?mlflow[.]db", found) else None
 
 
 def abandoned(logdir: str) -> int | None:

@@ -38,13 +38,13 @@ def besides_waiting(said):
 def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
     work = pathlib.Path(logdir, "work")
     work.mkdir(parents=True)
-    monkeypatch.chdir(work)
     checkpoint = work / "model.ckpt-3.index"
     checkpoint.write_text("weights")
     (work / "export").mkdir()
     (work / "export" / "model.bin").write_text("bytes")
     began = int(time.time() * 1000)
     writer = tracker(logdir, said)
+    monkeypatch.chdir(work)  # The store stays where the run began.
     writer.params({"batch_size": 100, "sync": True, "password": "hush", "long": "x" * 9000})
     writer.tags({"data": "http://me:hush@host/mnist"})
     for step in range(1, 2501):
