@@ -123,11 +123,12 @@ class Training:
         found = []
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                # One that was forked has the environment of its server in `environ`.
-                forked = int(process.name) == self.pid and not self._over.is_set()
-                marked = f"{_MARK}={self._mark}".encode() in (process / "environ").read_bytes()
+                # One that was forked has the environment of its server, a child of ours, there.
+                is_own = int(process.name) == self.pid and not self._over.is_set()
+                parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+                is_marked = f"{_MARK}={self._mark}".encode() in (process / "environ").read_bytes()
                 argv = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-                if (marked or forked) and set(flags) <= set(argv):
+                if (is_own or (is_marked and parent != os.getpid())) and set(flags) <= set(argv):
                     found.append(int(process.name))
         return found
 

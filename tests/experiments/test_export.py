@@ -66,6 +66,7 @@ def own(tmp_path_factory: Any, train: Train) -> Path:
     assert training.code == 0, training.out + training.err
     assert training.left_running() == []  # MLflow has the run.
     (folder / "run").symlink_to(training.logdir)
+    shutil.copy(str(training.folder / "mlflow.db"), str(folder))
     return folder
 
 
@@ -134,7 +135,8 @@ def test_model_is_logged_to_the_run_of_mlflow(
     run, status = recorded.run
     assert calls["mlflow"].splitlines()[-1] == f"  mlflow runs:/{run}/model"
     assert status == "FINISHED"
-    (described,) = own.rglob("MLmodel")
+    ((uri,),) = recorded.select("select artifact_uri from runs")
+    (described,) = Path(uri[len("file://") :]).parents[1].rglob("MLmodel")
     text = described.read_text()
     assert "loader_module: mlflow_loader" in text
     assert "uint8" in text

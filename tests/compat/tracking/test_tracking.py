@@ -70,7 +70,8 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
     assert found.data.tags["mlflow.runName"] == "first"
     # What `mlflow.start_run` would have said about the origin of the run.
     assert found.info.user_id == found.data.tags["mlflow.user"] == getpass.getuser()
-    program = os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or sys.argv[0])
+    main = getattr(sys.modules["__main__"], "__file__", None) or sys.argv[0]
+    program = os.path.join(os.path.dirname(logdir), main)  # Where it began.
     assert found.data.tags["mlflow.source.name"] == program
     assert found.data.tags["mlflow.source.type"] == "LOCAL"
     assert found.data.tags["data"] == "http://***@host/mnist"
