@@ -85,6 +85,7 @@ EDGE = (
     "experiments.mnist",
     "experiments.predict",
     "experiments.shared_queue",
+    "experiments.sweep",
 )
 
 

@@ -36,8 +36,7 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
     name = found.experiment if found else ""
     if _is_experiment(getattr(module, name, None)):
         return getattr(module, name)
-    own = [value for value in vars(module).values() if _is_experiment(value)]
-    own = [value for value in own if value.__module__ == module.__name__]
+    own = _own(module)
     if program is None or len(own) != 1:
         what = name or f"one subclass of Experiment, but {len(own)}"
         raise UserError(
@@ -47,20 +46,46 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
     return own[0]
 
 
+def experiment_of(program: str) -> Any:
+    """Returns the one subclass of `Experiment` that a program defines.
+
+    Args:
+      program: path of a file, or name of a module.
+
+    Raises:
+      UserError: the program cannot be imported, or defines none or several.
+    """
+    own = _own(_import(program))
+    if len(own) != 1:
+        raise UserError(
+            f"program {program} defines {len(own)} subclasses of Experiment, expected one; name "
+            "a program such as experiments.mnist"
+        )
+    return own[0]
+
+
+def _own(module: Any) -> list[Any]:
+    """Returns the experiments that a module defines, without those that it imports."""
+    found = [value for value in vars(module).values() if _is_experiment(value)]
+    return [value for value in found if value.__module__ == module.__name__]
+
+
 def _is_experiment(value: Any) -> bool:
     return inspect.isclass(value) and issubclass(value, Experiment) and value is not Experiment
 
 
-def _import(program: str, logdir: str) -> Any:
+def _import(program: str, logdir: str | None = None) -> Any:
+    """Imports a program, the one of the run in a log folder if that is given."""
+    whose, remedy = "", "name a Python script, or a module such as experiments.mnist"
+    if logdir is not None:
+        whose = f" of the run in {logdir}"
+        remedy = "name the file with --program=FILE if it has moved"
     path = Path(program)
     try:
         if path.suffix != ".py" and path.name == program:
             return importlib.import_module(program)
         if not path.is_file():
-            raise UserError(
-                f"program {program} of the run in {logdir} is not a file; name the file with "
-                "--program=FILE if it has moved"
-            )
+            raise UserError(f"program {program}{whose} is not a file; {remedy}")
         sys.path.insert(0, str(path.resolve().parent))  # As Python does for a script.
         spec = importlib.util.spec_from_file_location(_NAME, str(path))
         assert spec is not None
@@ -69,8 +94,8 @@ def _import(program: str, logdir: str) -> Any:
         spec.loader.exec_module(module)
     except (ImportError, SyntaxError) as error:
         raise UserError(
-            f"program {program} of the run in {logdir} cannot be imported ({error}); install what "
-            "it needs, or name another with --program=FILE"
+            f"program {program}{whose} cannot be imported ({error}); install what it needs, or "
+            f"{remedy if logdir is None else 'name another with --program=FILE'}"
         ) from error
     except SystemExit:
         raise UserError(
