@@ -64,14 +64,17 @@ def main(argv: Sequence[str]) -> int:
     given, settings = _read_flags(experiment, options.program, given, space)
     study = options.study or time.strftime(f"{experiment.name()}-sweep-%Y%m%d-%H%M%S")
     folder = os.path.abspath(os.path.join("runs", study))
+    storage = options.storage or f"sqlite:///{os.path.join(folder, 'optuna.db')}"
+    what = {name: values.text for name, values in space.items()}
+    what.update(program=options.program, flags=_shown(given))
+    if options.storage is None:
+        with writing_to(folder):
+            pass
+    opened = _open_study(optuna, experiment.mode, study, storage, what)
     with writing_to(folder):
         busy = f"study {study} is run by another process; end that one, or give another --study"
         running = lock(os.path.join(folder, "sweep.lock"), busy, patience=2.0)
     with running, signals() as stop:
-        storage = options.storage or f"sqlite:///{os.path.join(folder, 'optuna.db')}"
-        what = {name: values.text for name, values in space.items()}
-        what.update(program=options.program, flags=_shown(given))
-        opened = _open_study(optuna, experiment.mode, study, storage, what)
         tracker = Tracker(
             folder,
             tracking_uri=settings.tracking_uri,
@@ -106,7 +109,8 @@ def main(argv: Sequence[str]) -> int:
             tracker.close(status)
         print(f"TensorBoard:  tensorboard --logdir {os.path.relpath(folder)}")
         print(f"MLflow:       {tracking_command(folder, settings.tracking_uri)}")
-        print(f"Optuna:       study {study} in {redacted_text(storage)}")
+        shown = options.storage or f"sqlite:///{os.path.relpath(folder)}/optuna.db"
+        print(f"Optuna:       study {study} in {redacted_text(shown)}")
         return _summarize(trials, options.program, given)
 
 
@@ -186,8 +190,8 @@ def _open_study(optuna: Any, mode: str, name: str, storage: str, what: Mapping[s
     for key in (*before, *what):
         if before.get(key) != what.get(key):
             raise UserError(
-                f"--study={name} has {key} {before.get(key)!r}, and not {what.get(key)!r}; give "
-                "that, or another --study"
+                f"--study={name} was begun with {key}={before.get(key, '')}, and not with "
+                f"{what.get(key, 'no values')}; repeat its command, or give another --study"
             )
     return study
 
