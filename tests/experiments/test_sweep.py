@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -22,7 +23,7 @@ from experiments.evaluation.trials import Trials
 from experiments.launching.programs import Programs
 from experiments.launching.signals import signals
 from experiments.settings.space import Values
-from tests.experiments.conftest import DEADLINE_SECS, Training
+from tests.experiments.conftest import DEADLINE_SECS, PACKAGES, Training
 
 pytestmark = pytest.mark.once
 MNIST = "experiments.mnist"
@@ -92,7 +93,12 @@ def test_what_is_wrong_takes_one_line(
 def test_wrong_flags_start_nothing(program: str, words: str, sentence: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "experiments.sweep", program, "--space=batch_size=4..8"]
     done = subprocess.run(
-        [*command, *words.split()], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [*command, *words.split()],
+        cwd=tmp_path,
+        env=dict(os.environ, PYTHONPATH=PACKAGES),
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(f"error: {sentence}.*\n", done.stderr), done.stderr
