@@ -85,9 +85,13 @@ def main(argv: Sequence[str]) -> int:
         try:
             tracker.params(what)
             own = _own_flags(folder, settings.tracking_uri)
-            if options.jobs > 1:
-                kinds = {"inter_op_threads", "intra_op_threads"} - set(space)
-                own += flags_of(dict.fromkeys(sorted(kinds), cores // options.jobs))
+            # Not tasks of a cluster, which have been seen to wait for each other with one thread.
+            if (
+                options.jobs > 1
+                and settings.strategy == "local"
+                and "intra_op_threads" not in space
+            ):
+                own.append(f"--intra_op_threads={cores // options.jobs}")
             trials = Trials(
                 optuna,
                 opened,
