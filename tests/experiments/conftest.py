@@ -240,25 +240,17 @@ def start(
 
 
 @pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of an empty MLflow store, to be copied: making one takes seconds."""
+def train(start: Train, tmp_path_factory: pytest.TempPathFactory) -> Train:
+    """Starts a training on digits, beside an empty MLflow store: making one takes seconds."""
     empty: Path = tmp_path_factory.mktemp("store") / "mlflow.db"
     source = "import sys, mlflow; mlflow.tracking.MlflowClient(sys.argv[1]).search_runs(['0'])"
     _run_python(source, empty.parent, f"sqlite:///{empty}")
-    return empty
-
-
-@pytest.fixture(scope="session")
-def train(start: Train, empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Train:
-    """Starts a training on digits, beside an empty MLflow store."""
 
     def begin(*flags: str, logdir: Path | None = None, **options: Any) -> Training:
         logdir = logdir or tmp_path_factory.mktemp("log")
         # The settings that the tests' numbers are of; only this program has presets.
         preset = [] if "module" in options else ["--preset=2016"]
-        return start(
-            "--dataset=digits", *preset, *flags, logdir=logdir, files=[empty_store], **options
-        )
+        return start("--dataset=digits", *preset, *flags, logdir=logdir, files=[empty], **options)
 
     return begin
 

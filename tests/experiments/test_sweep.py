@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -187,14 +186,12 @@ def test_jobs_run_at_the_same_time_and_are_resumed_after_a_stop(tmp_path: Path) 
 
 
 @pytest.fixture(scope="module")
-def begin(start_program: Any, page: Any, empty_store: Path) -> Iterator[Callable[..., Training]]:
+def begin(start_program: Any, page: Any) -> Iterator[Callable[..., Training]]:
     """Starts the command of the page, with more flags for its runs, in a folder."""
     started: list[Training] = []
 
     def start(folder: Path, *flags: str) -> Training:
         argv = [sys.executable, "-m", "experiments.sweep", *page("sweeps.md").flags, *flags]
-        if not (folder / "mlflow.db").exists():
-            shutil.copy(str(empty_store), str(folder))
         env = {"TF_CPP_MIN_LOG_LEVEL": "3"}
         logdir = folder / "runs" / "digits"
         started.append(Training(argv, folder, logdir, env, start_program))
