@@ -11,7 +11,6 @@ import dataclasses
 import itertools
 import os
 import re
-import time
 from pathlib import Path
 from typing import Sequence
 
@@ -30,7 +29,6 @@ from experiments.settings.setting import GROUPS
 
 MODES = ("async", "sync")
 RUNTIMES = ("legacy", "modern")
-_PARENT_SECS = 60.0
 # What is not passed on to the cells.
 _OF_THE_STUDY = {"logdir", "tracking_uri", "experiment_name", "run_name", "parent_run"}
 
@@ -62,8 +60,10 @@ def main(values: flags.FlagValues) -> int:
     try:
         lists = ("workers", "modes", "runtimes")
         tracker.params({name: ",".join(values[name].value) for name in lists})
-        parent = _run_id(logdir)
+        parent = run_id.wait(logdir)
         own += [f"--parent_run={parent}"] if parent else []
+        if parent is None:
+            print("MLflow does not answer; the runs of the cells have no parent run", flush=True)
         results: list[Result] = []
         for number, cell in enumerate(cells, start=1):
             print(f"{number} of {len(cells)}: {cell.name}", flush=True)
@@ -118,18 +118,6 @@ def train(cell: Cell, own: Sequence[str], folder: str) -> int:
             strategy="multi_worker" if together else "ps",
             out=out,
         )
-
-
-def _run_id(logdir: str) -> str | None:
-    """Returns the MLflow run id of the study, once it is known."""
-    deadline = time.monotonic() + _PARENT_SECS
-    while time.monotonic() <= deadline:
-        found = run_id.read(logdir)
-        if found is not None:
-            return found
-        time.sleep(0.1)
-    print("MLflow does not answer; the runs of the cells have no parent run", flush=True)
-    return None
 
 
 if __name__ == "__main__":

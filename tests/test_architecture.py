@@ -89,6 +89,7 @@ EDGE = (
     "experiments.mnist",
     "experiments.predict",
     "experiments.shared_queue",
+    "experiments.sweep",
 )
 
 

@@ -45,6 +45,14 @@ def best(evaluations: Sequence[Evaluation], monitor: str, mode: str) -> Evaluati
     return max(finite, key=lambda evaluation: sign * evaluation.values[monitor], default=None)
 
 
+def read(logdir: str) -> list[Evaluation]:
+    """Returns the evaluations in a log folder so far; none where nothing was evaluated."""
+    try:
+        return [evaluation for evaluation, _ in _read(os.path.join(logdir, FILE))]
+    except OSError:
+        return []
+
+
 def without_improvement(evaluations: Sequence[Evaluation], monitor: str, mode: str) -> int:
     """Returns how many have come after the best one; all of them where there is no best."""
     found = best(evaluations, monitor, mode)

@@ -37,11 +37,10 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
             f"{logdir} does not record the program of its run; name it with --program=FILE"
         )
     module = _import(given, logdir)
-    own = [value for value in vars(module).values() if _is_experiment(value)]
     if found:
-        own = [value for value in own if value.__name__ == found.experiment]
-    else:  # Not those that it imports.
-        own = [value for value in own if value.__module__ == module.__name__]
+        own = [value for value in _experiments(module) if value.__name__ == found.experiment]
+    else:
+        own = _own(module)
     if len(own) != 1:
         what = f"the class {found.experiment}" if found else "one subclass of Experiment"
         raise UserError(
@@ -51,21 +50,50 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
     return own[0]
 
 
-def _is_experiment(value: Any) -> bool:
-    return inspect.isclass(value) and issubclass(value, Experiment) and value is not Experiment
+def experiment_of(program: str) -> Any:
+    """Returns the one subclass of `Experiment` that a program defines.
+
+    Args:
+      program: path of a file, or name of a module.
+
+    Raises:
+      UserError: the program cannot be imported, or defines none or several.
+    """
+    own = _own(_import(program))
+    if len(own) != 1:
+        raise UserError(
+            f"program {program} defines {len(own)} subclasses of Experiment, expected one; name "
+            "a program such as experiments.mnist"
+        )
+    return own[0]
 
 
-def _import(program: str, logdir: str) -> Any:
+def _own(module: Any) -> list[Any]:
+    """Returns the experiments that a module defines, without those that it imports."""
+    return [value for value in _experiments(module) if value.__module__ == module.__name__]
+
+
+def _experiments(module: Any) -> list[Any]:
+    return [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value) and issubclass(value, Experiment) and value is not Experiment
+    ]
+
+
+def _import(program: str, logdir: str | None = None) -> Any:
+    """Imports a program, the one of the run in a log folder if that is given."""
+    whose, remedy = "", "name a Python script, or a module such as experiments.mnist"
+    if logdir is not None:
+        whose = f" of the run in {logdir}"
+        remedy = "name the file with --program=FILE if it has moved"
     path = Path(program)
     try:
         is_file = "\0" not in program and os.path.isfile(program)
         if not is_file and path.suffix != ".py" and _MODULE.match(program):
             return importlib.import_module(program)
         if not is_file:
-            raise UserError(
-                f"program {program} of the run in {logdir} is not a file; name the file with "
-                "--program=FILE if it has moved"
-            )
+            raise UserError(f"program {program}{whose} is not a file; {remedy}")
         sys.path.insert(0, str(path.resolve().parent))  # As Python does for a script.
         loader = SourceFileLoader(_NAME, str(path))
         module = ModuleType(_NAME)
@@ -74,8 +102,8 @@ def _import(program: str, logdir: str) -> Any:
         loader.exec_module(module)
     except (ImportError, SyntaxError) as error:
         raise UserError(
-            f"program {program} of the run in {logdir} cannot be imported ({error}); install what "
-            "it needs, or name another with --program=FILE"
+            f"program {program}{whose} cannot be imported ({error}); install what it needs, or "
+            f"{remedy if logdir is None else 'name another with --program=FILE'}"
         ) from error
     except SystemExit:
         raise UserError(

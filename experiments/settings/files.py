@@ -46,7 +46,7 @@ def read_settings(path: str, known: Any) -> dict[str, Any]:
     """Returns the settings, of the class `known`, that a YAML or JSON file gives, by name."""
     fields = {field.name: field for field in dataclasses.fields(known)}
     found: dict[str, Any] = {}
-    for name, value in _read(path):
+    for name, value in read_pairs(path):
         if name not in fields:
             shown = one_line(shortened(repr(name), _SHOWN))
             raise UserError(
@@ -61,8 +61,8 @@ def read_settings(path: str, known: Any) -> dict[str, Any]:
     return found
 
 
-def _read(path: str) -> list[tuple[Any, Any]]:
-    """Returns the names and values in a file, in their order."""
+def read_pairs(path: str, flag: str = "config") -> list[tuple[Any, Any]]:
+    """Returns the names and plain values in a YAML or JSON file, given by a flag, in order."""
     import yaml
 
     try:
@@ -70,7 +70,7 @@ def _read(path: str) -> list[tuple[Any, Any]]:
             raw = file.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # The latter of a NUL in the name.
         raise UserError(
-            f"--config={path} cannot be read ({getattr(error, 'strerror', error)}); name a file of "
+            f"--{flag}={path} cannot be read ({getattr(error, 'strerror', error)}); name a file of "
             "settings, such as settings.yaml of a log folder"
         ) from error
     try:
@@ -80,7 +80,7 @@ def _read(path: str) -> list[tuple[Any, Any]]:
     except (*_BROKEN, yaml.YAMLError) as error:
         reason = one_line(shortened(" ".join(str(error).split()), _SHOWN))
         raise UserError(
-            f"--config={path} is not a file of settings ({reason}); write a line 'name: value' for "
+            f"--{flag}={path} is not a file of settings ({reason}); write a line 'name: value' for "
             "each setting, in YAML or JSON"
         ) from error
 

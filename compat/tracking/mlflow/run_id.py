@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 
 from compat.tracking.files import write_atomically
 
@@ -20,6 +21,14 @@ def write(logdir: str, run_id: str, experiment_id: str) -> None:
 def read(logdir: str) -> str | None:
     """Returns the id; None if there is none yet, or what is there can be none."""
     return next(iter(_ids(logdir)), None)
+
+
+def wait(logdir: str, seconds: float = 60.0) -> str | None:
+    """Returns the id once MLflow has given one; None if that takes longer."""
+    deadline = time.monotonic() + seconds
+    while read(logdir) is None and time.monotonic() <= deadline:
+        time.sleep(0.1)
+    return read(logdir)
 
 
 def page(logdir: str) -> str:

@@ -1,0 +1,170 @@
+"""The trials of a study of Optuna, each a run of a program: by what it records they are compared.
+
+A trial's folder has its number. A trial that was interrupted has failed, for Optuna; another one
+with the same values is waiting, with that folder as an attribute, and resumes the run.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Mapping, Sequence
+
+from compat.errors import UserError
+from experiments.evaluation import selection
+from experiments.launching.programs import Ended, Programs
+from experiments.launching.signals import Stop
+from experiments.settings.space import Values
+
+_FOLDER = "folder"
+
+
+@dataclass
+class Trials:
+    """The trials of one study; this process is the only one that runs them.
+
+    Args:
+      optuna: the module.
+      study: an Optuna study.
+      space: the values of each setting that is varied.
+      command: of a run, without these settings, its log folder and its name.
+      folder: of the study.
+      monitor: the name of the value in an evaluation by which runs are compared.
+      mode: "max" or "min", as of `selection.best`.
+      record: told the number of trials and the best value so far.
+    """
+
+    optuna: Any
+    study: Any
+    space: Mapping[str, Values]
+    command: Sequence[str]
+    folder: str
+    monitor: str
+    mode: str
+    record: Callable[[int, float], object]
+
+    def run(self, number: int, jobs: int, programs: Programs, stop: Stop) -> None:
+        """Runs trials, `jobs` at a time, until the study has a number of them, or is to stop.
+
+        Raises:
+          UserError: a run ended by an invalid input before any was complete.
+        """
+        self._resume()
+        running: dict[str, Any] = {}
+        reported: dict[str, int] = {}
+        pruned: set[str] = set()
+        done, stopping = self._count(), False
+        while True:
+            while not stop.requested and len(running) < jobs and done + len(running) < number:
+                trial = self.study.ask(self._distributions())
+                name = self.name(trial)
+                running[name], reported[name] = trial, 0
+                self._start(name, trial.params, programs)
+            if not running:
+                break
+            ended = programs.poll()
+            for name, trial in running.items():
+                for value in self._values(name)[reported[name] :]:
+                    reported[name] += 1
+                    trial.report(value, reported[name])  # Asynchronous runs differ in their steps.
+                    if name not in pruned and trial.should_prune():
+                        pruned.add(name)
+                        programs.stop(name)
+            for end in ended:
+                trial = running.pop(end.name)
+                if not (stop.requested and end.code and end.name not in pruned):
+                    self._tell(trial, end, end.name in pruned)
+                    done = self._count()
+            if stop.requested and not stopping:
+                stopping = True
+                for name in running:
+                    programs.stop(name)
+        self._resume()
+
+    def best(self) -> Any:
+        """Returns the best complete trial; None without any."""
+        state = self.optuna.trial.TrialState.COMPLETE
+        complete = self.study.get_trials(deepcopy=False, states=(state,))
+        return self.study.best_trial if complete else None
+
+    def name(self, trial: Any) -> str:
+        """Returns the name of a trial's run, which is that of its folder."""
+        return str(trial.user_attrs.get(_FOLDER, f"trial-{trial.number}"))
+
+    def logdir(self, name: str) -> str:
+        """Returns the log folder of a trial."""
+        return os.path.join(self.folder, name)
+
+    def _start(self, name: str, params: Mapping[str, Any], programs: Programs) -> None:
+        words = flags_of(params)
+        print(f"{name}: {' '.join(words)}", flush=True)
+        words += [f"--logdir={self.logdir(name)}", f"--run_name={name}"]
+        programs.start(name, [*self.command, *words], Path(self.logdir(name), "output.log"))
+
+    def _tell(self, trial: Any, end: Ended, was_pruned: bool) -> None:
+        """Tells Optuna how a trial has ended."""
+        states = self.optuna.trial.TrialState
+        found = None
+        if end.code == 0:
+            found = selection.best(selection.read(self.logdir(end.name)), self.monitor, self.mode)
+        if found is not None:
+            value = found.values[self.monitor]
+            self.study.tell(trial, value)
+            best = self.best()
+            mark = ", the best so far" if best.number == trial.number else ""
+            print(f"{end.name}: {self.monitor} {value:.4g} at step {found.step}{mark}", flush=True)
+            self.record(self._count(), best.value)
+        elif was_pruned:
+            self.study.tell(trial, state=states.PRUNED)
+            count = len(self._values(end.name))
+            print(f"{end.name}: pruned after {count} evaluations", flush=True)
+        else:
+            self.study.tell(trial, state=states.FAIL)
+            reason = end.line[len("error: ") :] if end.line.startswith("error: ") else end.line
+            if end.code == 0:
+                reason = f"{self.monitor} was never finite; give data() a validation split"
+            print(f"{end.name}: failed with exit code {end.code} ({reason})", flush=True)
+            if end.code == UserError.exit_code and self.best() is None:
+                raise UserError(reason)
+
+    def _values(self, name: str) -> list[float]:
+        """Returns the values of the monitor that a run has recorded so far."""
+        found = selection.read(self.logdir(name))
+        return [e.values[self.monitor] for e in found if self.monitor in e.values]
+
+    def _distributions(self) -> dict[str, Any]:
+        kinds = self.optuna.distributions
+        found = {}
+        for name, values in self.space.items():
+            if values.choices:
+                found[name] = kinds.CategoricalDistribution(values.choices)
+            else:
+                kind = kinds.IntDistribution
+                kind = kind if isinstance(values.low, int) else kinds.FloatDistribution
+                found[name] = kind(values.low, values.high, log=values.log)
+        return found
+
+    def _latest(self) -> dict[str, Any]:
+        """Returns the last trial of each folder."""
+        return {self.name(trial): trial for trial in self.study.get_trials(deepcopy=False)}
+
+    def _count(self) -> int:
+        """Returns how many trials have ended, without those that are to be resumed."""
+        return sum(trial.state.is_finished() for trial in self._latest().values())
+
+    def _resume(self) -> None:
+        """Lets trials that were interrupted fail, and makes others that resume their runs."""
+        state = self.optuna.trial.TrialState
+        latest = self._latest()
+        for trial in self.study.get_trials(states=(state.RUNNING,)):
+            name = self.name(trial)
+            if latest[name].number == trial.number:
+                self.study.enqueue_trial(trial.params, user_attrs={_FOLDER: name})
+                print(f"{name}: interrupted; its run resumes", flush=True)
+            self.study.tell(trial.number, state=state.FAIL)
+
+
+def flags_of(settings: Mapping[str, Any]) -> list[str]:
+    """Returns settings as flags of a command line."""
+    return [f"--{name}={value}" for name, value in settings.items()]
