@@ -23,7 +23,7 @@ mnist: $(INSTALLED)  ## train on one parameter server and two workers, here
 	@$(BIN)/python -m experiments.mnist --strategy=ps --num_ps=1 --num_workers=2 --dataset=auto
 
 test: $(INSTALLED)  ## run the tests, except those that take minutes
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -n 3 --dist loadfile
 
 slow: $(INSTALLED)  ## run the tests that take minutes
 	@$(BIN)/python -m pytest -m slow

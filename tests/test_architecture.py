@@ -1,7 +1,6 @@
 """The structure that the code keeps: who imports whom, what a package shows, how long a file is.
 
-Read from the source, so that nothing is imported here; the edge is, in processes of its own.
-"""
+Read from the source, so that nothing is imported here; the edge is, in processes of its own."""
 
 from __future__ import annotations
 
