@@ -140,6 +140,11 @@ def keep_functions() -> None:
         context.Context.remove_function = lambda self, name: None
 
 
+def session_interface() -> Any:
+    """Returns the class of which a `Saver` expects its session, which has no public name."""
+    return tf1.Session.__mro__[-2]
+
+
 def bulk_saver_builder() -> Any:
     """Returns the class that makes the operations of a `Saver`, which has no public name."""
     return importlib.import_module("tensorflow.python.training.saver").BulkSaverBuilder

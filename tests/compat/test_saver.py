@@ -41,6 +41,10 @@ def test_the_legacy_runtime_saves_the_graph(savers: Any, runtime: str) -> None:
     assert own == ["model.ckpt.data-00000-of-00001", "model.ckpt.index"]
 
 
+def test_a_checkpoint_is_named_by_the_step_in_it(savers: Any) -> None:
+    assert savers["updated_meanwhile"] == [True, True, True, 2]
+
+
 def test_a_refusal_is_one_line_with_a_remedy(savers: Any, runtime: str) -> None:
     (reshape, version, session, file, latest, nothing), left = savers["refusals"]
     refused = " of compat.Saver is not available on the modern runtime, which has no graph; "

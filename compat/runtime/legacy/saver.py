@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import types
-from typing import Any
+from typing import Any, Callable
 
-from compat._tensorflow import bulk_saver_builder, tf, tf1
+from compat._tensorflow import bulk_saver_builder, session_interface, tf, tf1
 from compat.checkpoint.files import NotFiniteError
 from compat.checkpoint.saver import Saver, named, step_number, user_errors
 from compat.runtime.interface import current_server
@@ -46,6 +46,35 @@ def _checked(saveable: Any, trained: set[Any]) -> Any:
     return types.SimpleNamespace(specs=specs)
 
 
+class _NamingSession(session_interface()):  # type: ignore[misc]
+    """A session for a saver, which names the files by the step in them.
+
+    TensorFlow reads the step first, and other workers go on until it is saved: the name would be of
+    an earlier step.
+    """
+
+    def __init__(self, session: Any, step_name: str, name: Callable[[int], str]) -> None:
+        self._session, self._step_name, self._name = session, step_name, name
+
+    @property
+    def graph(self) -> Any:
+        return self._session.graph
+
+    def run(self, fetches: Any, feed_dict: Any = None, **kwargs: Any) -> Any:
+        """Runs the operation that saves; returns the prefix of the files."""
+        prefix = tf1.compat.as_str(self._session.run(fetches, feed_dict, **kwargs))
+        if not tf1.gfile.Exists(prefix + ".index"):  # Of an earlier format.
+            return prefix
+        reader = tf1.train.NewCheckpointReader(prefix)
+        if not reader.has_tensor(self._step_name):
+            return prefix
+        right = self._name(int(reader.get_tensor(self._step_name)))
+        if right != prefix:
+            for file in tf1.gfile.Glob(prefix + ".*"):
+                tf1.gfile.Rename(file, right + file[len(prefix) :], overwrite=True)
+        return right
+
+
 Saver.register(tf1.train.Saver)  # What `import_meta_graph` returns is one, too.
 
 
@@ -80,9 +109,16 @@ class LegacySaver(tf1.train.Saver, Saver):
     ) -> Any:
         with user_errors("correct the arguments of save()"):
             save_path = tf1.compat.as_str(save_path)
+
+            def name(step: int) -> str:
+                return f"{save_path}-{step:0{8 if self._pad_step_number else 0}d}"
+
             if isinstance(sess, tf1.Session):
+                step_name = getattr(global_step, "name", global_step)
                 global_step = step_number(sess, global_step)
-            prefix = save_path if global_step is None else f"{save_path}-{global_step}"
+                if isinstance(step_name, str):
+                    sess = _NamingSession(sess, step_name.rpartition(":")[0], name)
+            prefix = save_path if global_step is None else name(global_step)
             try:
                 with self._writing(prefix):
                     saved = tf1.train.Saver.save(
@@ -101,6 +137,9 @@ class LegacySaver(tf1.train.Saver, Saver):
                 if refused is None:
                     raise
                 raise NotFiniteError(refused.group()) from error
+            meta = f"{prefix}.{meta_graph_suffix}"
+            if saved not in (prefix, None) and tf1.gfile.Exists(meta):
+                tf1.gfile.Rename(meta, f"{saved}.{meta_graph_suffix}", overwrite=True)
             if write_state:
                 self._list_all(saved, latest_filename)
             return saved

@@ -105,7 +105,9 @@ class ModernSaver(tf1.train.Saver, Saver):
             floating = np.issubdtype(value.dtype, np.floating)
             if trained and floating and not np.isfinite(value).all():
                 raise NotFiniteError(NotFiniteError.TEXT.format(name))
-        number = step_number(sess, global_step)
+        # That of the values: other workers may have made updates since.
+        own = values.get(getattr(global_step, "name", "").rpartition(":")[0])
+        number = step_number(sess, global_step) if own is None else int(own)
         self._var_list = values
         save_path = tf1.compat.as_str(save_path)
         with user_errors("correct the arguments of save()"), quietly():

@@ -9,6 +9,7 @@ import numpy as np
 
 import compat
 from compat import tf1
+from compat.checkpoint import files
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import case, checkpoints, fresh, refusal, run
@@ -57,6 +58,33 @@ def graph(folder: Path) -> Any:
         imported = tf1.train.import_meta_graph(prefix + ".meta")
         imported.restore(session, prefix)
         return [exported, own, session.run("w/Read/ReadVariableOp:0").tolist()]
+
+
+@case
+def updated_meanwhile(folder: Path) -> Any:
+    """Another worker makes an update after each call of the session."""
+    weight()
+    step = compat.get_or_create_global_step()
+    update = tf1.assign_add(step, 1) if not tf1.executing_eagerly() else None
+    saver = compat.Saver(max_to_keep=2)
+    with compat.Supervisor().managed_session() as session:
+        first = session.run
+
+        def late(call: Any) -> Any:
+            def called(*args: Any, **kwargs: Any) -> Any:
+                found = call(*args, **kwargs)
+                step.assign_add(1) if update is None else first(update)
+                return found
+
+            return called
+
+        session.run, session.read = late(session.run), late(session.read)
+        saved = [saver.save(session, str(folder / "m"), global_step=step) for _ in range(3)]
+    steps = [int(files.read(path)["global_step"]) for path in saved[1:]]
+    named = [int(path.rpartition("-")[2]) for path in saved[1:]]
+    kept = [Path(path).name for path in saver.last_checkpoints]
+    metas = sorted(path.stem for path in folder.glob("*.meta"))
+    return [named == steps, kept == checkpoints(folder), metas in ([], kept), len(kept)]
 
 
 @case
