@@ -68,7 +68,7 @@ class _NamingSession(session_interface()):  # type: ignore[misc]
         reader = tf1.train.NewCheckpointReader(prefix)
         if not reader.has_tensor(self._step_name):
             return prefix
-        right = self._name(int(reader.get_tensor(self._step_name)))
+        right = self._name(int(reader.get_tensor(self._step_name).item()))
         if right != prefix:
             for file in tf1.gfile.Glob(prefix + ".*"):
                 tf1.gfile.Rename(file, right + file[len(prefix) :], overwrite=True)

@@ -107,7 +107,7 @@ class ModernSaver(tf1.train.Saver, Saver):
                 raise NotFiniteError(NotFiniteError.TEXT.format(name))
         # That of the values: other workers may have made updates since.
         own = values.get(getattr(global_step, "name", "").rpartition(":")[0])
-        number = step_number(sess, global_step) if own is None else int(own)
+        number = step_number(sess, global_step) if own is None else int(own.item())
         self._var_list = values
         save_path = tf1.compat.as_str(save_path)
         with user_errors("correct the arguments of save()"), quietly():
