@@ -175,6 +175,8 @@ def test_package_is_the_expected_copy(package: str) -> None:
 def test_wheel_holds_the_packages_and_nothing_else() -> None:
     files = metadata.files("compat-experiments")
     assert files is not None
-    top = {file.parts[0] for file in files}
+    commands = {file.name for file in files if file.parts[:-1] == ("..", "..", "..", "bin")}
+    assert commands == {"compat", "experiments"}
+    top = {file.parts[0] for file in files if file.name not in commands}
     assert {name for name in top if not name.endswith(".dist-info")} == set(PACKAGES)
     assert any(file.match("compat/requirements/tf1.15.txt") for file in files)
