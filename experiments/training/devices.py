@@ -42,6 +42,11 @@ def configure_eager(config: Any, *, alone: bool) -> None:
             f"--gpu_memory_fraction={config.gpu_memory_fraction} needs a server on the modern "
             "runtime; add --strategy=ps or --runtime=legacy, or leave it out"
         )
+    if not alone and config.inter_op_threads == 1:  # It would wait for itself without end.
+        raise UserError(
+            "--inter_op_threads=1 leaves a server of the modern runtime no thread to answer others;"
+            " give 2 or more, or 0 for one per core"
+        )
     tf.config.threading.set_inter_op_parallelism_threads(config.inter_op_threads)
     tf.config.threading.set_intra_op_parallelism_threads(config.intra_op_threads)
     if config.gpu_memory_fraction is None:

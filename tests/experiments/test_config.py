@@ -18,6 +18,7 @@ from experiments.mnist import MNIST
 from experiments.settings.flags import define_flags, settings_from_flags
 from experiments.settings.place import check_evaluation, place_from_flags
 from experiments.settings.setting import PROCESS_FLAGS
+from experiments.training import devices
 
 Settings = MNIST.Settings
 
@@ -247,3 +248,8 @@ def test_who_evaluates_is_said_once(parse: Any) -> None:
 def test_number_of_an_evaluator(parse: Any) -> None:
     with pytest.raises(UserError, match="--task_index=-1 is negative; give 0 or more"):
         place_from_flags(parse("--job_name=evaluator", "--task_index=-1"), None)
+
+
+def test_a_server_that_could_not_answer_is_refused() -> None:
+    with pytest.raises(UserError, match="--inter_op_threads=1 leaves a server of the modern runt"):
+        devices.configure_eager(Settings(inter_op_threads=1), alone=False)
