@@ -82,10 +82,8 @@ def _serve(connection: socket.socket) -> tuple[Any, list[int]]:
         request, descriptors = receive(connection)
         if request is None:
             os._exit(0)
-        if _threads() != 1:
-            send(connection, {"refused": f"{_threads()} threads"})
-            continue
-        pid = os.fork()
+        threads = _threads()
+        pid = os.fork() if threads == 1 else None
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -94,7 +92,7 @@ def _serve(connection: socket.socket) -> tuple[Any, list[int]]:
             return request, descriptors
         for descriptor in descriptors:
             os.close(descriptor)
-        send(connection, {"started": pid})
+        send(connection, {"started": pid} if pid else {"refused": f"{threads} threads"})
 
 
 def _report_ended(connection: socket.socket) -> None:

@@ -29,8 +29,13 @@ _LOADING_SECS = 300.0
 # Variables that Python and the libraries read as they are loaded: they are the server's.
 _READ_EARLY = ("PYTHON", "LANG", "LC_", "LD_", "TF_", "GRPC_", "XLA_", "OMP_", "OPENBLAS_", "MKL_")
 _READ_LATE = {"TF_CONFIG"}
-# With these, loading starts no thread: OpenBLAS has one a core, Arrow's allocator one of its own.
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+# With these, loading starts no thread: OpenBLAS has one a core, Arrow's allocator one of its own,
+# unless it is not used or, in older releases, told not to start it.
+_ONE_THREAD = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
 _TITLE_BYTES = 16384  # Room for the command lines of the tasks, which `ps` shows.
 # Without the path of this very package in `PYTHONPATH`, where it would come before Python's own.
 _PROGRAM = (

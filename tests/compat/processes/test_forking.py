@@ -164,9 +164,12 @@ def test_a_server_with_a_thread_forks_nothing(tmp_path: Path) -> None:
     )
     (tmp_path / "program.py").write_text("")
     env = {**ENV, "PYTHONPATH": os.pathsep.join([PACKAGES, str(tmp_path)])}
-    with ForkServer(["threaded"]) as server:
+    reading, writing = os.pipe()
+    with ForkServer(["threaded"]) as server, open(reading, "rb") as end:
         argv = [sys.executable, str(tmp_path / "program.py")]
-        assert server.start(argv, env=env, stdout=1, stderr=2) is None
+        assert server.start(argv, env=env, stdout=1, stderr=2, watchdog=writing) is None
+        os.close(writing)
+        assert end.read() == b"", "it keeps nothing open that it was handed"
 
 
 def test_without_its_server_a_program_is_killed(tmp_path: Path) -> None:
