@@ -66,7 +66,7 @@ def main() -> None:
 def _serve(connection: socket.socket) -> tuple[Any, list[int]]:
     """Answers requests for ever; returns in each process that is forked, with its request."""
     wake, woken = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _HIGH) for end in os.pipe())
-    os.closerange(3, _HIGH)  # Nothing that was loaded has opened any; see `_threads`.
+    os.closerange(3, _HIGH)  # Where a program's descriptors have to have their numbers.
     for end in (wake, woken):
         os.set_blocking(end, False)
     signal.set_wakeup_fd(woken)

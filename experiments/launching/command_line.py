@@ -50,9 +50,17 @@ def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
         sys.exit(getattr(error, "code", 0))
 
 
+def log_level() -> dict[str, str]:
+    """Returns the variable that limits TensorFlow's log, to errors unless the user has set it.
+
+    TensorFlow reads it as it is loaded, which for a forked task is before the task begins.
+    """
+    return {"TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3")}
+
+
 def quiet_tensorflow() -> None:
     """Limits TensorFlow's log to errors; called before it is loaded."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.update(log_level())
     logging.set_verbosity(logging.ERROR)
 
 

@@ -9,7 +9,6 @@ Example:
 
 from __future__ import annotations
 
-import os
 import sys
 import uuid
 from pathlib import Path
@@ -20,9 +19,10 @@ from compat.errors import UserError
 from compat.processes.forking import ForkServer
 from compat.processes.group import Command
 from compat.processes.local_cluster import LocalCluster
+from experiments.launching.command_line import log_level
 from experiments.settings.place import LAUNCHED
 
-_PRELOADED = ["experiments.training.main"]
+PRELOADED = ["experiments.training.main"]
 Program = Union[str, Path]  # The name of a module, or the path of a script.
 
 
@@ -71,7 +71,7 @@ def launch_local(
     if isinstance(program, Path) and not program.is_file():
         raise UserError(f"program {str(program)!r} is not a file; name a Python script")
     counts = {"ps": num_ps, "worker": num_workers}
-    with LocalCluster(counts, inherit=True) as cluster, ForkServer(_PRELOADED) as fork_server:
+    with LocalCluster(counts, inherit=True) as cluster, ForkServer(PRELOADED) as fork_server:
         return cluster.run(
             describe(program, argv, cluster, strategy, evaluator),
             chief="worker 0",
@@ -99,6 +99,4 @@ def describe(
         place = [f"--strategy={strategy}", f"--job_name={task.job}", f"--task_index={task.index}"]
         return [*python, *argv, *place, *hosts]
 
-    # TensorFlow reads its level as it is loaded, which may be before the task begins.
-    log_level = {"TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3")}
-    return cluster.commands(words, {LAUNCHED: "1", **log_level}, evaluator=evaluator)
+    return cluster.commands(words, {LAUNCHED: "1", **log_level()}, evaluator=evaluator)

@@ -19,6 +19,8 @@ from typing import ContextManager, Sequence, TextIO
 from compat.processes.child import Child, Command, Watchdog
 from compat.processes.forking import ForkServer
 from compat.processes.local_cluster import visible_gpus
+from experiments.launching.command_line import log_level
+from experiments.launching.local_cluster import PRELOADED
 
 _POLL_SECS = 0.1
 # Between SIGTERM and SIGKILL; longer than what the launcher of a cluster gives its tasks.
@@ -51,14 +53,13 @@ class Programs(ContextManager["Programs"]):
 
     def __enter__(self) -> Programs:
         self._watchdog = Watchdog()
-        self._fork_server = ForkServer(["experiments.training.main"])
+        self._fork_server = ForkServer(PRELOADED)
         return self
 
     def start(self, name: str, argv: Sequence[str], output: Path) -> None:
         """Starts a program in a free slot; what it prints is appended to the file `output`."""
         slot = self._slots.index(None)
-        level = os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3")
-        env = {"PYTHONUNBUFFERED": "1", "TF_CPP_MIN_LOG_LEVEL": level}
+        env = {"PYTHONUNBUFFERED": "1", **log_level()}
         if self._gpus:
             env["CUDA_VISIBLE_DEVICES"] = self._gpus[slot % len(self._gpus)]
         output.parent.mkdir(parents=True, exist_ok=True)

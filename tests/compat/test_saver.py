@@ -42,7 +42,7 @@ def test_the_legacy_runtime_saves_the_graph(savers: Any, runtime: str) -> None:
 
 
 def test_a_checkpoint_is_named_by_the_step_in_it(savers: Any) -> None:
-    assert savers["updated_meanwhile"] == [True, True, True, 2]
+    assert savers["updated_while_saving"] == [True, True, True, 2]
 
 
 def test_a_refusal_is_one_line_with_a_remedy(savers: Any, runtime: str) -> None:

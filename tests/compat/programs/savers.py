@@ -61,7 +61,7 @@ def graph(folder: Path) -> Any:
 
 
 @case
-def updated_meanwhile(folder: Path) -> Any:
+def updated_while_saving(folder: Path) -> Any:
     """Another worker makes an update after each call of the session."""
     weight()
     step = compat.get_or_create_global_step()
