@@ -50,7 +50,7 @@ class _NamingSession(session_interface()):  # type: ignore[misc]
     """A session for a saver, which names the files by the step in them.
 
     TensorFlow reads the step first, and other workers go on until it is saved: the name would be of
-    an earlier step.
+    an earlier step. The files are written beside the checkpoints, one of which may have that name.
     """
 
     def __init__(self, session: Any, step_name: str, name: Callable[[int], str]) -> None:
@@ -60,19 +60,17 @@ class _NamingSession(session_interface()):  # type: ignore[misc]
     def graph(self) -> Any:
         return self._session.graph
 
-    def run(self, fetches: Any, feed_dict: Any = None, **kwargs: Any) -> Any:
+    def run(self, fetches: Any, feed_dict: Any, **kwargs: Any) -> Any:
         """Runs the operation that saves; returns the prefix of the files."""
-        prefix = tf1.compat.as_str(self._session.run(fetches, feed_dict, **kwargs))
-        if not tf1.gfile.Exists(prefix + ".index"):  # Of an earlier format.
-            return prefix
-        reader = tf1.train.NewCheckpointReader(prefix)
-        if not reader.has_tensor(self._step_name):
-            return prefix
-        right = self._name(int(reader.get_tensor(self._step_name).item()))
-        if right != prefix:
-            for file in tf1.gfile.Glob(prefix + ".*"):
-                tf1.gfile.Rename(file, right + file[len(prefix) :], overwrite=True)
-        return right
+        ((filename, prefix),) = feed_dict.items()
+        written = f"{prefix}_unnamed"
+        self._session.run(fetches, {filename: written}, **kwargs)
+        reader = tf1.train.NewCheckpointReader(written)
+        if reader.has_tensor(self._step_name):
+            prefix = self._name(int(reader.get_tensor(self._step_name).item()))
+        for file in sorted(tf1.gfile.Glob(written + ".*")):  # The index, which is read first, last.
+            tf1.gfile.Rename(file, prefix + file[len(written) :], overwrite=True)
+        return prefix
 
 
 Saver.register(tf1.train.Saver)  # What `import_meta_graph` returns is one, too.
@@ -116,7 +114,8 @@ class LegacySaver(tf1.train.Saver, Saver):
             if isinstance(sess, tf1.Session):
                 step_name = getattr(global_step, "name", global_step)
                 global_step = step_number(sess, global_step)
-                if isinstance(step_name, str):
+                is_v2 = self._write_version == tf1.train.SaverDef.V2
+                if isinstance(step_name, str) and is_v2:
                     sess = _NamingSession(sess, step_name.rpartition(":")[0], name)
             prefix = save_path if global_step is None else name(global_step)
             try:
@@ -139,7 +138,9 @@ class LegacySaver(tf1.train.Saver, Saver):
                 raise NotFiniteError(refused.group()) from error
             meta = f"{prefix}.{meta_graph_suffix}"
             if saved not in (prefix, None) and tf1.gfile.Exists(meta):
-                tf1.gfile.Rename(meta, f"{saved}.{meta_graph_suffix}", overwrite=True)
+                tf1.gfile.Copy(meta, f"{saved}.{meta_graph_suffix}", overwrite=True)
+                if not tf1.train.checkpoint_exists(prefix):
+                    tf1.gfile.Remove(meta)
             if write_state:
                 self._list_all(saved, latest_filename)
             return saved

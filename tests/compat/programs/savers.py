@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,26 +63,32 @@ def graph(folder: Path) -> Any:
 
 @case
 def updated_while_saving(folder: Path) -> Any:
-    """Another worker makes an update after each call of the session."""
+    """Another worker makes an update after each call of the session, or after every other one.
+
+    So that the step that is read before saving is that of the last checkpoint.
+    """
     weight()
     step = compat.get_or_create_global_step()
     update = tf1.assign_add(step, 1) if not tf1.executing_eagerly() else None
     saver = compat.Saver(max_to_keep=2)
     with compat.Supervisor().managed_session() as session:
-        first = session.run
+        first, calls, every = session.run, itertools.count(), 1
 
         def late(call: Any) -> Any:
             def called(*args: Any, **kwargs: Any) -> Any:
                 found = call(*args, **kwargs)
-                step.assign_add(1) if update is None else first(update)
+                if next(calls) % every == 0:
+                    step.assign_add(1) if update is None else first(update)
                 return found
 
             return called
 
         session.run, session.read = late(session.run), late(session.read)
-        saved = [saver.save(session, str(folder / "m"), global_step=step) for _ in range(3)]
-    steps = [int(files.read(path)["global_step"]) for path in saved[1:]]
-    named = [int(path.rpartition("-")[2]) for path in saved[1:]]
+        saved = [saver.save(session, str(folder / "m"), global_step=step) for _ in range(2)]
+        calls, every = itertools.count(), 2
+        saved += [saver.save(session, str(folder / "m"), global_step=step) for _ in range(4)]
+    steps = [int(files.read(path)["global_step"]) for path in saved[-2:]]
+    named = [int(path.rpartition("-")[2]) for path in saved[-2:]]
     kept = [Path(path).name for path in saver.last_checkpoints]
     metas = sorted(path.stem for path in folder.glob("*.meta"))
     return [named == steps, kept == checkpoints(folder), metas in ([], kept), len(kept)]
