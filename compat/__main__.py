@@ -17,6 +17,7 @@ _COMMANDS = {
         "convert the checkpoint of an old program for another",
         "scripts.convert_checkpoint",
     ),
+    "lock": ("write what a script needs as constraints and a container file", "doctor.lock"),
     "doctor": ("show what works in this environment, and how to fix the rest", "doctor"),
 }
 

@@ -49,13 +49,13 @@ def version(name: str) -> str | None:
     return None
 
 
-def needs(name: str) -> dict[str, Requirement]:
+def needs(name: str, extras: Iterable[str] = ()) -> dict[str, Requirement]:
     """Returns the requirements of an installed package by name; empty if it is not installed."""
     found: dict[str, Requirement] = {}
     with contextlib.suppress(*_UNREADABLE):
         for text in metadata.requires(name) or []:
             with contextlib.suppress(ValueError):  # Those of old packages may be malformed.
-                found.update(_by_name([text]))
+                found.update(_by_name([text], extras))
     return found
 
 
@@ -115,12 +115,13 @@ def meets(found: str | None, wanted: Requirement) -> bool:
         return False
 
 
-def _by_name(texts: Iterable[str]) -> dict[str, Requirement]:
-    """Returns the requirements that apply to this Python, without extras."""
+def _by_name(texts: Iterable[str], extras: Iterable[str] = ()) -> dict[str, Requirement]:
+    """Returns the requirements that apply to this Python, with those of extras."""
     return {
         str(canonicalize_name(requirement.name)): requirement
         for requirement in map(Requirement, texts)
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if requirement.marker is None
+        or any(requirement.marker.evaluate({"extra": extra}) for extra in ("", *extras))
     }
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from compat.doctor.audit import verdict
+
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 # The folder of the project may not be on the path.
@@ -52,7 +54,7 @@ VULNERABLE = {"name": "mlflow", "version": "1.0", "vulns": [KNOWN]}
 def test_nothing_learnt_is_not_nothing_found(
     packages: list[dict[str, Any]], code: int, first: str | None
 ) -> None:
-    lines, found = AUDIT["verdict"]({"dependencies": packages})
+    lines, found = verdict({"dependencies": packages})
     assert (found, next(iter(lines), None)) == (code, first)
 
 

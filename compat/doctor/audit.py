@@ -1,0 +1,54 @@
+"""What is known of vulnerabilities of packages, by pip-audit."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Iterable, Mapping
+
+NOTHING_LEARNT = 75  # As sysexits.h has it: try again later.
+_UNREACHED = re.compile(r"connect|timed out|resolve", re.IGNORECASE)
+
+
+def audit(packages: Path, ignored: Iterable[str] = ()) -> tuple[list[str], int]:
+    """Asks for the vulnerabilities of the packages in a file of pins such as "six==1.17.0".
+
+    Returns:
+      The lines to print, and the exit code: 0 if nothing is known, 1 if a package is vulnerable, 2
+      if pip-audit failed, and 75 if nothing could be learnt of one: a service that cannot be
+      reached has found nothing, which is not the same as none.
+    """
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pip_audit", "--no-deps", "--disable-pip", "--format=json"),
+            *("--progress-spinner=off", f"--requirement={packages}"),
+            *(f"--ignore-vuln={name}" for name in ignored),
+        ],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    try:
+        return verdict(json.loads(done.stdout))
+    except ValueError:
+        last = done.stderr.splitlines()[-1:]
+        unreached = last and _UNREACHED.search(last[0])
+        return (last, NOTHING_LEARNT) if unreached else (done.stderr.splitlines(), 2)
+
+
+def verdict(found: Mapping[str, Any]) -> tuple[list[str], int]:
+    """Returns what is to be said of what pip-audit has found, and the exit code."""
+    vulnerable, unknown = [], []
+    for package in found["dependencies"]:
+        if "skip_reason" in package:
+            unknown.append(f"{package['name']}: unknown: {package['skip_reason']}")
+        for known in package.get("vulns", []):
+            fixed = ", ".join(known["fix_versions"]) or "no release"
+            name = f"{package['name']} {package['version']}"
+            vulnerable.append(f"{name}: {known['id']}: mended by {fixed}")
+    if vulnerable:
+        return vulnerable + unknown, 1
+    return unknown, NOTHING_LEARNT if unknown or not found["dependencies"] else 0

@@ -1,0 +1,208 @@
+"""`python -m compat lock`: what a script needs, as constraints and as a container file.
+
+Reads the script and the modules beside it, and what is installed here; runs none of their code.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import os
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Iterator, NamedTuple
+
+from compat.doctor import constraints
+from compat.doctor.audit import audit
+from compat.errors import Parser, UserError
+from compat.scripts.source import conversion
+
+_PROJECT = "compat-experiments"
+_OURS = ("compat", "experiments", "models")
+_STANDARD = tuple(
+    os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
+)
+_CONTAINER = """\
+# Runs {script} with the packages of constraints.txt. From the folder of the script, with the wheel of
+# {project} {version} in {folder}, as `pip wheel --no-deps` makes it:
+#   docker build -f {folder}/Containerfile -t {name} .
+FROM python:{python}-slim
+WORKDIR /program
+COPY {folder} {folder}
+RUN pip install --no-cache-dir --find-links {folder} --constraint {folder}/constraints.txt \\
+    {packages}
+{copies}
+ENTRYPOINT [{command}]
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command line of `lock`; returns the exit code."""
+    parser = Parser(
+        prog="python -m compat lock",
+        description=(__doc__ or "").partition("\n")[0].partition(": ")[2],
+        epilog="exit code: 0 if both files are written, 2 if something is wrong, and none is",
+        allow_abbrev=False,
+    )
+    parser.add_argument("script", help="a script, of any TensorFlow, or a migrated one")
+    parser.add_argument("--output", help="folder of the files (default: SCRIPT.lock, beside it)")
+    parser.add_argument("--no_audit", action="store_true", help="ask for no vulnerabilities")
+    options = parser.parse_args(argv)
+    script = Path(options.script)
+    folder = Path(options.output or script.with_suffix(".lock"))
+    program = _Program(script)
+    pins = sorted(_closure({*program.packages, _own()}))
+    lines = [f"{name}=={constraints.version(name)}" for name in pins]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "constraints.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "Containerfile").write_text(_container(script, folder, program), encoding="utf-8")
+    print(f"{script}: {len(program.files)} files need {', '.join(sorted(program.packages))}")
+    print(f"wrote {folder / 'constraints.txt'}, {len(lines)} packages, and Containerfile")
+    if not options.no_audit:
+        _print_known([line for line in lines if not line.startswith(_PROJECT)])
+    return 0
+
+
+class _Import(NamedTuple):
+    name: str
+    place: str
+    is_optional: bool  # In a `try`.
+
+
+class _Program:
+    """A script with the modules beside it: its `files`, and the `packages` that they import."""
+
+    def __init__(self, script: Path) -> None:
+        self.files: list[Path] = []
+        self.packages: set[str] = set()
+        self.is_migrated = False
+        self._owners = _owners()
+        self._folder = script.parent
+        self._read(script)
+
+    def _read(self, file: Path) -> None:
+        self.files.append(file)
+        for found in _imports(file):
+            top = found.name.partition(".")[0]
+            self.is_migrated = self.is_migrated or found.name.startswith("compat.v1")
+            beside = [self._folder / f"{top}.py", *self._folder.glob(f"{top}/**/*.py")]
+            own = [path for path in beside if path.is_file()]
+            if own:
+                for path in own:
+                    if path not in self.files:
+                        self._read(path)
+            elif top in self._owners:
+                self.packages.add(self._owners[top])
+            elif not (found.is_optional or top in _OURS or _is_standard(top)):
+                raise UserError(
+                    f"{found.place} imports {top}, which is not installed here, nor beside the "
+                    "script; install it, or remove the import, and lock again"
+                )
+
+
+def _imports(file: Path) -> Iterator[_Import]:
+    """Yields what a file imports, in Python 3's names."""
+    for part in conversion.read(str(file)):
+        try:
+            tree = part.tree()
+        except SyntaxError as error:
+            raise UserError(
+                f"{part.filename}:{error.lineno} is not Python ({error.msg}); correct the line"
+            ) from None
+        tried = {id(n) for t in ast.walk(tree) if isinstance(t, ast.Try) for n in ast.walk(t)}
+        for node in ast.walk(tree):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in names:
+                yield _Import(name, f"{part.filename}:{node.lineno}", id(node) in tried)
+
+
+def _is_standard(top: str) -> bool:
+    spec = importlib.util.find_spec(top)
+    origin = spec and (spec.origin or "")
+    return origin is not None and (
+        not os.path.isabs(origin) or os.path.realpath(origin).startswith(_STANDARD)
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def _owners() -> dict[str, str]:
+    """Returns the package that is installed for each name that can be imported."""
+    owners = {}
+    for package in constraints.metadata.distributions():
+        names = (package.read_text("top_level.txt") or "").split()
+        if not names:
+            names = [file.parts[0] for file in package.files or () if file.suffix == ".py"]
+        name = package.metadata["Name"]
+        owners.update({top.partition(".py")[0]: name for top in names if top not in _OURS})
+    if constraints.version("tensorflow") is not None:
+        owners["tensorflow"] = "tensorflow"
+    return owners
+
+
+def _own() -> str:
+    if constraints.version(_PROJECT) is None:
+        raise UserError(f"{_PROJECT} is not installed here; install it with pip, and lock again")
+    return f"{_PROJECT}[scripts]"
+
+
+def _closure(roots: set[str]) -> set[str]:
+    """Returns the installed packages that others need, themselves included, by name."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    todo = sorted(roots)
+    while todo:
+        wanted = todo.pop()
+        if wanted in seen:
+            continue
+        seen.add(wanted)
+        need = constraints.Requirement(wanted)
+        if constraints.version(need.name) is None:
+            continue  # For another Python, or an extra that is not installed.
+        found.add(str(constraints.canonicalize_name(need.name)))
+        todo += [str(other) for other in constraints.needs(need.name, need.extras).values()]
+    return found
+
+
+def _container(script: Path, folder: Path, program: _Program) -> str:
+    relative = [Path(os.path.relpath(file, script.parent)).as_posix() for file in program.files]
+    run = [] if program.is_migrated else ["-m", "compat", "run"]
+    command = ["python", *run, script.name]
+    packages = sorted({*program.packages, _PROJECT if program.is_migrated else _own()})
+    return _CONTAINER.format(
+        script=script.name,
+        project=_PROJECT,
+        version=constraints.version(_PROJECT),
+        folder=Path(os.path.relpath(folder, script.parent)).as_posix(),
+        name=script.stem.lower(),
+        python="{}.{}".format(*sys.version_info[:2]),
+        packages=" ".join(f"'{name}'" for name in packages),
+        copies="\n".join(f"COPY {path} {path}" for path in relative),
+        command=", ".join(f'"{word}"' for word in command),
+    )
+
+
+def _print_known(locked: list[str]) -> None:
+    """Prints what is known of vulnerabilities, of TensorFlow 1.15 and of what is locked."""
+    if importlib.util.find_spec("pip_audit") is None:
+        print("vulnerabilities: pip-audit is not installed; pip install pip-audit, and lock again")
+        return
+    pins = constraints.file("1.15").read_text(encoding="utf-8").splitlines()
+    old = [line.replace(" ", "") for line in pins if " ==" in line]
+    with tempfile.TemporaryDirectory(prefix="compat-lock-") as scratch:
+        packages = Path(scratch, "packages.txt")
+        for title, exact in (("TensorFlow 1.15", old), ("what is locked", locked)):
+            packages.write_text("\n".join(exact) + "\n", encoding="utf-8")
+            lines, code = audit(packages)
+            unknown = [line for line in lines if ": unknown: " in line]
+            known = [line for line in lines if line not in unknown]
+            print(f"vulnerabilities of {title}: {len(known) if code in (0, 1) else 'not learnt'}")
+            if unknown:
+                known.append(f"{len(unknown)} of {len(exact)} packages unknown, as {unknown[0]}")
+            print("".join(f"  {line}\n" for line in known), end="")
