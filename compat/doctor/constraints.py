@@ -7,6 +7,7 @@ wheel includes. Everything is read from files; no package is imported.
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import sys
 from pathlib import Path
@@ -56,6 +57,41 @@ def needs(name: str, extras: Iterable[str] = ()) -> dict[str, Requirement]:
         for text in metadata.requires(name) or []:
             with contextlib.suppress(ValueError):  # Those of old packages may be malformed.
                 found.update(_by_name([text], extras))
+    return found
+
+
+def closure(wanted: Iterable[str]) -> set[str]:
+    """Returns the names of the installed packages among those wanted, and of all that they need.
+
+    Args:
+      wanted: requirements, such as "compat-experiments[scripts]".
+    """
+    found: set[str] = set()
+    seen: set[str] = set()
+    todo = list(wanted)
+    while todo:
+        text = todo.pop()
+        if text in seen:
+            continue
+        seen.add(text)
+        need = Requirement(text)
+        if version(need.name) is not None:  # Else for another Python, or an extra.
+            found.add(str(canonicalize_name(need.name)))
+            todo += map(str, needs(need.name, need.extras).values())
+    return found
+
+
+@functools.lru_cache(maxsize=None)
+def owners() -> dict[str, str]:
+    """Returns the installed package of each name that can be imported."""
+    found: dict[str, str] = {}
+    for package in metadata.distributions():
+        names = (package.read_text("top_level.txt") or "").split()
+        if not names:
+            names = [file.parts[0] for file in package.files or () if file.suffix == ".py"]
+        found.update({top.partition(".py")[0]: package.metadata["Name"] for top in names})
+    if version("tensorflow") is not None:  # Whatever its distribution is called.
+        found["tensorflow"] = "tensorflow"
     return found
 
 

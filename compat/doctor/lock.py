@@ -6,7 +6,6 @@ Reads the script and the modules beside it, and what is installed here; runs non
 from __future__ import annotations
 
 import ast
-import functools
 import importlib.util
 import os
 import sys
@@ -54,7 +53,7 @@ def main(argv: list[str]) -> int:
     script = Path(options.script)
     folder = Path(options.output or script.with_suffix(".lock"))
     program = _Program(script)
-    pins = sorted(_closure({*program.packages, _own()}))
+    pins = sorted(constraints.closure({*program.packages, _own()}))
     lines = [f"{name}=={constraints.version(name)}" for name in pins]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "constraints.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -79,7 +78,6 @@ class _Program:
         self.files: list[Path] = []
         self.packages: set[str] = set()
         self.is_migrated = False
-        self._owners = _owners()
         self._folder = script.parent
         self._read(script)
 
@@ -94,9 +92,11 @@ class _Program:
                 for path in own:
                     if path not in self.files:
                         self._read(path)
-            elif top in self._owners:
-                self.packages.add(self._owners[top])
-            elif not (found.is_optional or top in _OURS or _is_standard(top)):
+            elif top in _OURS:
+                continue  # Installed in any case.
+            elif top in constraints.owners():
+                self.packages.add(constraints.owners()[top])
+            elif not (found.is_optional or _is_standard(top)):
                 raise UserError(
                     f"{found.place} imports {top}, which is not installed here, nor beside the "
                     "script; install it, or remove the import, and lock again"
@@ -125,49 +125,16 @@ def _imports(file: Path) -> Iterator[_Import]:
 
 def _is_standard(top: str) -> bool:
     spec = importlib.util.find_spec(top)
-    origin = spec and (spec.origin or "")
-    return origin is not None and (
-        not os.path.isabs(origin) or os.path.realpath(origin).startswith(_STANDARD)
-    )
-
-
-@functools.lru_cache(maxsize=None)
-def _owners() -> dict[str, str]:
-    """Returns the package that is installed for each name that can be imported."""
-    owners = {}
-    for package in constraints.metadata.distributions():
-        names = (package.read_text("top_level.txt") or "").split()
-        if not names:
-            names = [file.parts[0] for file in package.files or () if file.suffix == ".py"]
-        name = package.metadata["Name"]
-        owners.update({top.partition(".py")[0]: name for top in names if top not in _OURS})
-    if constraints.version("tensorflow") is not None:
-        owners["tensorflow"] = "tensorflow"
-    return owners
+    if spec is None:
+        return False
+    origin = spec.origin or ""  # "built-in", or a path.
+    return not os.path.isabs(origin) or os.path.realpath(origin).startswith(_STANDARD)
 
 
 def _own() -> str:
     if constraints.version(_PROJECT) is None:
         raise UserError(f"{_PROJECT} is not installed here; install it with pip, and lock again")
     return f"{_PROJECT}[scripts]"
-
-
-def _closure(roots: set[str]) -> set[str]:
-    """Returns the installed packages that others need, themselves included, by name."""
-    found: set[str] = set()
-    seen: set[str] = set()
-    todo = sorted(roots)
-    while todo:
-        wanted = todo.pop()
-        if wanted in seen:
-            continue
-        seen.add(wanted)
-        need = constraints.Requirement(wanted)
-        if constraints.version(need.name) is None:
-            continue  # For another Python, or an extra that is not installed.
-        found.add(str(constraints.canonicalize_name(need.name)))
-        todo += [str(other) for other in constraints.needs(need.name, need.extras).values()]
-    return found
 
 
 def _container(script: Path, folder: Path, program: _Program) -> str:
