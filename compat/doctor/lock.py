@@ -114,11 +114,12 @@ def _imports(file: Path) -> Iterator[_Import]:
             ) from None
         tried = {id(n) for t in ast.walk(tree) if isinstance(t, ast.Try) for n in ast.walk(t)}
         for node in ast.walk(tree):
-            names = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
+            else:
+                continue
             for name in names:
                 yield _Import(name, f"{part.filename}:{node.lineno}", id(node) in tried)
 
