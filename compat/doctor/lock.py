@@ -25,8 +25,8 @@ _STANDARD = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
 )
 _CONTAINER = """\
-# Runs {script} with the packages of constraints.txt. From the folder of the script, with the wheel of
-# {project} {version} in {folder}, as `pip wheel --no-deps` makes it:
+# Runs {script} with the packages of constraints.txt. From the folder of the script, with
+# the wheel of {project} {version} in {folder}, as `pip wheel --no-deps` makes it:
 #   docker build -f {folder}/Containerfile -t {name} .
 FROM python:{python}-slim
 WORKDIR /program
