@@ -54,6 +54,16 @@ class Writer:
     def tags(self, values: Mapping[str, str]) -> None:
         """Records facts about the run that are not settings, e.g. a release or a host."""
 
+    def dataset(self, name: str, checksum: str, source: str, sizes: Mapping[str, int]) -> None:
+        """Records the data set that the run is trained and evaluated on.
+
+        Args:
+          name: of the data set.
+          checksum: of the data, in hex; "" of a stream.
+          source: where it comes from.
+          sizes: number of examples by split.
+        """
+
     def artifact(self, path: str, folder: str = "") -> None:
         """Copies the file or folder `path`, which is in the log folder, to the run's artifacts.
 

@@ -27,24 +27,35 @@ def main(argv: list[str]) -> None:
     parser.add_argument(
         "--mlflow", action="store_true", help="log the SavedModel to the MLflow run of LOGDIR, too"
     )
+    parser.add_argument(
+        "--register",
+        metavar="NAME",
+        help="register it in MLflow, too; the best version has the alias best",
+    )
     options = parser.parse_args(argv)
+    options.mlflow = options.mlflow or options.register is not None
     if options.mlflow and options.format != "saved_model":
         raise UserError(f"--mlflow logs a SavedModel; leave --format={options.format} out")
     command_line.start_tensorflow()
-    from experiments.export import mlflow_model, saved_model
+    from experiments.export import mlflow_model, mlflow_registry, saved_model
     from experiments.export.model import open_model
 
     write = saved_model.write if options.format == "saved_model" else saved_model.write_tflite
     with open_model(options.logdir, options.checkpoint, options.program) as model:
         default = os.path.join(options.logdir, "export", f"{model.step}{FORMATS[options.format]}")
         path = options.output or default
+        if options.register is not None:
+            mlflow_registry.monitored(model)  # Refused before anything is written.
         write(model, path)
         print(f"{path}: step {model.step}, the {model.which} checkpoint of {options.logdir}")
         for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
             for name, tensor in sorted(tensors.items()):
                 print(f"  {kind:<6} {name}: {tensor.dtype.name} {tensor.shape.as_list()}")
         if options.mlflow:
-            print(f"  mlflow {mlflow_model.log(model, path)}")
+            uri = mlflow_model.log(model, path)
+            print(f"  mlflow {uri}")
+            if options.register is not None:
+                print(f"  mlflow {mlflow_registry.register(model, uri, options.register)}")
 
 
 if __name__ == "__main__":

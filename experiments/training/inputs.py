@@ -57,6 +57,12 @@ class Data:
             object.__setattr__(self, "checksum", _checksum(self))
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """The number of examples of each split that is not a stream."""
+        splits = {name: getattr(self, name) for name in SPLITS}
+        return {name: examples(found) for name, found in splits.items() if isinstance(found, dict)}
+
+    @property
     def streams(self) -> bool:
         """Whether the training split is a stream."""
         return callable(self.train)

@@ -86,6 +86,8 @@ def calls(own: Path) -> dict[str, str]:
         "again": ["export", "run"],
         "last": ["export", "run", "--checkpoint=last", "--output=served/1"],
         "mlflow": ["export", "run", "--mlflow", "--output=logged"],
+        "register": ["export", "run", "--register=own", "--output=registered"],
+        "register again": ["export", "run", "--register=own", "--output=registered again"],
         "tflite": ["export", "run", "--format=tflite", "--output=digits.tflite"],
         "predict": ["predict", "run", "--input=digits.npy"],
         "to a file": ["predict", "run", "--input=digits.npy", "--output=found.jsonl"],
@@ -142,6 +144,17 @@ def test_model_is_logged_to_the_run_of_mlflow(
     assert "loader_module: mlflow_loader" in text
     assert "uint8" in text
     assert list(described.parent.glob("*example*"))
+
+
+def test_best_version_has_the_alias(own: Path, calls: dict[str, str], record: Any) -> None:
+    if sys.version_info < (3, 8):  # Whose last MLflow is 1.30.
+        assert "needs the aliases of MLflow 2.3" in calls["register"]
+        return
+    first, again = (calls[call].splitlines()[-1] for call in ("register", "register again"))
+    assert re.fullmatch(r"  mlflow own 1, validation/loss [\d.]+, models:/own@best now", first)
+    assert re.fullmatch(r"  mlflow own 2, validation/loss [\d.]+; version 1 is not worse", again)
+    aliases = record(own / "run").select("select alias, version from registered_model_aliases")
+    assert aliases == [("best", 1)]
 
 
 @pytest.mark.parametrize(

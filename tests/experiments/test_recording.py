@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +172,21 @@ def test_run_tags(recorded: Any, runtime: str) -> None:
     assert tags["dataset"] == "digits"
     assert tags["dataset_source"] == "embedded in scikit-learn"
     assert re.fullmatch("[0-9a-f]{64}", tags["dataset_checksum"])
+
+
+def test_the_data_set_is_an_input_of_the_run(recorded: Any) -> None:
+    if not recorded.select("select 1 from sqlite_master where name = 'datasets'"):
+        assert sys.version_info < (3, 8)  # Whose last MLflow has no data sets.
+        return
+    ((name, digest, profile),) = recorded.select(
+        "select name, digest, dataset_profile from datasets"
+    )
+    assert name == "digits"
+    assert dict(recorded.select("select key, value from tags"))["dataset_checksum"].startswith(
+        digest
+    )
+    assert sum(json.loads(profile).values()) == 1797
+    assert recorded.select("select count(*) from inputs") == [(1,)]
 
 
 def test_run_artifacts(recorded: Any, local: Any) -> None:

@@ -7,10 +7,12 @@ is sent at least once is kept exactly once.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from typing import Any, Callable, Mapping
 
+from mlflow import entities
 from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
@@ -24,6 +26,7 @@ _NAMES_A_BATCH = 100
 _NAME_LENGTH = 250
 _PARAM_LENGTH = 250
 _TAG_LENGTH = 5000
+_DIGEST_LENGTH = 36
 _LEAST_METRICS = 50
 _KEY = "training.id"
 
@@ -111,6 +114,8 @@ class Delivery:
             self._log_params(record["values"])
         elif kind == "tags":
             self._set_tags(record["values"])
+        elif kind == "dataset":
+            self._log_dataset(record)
         elif kind == "artifact":
             self._upload(record["path"], record["folder"])
         elif kind == "end":
@@ -193,6 +198,26 @@ class Delivery:
     def _set_tags(self, values: Mapping[str, str]) -> None:
         texts = _texts(values, _TAG_LENGTH)
         self._log("tags", [RunTag(name, text) for name, text in texts.items()], _NAMES_A_BATCH)
+
+    def _log_dataset(self, record: spool.Record) -> None:
+        """Adds a data set to the inputs of the run; MLflow before 2.4 has tags only."""
+        if not hasattr(entities, "DatasetInput"):
+            return
+        dataset = entities.Dataset(
+            name=_name(record["name"]),
+            digest=record["checksum"][:_DIGEST_LENGTH] or "stream",
+            source_type="local",
+            source=json.dumps({"uri": record["source"]}),
+            profile=json.dumps(record["sizes"]),
+        )
+        context = entities.InputTag("mlflow.data.context", "training")
+        inputs = [entities.DatasetInput(dataset, [context])]
+        try:
+            self._client.log_inputs(self._run_id, inputs)
+        except MlflowException as error:
+            # If the store answers, it takes no data sets: an older server.
+            self._client.get_run(self._run_id)
+            self._refuse(f"data set {record['name']!r}", error)
 
     def _upload(self, path: str, folder: str) -> None:
         """Uploads a file or folder; gives up what lies outside, cannot be read or is not taken."""

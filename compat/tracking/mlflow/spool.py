@@ -6,6 +6,8 @@
      "tags": {"mlflow.user": "me"}, "store": "sqlite:////home/me/mlflow.db"}
     {"kind": "params", "values": {"batch_size": 100}}
     {"kind": "tags", "values": {"tensorflow": "2.21.0"}}
+    {"kind": "dataset", "name": "digits", "checksum": "0a1b", "source": "scikit-learn",
+     "sizes": {"train": 1200}}
     {"kind": "metrics", "step": 100, "time": 1700000001000, "values": {"train/cost": 2.3}}
     {"kind": "artifact", "path": "/logs/model.ckpt-100.index", "folder": "checkpoint"}
     {"kind": "end", "status": "FINISHED", "time": 1700000002000}
@@ -42,6 +44,7 @@ _FIELDS: dict[str, dict[str, type]] = {
     "join": {"training": str},
     "params": {"values": dict},
     "tags": {"values": dict},
+    "dataset": {"name": str, "checksum": str, "source": str, "sizes": dict},
     "metrics": {"step": int, "time": int, "values": dict},
     "artifact": {"path": str, "folder": str},
     "end": {"status": str, "time": int},

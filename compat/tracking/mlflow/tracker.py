@@ -120,6 +120,11 @@ class Tracker(Writer):
         """Records `values` without secrets."""
         self._append("tags", values=redacted(values))
 
+    def dataset(self, name: str, checksum: str, source: str, sizes: Mapping[str, int]) -> None:
+        """Records the data set as an input of the run."""
+        source = redacted_text(source)
+        self._append("dataset", name=name, checksum=checksum, source=source, sizes=dict(sizes))
+
     def artifact(self, path: str, folder: str = "") -> None:
         self._append("artifact", path=os.path.abspath(path), folder=folder)
 

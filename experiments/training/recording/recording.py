@@ -75,6 +75,9 @@ class Recording:
         if data.name:
             params["dataset"] = data.name
         self.writer.params(params, settings.hyperparameters())
+        self.writer.dataset(
+            data.name or self._experiment.__name__, data.checksum, data.source, data.sizes
+        )
         tags = {**_tags(data, server), "mlflow.parentRunId": settings.parent_run}
         self.writer.tags({tag: value for tag, value in tags.items() if value})
 

@@ -1,0 +1,86 @@
+"""Registers a logged model, and moves the alias of the registry to the best of its versions."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+from compat import UserError
+from compat.tracking import store_uri
+from experiments.evaluation import selection
+from experiments.export.model import Model
+
+ALIAS = "best"
+
+
+def monitored(model: Model) -> float:
+    """Returns the value that the experiment monitors, of the exported checkpoint.
+
+    Raises:
+      UserError: the checkpoint was not evaluated, or this MLflow has no aliases.
+    """
+    import mlflow
+
+    monitor, logdir = model.experiment.monitor, model.experiment.settings.logdir
+    if not hasattr(mlflow.tracking.MlflowClient, "set_registered_model_alias"):
+        raise UserError(
+            f"--register needs the aliases of MLflow 2.3, found {mlflow.__version__}; leave it out"
+        )
+    for evaluation in reversed(selection.read(logdir)):
+        if evaluation.step == model.step and monitor in evaluation.values:
+            return evaluation.values[monitor]
+    raise UserError(
+        f"step {model.step} of {logdir} has no {monitor} by which --register compares; train with "
+        "--evaluator or --eval_in_chief, and export the best checkpoint"
+    )
+
+
+def register(model: Model, uri: str, name: str) -> str:
+    """Registers a model as a new version of `name`; returns a line about it.
+
+    The alias moves to it unless the version that has it is as good, by the monitored value.
+
+    Args:
+      model: that was exported.
+      uri: of the logged model, "runs:/...".
+      name: of the registered model, which is created if it does not exist.
+
+    Raises:
+      UserError: as by `monitored`, or the store has no registry.
+    """
+    import mlflow
+
+    value, experiment = monitored(model), model.experiment
+    monitor, settings = experiment.monitor, experiment.settings
+    client = mlflow.tracking.MlflowClient(store_uri(settings.tracking_uri, settings.logdir))
+    try:
+        best = _best(client, name)
+        with contextlib.redirect_stderr(io.StringIO()):  # MLflow says the same in two lines.
+            made = mlflow.register_model(uri, name)
+        tags = {"monitor": monitor, "value": repr(value), "step": str(model.step)}
+        for tag, text in tags.items():
+            client.set_model_version_tag(name, made.version, tag, text)
+        sign = 1 if experiment.mode == "max" else -1
+        if (
+            best is not None
+            and best.tags.get("monitor") == monitor
+            and sign * value <= sign * float(best.tags["value"])
+        ):
+            return (
+                f"{name} {made.version}, {monitor} {value:.4g}; version {best.version} is not worse"
+            )
+        client.set_registered_model_alias(name, ALIAS, made.version)
+    except mlflow.exceptions.MlflowException as error:
+        raise UserError(
+            f"the model cannot be registered as {name!r} ({str(error).splitlines()[0]}); choose "
+            "another name, or leave --register out"
+        ) from error
+    return f"{name} {made.version}, {monitor} {value:.4g}, models:/{name}@{ALIAS} now"
+
+
+def _best(client: Any, name: str) -> Any:
+    """Returns the version that has the alias, or None."""
+    found = client.search_registered_models(f"name = '{name}'")
+    version = found[0].aliases.get(ALIAS) if found else None
+    return None if version is None else client.get_model_version(name, version)
