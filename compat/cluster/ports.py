@@ -74,9 +74,7 @@ class Reservation(ContextManager["Reservation"]):
         self.release()
 
 
-def reserve() -> Reservation:
-    """Returns a reservation of a port that is free on all addresses of this machine."""
-    return Reservation()
+reserve = Reservation
 
 
 @contextlib.contextmanager

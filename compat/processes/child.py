@@ -86,21 +86,13 @@ class Watchdog:
 
 
 class Child:
-    """A started `Command`, in a session of its own; a `UserError` if it cannot be started.
-
-    Attributes:
-      output: the pipe with its standard output and error, non-blocking.
-      unfinished: what `read_lines` has read of the next line.
-      at_end: whether `output` will bring nothing more.
-      over: whether the command has ended and its process group is empty or has been killed.
-      again_at: the time at which it is to be started again; None: it is not.
-      started: when it was, by `time.monotonic`.
-    """
+    """A started `Command`, in a session of its own; a `UserError` if it cannot be started."""
 
     def __init__(
         self, command: Command, watchdog: Watchdog, fork_server: ForkServer | None
     ) -> None:
         reading, writing = os.pipe()
+        # Its standard output and error.
         self.output: IO[bytes] = os.fdopen(reading, "rb", buffering=0)
         env = {**os.environ, **command.env}
         try:
@@ -132,13 +124,13 @@ class Child:
             ) from None
         finally:
             os.close(writing)
-        self.started = time.monotonic()
+        self.started = time.monotonic()  # When it was.
         self.name = command.name
         os.set_blocking(self.output.fileno(), False)
-        self.unfinished = b""
-        self.at_end = False
-        self.over = False
-        self.again_at: float | None = None
+        self.unfinished = b""  # What `read_lines` has read of the next line.
+        self.at_end = False  # Whether `output` will bring nothing more.
+        self.over = False  # It has ended, and its process group is empty or has been killed.
+        self.again_at: float | None = None  # When it is to be started again.
         self._command = command
         self._watchdog = watchdog
         self._fork_server = fork_server

@@ -160,7 +160,6 @@ class ProcessGroup:
         return [child for child in self._children if not child.over]
 
     def _is_busy(self) -> bool:
-        """Whether a command runs, or is to be started again."""
         return any(not child.over or child.again_at is not None for child in self._children)
 
     def _unfinished(self) -> list[str]:
@@ -220,7 +219,6 @@ class ProcessGroup:
                 self._announce(f"{reason}; the others go on")
 
     def _start_again(self) -> None:
-        """Starts those again whose time has come."""
         now = time.monotonic()
         for index, child in enumerate(self._children):
             if child.again_at is not None and child.over and now >= child.again_at:
@@ -252,7 +250,6 @@ class ProcessGroup:
             child.stop(time.monotonic() + grace)
 
     def _copy_output(self, child: Child) -> None:
-        """Copies the lines that `child` has finished."""
         lines = child.read_lines()
         if lines and child.name in self._beside:
             self._heard = time.monotonic()

@@ -35,16 +35,9 @@ Hosts = Mapping[str, Sequence[str]]  # The addresses of each job.
 class LocalCluster(ContextManager["LocalCluster"]):
     """The tasks of a cluster; a context manager that reserves their ports until it is left.
 
-    Args:
-      counts: how many tasks each job has.
-      inherit: whether the program's servers release a port that they inherit, as `compat.Server`
-        does. Otherwise, where a port cannot be shared (macOS), it is free while a task starts.
-
-    Attributes:
-      hosts: the addresses of each job, on loopback.
-
-    Raises:
-      UserError: there are more tasks than one machine can have.
+    `hosts` has the addresses of each job, on loopback. The program's servers may `inherit` a port
+    that they release, as `compat.Server` does. Otherwise, where a port cannot be shared (macOS), it
+    is free while a task starts. More tasks than one machine can have are a `UserError`.
     """
 
     def __init__(self, counts: Mapping[str, int], inherit: bool = False) -> None:

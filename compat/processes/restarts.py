@@ -14,16 +14,13 @@ _AT_ONCE_SECS = 10.0
 
 
 class Restarts:
-    """Counts how often each task was started again.
+    """Counts how often each task was started again, by its own fault `most` times.
 
-    Who ends because it has lost another task is not to blame: such an end is not counted if
-    another task has spent a restart since this one failed last. Each restart that is spent excuses
-    each other task once at the most, so tasks that lose each other for ever are given up, too.
-
-    Args:
-      most: how often one task may be, by its own fault.
-      beside: names of tasks that nobody needs, so that their failures excuse nobody.
-      may_pass: whether the same command may succeed after this exit code.
+    Who ends because it has lost another task is not to blame: such an end is not counted if another
+    task has spent a restart since this one failed last, unless nobody needs that one (`beside`).
+    Each restart that is spent excuses each other task once at the most, so tasks that lose each
+    other for ever are given up, too. `may_pass` tells whether a command may succeed after an exit
+    code.
     """
 
     def __init__(

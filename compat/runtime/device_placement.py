@@ -1,4 +1,4 @@
-"""Which operation of a step runs where, read from its graph."""
+"""Which operation of a graph runs where, and which tasks it therefore needs."""
 
 from __future__ import annotations
 
@@ -37,6 +37,27 @@ def operations(
         at = [variables[name] for name in [node.name, *inputs] if name in variables]
         placed.append(Placed(node.name, node.op, shortened(at[0] if at else node.device)))
     return sorted(placed)
+
+
+def filtered(config: Any, own: str, graph: Any) -> Any:
+    """Returns a copy of a session's options that lets it see only the tasks that it needs.
+
+    Without filters a session hangs whose chief has ended before, or that has lost another worker.
+    A worker, `own`, needs the parameter servers, replicas too, whose queues are there; and what the
+    graph itself names, as in-graph replication does.
+    """
+    changed = tf1.ConfigProto()
+    if config is not None:
+        changed.CopyFrom(config)
+    if not changed.device_filters:
+        named = {
+            f"/job:{found.group(1)}/task:{found.group(2)}"
+            for device in {op.device for op in graph.get_operations()}
+            for found in [re.search(r"/job:(\w+)(?:/replica:\d+)?/task:(\d+)", device)]
+            if found and found.group(1) != "ps"
+        }
+        changed.device_filters.extend(["/job:ps", *sorted(named | {own})])
+    return changed
 
 
 def shortened(device: str) -> str:

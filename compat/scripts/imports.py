@@ -29,7 +29,6 @@ _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle
 
 
 def _builtins_for(is_python2: bool) -> dict[str, Any]:
-    """Returns the builtins of a script's module."""
     own = {**vars(builtins), **array_builtins.BUILTINS, **frame_builtins.BUILTINS}
     if is_python2:
         own.update(python2_builtins.BUILTINS)

@@ -13,7 +13,6 @@ import tensorflow.compat.v1 as tf
 
 
 def _load_pyfunc(path: str) -> SavedModel:
-    """Called by MLflow with the folder of the SavedModel."""
     return SavedModel(path)
 
 

@@ -21,11 +21,7 @@ _LOADER = "mlflow_loader"
 
 
 def log(model: Model, saved_model: str) -> str:
-    """Logs a SavedModel with its signature and an input example; returns its URI.
-
-    Args:
-      model: that was exported.
-      saved_model: folder that it was exported to.
+    """Logs an exported model with its signature and an input example; returns its URI.
 
     Raises:
       UserError: the log folder has no MLflow run, or it has not ended, or its store fails.

@@ -103,7 +103,6 @@ def open_model(
 
 
 def _experiment(logdir: str, program: str | None) -> Any:
-    """Returns the experiment of a run, with its settings."""
     kind = load_experiment(logdir, program)
     found = read_settings(os.path.join(logdir, "settings.yaml"), kind.Settings)
     return kind(kind.Settings(**found, logdir=logdir).resolved(kind.name()))

@@ -23,12 +23,8 @@ _NAME = "program_of_the_run"  # Not `__main__`: it is imported, so that it does 
 def load_experiment(logdir: str, program: str | None = None) -> Any:
     """Returns the subclass of `Experiment` of the run in a log folder.
 
-    Args:
-      logdir: of the run.
-      program: file or module that defines the class; by default what the log folder records.
-
-    Raises:
-      UserError: the program is not recorded, has moved, cannot be imported, or has no such class.
+    It is defined by `program`, a file or module; by default what the log folder records. A program
+    that is not recorded, has moved, cannot be imported, or has no such class is a `UserError`.
     """
     found = origin.read(logdir)
     given = program or (found.program if found else "")
@@ -51,10 +47,7 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
 
 
 def experiment_of(program: str) -> Any:
-    """Returns the one subclass of `Experiment` that a program defines.
-
-    Args:
-      program: path of a file, or name of a module.
+    """Returns the one subclass of `Experiment` that a program, a file or module, defines.
 
     Raises:
       UserError: the program cannot be imported, or defines none or several.

@@ -11,9 +11,7 @@ from compat.processes.group import Command
 def shell(commands: Sequence[Command], hosts: Mapping[str, Sequence[str]]) -> str:
     """Returns a line per task for a shell: environment, program and arguments.
 
-    Args:
-      commands: one per task, by the name "JOB INDEX".
-      hosts: the addresses of each job; an evaluator has none.
+    A command has the name "JOB INDEX"; an evaluator is not among the `hosts`.
     """
     lines = []
     for command in commands:

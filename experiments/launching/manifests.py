@@ -34,13 +34,8 @@ def job_set(
 ) -> str:
     """Returns a JobSet; it has succeeded when the chief or, without one, all workers have.
 
-    Args:
-      command: the program and its arguments.
-      counts: how many tasks each job has.
-      how: how the program receives its task.
-      image: the image that has the program.
-      evaluator: whether an evaluator runs beside the cluster.
-      max_restarts: how many pods of each job may fail before the job does.
+    Each task runs the command, with what `how` adds to it, in a pod of the image; `max_restarts`
+    pods of each job may fail before the job does.
     """
     hosts = {
         job: [f"{NAME}-{job}-0-{index}.{NAME}:{_PORT}" for index in range(count)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Callable, ContextManager, Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from compat._tensorflow import quietly, tf1
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
+from compat.runtime.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.legacy.monitored import LegacyMonitoredSession
 from compat.runtime.legacy.saver import LegacySaver
@@ -154,7 +154,7 @@ class LegacyRuntime(Runtime):
         if self.server is not None:
             self.server.wait_for_peers(everybody=sync is not None)
             target = target or self.server.target
-            config = self.filtered(config, supervisor.graph)
+            config = filtered(config, self.server.task.name, supervisor.graph)
         with quietly():
             session = self.opened(lambda: _prepared(self._steps, supervisor, target, config))
             if supervisor.is_chief:
@@ -169,11 +169,6 @@ class LegacyRuntime(Runtime):
         graph = tf1.get_default_graph()
         steps = [step for step in self._steps if step.graph is graph]
         return LegacyMonitoredSession(self, steps, arguments)
-
-    def filtered(self, config: Any, graph: Any) -> Any:
-        """Returns a copy of a session's options that lets it see only the tasks that it needs."""
-        assert self.server is not None
-        return _filtered(config, self.server.task.name, graph)
 
     def opened(self, opening: Callable[[], LegacySession]) -> LegacySession:
         """Returns what `opening` does; raises where it would wait for a lost peer for ever."""
@@ -190,27 +185,6 @@ class LegacyRuntime(Runtime):
 
         opened: LegacySession = run_with_watchdog(opening, poll)
         return opened
-
-
-def _filtered(config: Any, own: str, graph: Any) -> Any:
-    """Returns a copy of a session's options that lets it see only the tasks that it needs.
-
-    Without filters a session hangs whose chief has ended before, or that has lost another worker.
-    A worker needs the parameter servers, replicas too, whose queues are there; and what the graph
-    itself names, as in-graph replication does.
-    """
-    filtered = tf1.ConfigProto()
-    if config is not None:
-        filtered.CopyFrom(config)
-    if not filtered.device_filters:
-        named = {
-            f"/job:{found.group(1)}/task:{found.group(2)}"
-            for device in {op.device for op in graph.get_operations()}
-            for found in [re.search(r"/job:(\w+)(?:/replica:\d+)?/task:(\d+)", device)]
-            if found and found.group(1) != "ps"
-        }
-        filtered.device_filters.extend(["/job:ps", *sorted(named | {own})])
-    return filtered
 
 
 def _prepared(

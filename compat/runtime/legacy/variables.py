@@ -75,7 +75,6 @@ def trains(fetches: Sequence[Any], variables: Sequence[Any]) -> bool:
 
 
 def _restores(op: Any) -> bool:
-    """Whether an operation assigns a value of a checkpoint."""
     source = op.inputs[1].op
     while source.type == "Identity":
         source = source.inputs[0].op

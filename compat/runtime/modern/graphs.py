@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, Iterator, Sequence
 
-from compat._tensorflow import quietly, register_function, tf1
+from compat._tensorflow import quietly, release, tf1
 
 _CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input is the choice.
 _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
@@ -83,7 +83,7 @@ def reseeded(graph_def: Any, copy: int) -> Any:
             if getattr(gradient, field) in random:
                 setattr(gradient, field, f"{getattr(gradient, field)}_copy_{copy}")
     for name in random:
-        register_function(functions[name])
+        release.register_function(functions[name])
     return copied
 
 

@@ -23,7 +23,6 @@ class _Flags:
     """absl's flags, parsed leniently; `__flags` holds plain values, as before 1.5."""
 
     def _parse_flags(self, args: Sequence[str] | None = None) -> list[str]:
-        """Parses the command line; returns the positional arguments."""
         argv = list(sys.argv if args is None else [sys.argv[0], *args])
         _REAL.set_gnu_getopt(True)
         return list(_REAL(as_before(argv, _REAL), known_only=True))[1:]

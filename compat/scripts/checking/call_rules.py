@@ -44,17 +44,13 @@ def _at_least(count: int) -> Callable[[ast.Call, bool], bool]:
     return lambda call, _: len(_args(call)) >= count
 
 
-def _is_whole(node: ast.AST) -> bool:
-    return type(literals.value(node)) is int  # Not a bool.
-
-
 def _is_named(node: ast.AST, pattern: str) -> bool:
     """Whether any name in an expression matches: variables are often named after arguments."""
     return any(re.search(pattern, name, re.IGNORECASE) for name in literals.identifiers(node))
 
 
 def _is_axis(node: ast.AST) -> bool:
-    return _is_whole(node) or (isinstance(node, ast.Name) and _is_named(node, "dim|axis"))
+    return literals.is_whole(node) or (isinstance(node, ast.Name) and _is_named(node, "dim|axis"))
 
 
 def _by_position(call: ast.Call, _: bool) -> bool:
@@ -87,7 +83,7 @@ def _resize(call: ast.Call, is_0x: bool) -> bool:
     args = _args(call)
     return _has("new_height")(call, is_0x) or (
         len(args) > 2
-        and (_is_whole(args[1]) or _is_named(args[1], "height|^h$|size"))
+        and (literals.is_whole(args[1]) or _is_named(args[1], "height|^h$|size"))
         and not isinstance(args[1], (ast.List, ast.Tuple))
         and not _is_named(args[2], "method")
     )

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Sequence
 
 from compat.errors import UserError
 from compat.scripts.migrating import python2
-from compat.scripts.migrating.program import Edit, Program, UnmarkedError
-from compat.scripts.migrating.rule import GiveUpError, Remark, Rule
+from compat.scripts.migrating.program import Edit, GiveUpError, Program, Remark, Rule
 from compat.scripts.names import table
 from compat.scripts.source import conversion
 
@@ -76,7 +75,7 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
             found = list(rule.find(program))
             new = [item for item in found if isinstance(item, Edit)]
             _check_apart(program, edits, new)
-        except (GiveUpError, UnmarkedError) as error:
+        except GiveUpError as error:
             line, why = getattr(error.node, "lineno", 1), f"rule {rule.id} left the file: {error}"
             if rule.optional:
                 left.append((line, f"{why}; compat.v1 takes it as it is"))

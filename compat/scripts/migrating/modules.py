@@ -7,8 +7,7 @@ import os
 from typing import Iterator
 
 from compat.errors import UserError
-from compat.scripts.migrating.program import Program, uses
-from compat.scripts.migrating.rule import Remark, Rule
+from compat.scripts.migrating.program import Program, Remark, Rule, uses
 from compat.scripts.source import conversion
 
 

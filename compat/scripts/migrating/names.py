@@ -9,8 +9,7 @@ from typing import Any, Iterator
 from compat.scripts.checking import library_rules, name_rules
 from compat.scripts.checking.findings import FAILS
 from compat.scripts.checking.uses import Use
-from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.rule import GiveUpError, Remark, Rule
+from compat.scripts.migrating.program import Edit, GiveUpError, Program, Remark, Rule
 from compat.scripts.names import table
 from compat.scripts.source import literals
 

@@ -7,8 +7,7 @@ from typing import Iterator
 
 from compat.scripts.checking import library_rules
 from compat.scripts.checking.uses import Use
-from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.rule import Rule
+from compat.scripts.migrating.program import Edit, Program, Rule
 from compat.scripts.names import packages
 
 

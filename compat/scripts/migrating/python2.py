@@ -6,8 +6,7 @@ import ast
 from typing import Any, Iterator
 
 from compat.scripts.checking import division
-from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.rule import Rule
+from compat.scripts.migrating.program import Edit, Program, Rule
 from compat.scripts.source import python2_builtins, rewriting
 
 MODULE = "python2"  # Of compat.v1; a program of Python 2 imports it.

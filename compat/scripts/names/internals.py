@@ -85,7 +85,6 @@ def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
 
 
 def _import(name: str) -> Any:
-    """Returns a module, or None if this release does not have it."""
     try:
         return importlib.import_module(name)
     except ImportError:
