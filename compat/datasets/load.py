@@ -59,11 +59,7 @@ def obtain(
     say: Callable[[str], None],
     limit_secs: float = 600.0,
 ) -> Dataset:
-    """Returns a published data set, from the disk or the network.
-
-    A `DownloadError` says that it is not there, and cannot be downloaded or stored; any other
-    `UserError` that what is there is not it.
-    """
+    """Returns a published data set; a `DownloadError` if it is not there and cannot be had."""
     folder = _data_folder(data.name, data_dir)
     files = published.read_folder(folder)
     if len(files) < len(published.FILES):

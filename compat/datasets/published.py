@@ -82,10 +82,7 @@ def read_folder(folder: Path) -> dict[str, idx.IdxFile]:
 
 
 def verify(published: Published, files: Mapping[str, idx.IdxFile]) -> dict[str, np.ndarray]:
-    """Verifies files, and that they agree; returns their arrays by name.
-
-    Their structure is checked first, since its errors say more than that a checksum differs.
-    """
+    """Verifies files, structure first, and that they agree; returns their arrays by name."""
     arrays = {
         name: idx.images(file) if name in (TRAIN_IMAGES, TEST_IMAGES) else idx.labels(file)
         for name, file in files.items()

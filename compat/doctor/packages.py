@@ -55,10 +55,7 @@ class Packages:
                 self._compare(name, need, f"{owner} needs")
 
     def _find_line(self) -> str | None:
-        """Returns the TensorFlow line to compare with; None if it is newer than all that are known.
-
-        It is the installed one if it is supported.
-        """
+        """Returns the line of the installed TensorFlow, else of this Python; None if newer."""
         tensorflow = constraints.version("tensorflow")
         known = constraints.lines()
         if tensorflow is not None:

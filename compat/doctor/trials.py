@@ -36,10 +36,7 @@ _POLL_SECS = 0.05
 
 
 class Attempt:
-    """A process `python WORDS` in a new folder; a context manager that kills it on exit.
-
-    It is killed after `deadline` seconds as well. `env` is added to this process's environment.
-    """
+    """A process `python WORDS` in a new folder, killed on exit or after `deadline` seconds."""
 
     def __init__(
         self,

@@ -1,13 +1,8 @@
 """Starts Python programs without the seconds in which each of them loads TensorFlow.
 
-Example:
-  >>> with ForkServer() as server:
-  ...     task = server.start([sys.executable, "train.py"], env=dict(os.environ))
-  ...     code = task.wait(60)
-
-Loading TensorFlow takes 3 to 5 s of one core, which each task of a local cluster needs; so one
-process loads it, for all of them. Only on Linux, whose `/proc` shows that this process has no
-thread but its own, as a fork needs.
+Loading it takes 3 to 5 s of one core, for each task of a local cluster; so one process loads it,
+for all of them. Only on Linux, whose `/proc` shows that this process has no thread but its own, as
+a fork needs.
 """
 
 from __future__ import annotations

@@ -113,7 +113,8 @@ class ProcessGroup:
         self._watchdog = Watchdog()
         try:
             for signum in (signal.SIGINT, signal.SIGTERM):
-                self._handlers[signum] = signal.signal(signum, self._on_signal)
+                before = signal.signal(signum, lambda signum, frame: self._signals.append(signum))
+                self._handlers[signum] = before
             for command in self._commands:
                 env = {**self._output.environment(), **command.env}
                 command = replace(command, env=env)
@@ -137,10 +138,10 @@ class ProcessGroup:
     def wait(self) -> int:
         """Returns when all commands have ended.
 
-        Returns:
-          0 if all ended with 0; else what came first: the exit code of a command that failed, 128
-          + n if signal n killed it; 130 after SIGINT and 143 after SIGTERM to us; 1 if commands
-          were still running long after the chief's end; 141 if nobody reads our output any more.
+        The result is 0 if all ended with 0; else what came first: the exit code of a command that
+        failed, 128 + n if signal n killed it; 130 after SIGINT and 143 after SIGTERM to us; 1 if
+        commands were still running long after the chief's end; 141 if nobody reads our output any
+        more.
         """
         while self._is_busy():
             readable = [child.output for child in self._running() if not child.at_end]
@@ -164,9 +165,6 @@ class ProcessGroup:
 
     def _unfinished(self) -> list[str]:
         return [c.name for c in self._children if c.returncode is None or c.again_at is not None]
-
-    def _on_signal(self, signum: int, frame: Any) -> None:
-        self._signals.append(signum)
 
     def _judge(self) -> None:
         """Stops the others if something has happened that calls for it."""

@@ -1,12 +1,4 @@
-"""Runs a program once per task of a cluster on this machine, each on a port reserved for it.
-
-All launchers are built on it: experiments', `compat run --cluster` and `experiments.launch`.
-
-Example:
-  >>> with LocalCluster({"ps": 1, "worker": 2}) as cluster:
-  ...     commands = cluster.commands(lambda task: ("./train", task.job, str(task.index)))
-  ...     code = cluster.run(commands, servers=["ps 0"])
-"""
+"""Runs a program once per task of a cluster on this machine, each on a port reserved for it."""
 
 from __future__ import annotations
 
@@ -106,13 +98,9 @@ def commands(
 ) -> list[Command]:
     """Returns the command of each task: an evaluator first, then the jobs in their order.
 
-    Args:
-      hosts: the addresses of each job.
-      words: returns the command line of a task.
-      env: what is added to the environment of each task.
-      evaluator: whether an evaluator runs beside the cluster.
-      with_tf_config: whether the environment of each task has its TF_CONFIG.
-      gpus: as `CUDA_VISIBLE_DEVICES` names them, one for each task that computes, in turn.
+    `words` returns the command line of a task, `env` is added to its environment, which may have
+    its TF_CONFIG; `gpus`, as `CUDA_VISIBLE_DEVICES` names them, go to the tasks that compute, in
+    turn, one each.
     """
     tasks = [Task("evaluator", 0)] if evaluator else []
     tasks += [Task(job, index) for job in hosts for index in range(len(hosts[job]))]

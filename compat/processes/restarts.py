@@ -38,11 +38,7 @@ class Restarts:
         self._pauses: dict[str, float] = {}
 
     def pause(self, name: str, exit_code: int, ran: float) -> float | None:
-        """Counts one restart of a task that ran for `ran` seconds, unless others are to blame.
-
-        Returns the seconds until it is to be started again, twice as many each time that it has
-        failed at once; None if it is not.
-        """
+        """Counts a restart of a task that `ran` so many s; returns the s before it, or None."""
         if not self._may_pass(exit_code):
             return None
         if self._is_excused(name, exit_code):

@@ -23,8 +23,7 @@ def operations(
 ) -> list[Placed]:
     """Returns the operations that outputs such as "add:0" depend on; not constants and inputs.
 
-    What reads or writes a variable runs where the variable is stored, whatever device it asks for:
-    so TensorFlow places it. `variables` are their devices by the names of their operations.
+    What reads or writes a variable runs where that is stored; `variables` are the devices by name.
     """
     needed = tf1.graph_util.extract_sub_graph(
         graph_def, sorted({name.partition(":")[0] for name in outputs})

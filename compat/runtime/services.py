@@ -55,8 +55,8 @@ class Services:
     ) -> None:
         """Writes what is due after a call that trains; `values` are those of a step, or None.
 
-        Where it `collects` the step's own summary operations, `summary` is what they have made, or
-        None if this call was not asked for it; the values are not written then.
+        Where it `collects` the step's own summary operations, `summary` is what they have made, if
+        this call was asked for it; the values are not written then.
         """
         if not self.running:
             return

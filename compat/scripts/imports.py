@@ -1,7 +1,7 @@
 """Gives a script's own modules their own `import`, without changing it for any other module.
 
-Each of these modules runs with its own builtins: `import tensorflow` in it returns the module that
-the script expects, while installed packages, TensorFlow included, import the real one.
+`import tensorflow` in one of them returns the module that the script expects, by their own
+builtins, while installed packages import the real one.
 """
 
 from __future__ import annotations

@@ -15,10 +15,8 @@ def lock(path: str, busy: str, patience: float = 0.0) -> BinaryIO:
     """Opens `path` for appending and locks it until the returned file is closed.
 
     The kernel's lock (flock) vanishes with the process that holds it, so a killed process leaves
-    nothing to clean up. A forked child shares it, one that runs another program does not.
-
-    Raises:
-      UserError: another process holds the lock, for `patience` seconds; `busy` is the message.
+    nothing to clean up. A forked child shares it, one that runs another program does not. If
+    another process holds it for `patience` seconds, `busy` is the message of a `UserError`.
     """
     file = open(path, "ab", buffering=0)  # noqa: SIM115 (held by the caller)
     deadline = time.monotonic() + patience

@@ -1,7 +1,7 @@
 """The trials of a study of Optuna, each a run of a program: by what it records they are compared.
 
-A trial's folder has its number. A trial that was interrupted has failed, for Optuna; another one
-with the same values is waiting, with that folder as an attribute, and resumes the run.
+A trial that was interrupted has failed, for Optuna; another one with the same values is waiting,
+with its folder as an attribute, and resumes the run.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ class Trials:
     def run(self, number: int, jobs: int, programs: Programs, stop: Stop) -> None:
         """Runs trials, `jobs` at a time, until the study has a number of them, or is to stop.
 
-        Raises:
-          UserError: a run ended by an invalid input before any was complete.
+        If an invalid input ends a run before any is complete, that is raised as a `UserError`.
         """
         self._resume()
         running: dict[str, Any] = {}

@@ -33,10 +33,7 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
             f"{logdir} does not record the program of its run; name it with --program=FILE"
         )
     module = _import(given, logdir)
-    if found:
-        own = [value for value in _experiments(module) if value.__name__ == found.experiment]
-    else:
-        own = _own(module)
+    own = _experiments(module, found.experiment if found else None)
     if len(own) != 1:
         what = f"the class {found.experiment}" if found else "one subclass of Experiment"
         raise UserError(
@@ -47,12 +44,8 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
 
 
 def experiment_of(program: str) -> Any:
-    """Returns the one subclass of `Experiment` that a program, a file or module, defines.
-
-    Raises:
-      UserError: the program cannot be imported, or defines none or several.
-    """
-    own = _own(_import(program))
+    """Returns the one subclass of `Experiment` that a program, a file or module, defines."""
+    own = _experiments(_import(program))
     if len(own) != 1:
         raise UserError(
             f"program {program} defines {len(own)} subclasses of Experiment, expected one; name "
@@ -61,16 +54,15 @@ def experiment_of(program: str) -> Any:
     return own[0]
 
 
-def _own(module: Any) -> list[Any]:
-    """Returns the experiments that a module defines, without those that it imports."""
-    return [value for value in _experiments(module) if value.__module__ == module.__name__]
-
-
-def _experiments(module: Any) -> list[Any]:
+def _experiments(module: Any, name: str | None = None) -> list[Any]:
+    """Returns the experiments in a module: those of a name, or that it does not import."""
     return [
         value
         for value in vars(module).values()
-        if inspect.isclass(value) and issubclass(value, Experiment) and value is not Experiment
+        if inspect.isclass(value)
+        and issubclass(value, Experiment)
+        and value is not Experiment
+        and (value.__name__ == name if name else value.__module__ == module.__name__)
     ]
 
 

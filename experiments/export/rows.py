@@ -48,10 +48,7 @@ def read(path: str, rows: Rows) -> Iterator[Arrays]:
     """Yields the arrays of the inputs, by name, of up to 1000 rows; what else is there is ignored.
 
     The name of the file ends in .npy, .npz, .csv, .jsonl or .png; "-" is JSON lines on standard
-    input.
-
-    Raises:
-      UserError: the file cannot be read, or has not what the inputs take.
+    input. What cannot be read, or the inputs do not take, is a `UserError`.
     """
     reader = _READERS.get(Path(path).suffix.lower()) if path != STDIN else _json_lines
     if reader is None:

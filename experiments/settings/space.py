@@ -1,9 +1,4 @@
-"""The space of a sweep: for some settings of an experiment, a range or a list of values.
-
-Example:
-  >>> read_space("learning_rate=1e-4..1e-1:log,optimizer=adam|sgd", Settings)["optimizer"].choices
-  ('adam', 'sgd')
-"""
+"""The space of a sweep: for some settings of an experiment, a range or a list of values."""
 
 from __future__ import annotations
 

@@ -62,10 +62,9 @@ class _Restorer:
 
 
 def _first_tokens(sync: Any) -> Any:
-    """Returns what lets replicas make the gradients of the first update.
+    """Returns what lets replicas make the gradients of the first update, without a token each.
 
-    Each makes one without a token. With TensorFlow's number of them they would make another one,
-    of the first weights again, that comes too late and is dropped, or takes another's place.
+    With TensorFlow's number of tokens they would make another one, of the first weights again.
     """
     try:
         return sync.get_init_tokens_op(0)

@@ -49,8 +49,8 @@ def _checked(saveable: Any, trained: set[Any]) -> Any:
 class _NamingSession(release.session_interface()):  # type: ignore[misc]
     """A session for a saver, which names the files by the step in them.
 
-    TensorFlow reads the step first, and other workers go on until it is saved: the name would be of
-    an earlier step. The files are written beside the checkpoints, one of which may have that name.
+    TensorFlow reads the step first, and other workers go on until it is saved. The files are
+    written beside the checkpoints, one of which may have that name.
     """
 
     def __init__(self, session: Any, step_name: str, name: Callable[[int], str]) -> None:

@@ -46,8 +46,8 @@ def connect(server: Server) -> Any:
 def _give_back_steps() -> None:
     """Has a worker that is lost while its iterators are made give back the step it was to make.
 
-    In TensorFlow 2.4 to 2.10 it keeps the step until it is back itself, and whoever wants its
-    values waits as long. Iterators are made before a worker's first step, and after its return.
+    In TensorFlow 2.4 to 2.10 it keeps the step until it is back itself. Iterators are made before a
+    worker's first step, and after its return.
     """
     module: Any = sys.modules[release.coordinator_module().ClusterCoordinator.__module__]
     check = getattr(module, "_maybe_rebuild_remote_values", None)
@@ -81,8 +81,6 @@ def _quiet_destructors() -> None:
 def _without_destructor(kind: Any) -> Any:
     """Returns the class `kind`, whose instances do nothing when Python drops them.
 
-    At the very end of Python the destructor would wait for ever for a worker that was lost, since
-    its lock is held until the worker is back; and where Ctrl-C came in the constructor, it prints
-    a traceback.
+    At the very end of Python the destructor would wait for ever for a worker that was lost.
     """
     return type(kind.__name__, (kind,), {"__del__": lambda self: None})

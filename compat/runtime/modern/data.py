@@ -52,10 +52,7 @@ class OwnData:
 
 
 class WorkerData(OwnData):
-    """The data of a step that workers run, each on its own.
-
-    TensorFlow stores it again on a worker that was replaced. A dataset begins anew there.
-    """
+    """The data of a step that each worker runs, stored again on one that was replaced."""
 
     def __init__(
         self, coordinator: Any, arrays: Sequence[Any], dataset: Dataset | None, shard: Any

@@ -14,8 +14,7 @@ _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
 def needed(graph_def: Any, outputs: Sequence[str], inputs: Sequence[str]) -> Any:
     """Returns the part of a graph that its outputs depend on, ready to be copied several times.
 
-    What has state, such as a table or an iterator, gets a name by which all copies share it; and
-    nothing waits for the inputs, which are there before the graph runs.
+    What has state gets a name by which all copies share it; and nothing waits for the inputs.
     """
     nodes = sorted({name.partition(":")[0] for name in outputs})
     with quietly():  # Says that it is deprecated, not by what.

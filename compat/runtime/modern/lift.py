@@ -80,8 +80,7 @@ class Lifted:
     ) -> list[Any]:
         """Copies the graph into a function; returns the packed scalars and the other values.
 
-        With `summary` also that. Each `copy`, by its number within the function, draws random
-        numbers of its own.
+        With `summary` also that. Each `copy`, by its number, draws random numbers of its own.
         """
         function = tf1.get_default_graph()
         given = [function.capture(tensor) for tensor in (*tensors, *resources.captured)]

@@ -1,7 +1,4 @@
-"""Lookup tables that a step uses, copied to each worker that runs it.
-
-TensorFlow makes a table in the process that builds the step, whose handle means nothing elsewhere.
-"""
+"""Lookup tables that a step uses, copied to each worker: a handle means nothing elsewhere."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""`tf.app.flags` with the behavior from before 1.5: lenient, and parsed on first access.
+"""`tf.app.flags` as before 1.5: lenient, parsed on first access, and else absl's.
 
-Ignores unknown flags, accepts unambiguous prefixes of names, and accepts a boolean value as a
-separate argument. Everything else is absl's, as since 1.5.
+Ignores unknown flags, accepts unambiguous prefixes of names, and a boolean value as a word.
 """
 
 from __future__ import annotations

@@ -39,8 +39,7 @@ def parse(option: str) -> dict[str, str]:
 def place_here(script: str) -> None:
     """Maps every host that the script names to this machine.
 
-    All processes of a run share the ports in a file. Processes started one by one in several
-    terminals find it by the script's name.
+    Processes that are started one by one, in terminals, find the ports by the script's name.
     """
     digest = hashlib.sha256(os.path.realpath(script).encode()).hexdigest()[:16]
     name = f"compat-{getpass.getuser()}-{digest}.json"

@@ -1,9 +1,8 @@
 """Makes sessions of a script poll for the chief sooner, and wait only for the tasks they need.
 
-In TensorFlow a worker polls every 30 seconds whether the chief has initialized the variables, and a
-session waits for every task of the cluster, forever if one has already exited. It waits silently
-for tasks that have not started, 1.15 also for lost ones, and every release for tasks whose host or
-network is down. Here a session logs which tasks it waits for, and reports those it has lost.
+In TensorFlow a worker polls every 30 seconds for the chief, and a session waits, silently, for
+every task of the cluster, forever if one has exited. Here a session logs which tasks it waits for,
+and reports those it has lost.
 """
 
 from __future__ import annotations
@@ -72,11 +71,7 @@ def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) ->
 
 
 def _unless_python_ends(session: Any, destroy: Callable[[], None]) -> None:
-    """Destroys a session, but not at interpreter exit.
-
-    TensorFlow closes the session and waits for pending calls, of which those of queue runners no
-    longer return.
-    """
+    """Destroys a session, but not at interpreter exit, where pending calls no longer return."""
     if not sys.is_finalizing():
         destroy()
 
@@ -112,10 +107,7 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _patiently(function: Callable[[], Any]) -> Any:
-    """Calls `function`, again as long as peers cannot reach each other; returns its result.
-
-    After a failed connection, gRPC does not try again for some seconds.
-    """
+    """Calls `function`, again as long as peers cannot reach each other; returns its result."""
     deadline = time.monotonic() + _DEFAULT_SECS
     while True:
         try:

@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
     rules = chosen(_ids(options.only), _ids(options.skip))
     if os.path.isdir(options.path):
         return _folder(options, [rule for rule in rules if rule.id != "modules"])
-    output = options.output or _beside(options.path)
+    output = options.output or "{}_v1{}".format(*os.path.splitext(options.path))
     _refuse_existing(output, options)
     migrated = _migrated(options.path, rules)
     code = _report(options.path, output, migrated)
@@ -119,11 +119,6 @@ def chosen(only: Iterable[str] | None, skip: Iterable[str] | None) -> list[Rule]
 
 def _ids(option: str | None) -> list[str] | None:
     return None if option is None else [name.strip() for name in option.split(",")]
-
-
-def _beside(path: str) -> str:
-    stem, extension = os.path.splitext(path)
-    return f"{stem}_v1{extension}"
 
 
 def _refuse_existing(output: str, options: argparse.Namespace) -> None:

@@ -38,11 +38,9 @@ class Migrated(NamedTuple):
 
 
 def migrate(source: conversion.Source, rules: Sequence[Rule]) -> Migrated:
-    """Returns the script as a program on `compat.v1`.
+    """Returns the script as a program on `compat.v1`, or raises `UserError`.
 
-    Raises:
-      SyntaxError: the script is neither Python 3 nor Python 2.
-      UserError: it cannot be rewritten.
+    A script that is neither Python 3 nor Python 2 raises `SyntaxError`.
     """
     if "tensorflow" not in source.text and _MODULE not in source.text:
         return _without_tensorflow(source)
@@ -83,7 +81,10 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
                 remarks.append(Remark(error.node, f"{why}; write it plainly and migrate it again"))
             continue
         if found:
-            places = [_place(program, item) for item in found]
+            places = [
+                item.start if isinstance(item, Edit) else program.line_start(item.node)
+                for item in found
+            ]
             counts[rule.id] = len({program.text.count("\n", 0, place) for place in places})
         edits += new
         remarks += [item for item in found if isinstance(item, Remark)]
@@ -103,10 +104,6 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
             f"({error.msg}); write it plainly, or leave rules out with --skip"
         ) from None
     return Migrated(text, counts, _remarks(text), left)
-
-
-def _place(program: Program, item: Edit | Remark) -> int:
-    return item.start if isinstance(item, Edit) else program.line_start(item.node)
 
 
 def _is_migrated(program: Program) -> bool:

@@ -1,8 +1,7 @@
 """The table of names that scripts of 2016 to 2019 use and `tf.compat.v1` lacks.
 
-A name is served by another name of `tf.compat.v1` ("tf.multiply"), by an attribute of a module
-("compat.scripts.calls.arguments:concat"), or by a whole module ("tf_slim:"). A module also serves
-the names below, except those with entries of their own.
+A name is served by another one ("tf.multiply"), by an attribute of a module ("...arrays:concat"),
+or by a whole module ("tf_slim:"), which also serves the names below without entries of their own.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ import os
 import platform
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +18,7 @@ from compat.runtime.interface import current_runtime
 from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, run_page, tracking_command
 from compat.tracking.console import LOG
 from compat.tracking.mlflow import run_id
+from compat.tracking.mlflow.tracker import git_commit
 from compat.tracking.writer import FAILED, FINISHED, KILLED
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.early_stopping import StopRequest
@@ -176,18 +176,8 @@ def _tags(data: Any, server: Server | None) -> dict[str, str]:
         "cluster": shape or "one process",
         "tensorflow": _tensorflow.version(),
         "python": platform.python_version(),
-        "git_commit": _git_commit(),
+        "git_commit": git_commit(str(Path(__file__).parent)) or "unknown",
         "dataset": data.name,
         "dataset_source": data.source,
         "dataset_checksum": data.checksum,
     }
-
-
-def _git_commit() -> str:
-    """Returns the commit of this code, or "unknown" where it is installed without its history."""
-    command, folder = ["git", "rev-parse", "HEAD"], str(Path(__file__).parent)
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=5)
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    return done.stdout.decode().strip() or "unknown"
