@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 from compat._tensorflow import tf1
 from compat.cluster.roles import chief_task
 from compat.cluster.spec import Task, all_tasks
-from compat.errors import PeerError, UserError
+from compat.errors import PeerError, UserError, unless_usable
 from compat.liveness import key_value
 from compat.liveness.monitor import run_checks, side_by_side
 from compat.liveness.probe import reason_unreachable
@@ -67,14 +67,10 @@ def check(server: Server, folder: str) -> None:
 def _marker_file(folder: str) -> Iterator[str]:
     """Keeps an empty file in `folder` while inside; yields its name, which no other has."""
     path = Path(folder, f".seen-by-all-{uuid.uuid4().hex}")
-    try:
+    what, remedy = f"log folder {folder} cannot be written to", "choose another with --logdir"
+    with unless_usable(what, remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    except OSError as error:
-        raise UserError(
-            f"log folder {folder} cannot be written to ({error.strerror}); "
-            "choose another with --logdir"
-        ) from error
     try:
         yield path.name
     finally:

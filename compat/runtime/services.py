@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compat._tensorflow import tf1
+from compat.runtime.session import Session, Values
 
 if TYPE_CHECKING:
-    from compat.runtime.session import Session, Values
     from compat.supervisor import Supervisor
 
 

@@ -8,7 +8,7 @@ import os
 import time
 from typing import BinaryIO, Iterator
 
-from compat.errors import UserError
+from compat.errors import UserError, unless_usable
 
 
 def lock(path: str, busy: str, patience: float = 0.0) -> BinaryIO:
@@ -41,11 +41,7 @@ def write_atomically(path: str, text: str) -> None:
 @contextlib.contextmanager
 def writing_to(logdir: str) -> Iterator[None]:
     """Makes a log folder; an `OSError` while it is written to becomes a `UserError`."""
-    try:
+    remedy = "expected a folder with room; give another one"
+    with unless_usable(f"log folder {logdir!r} cannot be written to", remedy):
         os.makedirs(logdir, exist_ok=True)
         yield
-    except OSError as error:
-        raise UserError(
-            f"log folder {logdir!r} cannot be written to ({error.strerror}); expected a folder"
-            " with room; give another one"
-        ) from error

@@ -32,18 +32,6 @@ def create() -> Runtime:
     return LegacyRuntime()
 
 
-class _GraphSupervisor(tf1.train.Supervisor):
-    """TensorFlow's own: its operations, session manager and graph files, but not its threads."""
-
-    def write_graph(self) -> None:
-        """Writes the graph for TensorBoard and `freeze_graph`, and the meta graph."""
-        self._write_graph()
-
-    def forget_written_graph(self) -> None:
-        """Tells that the next event file has no graph yet."""
-        self._graph_added_to_summary = False
-
-
 class _Restorer:
     """Restores a checkpoint for TensorFlow's session manager, which wants a saver."""
 
@@ -138,7 +126,8 @@ class LegacyRuntime(Runtime):
             arguments["summary_op"] = supervisor.summary_op
         supervisor.recovery.check()  # What is wrong with a checkpoint is reported here already.
         with quietly():
-            supervisor.own = _GraphSupervisor(
+            # Its operations, session manager and graph files, but not its threads.
+            supervisor.own = tf1.train.Supervisor(
                 graph=supervisor.graph,
                 is_chief=supervisor.is_chief,
                 logdir=supervisor.logdir,
@@ -157,7 +146,7 @@ class LegacyRuntime(Runtime):
         with quietly():
             session = self.opened(lambda: _prepared(self._steps, supervisor, target, config))
             if supervisor.is_chief:
-                supervisor.own.write_graph()
+                supervisor.own._write_graph()  # For TensorBoard and `freeze_graph`.
         if sync is not None and supervisor.is_chief:
             supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])
             first, session.last_tokens = self._tokens

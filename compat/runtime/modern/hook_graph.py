@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
 from compat.liveness.watchdog import submit
-
-if TYPE_CHECKING:
-    from compat.runtime.session import Step
+from compat.runtime.session import Step
 
 _GLOBAL_STEP = "global_step"
 

@@ -11,7 +11,8 @@ import re
 from typing import Callable, Iterator, Mapping, NamedTuple
 
 from compat.scripts.checking.findings import CHANGES, SERVED, Finding, Kind
-from compat.scripts.names import table
+from compat.scripts.checking.uses import Use
+from compat.scripts.names import packages, table
 from compat.scripts.source import literals
 
 
@@ -23,9 +24,16 @@ class Rule(NamedTuple):
     says: str
 
 
-def find(name: str, call: ast.Call, is_0x: bool) -> Iterator[Finding]:
-    """Yields what is known about a call of a TensorFlow name."""
-    for rule in RULES.get(name, ()):
+def find(use: Use, call: ast.Call, is_0x: bool) -> Iterator[Finding]:
+    """Yields what is known about a call of a name."""
+    name = use.name
+    renamed = {} if use.is_tensorflow else packages.ARGUMENTS.get(name, {})
+    for keyword in call.keywords:
+        new = renamed.get(keyword.arg or "")
+        if new is not None:
+            how = f"passes it as {new}=" if new else "ignores it"
+            yield Finding(SERVED, name, f"{name} took {keyword.arg}=; compat run {how}", name)
+    for rule in RULES.get(name, ()) if use.is_tensorflow else ():
         if rule.is_old(call, is_0x):
             by = table.NAMES[name].by.replace(":", ".") if name in table.NAMES else ""
             yield Finding(rule.kind, f"tf.{name}", f"tf.{name} {rule.says}", by)

@@ -12,9 +12,9 @@ import os
 import re
 from typing import Iterable, Sequence
 
-from compat.errors import Parser, UserError
+from compat.errors import Parser, UserError, unless_usable
 from compat.scripts.checking import programs
-from compat.scripts.migrating import arguments, migration, modules, names, packages, python2
+from compat.scripts.migrating import arguments, migration, names, packages, python2
 from compat.scripts.migrating.program import Rule
 from compat.scripts.source import conversion
 
@@ -26,7 +26,7 @@ _EPILOG = (
 # In the order in which they are listed.
 RULES: tuple[Rule, ...] = (
     *names.RULES,
-    *modules.RULES,
+    packages.MODULES,
     *arguments.RULES,
     *python2.RULES,
     *packages.RULES,
@@ -171,12 +171,8 @@ def _content(path: str, text: str) -> bytes:
 
 
 def _write(path: str, content: bytes) -> None:
-    try:
+    with unless_usable(f"{path} cannot be written", "name another place with --output"):
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(path + ".tmp", "wb") as file:
             file.write(content)
         os.replace(path + ".tmp", path)
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be written ({error.strerror}); name another place with --output"
-        ) from None

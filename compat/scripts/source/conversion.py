@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator
 
-from compat.errors import UserError
+from compat.errors import UserError, unless_usable
 from compat.scripts.source import arrays, frames, literals, rewriting
 
 # Names that parse as Python 3 but exist in Python 2 only.
@@ -100,12 +100,8 @@ def deep(filename: str) -> Iterator[None]:
 
 def read(path: str) -> list[Source]:
     """Returns the parts of a script: one, or one per code cell of a notebook."""
-    try:
+    with unless_usable(f"script {path} cannot be read", "name a Python file or a notebook"):
         raw = Path(path).read_bytes()
-    except OSError as error:
-        raise UserError(
-            f"script {path} cannot be read ({error.strerror}); name a Python file or a notebook"
-        ) from None
     if path.endswith(".ipynb"):
         return _cells(path, raw)
     return [from_text(_decode(path, raw), path)]

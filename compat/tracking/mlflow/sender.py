@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import Any
 
 from compat._tensorflow.release import deferred
 from compat.errors import UserError
@@ -25,9 +25,6 @@ from compat.tracking.mlflow import learning_curve, spool
 from compat.tracking.mlflow.stores import artifact_root, discard_databases, store_uri
 from compat.tracking.mlflow.tracker import REFUSED
 from compat.tracking.redaction import RedactedStream
-
-if TYPE_CHECKING:
-    from compat.tracking.mlflow.delivery import Delivery
 
 _POLL_SECS = 1.0
 _NICE = 10
@@ -56,7 +53,7 @@ def _end_at_once() -> None:
         os._exit(1)
 
 
-def _follow(delivery: Delivery, over: threading.Event) -> None:
+def _follow(delivery: Any, over: threading.Event) -> None:
     """Delivers until the training is over, and then what is left."""
     wait = _POLL_SECS
     while not over.is_set():

@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from compat import Server, UserError, _tensorflow
+from compat import Server, _tensorflow
 from compat.checkpoint.files import history as checkpoints
-from compat.errors import Stopped
+from compat.errors import Stopped, unless_usable
 from compat.runtime.interface import current_runtime
 from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, run_page, tracking_command
 from compat.tracking.console import LOG
@@ -32,14 +32,9 @@ from experiments.training.recording.run import Result
 def check_logdir(logdir: str) -> None:
     """Sees that the log folder can be made and written to; leaves nothing behind."""
     paths = map(str, (Path(logdir), *Path(logdir).parents))
-    try:
-        with tempfile.TemporaryFile(dir=next(filter(os.path.lexists, paths))):
-            pass
-    except OSError as error:
-        raise UserError(
-            f"log folder {logdir} cannot be written to ({error.strerror}); "
-            "choose another with --logdir"
-        ) from error
+    what, remedy = f"log folder {logdir} cannot be written to", "choose another with --logdir"
+    with unless_usable(what, remedy):
+        tempfile.TemporaryFile(dir=next(filter(os.path.lexists, paths))).close()
 
 
 class Recording:
