@@ -57,6 +57,15 @@ def raised_as(kind: type[Exception]) -> Iterator[None]:
         raise both(None, None, str(error)) from None
 
 
+@contextlib.contextmanager
+def unless_usable(what: str, remedy: str) -> Iterator[None]:
+    """Raises an `OSError` as a `UserError`, such as "file x cannot be read (why); name it"."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{what} ({error.strerror}); {remedy}") from error
+
+
 class PeerError(_LineError):
     """A peer that is missing or lost: the message names the task, its address and the remedy.
 

@@ -8,17 +8,9 @@ import sys
 from typing import Any, Callable, Iterable
 
 from compat._tensorflow import startup, tf1
-from compat.cluster import access, keepalive, ports, proxies
+from compat.cluster import access, keepalive, ports, proxies, roles
 from compat.cluster.address import split_address
-from compat.cluster.roles import (
-    Role,
-    is_local,
-    is_synchronous,
-    num_workers,
-    role,
-    strategy_names,
-    trainers,
-)
+from compat.cluster.roles import Role
 from compat.cluster.spec import ClusterSpec, Task, all_tasks, only_task
 from compat.errors import PeerError, UserError, is_retryable, raised_as
 from compat.liveness import diagnosis, identity, shutdown
@@ -103,22 +95,22 @@ class Server:
         with raised_as(tf1.errors.InvalidArgumentError):
             self.cluster = ClusterSpec(defined)
         self.task = only_task(self.cluster, job_name, task_index)
-        self.role = role(self.task, self.cluster, self.runtime)
+        self.role = roles.role(self.task, self.cluster, self.runtime)
         if self.role is Role.EVALUATE:
             raise UserError(
                 "an evaluator is in no cluster and has no server; let it read the checkpoints in "
                 "the chief's log folder without one"
             )
         if self.runtime == "modern":
-            self.cluster, self.task = strategy_names(self.cluster, self.task)
+            self.cluster, self.task = roles.strategy_names(self.cluster, self.task)
         hosts = access.cluster_hosts(self.cluster)
         remedy = "give compat.Server allow_network=True"
         access.check_allowed(hosts, allow_network, remedy=remedy, say=say)
         self.serves = self.role is Role.SERVE
         self.is_chief = self.role not in (Role.SERVE, Role.TRAIN)
-        self.num_workers = num_workers(self.cluster, self.runtime)
-        self.synchronous = is_synchronous(self.cluster, self.runtime)
-        self._trainers = trainers(self.cluster, self.runtime)
+        self.num_workers = roles.num_workers(self.cluster, self.runtime)
+        self.synchronous = roles.is_synchronous(self.cluster, self.runtime)
+        self._trainers = roles.trainers(self.cluster, self.runtime)
         self.rendezvous_timeout = rendezvous_timeout
         self.while_waiting = while_waiting
         self._say = say
@@ -148,7 +140,7 @@ class Server:
             self.address = self.address if port else self.target[len("grpc://") :]
             if start:
                 self.start()
-        if is_local(self.cluster):
+        if roles.is_local(self.cluster):
             return  # There are no peers, and the runtime is that of a process alone.
         if not self.serves:
             # Also when the program leaves by an exception, lest the others wait for ever.
@@ -174,7 +166,7 @@ class Server:
         """Starts the server; only needed after `start=False`."""
         with startup.without_notes():
             self._server.start()
-        if not is_local(self.cluster):
+        if not roles.is_local(self.cluster):
             identity.declare(self.target, self.task, self.run)
 
     def join(self, poll: Callable[[], None] = lambda: None) -> None:
@@ -262,7 +254,7 @@ class Server:
         addresses = {
             task.name: self.cluster.address_of(task)
             for task in all_tasks(self.cluster)
-            if role(task, self.cluster, self.runtime) is Role.SERVE
+            if roles.role(task, self.cluster, self.runtime) is Role.SERVE
         }
         shutdown.announce(addresses, self.trainer_index, run=self.run)
 

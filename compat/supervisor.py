@@ -280,7 +280,7 @@ class Supervisor(Coordinated):
                 self._writer.add_session_log(tf1.SessionLog(status=tf1.SessionLog.STOP))
                 self._writer.close()
                 if self.own:
-                    self.own.forget_written_graph()
+                    self.own._graph_added_to_summary = False  # Nor is it in a next file.
             if self.runtime.server is not None:
                 self.runtime.server.announce_end()
 

@@ -26,7 +26,7 @@ from compat.errors import Parser, UserError
 from compat.processes.local_cluster import LocalCluster, commands
 from compat.scripts.cluster import local_cluster
 from compat.scripts.cluster.task_arguments import Spelling
-from experiments.launching import dry_run, manifests, program
+from experiments.launching import manifests, program
 
 _USAGE = "python -m experiments.launch [options] -- PROGRAM [arguments of the program]"
 # Ctrl-C, and what programs exit with whose command line is wrong.
@@ -215,7 +215,7 @@ def _print(
             evaluator=options.evaluator,
             with_tf_config=True,
         )
-        print(dry_run.shell(found, places), end="")
+        print(manifests.shell(found, places), end="")
 
 
 if __name__ == "__main__":

@@ -2,39 +2,9 @@
 
     from compat._tensorflow import tf, tf1  # tensorflow.compat.v2, tensorflow.compat.v1
 
-TensorFlow is imported on the first access to an attribute.
+TensorFlow is imported on the first access to an attribute. `release` has more such facts.
 """
 
-from compat._tensorflow.release import (
-    bulk_saver_builder,
-    coordinator_module,
-    deferred_captures,
-    gpus,
-    keep_functions,
-    parameter_server_strategy,
-    per_worker_values,
-    quietly,
-    register_function,
-    session_interface,
-    tf,
-    tf1,
-    traced,
-    version,
-)
+from compat._tensorflow.release import coordinator_module, quietly, tf, tf1, version
 
-__all__ = [
-    "bulk_saver_builder",
-    "coordinator_module",
-    "deferred_captures",
-    "gpus",
-    "keep_functions",
-    "parameter_server_strategy",
-    "per_worker_values",
-    "quietly",
-    "register_function",
-    "session_interface",
-    "tf",
-    "tf1",
-    "traced",
-    "version",
-]
+__all__ = ["coordinator_module", "quietly", "tf", "tf1", "version"]

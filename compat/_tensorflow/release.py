@@ -10,21 +10,32 @@ import contextlib
 import importlib
 import inspect
 import os
+import sys
 import types
 from typing import Any, Callable, Iterator
 
 import absl.app
 import absl.logging
 
-from compat._tensorflow.deferral import deferred
+
+@contextlib.contextmanager
+def deferred(*names: str) -> Iterator[None]:
+    """Makes optional imports of modules that are not loaded yet fail inside."""
+    absent: dict[str, Any] = dict.fromkeys(name for name in names if name not in sys.modules)
+    sys.modules.update(absent)  # A module that is None cannot be imported.
+    try:
+        yield
+    finally:
+        for name in absent:
+            sys.modules.pop(name, None)
 
 
 @contextlib.contextmanager
 def _callbacks_deferred() -> Iterator[None]:
     """Defers callbacks that TensorFlow registers with absl until its import is complete.
 
-    In a program that `absl.app.run` has started, absl calls them at once. TensorFlow 2.9 would then
-    run its callback before it has enabled eager execution, and keep it disabled.
+    absl calls them at once in a program that `absl.app.run` has started. TensorFlow 2.9 would then
+    keep eager execution disabled.
     """
     waiting: list[Callable[[], Any]] = []
     register = absl.app.call_after_init
@@ -104,12 +115,11 @@ def traced(function: Any) -> Any:
 
 
 def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = None) -> Any:
-    """Returns what `make` returns on each worker, for arguments of a scheduled function.
+    """Returns what `make` returns on each worker, of the type `spec`, for a scheduled function.
 
     `make` is called in this process once for each worker, with the worker's device around it, and
     again for one that was replaced. `create_per_worker_dataset`, the public way, calls its function
-    once for all workers, so that none can be given its own shard (2.4 to 2.21). `spec` is the type
-    of what `make` returns, by default a scalar int64 tensor.
+    once for all, so that none can be given its own shard (2.4 to 2.21).
     """
     values = coordinator._create_per_worker_resources(make)
     spec = tf.TensorSpec([], tf.int64) if spec is None else spec
@@ -122,10 +132,7 @@ def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = Non
 
 
 def deferred_captures(graph: Any) -> list[Any]:
-    """Returns the functions whose values a graph is given at each call, if it has such a list.
-
-    It has until 2.12 or so, then they are a part of the graph's captures.
-    """
+    """Returns the functions whose values a graph is given at each call; until 2.12 or so."""
     return list(getattr(graph, "deferred_external_captures", []))
 
 
@@ -151,10 +158,7 @@ def bulk_saver_builder() -> Any:
 
 
 def register_function(definition: Any) -> None:
-    """Registers a `FunctionDef` here and on all servers, unless one of its name is there.
-
-    TensorFlow registers by itself only functions that it has traced, not imported ones.
-    """
+    """Registers a `FunctionDef`, which TensorFlow has not traced, here and on all servers, once."""
     context: Any = importlib.import_module("tensorflow.python.eager.context").context()
     if not context.has_function(definition.signature.name):
         context.add_function_def(definition)

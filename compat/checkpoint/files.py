@@ -1,8 +1,7 @@
-"""Checkpoints: one format for both runtimes, TensorFlow's own, keyed by variable name.
+"""Checkpoints in TensorFlow's own format, keyed by variable name, the same on both runtimes.
 
-Only the chief writes, with values that it reads from the parameter servers. So they need no folder
-in common, and the runtimes need to agree on names only. `tf.compat.v1.train.Saver` reads these
-files, and this module reads those of `Saver`; a partitioned variable is one entry, in slices.
+Only the chief writes, with values that it reads from the parameter servers, so they need no folder
+in common. A partitioned variable is one entry, in slices.
 """
 
 from __future__ import annotations
@@ -85,8 +84,8 @@ def fitted(
 ) -> dict[str, np.ndarray]:
     """Returns the values of these variables from those that `read` returned of a checkpoint.
 
-    Raises `UserError` if names, shapes or dtypes differ, so that it belongs to another model; with
-    `others` it may have more variables, such as optimizer slots.
+    Raises `UserError` if names, shapes or dtypes differ; with `others` it may have more variables,
+    such as optimizer slots.
     """
     values = _cut(values, variables)
     if others:

@@ -38,18 +38,13 @@ def _is_ours(saver: Any) -> bool:
 
 
 class Recovery:
-    """The newest whole checkpoint in a log folder, for a saver of ours or TensorFlow's.
-
-    Attributes:
-      prefixes: of the checkpoints that were found last, oldest first.
-      newest: the last of them that is whole, or None.
-    """
+    """The newest whole checkpoint in a log folder, for a saver of ours or TensorFlow's."""
 
     def __init__(self, logdir: str | None, saver: Any) -> None:
         self._logdir = logdir if saver else None
         self._saver = saver
-        self.prefixes: list[str] = []
-        self.newest: str | None = None
+        self.prefixes: list[str] = []  # Of the checkpoints found last, oldest first.
+        self.newest: str | None = None  # The last of them that is whole.
         self._kept: Any = None
 
     def _history(self) -> list[str]:

@@ -53,8 +53,8 @@ def parse_cluster_spec(text: str) -> ClusterSpec:
 def cluster_from_tf_config(text: str) -> tuple[ClusterSpec, Task]:
     """Returns the cluster and this process's task of the environment variable TF_CONFIG.
 
-    A job "master" is the "chief" of TensorFlow 1.x by its older name. An "evaluator" is taken out
-    of the cluster, where a coordinator would wait for it for ever; it may still be the task.
+    A job "master" is a "chief". An "evaluator" is taken out of the cluster, where a coordinator
+    would wait for it for ever; it may still be the task.
     """
     try:
         return _parse_tf_config(text)

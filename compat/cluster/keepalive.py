@@ -1,7 +1,7 @@
 """Breaks TCP connections to unresponsive hosts, so that TensorFlow reports an error.
 
-gRPC could ask for signs of life, but TensorFlow gives it no such option. So the sockets under its
-connections are set, as gRPC itself would; on Linux, where they can be found.
+TensorFlow gives gRPC no option for it. So the sockets under its connections are set, as gRPC itself
+would; on Linux, where they can be found.
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ _PROBES = 4  # Signs of life that are asked for within the timeout.
 
 
 def begin(ports: Container[int], timeout: float) -> None:
-    """Breaks connections to these ports of other hosts that are silent for `timeout` seconds.
-
-    Does nothing on systems that cannot.
-    """
+    """Breaks connections to these ports of other hosts, silent for `timeout` s, where it can."""
 
     def watch() -> None:
         while True:

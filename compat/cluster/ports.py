@@ -1,13 +1,8 @@
 """Reserves ports of this machine for servers that start later.
 
-A launcher reserves a port per task, and hands the bound socket to the task's process, which lets
-go of it right before its server starts: TensorFlow's servers cannot take over a bound socket. On
-Linux a server can also share the port, so a launcher that starts a task again keeps it meanwhile.
-
-Example:
-  >>> with reserve() as reservation:
-  ...     env, pass_fds = reservation.pass_to_child()
-  ...     child = subprocess.Popen(argv, env={**os.environ, **env}, pass_fds=pass_fds)
+A launcher reserves a port per task, and hands the bound socket to the task's process, which lets go
+of it right before its server starts: TensorFlow's servers cannot take over a bound socket. On Linux
+a server can also share the port, so a launcher that starts a task again keeps it meanwhile.
 """
 
 from __future__ import annotations
@@ -43,8 +38,7 @@ class Reservation(ContextManager["Reservation"]):
     def pass_to_child(self) -> tuple[dict[str, str], tuple[int, ...]]:
         """Returns the environment entry and the `pass_fds` that make a child inherit the port.
 
-        The port is free only when both have let go: release this one once the child has started,
-        unless it can be shared.
+        It is free only when both have let go: release this one once the child has started.
         """
         descriptor = self._socket.fileno()
         return {_VARIABLE: f"{self.port}:{descriptor}"}, (descriptor,)
@@ -52,8 +46,8 @@ class Reservation(ContextManager["Reservation"]):
     def share(self) -> bool:
         """Lets a server that names the port and sets SO_REUSEADDR, as TensorFlow's do, have it.
 
-        To all others, and when the kernel chooses, it stays reserved. Returns whether this is
-        possible, as on Linux, but not on macOS; else nothing is changed.
+        To all others it stays reserved. Returns whether this is possible, as on Linux, but not on
+        macOS.
         """
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with socket.socket() as server:
@@ -74,17 +68,12 @@ class Reservation(ContextManager["Reservation"]):
         self.release()
 
 
-def reserve() -> Reservation:
-    """Returns a reservation of a port that is free on all addresses of this machine."""
-    return Reservation()
+reserve = Reservation
 
 
 @contextlib.contextmanager
 def answered(address: str, greeting: bytes = b"") -> Iterator[None]:
-    """Accepts connections at `address`, of this machine, and greets them, until its server starts.
-
-    For servers that wait for each other themselves, but in silence and without end.
-    """
+    """Accepts and greets connections at `address`, of this machine, until its server starts."""
     over = threading.Event()
 
     def greet() -> None:
@@ -143,10 +132,7 @@ def release_inherited(port: int) -> None:
 
 
 def check_free(address: str) -> None:
-    """Raises `UserError` if no server can be started on the port of `address`, of this machine.
-
-    Call it after `release_inherited`, since the reservation of one's own counts as well.
-    """
+    """Raises `UserError` if no server can be started on the port of `address`, of this machine."""
     port = split_address(address)[1]
     with socket.socket() as probe:
         # As gRPC does, so that connections of an earlier server (TIME_WAIT) are no hindrance.

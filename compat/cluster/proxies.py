@@ -16,9 +16,8 @@ def found(environ: Mapping[str, str]) -> list[str]:
 def bypass(environ: Mapping[str, str], hosts: Iterable[str]) -> dict[str, str]:
     """Returns what to set in `environ` so that gRPC reaches `hosts` directly; often nothing.
 
-    gRPC sends a cluster's traffic through http_proxy, https_proxy or grpc_proxy, on loopback too.
-    TensorFlow 1.15's gRPC knows no_proxy only, newer ones prefer no_grpc_proxy if it is set, and
-    neither knows NO_PROXY.
+    gRPC sends a cluster's traffic through proxies, on loopback too. That of 1.15 knows no_proxy
+    only, newer ones prefer no_grpc_proxy if it is set, and neither knows NO_PROXY.
     """
     if not found(environ):
         return {}

@@ -1,8 +1,8 @@
 """Assigns each task of a cluster its role, on either runtime.
 
-Jobs may be called anything. "ps" holds variables; "chief", or "master", which is its older name,
-initializes, saves and reports. All other jobs are of workers. Without a chief the first learner, or
-else trainer, worker, or task of the first job by name, is it.
+Jobs may be called anything. "ps" holds variables; "chief", or "master", initializes, saves and
+reports. All other jobs are of workers. Without a chief the first learner, or else trainer, worker,
+or task of the first job by name, is it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Downloads published datasets within a time limit.
-
-A file gets its name when it is whole and verified. docs/adr/0018-downloads-of-our-own.md says why
-this is not pooch.
-"""
+"""Downloads published datasets within a time limit; see docs/adr/0018-downloads-of-our-own.md."""
 
 from __future__ import annotations
 
@@ -44,8 +40,8 @@ def download(
 ) -> None:
     """Downloads the named files of a data set, gzipped as they are served, into a folder.
 
-    A file appears there whole and verified or not at all, also when several processes download at
-    the same time. A mirror that failed is not tried again. A terminal shows a progress bar.
+    Each appears there whole and verified or not at all, also when several processes download at the
+    same time. A mirror that failed is not tried again. A terminal shows a progress bar.
     """
     deadline = time.monotonic() + limit_secs
     mirrors = list(data.mirrors)

@@ -20,11 +20,7 @@ _UNSIGNED_BYTES = 0x0800  # the magic number's upper bytes; the last is the numb
 
 
 class BrokenFileError(UserError):
-    """A file that does not hold what it should.
-
-    Attributes:
-      finding: the message without its remedy, for a file that is not the user's to mend.
-    """
+    """A file that does not hold what it should; its `finding` is the message without the remedy."""
 
     def __init__(self, origin: str, finding: str) -> None:
         self.finding = f"{origin} {' '.join(finding.split())}"  # a library's reason may have lines
@@ -36,10 +32,7 @@ class BrokenFileError(UserError):
 
 @dataclass(frozen=True)
 class IdxFile:
-    """The uncompressed contents of an IDX file.
-
-    `origin` is what messages call it: a path, a URL, or an archive and its member.
-    """
+    """The uncompressed contents of an IDX file; its `origin` is what messages call it."""
 
     origin: str
     contents: bytes

@@ -6,19 +6,10 @@ import os
 from pathlib import Path
 from typing import Callable, Union
 
-from compat.datasets import digits
+from compat.datasets import digits, published
 from compat.datasets.dataset import Dataset
 from compat.datasets.download import DownloadError, download
-from compat.datasets.published import (
-    FASHION_MNIST,
-    FILES,
-    MNIST,
-    Published,
-    assemble,
-    read_folder,
-    read_keras_archive,
-    verify,
-)
+from compat.datasets.published import Published
 from compat.errors import UserError
 
 NAMES = ("mnist", "fashion_mnist", "digits", "auto")
@@ -50,52 +41,52 @@ def load(name: str, data_dir: DataDir = None, *, say: Callable[[str], None] = pr
         "auto" too); or the data set is neither there nor can it be downloaded.
     """
     if name == "mnist":
-        return obtain(MNIST, data_dir, say)
+        return obtain(published.MNIST, data_dir, say)
     if name == "fashion_mnist":
-        return obtain(FASHION_MNIST, data_dir, say)
+        return obtain(published.FASHION_MNIST, data_dir, say)
     if name == "digits":
         return digits.load()
     if name == "auto":
-        return choose(MNIST, data_dir, say)
+        return choose(published.MNIST, data_dir, say)
     raise UserError(
         f"data set {name!r} is unknown, expected one of {', '.join(NAMES)}; give another --dataset"
     )
 
 
 def obtain(
-    published: Published, data_dir: DataDir, say: Callable[[str], None], limit_secs: float = 600.0
+    data: Published,
+    data_dir: DataDir,
+    say: Callable[[str], None],
+    limit_secs: float = 600.0,
 ) -> Dataset:
-    """Returns a published data set, from the disk or the network.
-
-    A `DownloadError` says that it is not there, and cannot be downloaded or stored; any other
-    `UserError` that what is there is not it.
-    """
-    folder = _data_folder(published.name, data_dir)
-    files = read_folder(folder)
-    if len(files) < len(FILES):
-        verify(published, files)  # before more is looked for, or downloaded beside them
+    """Returns a published data set; a `DownloadError` if it is not there and cannot be had."""
+    folder = _data_folder(data.name, data_dir)
+    files = published.read_folder(folder)
+    if len(files) < len(published.FILES):
+        published.verify(data, files)  # before more is looked for, or downloaded beside them
         places = [folder]
-        if published.keras_archive:
+        if data.keras_archive:
             keras = os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras")
             places.append(Path(keras, "datasets"))
-            for archive in (place / published.keras_archive for place in places):
+            for archive in (place / data.keras_archive for place in places):
                 if os.path.isfile(archive):
-                    return assemble(published, read_keras_archive(archive), str(archive))
-        missing = [name for name in FILES if name not in files]
+                    files = published.read_keras_archive(archive)
+                    return published.assemble(data, files, str(archive))
+        missing = [name for name in published.FILES if name not in files]
         try:
-            download(published, missing, folder, say, limit_secs)
+            download(data, missing, folder, say, limit_secs)
         except DownloadError as error:
             raise DownloadError(
-                f"{published.title} is not in {' nor in '.join(map(str, places))}, and could not "
+                f"{data.title} is not in {' nor in '.join(map(str, places))}, and could not "
                 f"be downloaded: {error}; name a folder that holds it with --data_dir, or use "
                 "--dataset=digits"
             ) from error
-        files = read_folder(folder)
-    return assemble(published, files, str(folder))
+        files = published.read_folder(folder)
+    return published.assemble(data, files, str(folder))
 
 
 def choose(
-    published: Published,
+    data: Published,
     data_dir: DataDir,
     say: Callable[[str], None],
     limit_secs: float = 18.0,  # of the 20 s that a user waits at most, two are for the digits
@@ -105,14 +96,14 @@ def choose(
     A file that is there, but not the published one, stays an error: the digits are no remedy.
     """
     try:
-        dataset = obtain(published, data_dir, say, limit_secs)
+        dataset = obtain(data, data_dir, say, limit_secs)
     except DownloadError as error:
         say(
             f"WARNING: the data set is scikit-learn's digits (1,797 images), NOT "
-            f"{published.title}: {error}"
+            f"{data.title}: {error}"
         )
         return digits.load()
-    say(f"the data set is {published.title}, from {dataset.source}")
+    say(f"the data set is {data.title}, from {dataset.source}")
     return dataset
 
 

@@ -27,19 +27,14 @@ class Published:
 
     The checksums are those of the *uncompressed* contents, since MNIST is distributed in several
     gzip editions, plain, and as an npz, all with the same data.
-
-    Attributes:
-      mirrors: URLs to which a file name and ".gz" are appended, tried in this order.
-      num_validation: how many of the first training examples are the validation split.
-      keras_archive: the file in which Keras caches the same data, if it does.
     """
 
     name: str
     title: str
     sha256: Mapping[str, str]
-    mirrors: tuple[str, ...]
-    num_validation: int = 5000
-    keras_archive: str | None = None
+    mirrors: tuple[str, ...]  # URLs before a file name and ".gz", tried in this order.
+    num_validation: int = 5000  # How many of the first training examples.
+    keras_archive: str | None = None  # The file in which Keras caches the same data.
 
 
 MNIST = Published(
@@ -87,10 +82,7 @@ def read_folder(folder: Path) -> dict[str, idx.IdxFile]:
 
 
 def verify(published: Published, files: Mapping[str, idx.IdxFile]) -> dict[str, np.ndarray]:
-    """Verifies files, and that they agree; returns their arrays by name.
-
-    Their structure is checked first, since its errors say more than that a checksum differs.
-    """
+    """Verifies files, structure first, and that they agree; returns their arrays by name."""
     arrays = {
         name: idx.images(file) if name in (TRAIN_IMAGES, TEST_IMAGES) else idx.labels(file)
         for name, file in files.items()

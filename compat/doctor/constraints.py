@@ -1,7 +1,7 @@
 """Reads the constraints of each TensorFlow line and the versions of installed packages.
 
 A line is a minor release, such as "2.21"; its constraints are `requirements/tf2.21.txt`, which the
-wheel includes. Everything is read from files; no package is imported.
+wheel includes. No package is imported.
 """
 
 from __future__ import annotations

@@ -7,12 +7,9 @@ import platform
 import re
 import shlex
 import sys
-from typing import TYPE_CHECKING, Iterator, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 from compat.doctor import constraints
-
-if TYPE_CHECKING:
-    from packaging.requirements import Requirement
 
 # Packages that a run loads; their requirements are checked as well.
 NEEDED = ("tensorflow", "tensorboard", "mlflow")
@@ -55,10 +52,7 @@ class Packages:
                 self._compare(name, need, f"{owner} needs")
 
     def _find_line(self) -> str | None:
-        """Returns the TensorFlow line to compare with; None if it is newer than all that are known.
-
-        It is the installed one if it is supported.
-        """
+        """Returns the line of the installed TensorFlow, else of this Python; None if newer."""
         tensorflow = constraints.version("tensorflow")
         known = constraints.lines()
         if tensorflow is not None:
@@ -72,7 +66,7 @@ class Packages:
             )
         return constraints.line_for(self._python)
 
-    def _compare(self, name: str, wanted: Requirement, reason: str) -> None:
+    def _compare(self, name: str, wanted: Any, reason: str) -> None:
         found = constraints.version(name)
         if found is not None and not constraints.meets(found, wanted):
             self._wrong.setdefault(name, f"found {found}, {reason} {wanted.specifier}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence
 
 import compat
-from compat._tensorflow import coordinator_module, gpus
+from compat._tensorflow import release
 from compat.cluster.ports import reserve
 from compat.cluster.roles import RUNTIMES
 from compat.doctor import constraints
@@ -36,10 +36,7 @@ _POLL_SECS = 0.05
 
 
 class Attempt:
-    """A process `python WORDS` in a new folder; a context manager that kills it on exit.
-
-    It is killed after `deadline` seconds as well. `env` is added to this process's environment.
-    """
+    """A process `python WORDS` in a new folder, killed on exit or after `deadline` seconds."""
 
     def __init__(
         self,
@@ -109,8 +106,8 @@ def _lines(path: Path) -> list[str]:
 
 def print_facts() -> None:
     """Loads TensorFlow, and prints the runtimes that it has and how many GPUs it sees."""
-    names = ["legacy"] + ["modern"] * (coordinator_module() is not None)
-    print(json.dumps({"runtimes": names, "gpus": len(gpus())}))
+    names = ["legacy"] + ["modern"] * (release.coordinator_module() is not None)
+    print(json.dumps({"runtimes": names, "gpus": len(release.gpus())}))
 
 
 def imports(
@@ -157,7 +154,6 @@ def runtimes(
 
 
 def _train(runtime: str, folder: Path, deadline: int) -> str:
-    """Trains with one ps and one worker; returns the reason of a failure, or ""."""
     with contextlib.ExitStack() as stack:
         reserved = {job: stack.enter_context(reserve()) for job in _JOBS}
         hosts = [reserved[job].address for job in _JOBS]

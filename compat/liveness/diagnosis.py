@@ -97,9 +97,8 @@ def call_monitor(server: Server, workers: bool) -> Callable[[], None]:
     """Returns what is polled while a call into TensorFlow does not return; it raises `PeerError`.
 
     A parameter server that refuses connections is lost. A task that does not answer is given time,
-    and reported: it was stopped, or its host or network has gone without a word, and TensorFlow,
-    which receives nothing, may wait without end. With `workers` the call needs these, too; the
-    coordinator itself does without one that refuses connections.
+    and reported: TensorFlow, which receives nothing, may wait without end. With `workers` the call
+    needs these, too; the coordinator itself does without one that refuses connections.
     """
     began, cluster = time.monotonic(), server.cluster
     servers = _parameter_servers(cluster)

@@ -1,8 +1,7 @@
 """Verifies that peers belong to the same run, so that two on the same machines never mix.
 
-Each server has a key-value entry with the fingerprint of its run: of the cluster, and of a token,
-if it was given one. Tasks read those of the tasks that they need, before they train or while they
-serve.
+Each server has a key-value entry with the fingerprint of its run: of the cluster, and of a token.
+Tasks read those that they need, before they train or while they serve.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def chief_check(cluster: ClusterSpec, runtime: str, run: str) -> Check:
 
     Its server is asked for its run until it was recognized, and again after each time that it was
     away. In between its port has to accept connections, no more: a chief that is stopped, or on a
-    busy machine, answers nothing, and yet is there.
+    busy machine, answers nothing.
     """
     task = chief_task(cluster)
     address = cluster.address_of(task)

@@ -1,7 +1,4 @@
-"""Stores short texts on the TensorFlow servers of a cluster, where other tasks can read them.
-
-A server answers by itself: also for a task that is in the middle of something.
-"""
+"""Stores short texts on the servers of a cluster, which answer for busy tasks as well."""
 
 from __future__ import annotations
 
@@ -22,9 +19,7 @@ _NOBODY = "/job:nobody"
 def read(target: str, task: Task, key: str) -> str | None:
     """Returns the value of an entry on the server of `task` at `target`; None if there is none.
 
-    Raises:
-      PeerError: the task does not answer.
-      tf.errors.OpError: the server is another task's, for one.
+    Raises `PeerError` if the task does not answer, `tf.errors.OpError` for another task's server.
     """
     try:
         with session(target, task.name) as opened:
@@ -50,10 +45,7 @@ def _entry(key: str) -> Any:
 
 @contextlib.contextmanager
 def session(target: str, device: str, patience: float = ANSWER_SECS) -> Iterator[tf1.Session]:
-    """Opens a session on the server of one task alone, with a graph that is placed on that task.
-
-    A call fails if it has no answer after `patience` seconds; 0 waits without end.
-    """
+    """Opens a session on one task's server alone; a call fails after `patience` s, 0 for never."""
     options = tf1.ConfigProto(
         device_filters=[_NOBODY], operation_timeout_in_ms=int(1000 * patience)
     )

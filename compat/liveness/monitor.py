@@ -61,10 +61,7 @@ class Monitor:
     """Reports which peers are not there, and gives up those that are away for too long.
 
     Peers are given as "/job:ps/task:0 at host:port", times in seconds; `every` is that between two
-    reports, and between two polls.
-
-    Attributes:
-      missing: why a peer was not there at the last poll, by peer.
+    reports, and between two polls. `missing` has the reasons of the last poll, by peer.
     """
 
     def __init__(

@@ -1,8 +1,4 @@
-"""Checks by plain TCP that say why nothing, or no server of TensorFlow, answers at an address.
-
-A probe closes its connection at once, of which a TensorFlow server takes no notice. Proxies play
-no role for plain TCP.
-"""
+"""Checks by plain TCP, which no proxy has part in, that say why nothing answers at an address."""
 
 from __future__ import annotations
 
@@ -77,8 +73,7 @@ def read_reply(address: str, size: int, request: bytes = b"", timeout: float = 1
 def drop_if_own(connection: socket.socket) -> bool:
     """Drops a connection of a socket to itself; returns whether it was one.
 
-    The kernel may choose as the caller's port the very one that is called, if that is a port of
-    this machine, and TCP then connects the socket to itself, though nothing listens.
+    The kernel may choose as the caller's port the very one that is called, though nothing listens.
     """
     own = bool(connection.getsockname() == connection.getpeername())
     if own:

@@ -1,9 +1,8 @@
 """Verifies that all tasks of a cluster see the same folder, before anything is trained.
 
-Each task stores the path of its folder on its own TensorFlow server. The chief writes a marker file
-with a random name to its folder, makes each server read that name under the path that is stored
-there, and stores the result on all. The servers answer by themselves, so a chief that comes back is
-answered by tasks that are in the middle of something; and a task that comes back asks the
+Each stores the path of its folder on its own server. The chief writes a marker file with a random
+name to its folder, makes each server read that name under the path that is stored there, and stores
+the result on all. The servers answer for tasks that are busy; a task that comes back asks the
 parameter servers.
 """
 
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
 from compat._tensorflow import tf1
 from compat.cluster.roles import chief_task
 from compat.cluster.spec import Task, all_tasks
-from compat.errors import PeerError, UserError
+from compat.errors import PeerError, UserError, unless_usable
 from compat.liveness import key_value
 from compat.liveness.monitor import run_checks, side_by_side
 from compat.liveness.probe import reason_unreachable
@@ -37,12 +36,9 @@ _PATIENCE_SECS = 10.0  # For the chief's marker file to appear, as on network fi
 def check(server: Server, folder: str) -> None:
     """Returns when all tasks are known to see the same folder, given as this task's absolute path.
 
-    Called by every task of a cluster, after its server has started; the chief waits for all.
-
-    Raises:
-      UserError: some task does not see what the chief writes, or the chief cannot write.
-      PeerError: a task did not come in time, the chief has given up for another reason, or it
-        was lost before it could tell.
+    Called by every task of a cluster, after its server has started; the chief waits for all. Raises
+    `UserError` if a task does not see what the chief writes, or the chief cannot write; `PeerError`
+    if one did not come in time, or the chief has given up or was lost before it could tell.
     """
     if not server.is_chief:
         key_value.write(server.target, server.task, _FOLDER, folder)
@@ -71,14 +67,10 @@ def check(server: Server, folder: str) -> None:
 def _marker_file(folder: str) -> Iterator[str]:
     """Keeps an empty file in `folder` while inside; yields its name, which no other has."""
     path = Path(folder, f".seen-by-all-{uuid.uuid4().hex}")
-    try:
+    what, remedy = f"log folder {folder} cannot be written to", "choose another with --logdir"
+    with unless_usable(what, remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    except OSError as error:
-        raise UserError(
-            f"log folder {folder} cannot be written to ({error.strerror}); "
-            "choose another with --logdir"
-        ) from error
     try:
         yield path.name
     finally:

@@ -1,8 +1,7 @@
 """Ends parameter servers when training is over.
 
-Every serving task owns a queue on its own TensorFlow server. A task that trains puts its number
-there when it is done; the serving task exits when all have, or a while after the chief has. The
-idea, a queue with a `shared_name` instead of an endless `join`, is a TensorFlow maintainer's.
+Every serving task owns a queue on its own server. A task that trains puts its number there when it
+is done; the serving task exits when all have, or a while after the chief has.
 """
 
 from __future__ import annotations

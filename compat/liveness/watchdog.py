@@ -17,9 +17,8 @@ CLOSE_SECS = 5.0
 def retry_duplicate_rpc(function: Callable[[], Any]) -> Any:
     """Returns what `function` returns; calls it once more if gRPC has sent its request twice.
 
-    Then TensorFlow, which wants none twice, raises an error though no peer is lost. It happens
-    now and then on a busy machine. The update that was asked for may have been made already: the
-    second call makes another one.
+    That happens on a busy machine, and is an error of TensorFlow though no peer is lost. The update
+    that was asked for may have been made already: the second call makes another one.
     """
     try:
         return function()
@@ -51,9 +50,8 @@ def run_with_watchdog(
 ) -> Any:
     """Returns what `function` returns, called on another thread.
 
-    A call into TensorFlow cannot be interrupted, neither by Ctrl-C nor when it waits for a peer
-    that is lost: TensorFlow 1.15 waits for ever, any release for one whose host or network has
-    gone without a word. So it is left behind when `poll`, called every few seconds, raises.
+    A call into TensorFlow cannot be interrupted, and may wait for a lost peer for ever. So it is
+    left behind when `poll`, called every few seconds, raises.
     """
     outcome = submit(function)
     try:
@@ -67,10 +65,7 @@ def run_with_watchdog(
 
 @contextlib.contextmanager
 def connected(target: str, graph: Any, config: Any) -> Iterator[tf1.Session]:
-    """Opens a TensorFlow session on a server that may be lost before it is closed.
-
-    The session's own `with` would then wait for up to 30 s, and print a traceback.
-    """
+    """Opens a session; its own `with` would wait 30 s for a lost server, and print a traceback."""
     session = tf1.Session(target, graph=graph, config=config)
     try:
         yield session

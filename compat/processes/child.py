@@ -45,10 +45,9 @@ class Command:
 class Watchdog:
     """Kills process groups, should the launcher end without doing so, as after SIGKILL.
 
-    Those that `join` and have not been told to `leave`. A small process of its own waits for the
-    end of a pipe whose other end only the launcher holds; the kernel closes that end whatever the
-    launcher died of. Other than Linux' PR_SET_PDEATHSIG this works on macOS as well, and reaches
-    grandchildren.
+    Those that `join` and have not been told to `leave`. A small process waits for the end of a pipe
+    whose other end only the launcher holds. Other than Linux' PR_SET_PDEATHSIG this works on macOS
+    as well, and reaches grandchildren.
     """
 
     def __init__(self) -> None:
@@ -64,11 +63,7 @@ class Watchdog:
         self._pipe = cast(IO[bytes], self._process.stdin)
 
     def join(self) -> None:
-        """Puts the calling process' own group under watch.
-
-        For `preexec_fn`: called by the child itself, no moment is left in which the launcher can
-        die unnoticed. It runs between fork and exec, hence does nothing but a write.
-        """
+        """Puts the calling process' group under watch; as a `preexec_fn` it just writes."""
         self._pipe.write(b"%d " % os.getpid())
 
     def fileno(self) -> int:
@@ -86,21 +81,13 @@ class Watchdog:
 
 
 class Child:
-    """A started `Command`, in a session of its own; a `UserError` if it cannot be started.
-
-    Attributes:
-      output: the pipe with its standard output and error, non-blocking.
-      unfinished: what `read_lines` has read of the next line.
-      at_end: whether `output` will bring nothing more.
-      over: whether the command has ended and its process group is empty or has been killed.
-      again_at: the time at which it is to be started again; None: it is not.
-      started: when it was, by `time.monotonic`.
-    """
+    """A started `Command`, in a session of its own; a `UserError` if it cannot be started."""
 
     def __init__(
         self, command: Command, watchdog: Watchdog, fork_server: ForkServer | None
     ) -> None:
         reading, writing = os.pipe()
+        # Its standard output and error.
         self.output: IO[bytes] = os.fdopen(reading, "rb", buffering=0)
         env = {**os.environ, **command.env}
         try:
@@ -132,13 +119,13 @@ class Child:
             ) from None
         finally:
             os.close(writing)
-        self.started = time.monotonic()
+        self.started = time.monotonic()  # When it was.
         self.name = command.name
         os.set_blocking(self.output.fileno(), False)
-        self.unfinished = b""
-        self.at_end = False
-        self.over = False
-        self.again_at: float | None = None
+        self.unfinished = b""  # What `read_lines` has read of the next line.
+        self.at_end = False  # Whether `output` will bring nothing more.
+        self.over = False  # It has ended, and its process group is empty or has been killed.
+        self.again_at: float | None = None  # When it is to be started again.
         self._command = command
         self._watchdog = watchdog
         self._fork_server = fork_server
@@ -179,10 +166,7 @@ class Child:
         self._kill_at = min(kill_at, self._kill_at)
 
     def poll(self, now: float, grace: float) -> None:
-        """Brings `returncode` and `over` up to date, and kills the group if it is time.
-
-        What the command leaves behind in its group has `grace` seconds to end.
-        """
+        """Updates `returncode` and `over`; what a command leaves behind has `grace` s to end."""
         has_ended = self._process.poll() is not None
         if has_ended and self._signal(0):
             self.stop(now + grace)

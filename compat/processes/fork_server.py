@@ -82,7 +82,7 @@ def _serve(connection: socket.socket) -> tuple[Any, list[int]]:
         request, descriptors = receive(connection)
         if request is None:
             os._exit(0)
-        threads = _threads()
+        threads = len(os.listdir("/proc/self/task"))  # A fork keeps just one.
         pid = os.fork() if threads == 1 else None
         if pid == 0:
             signal.set_wakeup_fd(-1)
@@ -106,11 +106,6 @@ def _report_ended(connection: socket.socket) -> None:
         code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
         with contextlib.suppress(OSError):  # Nobody is left that would want to know.
             send(connection, {"ended": pid, "code": code})
-
-
-def _threads() -> int:
-    """Counts this process's threads, those of libraries included: a fork keeps just one."""
-    return len(os.listdir("/proc/self/task"))
 
 
 def _become(request: Any, descriptors: list[int]) -> None:

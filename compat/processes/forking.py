@@ -1,13 +1,8 @@
 """Starts Python programs without the seconds in which each of them loads TensorFlow.
 
-Example:
-  >>> with ForkServer() as server:
-  ...     task = server.start([sys.executable, "train.py"], env=dict(os.environ))
-  ...     code = task.wait(60)
-
-Loading TensorFlow takes 3 to 5 s of one core, which each task of a local cluster needs; so one
-process loads it, for all of them. Only on Linux, whose `/proc` shows that this process has no
-thread but its own, as a fork needs.
+Loading it takes 3 to 5 s of one core, for each task of a local cluster; so one process loads it,
+for all of them. Only on Linux, whose `/proc` shows that this process has no thread but its own, as
+a fork needs.
 """
 
 from __future__ import annotations
@@ -51,11 +46,9 @@ def read_early(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class Forked:
-    """A program that was forked, with what `subprocess.Popen` has of a running one.
+    """A program that was forked, with `pid`, `returncode` and methods as of `subprocess.Popen`.
 
-    Attributes:
-      pid: of the process, which is also its session and process group.
-      returncode: as of `Popen`, None until `poll` or `wait` has seen the end.
+    It is the leader of its session and process group.
     """
 
     def __init__(self, server: ForkServer, pid: int) -> None:
@@ -70,11 +63,7 @@ class Forked:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Returns the exit code when the program has ended.
-
-        Raises:
-          subprocess.TimeoutExpired: it still runs after `timeout` seconds.
-        """
+        """Returns the exit code when the program has ended; raises `subprocess.TimeoutExpired`."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while self.poll() is None:
             if deadline is not None and time.monotonic() > deadline:
@@ -87,9 +76,8 @@ class Forked:
 class ForkServer:
     """A process that loads TensorFlow at the first `start`; a context manager.
 
-    Args:
-      preload: names of other modules to load, which must neither start a thread nor depend on the
-        program or its environment.
+    The other modules that it is to `preload` must neither start a thread nor depend on the program
+    or its environment.
     """
 
     def __init__(self, preload: Sequence[str] = ()) -> None:
@@ -119,18 +107,10 @@ class ForkServer:
     ) -> Forked | None:
         """Starts a program in a session of its own, with nothing on its standard input.
 
-        Args:
-          argv: the path of this Python, and a script or `-m` and a module, with arguments.
-          env: all of its environment.
-          cwd: its working directory, ours by default.
-          stdout: a descriptor.
-          stderr: a descriptor.
-          pass_fds: descriptors that keep their numbers.
-          watchdog: a descriptor to which it writes its process id first.
-
-        Returns:
-          The program; None where it has to be started otherwise: on another system, with another
-          Python, an environment that the server was not loaded with, or a server that is not safe.
+        The arguments are as of `subprocess.Popen`: `argv` begins with the path of this Python, the
+        outputs are descriptors, and to that of a `watchdog` the program writes its process id
+        first. Returns None where it has to be started otherwise: on another system, with another
+        Python, an environment that the server was not loaded with, or a server that is not safe.
         """
         with self._lock:
             if not self._can_start(argv, env, cwd):

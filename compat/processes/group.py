@@ -14,7 +14,7 @@ import select
 import signal
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Iterator, Mapping, Sequence, TextIO
 
 from compat.errors import PeerError, UserError, is_retryable
@@ -30,6 +30,7 @@ MOST_TASKS = 200
 _POLL_SECS = 0.02  # Two failures that follow each other this closely may be told apart wrongly.
 
 
+@dataclass(eq=False)
 class ProcessGroup:
     """Runs commands at the same time; a context manager that leaves nothing running.
 
@@ -42,65 +43,36 @@ class ProcessGroup:
     What the commands write goes line by line to `out`, standard output by default, each line with
     "[name] " before it.
 
-    Args:
-      chief: name of the command after whose end the others have to end, too.
-      servers: names of commands that never end; stopped when all others have ended with 0.
-      last: names of commands that the others need in order to end well; as the servers, they are
-        stopped only when all others have ended.
-      beside: names of commands whose failure stops nobody, and is none of the group.
-      say: told who failed, and who is stopped.
-      grace: seconds between SIGTERM and SIGKILL.
-      patience: seconds that the others have after the chief has ended with 0.
-      silence: seconds without output after which those beside are stopped behind the others.
-      overdue: exit code if commands had to be stopped because they ran on after the others.
-      max_restarts: how often each command may be started again by its own fault; see `Restarts`.
-      fork_server: starts the commands that it can, without the seconds of loading TensorFlow.
-      may_pass: whether a command may be started again after this exit code.
-      logs: files that also take the lines of a command, by its name.
-
     Raises:
       UserError: `chief` is not the name of a command; on entering: a command cannot be started.
       ValueError: on entering: this is not the main thread, the only one that is told of signals.
     """
 
-    def __init__(
-        self,
-        commands: Sequence[Command],
-        *,
-        chief: str | None = None,
-        servers: Sequence[str] = (),
-        last: Sequence[str] = (),
-        beside: Sequence[str] = (),
-        say: Callable[[str], None] = print,
-        out: TextIO | None = None,
-        grace: float = 10.0,
-        patience: float = 30.0,
-        silence: float = 600.0,
-        overdue: int = 1,
-        max_restarts: int = 0,
-        fork_server: ForkServer | None = None,
-        may_pass: Callable[[int], bool] = is_retryable,
-        logs: Mapping[str, TextIO] | None = None,
-    ) -> None:
-        names = [command.name for command in commands]
-        if chief is not None and chief not in names:
-            raise UserError(f"chief {chief!r} is no task; use one of {', '.join(names)}")
-        self._commands = commands
-        self._chief = chief
-        self._servers = set(servers)
-        self._last = {*servers, *last}
-        self._beside = set(beside)
-        self._missed: set[str] = set()  # Those of them that have failed.
-        self._say = say
-        self._out = out or sys.stdout
+    commands: Sequence[Command]
+    chief: str | None = None  # Name of the command after whose end the others have to end, too.
+    servers: Sequence[str] = ()  # Those that never end; stopped when all others ended with 0.
+    last: Sequence[str] = ()  # Those that others need in order to end well; stopped last as well.
+    beside: Sequence[str] = ()  # Those whose failure stops nobody, and is none of the group.
+    say: Callable[[str], None] = print  # Told who failed, and who is stopped.
+    out: TextIO | None = None
+    grace: float = 10.0  # Seconds between SIGTERM and SIGKILL.
+    patience: float = 30.0  # Seconds that the others have after the chief has ended with 0.
+    silence: float = 600.0  # Seconds without output after which those beside are stopped, last.
+    overdue: int = 1  # Exit code if commands had to be stopped because they ran on.
+    max_restarts: int = 0  # Of each command, by its own fault; see `Restarts`.
+    fork_server: ForkServer | None = None  # Starts what it can without loading TensorFlow.
+    may_pass: Callable[[int], bool] = is_retryable  # Which exit codes allow another start.
+    logs: Mapping[str, TextIO] = field(default_factory=dict)  # Also take the lines, by name.
+
+    def __post_init__(self) -> None:
+        names = [command.name for command in self.commands]
+        if self.chief is not None and self.chief not in names:
+            raise UserError(f"chief {self.chief!r} is no task; use one of {', '.join(names)}")
+        self._last = {*self.servers, *self.last}
+        self._missed: set[str] = set()  # Those beside that have failed.
+        self._out = self.out or sys.stdout
         self._output = Output(self._out, names)
-        self._grace = grace
-        self._patience = patience
-        self._silence = silence
-        self._fork_server = fork_server
-        self._overdue = overdue
-        self._logs = logs or {}
-        self._restarts = Restarts(max_restarts, self._beside, may_pass)
+        self._restarts = Restarts(self.max_restarts, self.beside, self.may_pass)
         self._children: list[Child] = []
         self._exit_code: int | None = None
         self._stop_grace: float | None = None  # None while nothing is being stopped.
@@ -113,11 +85,12 @@ class ProcessGroup:
         self._watchdog = Watchdog()
         try:
             for signum in (signal.SIGINT, signal.SIGTERM):
-                self._handlers[signum] = signal.signal(signum, self._on_signal)
-            for command in self._commands:
+                before = signal.signal(signum, lambda signum, frame: self._signals.append(signum))
+                self._handlers[signum] = before
+            for command in self.commands:
                 env = {**self._output.environment(), **command.env}
                 command = replace(command, env=env)
-                self._children.append(Child(command, self._watchdog, self._fork_server))
+                self._children.append(Child(command, self._watchdog, self.fork_server))
         except BaseException:
             self.__exit__()
             raise
@@ -127,7 +100,7 @@ class ProcessGroup:
         if self._is_busy():
             self._exit_code = self._exit_code or 1  # What we stop ourselves is no failure.
         try:
-            self._stop(self._grace)
+            self._stop(self.grace)
             self.wait()
         finally:
             for signum, handler in self._handlers.items():
@@ -137,10 +110,10 @@ class ProcessGroup:
     def wait(self) -> int:
         """Returns when all commands have ended.
 
-        Returns:
-          0 if all ended with 0; else what came first: the exit code of a command that failed, 128
-          + n if signal n killed it; 130 after SIGINT and 143 after SIGTERM to us; 1 if commands
-          were still running long after the chief's end; 141 if nobody reads our output any more.
+        The result is 0 if all ended with 0; else what came first: the exit code of a command that
+        failed, 128 + n if signal n killed it; 130 after SIGINT and 143 after SIGTERM to us; 1 if
+        commands were still running long after the chief's end; 141 if nobody reads our output any
+        more.
         """
         while self._is_busy():
             readable = [child.output for child in self._running() if not child.at_end]
@@ -148,7 +121,7 @@ class ProcessGroup:
             for child in self._running():
                 if child.output in ready:
                     self._copy_output(child)
-                child.poll(time.monotonic(), self._grace)
+                child.poll(time.monotonic(), self.grace)
                 if child.over:
                     self._copy_output(child)
                     child.output.close()
@@ -160,14 +133,10 @@ class ProcessGroup:
         return [child for child in self._children if not child.over]
 
     def _is_busy(self) -> bool:
-        """Whether a command runs, or is to be started again."""
         return any(not child.over or child.again_at is not None for child in self._children)
 
     def _unfinished(self) -> list[str]:
         return [c.name for c in self._children if c.returncode is None or c.again_at is not None]
-
-    def _on_signal(self, signum: int, frame: Any) -> None:
-        self._signals.append(signum)
 
     def _judge(self) -> None:
         """Stops the others if something has happened that calls for it."""
@@ -182,25 +151,23 @@ class ProcessGroup:
             if child.returncode and child.again_at is None and child.name not in self._missed:
                 self._fail(child, child.returncode)
         unfinished = set(self._unfinished())
-        if unfinished and unfinished <= self._servers:
+        if unfinished and unfinished <= {*self.servers}:
             self._conclude(0, "all others have ended")
         now = time.monotonic()
-        idle = unfinished <= self._servers | self._beside
-        chief = self._chief or "the last worker"
+        idle = unfinished <= {*self.servers, *self.beside}
+        chief = self.chief or "the last worker"
         if self._chief_ended is None:
             ended = [child.name for child in self._children if child.returncode == 0]
-            if self._chief in ended or (self._chief is None and idle):
+            if self.chief in ended or (self.chief is None and idle):
                 self._chief_ended = now
         elif unfinished and idle:
             # Such as an evaluator, which has the last checkpoint to evaluate.
-            if now - max(self._chief_ended, self._heard) > self._silence:
+            if now - max(self._chief_ended, self._heard) > self.silence:
                 self._conclude(
-                    self._overdue, f"no output for {self._silence:g} s after {chief} ended"
+                    self.overdue, f"no output for {self.silence:g} s after {chief} ended"
                 )
-        elif now - self._chief_ended > self._patience and unfinished:
-            self._conclude(
-                self._overdue, f"{chief} ended {self._patience:g} s ago, the rest did not"
-            )
+        elif now - self._chief_ended > self.patience and unfinished:
+            self._conclude(self.overdue, f"{chief} ended {self.patience:g} s ago, the rest did not")
 
     def _fail(self, child: Child, code: int) -> None:
         """Restarts a failed child, or stops the group unless the child is optional."""
@@ -212,7 +179,7 @@ class ProcessGroup:
             child.again_at = now + pause
             count = self._restarts.count(child.name)
             self._announce(f"{reason}; starting it again in {pause:g} s ({count})")
-        elif child.name not in self._beside:
+        elif child.name not in self.beside:
             self._conclude(code, reason)
         else:
             self._missed.add(child.name)
@@ -220,7 +187,6 @@ class ProcessGroup:
                 self._announce(f"{reason}; the others go on")
 
     def _start_again(self) -> None:
-        """Starts those again whose time has come."""
         now = time.monotonic()
         for index, child in enumerate(self._children):
             if child.again_at is not None and child.over and now >= child.again_at:
@@ -233,13 +199,13 @@ class ProcessGroup:
         self._exit_code = exit_code
         others = ", ".join(self._unfinished())
         self._announce(f"{reason}; stopping {others}" if others else reason)
-        self._stop(self._grace)
+        self._stop(self.grace)
 
     def _announce(self, line: str) -> None:
         with self._writing():  # So that it is said before the grace period, not after it.
             self._output.clear()
             self._out.flush()
-            self._say(line)
+            self.say(line)
 
     def _stop(self, grace: float) -> None:
         """Stops what runs; what others need only once these have ended, unless all is killed."""
@@ -252,15 +218,14 @@ class ProcessGroup:
             child.stop(time.monotonic() + grace)
 
     def _copy_output(self, child: Child) -> None:
-        """Copies the lines that `child` has finished."""
         lines = child.read_lines()
-        if lines and child.name in self._beside:
+        if lines and child.name in self.beside:
             self._heard = time.monotonic()
         with self._writing():
             self._output.write(child.name, lines, child.unfinished)
-        if lines and child.name in self._logs:
-            self._logs[child.name].write("".join(f"{line}\n" for line in lines))
-            self._logs[child.name].flush()
+        if lines and child.name in self.logs:
+            self.logs[child.name].write("".join(f"{line}\n" for line in lines))
+            self.logs[child.name].flush()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

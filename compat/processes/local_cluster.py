@@ -1,12 +1,4 @@
-"""Runs a program once per task of a cluster on this machine, each on a port reserved for it.
-
-All launchers are built on it: experiments', `compat run --cluster` and `experiments.launch`.
-
-Example:
-  >>> with LocalCluster({"ps": 1, "worker": 2}) as cluster:
-  ...     commands = cluster.commands(lambda task: ("./train", task.job, str(task.index)))
-  ...     code = cluster.run(commands, servers=["ps 0"])
-"""
+"""Runs a program once per task of a cluster on this machine, each on a port reserved for it."""
 
 from __future__ import annotations
 
@@ -35,16 +27,9 @@ Hosts = Mapping[str, Sequence[str]]  # The addresses of each job.
 class LocalCluster(ContextManager["LocalCluster"]):
     """The tasks of a cluster; a context manager that reserves their ports until it is left.
 
-    Args:
-      counts: how many tasks each job has.
-      inherit: whether the program's servers release a port that they inherit, as `compat.Server`
-        does. Otherwise, where a port cannot be shared (macOS), it is free while a task starts.
-
-    Attributes:
-      hosts: the addresses of each job, on loopback.
-
-    Raises:
-      UserError: there are more tasks than one machine can have.
+    `hosts` has the addresses of each job, on loopback. The program's servers may `inherit` a port
+    that they release, as `compat.Server` does. Otherwise, where a port cannot be shared (macOS), it
+    is free while a task starts. More tasks than one machine can have are a `UserError`.
     """
 
     def __init__(self, counts: Mapping[str, int], inherit: bool = False) -> None:
@@ -113,13 +98,9 @@ def commands(
 ) -> list[Command]:
     """Returns the command of each task: an evaluator first, then the jobs in their order.
 
-    Args:
-      hosts: the addresses of each job.
-      words: returns the command line of a task.
-      env: what is added to the environment of each task.
-      evaluator: whether an evaluator runs beside the cluster.
-      with_tf_config: whether the environment of each task has its TF_CONFIG.
-      gpus: as `CUDA_VISIBLE_DEVICES` names them, one for each task that computes, in turn.
+    `words` returns the command line of a task, `env` is added to its environment, which may have
+    its TF_CONFIG; `gpus`, as `CUDA_VISIBLE_DEVICES` names them, go to the tasks that compute, in
+    turn, one each.
     """
     tasks = [Task("evaluator", 0)] if evaluator else []
     tasks += [Task(job, index) for job in hosts for index in range(len(hosts[job]))]

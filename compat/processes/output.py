@@ -21,10 +21,7 @@ def shown(line: bytes) -> str:
 
 
 def terminal_columns(stream: TextIO) -> int | None:
-    """Returns the width of the terminal that shows `stream`, be it through `Output`.
-
-    0 if the terminal is to be asked itself; None if there is none.
-    """
+    """Returns the columns of the terminal behind `stream`; 0 to ask it, None without one."""
     if stream.isatty():
         return 0
     columns = os.environ.get(_VARIABLE, "")

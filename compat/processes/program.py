@@ -1,11 +1,4 @@
-"""Runs a program so that its exit code says whether running it again may help.
-
-Example:
-  >>> def main(argv):
-  ...     server = compat.Server(...)
-  >>> if __name__ == "__main__":
-  ...     compat.run_main(main)
-"""
+"""Runs a program so that its exit code says whether running it again may help."""
 
 from __future__ import annotations
 
@@ -67,10 +60,9 @@ def report(error: BaseException) -> int:
 def exit_at_once(error: BaseException) -> None:
     """Ends the process by an error that takes a line, without taking down what it has.
 
-    For tasks that work for others: TensorFlow's server, taken down amid an update, has been seen to
-    pass on a NaN, which ended the training. A killed one does not. And for those that lost one: a
-    call that still waits for it, and returns while Python exits, has been seen to abort the
-    process, which then had not the exit code that it should have. Returns for other errors.
+    For tasks that work for others: a server that was taken down amid an update has been seen to
+    pass on a NaN. And for those that lost one: a call that still waits for it may abort Python's
+    exit. Returns for other errors.
     """
     if isinstance(error, _LINES):
         exit_code = report(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from dataclasses import dataclass
 from typing import Callable, Container
 
 from compat.errors import PeerError, is_retryable
@@ -13,44 +14,34 @@ _LONGEST_PAUSE_SECS = 30.0
 _AT_ONCE_SECS = 10.0
 
 
+@dataclass(eq=False)
 class Restarts:
-    """Counts how often each task was started again.
+    """Counts how often each task was started again, by its own fault `most` times.
 
-    Who ends because it has lost another task is not to blame: such an end is not counted if
-    another task has spent a restart since this one failed last. Each restart that is spent excuses
-    each other task once at the most, so tasks that lose each other for ever are given up, too.
-
-    Args:
-      most: how often one task may be, by its own fault.
-      beside: names of tasks that nobody needs, so that their failures excuse nobody.
-      may_pass: whether the same command may succeed after this exit code.
+    Who ends because it has lost another task is not to blame: such an end is not counted if another
+    task has spent a restart since this one failed last, unless nobody needs that one (`beside`).
+    Each restart that is spent excuses each other task once at the most, so tasks that lose each
+    other for ever are given up, too. `may_pass` tells whether a command may succeed after an exit
+    code.
     """
 
-    def __init__(
-        self,
-        most: int,
-        beside: Container[str] = (),
-        may_pass: Callable[[int], bool] = is_retryable,
-    ) -> None:
-        self._most = most
-        self._may_pass = may_pass
-        self._beside = beside
+    most: int
+    beside: Container[str] = ()
+    may_pass: Callable[[int], bool] = is_retryable
+
+    def __post_init__(self) -> None:
         self._counts: collections.Counter[str] = collections.Counter()
         self._known: collections.Counter[str] = collections.Counter()
         self._excused: set[str] = set()
         self._pauses: dict[str, float] = {}
 
     def pause(self, name: str, exit_code: int, ran: float) -> float | None:
-        """Counts one restart of a task that ran for `ran` seconds, unless others are to blame.
-
-        Returns the seconds until it is to be started again, twice as many each time that it has
-        failed at once; None if it is not.
-        """
-        if not self._may_pass(exit_code):
+        """Counts a restart of a task that `ran` so many s; returns the s before it, or None."""
+        if not self.may_pass(exit_code):
             return None
         if self._is_excused(name, exit_code):
             self._excused.add(name)
-        elif self._counts[name] >= self._most:
+        elif self._counts[name] >= self.most:
             return None
         else:
             self._excused.discard(name)
@@ -62,7 +53,7 @@ class Restarts:
     def _is_excused(self, name: str, exit_code: int) -> bool:
         """Whether a failure is another task's fault; no failure before this one counts again."""
         counts = self._counts.items()
-        spent = sum(n for other, n in counts if other != name and other not in self._beside)
+        spent = sum(n for other, n in counts if other != name and other not in self.beside)
         others_failed, self._known[name] = spent > self._known[name], spent
         return others_failed and exit_code == PeerError.exit_code
 
@@ -70,4 +61,4 @@ class Restarts:
         """Returns how often a task was started again, as "1 of 3", or why that is not counted."""
         if name in self._excused:
             return "not counted: it lost another task"
-        return f"{self._counts[name]} of {self._most}"
+        return f"{self._counts[name]} of {self.most}"

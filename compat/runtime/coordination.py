@@ -17,11 +17,7 @@ class Coordinated:
         return bool(self.coord.should_stop())
 
     def request_stop(self, ex: Any = None) -> None:
-        """Asks every thread of this process to stop.
-
-        Args:
-          ex: an exception, or what `sys.exc_info()` returns; `stop` raises it again.
-        """
+        """Asks every thread to stop; `stop` raises `ex`, an error or `sys.exc_info()`, again."""
         if isinstance(ex, BaseException):
             # With its traceback: TensorFlow would look for that where an exception is handled.
             ex = (type(ex), ex, ex.__traceback__)

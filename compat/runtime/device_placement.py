@@ -1,4 +1,4 @@
-"""Which operation of a step runs where, read from its graph."""
+"""Which operation of a graph runs where, and which tasks it therefore needs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ def operations(
 ) -> list[Placed]:
     """Returns the operations that outputs such as "add:0" depend on; not constants and inputs.
 
-    What reads or writes a variable runs where the variable is stored, whatever device it asks for:
-    so TensorFlow places it. `variables` are their devices by the names of their operations.
+    What reads or writes a variable runs where that is stored; `variables` are the devices by name.
     """
     needed = tf1.graph_util.extract_sub_graph(
         graph_def, sorted({name.partition(":")[0] for name in outputs})
@@ -37,6 +36,27 @@ def operations(
         at = [variables[name] for name in [node.name, *inputs] if name in variables]
         placed.append(Placed(node.name, node.op, shortened(at[0] if at else node.device)))
     return sorted(placed)
+
+
+def filtered(config: Any, own: str, graph: Any) -> Any:
+    """Returns a copy of a session's options that lets it see only the tasks that it needs.
+
+    Without filters a session hangs whose chief has ended before, or that has lost another worker.
+    A worker, `own`, needs the parameter servers, replicas too, whose queues are there; and what the
+    graph itself names, as in-graph replication does.
+    """
+    changed = tf1.ConfigProto()
+    if config is not None:
+        changed.CopyFrom(config)
+    if not changed.device_filters:
+        named = {
+            f"/job:{found.group(1)}/task:{found.group(2)}"
+            for device in {op.device for op in graph.get_operations()}
+            for found in [re.search(r"/job:(\w+)(?:/replica:\d+)?/task:(\d+)", device)]
+            if found and found.group(1) != "ps"
+        }
+        changed.device_filters.extend(["/job:ps", *sorted(named | {own})])
+    return changed
 
 
 def shortened(device: str) -> str:

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, NamedT
 
 from compat._tensorflow import coordinator_module, version
 from compat.errors import UserError
-from compat.runtime.session import StepDefinition
+from compat.runtime.session import Session, Step, StepDefinition
 
 if TYPE_CHECKING:
     from compat.checkpoint.saver import Saver
-    from compat.runtime.session import Session, Step
     from compat.server import Server
     from compat.supervisor import Supervisor
 

@@ -76,15 +76,15 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
     own: list[Any] = []
     if is_chief:
         own += chief_only_hooks or []
-        if summary_dir and _is_positive(log_step_count_steps):
+        if summary_dir and (log_step_count_steps or 0) > 0:
             own.append(tf1.train.StepCounterHook(log_step_count_steps, output_dir=summary_dir))
-        if summary_dir and (_is_positive(summary_steps) or _is_positive(summary_secs)):
+        if summary_dir and max(summary_steps or 0, summary_secs or 0) > 0:
             own.append(
                 tf1.train.SummarySaverHook(
                     summary_steps, summary_secs, summary_dir, scaffold=scaffold
                 )
             )
-        if checkpoint_dir and (_is_positive(save_secs) or _is_positive(save_steps)):
+        if checkpoint_dir and max(save_secs or 0, save_steps or 0) > 0:
             graph = {} if save_graph_def else {"save_graph_def": False}
             own.append(
                 tf1.train.CheckpointSaverHook(
@@ -107,7 +107,3 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
 
 def _given(value: Any) -> Any:
     return None if value is _USE_DEFAULT else value
-
-
-def _is_positive(value: float | None) -> bool:
-    return value is not None and value > 0

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compat._tensorflow import tf1
+from compat.runtime.session import Session, Values
 
 if TYPE_CHECKING:
-    from compat.runtime.session import Session, Values
     from compat.supervisor import Supervisor
 
 
@@ -55,8 +55,8 @@ class Services:
     ) -> None:
         """Writes what is due after a call that trains; `values` are those of a step, or None.
 
-        Where it `collects` the step's own summary operations, `summary` is what they have made, or
-        None if this call was not asked for it; the values are not written then.
+        Where it `collects` the step's own summary operations, `summary` is what they have made, if
+        this call was asked for it; the values are not written then.
         """
         if not self.running:
             return

@@ -5,7 +5,6 @@ Reads the text of scripts and notebooks; runs none of their code and does not lo
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
@@ -20,26 +19,21 @@ _EPILOG = (
 
 def main(argv: list[str]) -> int:
     """Runs the command line of `check`; returns the exit code."""
-    options = _parser().parse_args(argv)
-    found = (os.path.normpath(file) for path in options.path for file in programs.files(path))
-    files = dict.fromkeys(found)  # Each once.
-    findings = [finding for file in files for finding in programs.check(file)]
-    _print(formats.FORMATS[options.format](findings, len(files)))
-    return int(any(finding.fails for finding in findings))
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m compat check",
         description=(__doc__ or "").partition("\n")[0],
         epilog=_EPILOG,
         allow_abbrev=False,
     )
-    parser.add_argument("path", nargs="+", help="a script, a notebook, or a folder of them")
-    parser.add_argument(
-        "--format", choices=sorted(formats.FORMATS), default="text", help="default: text"
-    )
-    return parser
+    add = parser.add_argument
+    add("path", nargs="+", help="a script, a notebook, or a folder of them")
+    add("--format", choices=sorted(formats.FORMATS), default="text", help="default: text")
+    options = parser.parse_args(argv)
+    found = (os.path.normpath(file) for path in options.path for file in programs.files(path))
+    files = dict.fromkeys(found)  # Each once.
+    findings = [finding for file in files for finding in programs.check(file)]
+    _print(formats.FORMATS[options.format](findings, len(files)))
+    return int(any(finding.fails for finding in findings))
 
 
 def _print(text: str) -> None:

@@ -1,7 +1,7 @@
 """Gives a script's own modules their own `import`, without changing it for any other module.
 
-Each of these modules runs with its own builtins: `import tensorflow` in it returns the module that
-the script expects, while installed packages, TensorFlow included, import the real one.
+`import tensorflow` in one of them returns the module that the script expects, by their own
+builtins, while installed packages import the real one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle
 
 
 def _builtins_for(is_python2: bool) -> dict[str, Any]:
-    """Returns the builtins of a script's module."""
     own = {**vars(builtins), **array_builtins.BUILTINS, **frame_builtins.BUILTINS}
     if is_python2:
         own.update(python2_builtins.BUILTINS)

@@ -24,7 +24,7 @@ from compat.scripts.source import conversion
 
 _TRACK = "compat.scripts.track"
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_MISSING = (namespace.MissingName, libraries.MissingName, libraries.MissingImport)
+_MISSING = (namespace.MissingName, libraries.MissingImport)
 _RUNPY = ("<frozen runpy>", "<frozen importlib._bootstrap>")
 _USAGE = "python -m compat run [options] (SCRIPT | -m MODULE | -c CODE) [arguments of the script]"
 
@@ -89,7 +89,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _own(options: argparse.Namespace) -> list[str]:
-    """Returns the options to pass to each process of the run."""
     own = [f"--era={options.era}"]
     own += [f"--{name}" for name in ("track", "allow_network") if getattr(options, name)]
     if options.data_dir:

@@ -13,27 +13,8 @@ import threading
 from compat._tensorflow import startup, tf1
 from compat.cluster import access, ports
 from compat.cluster.address import split_address
-from compat.cluster.spec import ClusterSpec
-from compat.errors import Parser, UserError
-
-_EXAMPLE = "--cluster_spec='worker|h1:2500;h2:2501,ps|h3:2222'"
-
-
-def parse_cluster(text: str) -> ClusterSpec:
-    """Parses a cluster such as "worker|h1:2500;h2:2501,ps|h3:2222"."""
-    jobs: dict[str, list[str]] = {}
-    for part in text.split(","):
-        job, bar, hosts = part.strip().partition("|")
-        addresses = [address.strip() for address in hosts.split(";") if address.strip()]
-        if not bar or not job or not addresses:
-            raise UserError(
-                f"--cluster_spec has {part!r}, expected JOB|HOST:PORT;HOST:PORT; "
-                f"write it as in {_EXAMPLE}"
-            )
-        if job in jobs:
-            raise UserError(f"--cluster_spec names job {job!r} twice; give all its hosts at once")
-        jobs[job] = addresses
-    return ClusterSpec(jobs)
+from compat.cluster.environment import parse_cluster_spec
+from compat.errors import Parser
 
 
 def main(argv: list[str]) -> int:
@@ -45,7 +26,7 @@ def main(argv: list[str]) -> int:
     add("--task_id", "--task_index", type=int, default=0, help="default: 0")
     add("--allow_network", action="store_true", help="allow other machines: see docs/security.md")
     options = parser.parse_args(argv)
-    cluster = parse_cluster(options.cluster_spec)
+    cluster = parse_cluster_spec(options.cluster_spec)
     address = cluster.task_address(options.job_name, options.task_id)
     access.check_allowed(access.cluster_hosts(cluster), options.allow_network, say=print)
     stop = threading.Event()

@@ -1,7 +1,6 @@
 """`--track`: logs an unchanged script to TensorBoard and MLflow.
 
-Only the chief writes event files. Its MLflow run has the flags as parameters and every scalar
-summary as a metric.
+Only the chief writes; flags are parameters, and every scalar summary is a metric.
 """
 
 from __future__ import annotations

@@ -5,13 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Mapping, TextIO
+from typing import Any, Mapping, TextIO
 
 from compat.processes.output import discard, terminal_columns
 from compat.tracking.redaction import redacted_text
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 LOG = "console.log"
 
@@ -80,7 +77,7 @@ class Console:
         self._path = None if logdir is None else os.path.join(logdir, LOG)
         self._columns = terminal_columns(self._stream) if total_steps is not None else None
         self._total_steps = total_steps
-        self._bar: tqdm[None] | None = None
+        self._bar: Any = None
         self._is_open = True
 
     def say(self, text: str) -> None:

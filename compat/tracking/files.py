@@ -8,17 +8,15 @@ import os
 import time
 from typing import BinaryIO, Iterator
 
-from compat.errors import UserError
+from compat.errors import UserError, unless_usable
 
 
 def lock(path: str, busy: str, patience: float = 0.0) -> BinaryIO:
     """Opens `path` for appending and locks it until the returned file is closed.
 
     The kernel's lock (flock) vanishes with the process that holds it, so a killed process leaves
-    nothing to clean up. A forked child shares it, one that runs another program does not.
-
-    Raises:
-      UserError: another process holds the lock, for `patience` seconds; `busy` is the message.
+    nothing to clean up. A forked child shares it, one that runs another program does not. If
+    another process holds it for `patience` seconds, `busy` is the message of a `UserError`.
     """
     file = open(path, "ab", buffering=0)  # noqa: SIM115 (held by the caller)
     deadline = time.monotonic() + patience
@@ -43,11 +41,7 @@ def write_atomically(path: str, text: str) -> None:
 @contextlib.contextmanager
 def writing_to(logdir: str) -> Iterator[None]:
     """Makes a log folder; an `OSError` while it is written to becomes a `UserError`."""
-    try:
+    remedy = "expected a folder with room; give another one"
+    with unless_usable(f"log folder {logdir!r} cannot be written to", remedy):
         os.makedirs(logdir, exist_ok=True)
         yield
-    except OSError as error:
-        raise UserError(
-            f"log folder {logdir!r} cannot be written to ({error.strerror}); expected a folder"
-            " with room; give another one"
-        ) from error

@@ -1,8 +1,4 @@
-"""Keeps the best checkpoint of a run in its own folder.
-
-The chief keeps the last few checkpoints only. Whenever a process is killed, the folder has a whole
-one, the earlier or the new, and `tf.compat.v1.train.latest_checkpoint` finds it.
-"""
+"""Keeps the best checkpoint of a run in a folder, always whole, as TensorFlow finds it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """How a run is stopped early: by a request in its log folder, which its chief passes on to workers.
 
-A request is a file: it outlives the process that made it, and a chief that is down at that moment
-finds it when it is back. Only the chief has to see the log folder.
+A request is a file: a chief that is down at that moment finds it when it is back.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def standing(logdir: str, step: int, patience: int | None) -> StopRequest | None
     """Returns the request that holds for a run which resumes at `step`; removes any other.
 
     It no longer holds once the chief is given more patience, or none of it (0); None if it was not
-    given, as where only an evaluator has it. That of a later step is of a run that was cut off.
+    given. That of a later step is of a run that was cut off.
     """
     found = read(logdir)
     patient = patience is not None and (patience == 0 or found is None or patience > found.patience)

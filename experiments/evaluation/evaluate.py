@@ -59,10 +59,9 @@ def evaluate_best(
 ) -> Values:
     """Returns what the best checkpoint gives, nothing where there is none; restores the variables.
 
-    For the chief at the end of training, as all workers share the variables: what was evaluated
-    while one still made updates, on the legacy runtime, is discarded and evaluated again. The
-    global step keeps its value throughout, as it is what other workers go by; that of the result
-    is the checkpoint's.
+    For the chief at the end of training: what was evaluated while another worker still made
+    updates, on the legacy runtime, is discarded and evaluated again. The global step keeps its
+    value throughout, as other workers go by it; that of the result is the checkpoint's.
     """
     folder = os.path.join(logdir, best_checkpoint.FOLDER)
     own = dict(current_runtime().variables())

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from compat.errors import UserError
-from compat.tracking.files import lock
+from compat.tracking.files import lock, writing_to
 from experiments.evaluation import best_checkpoint, early_stopping
 
 FILE = "evaluations.jsonl"
@@ -64,8 +64,8 @@ class Selection:
     """Compares the evaluations of a run by a monitored value; a context manager.
 
     After `patience` evaluations in a row without an improvement the chief is requested to stop the
-    run; 0: never. Evaluations after `resume_step` are removed, as the run that resumes there does
-    not have their checkpoints any more; -1 keeps none.
+    run; 0: never. Evaluations after `resume_step` are removed, which a run that resumes has not
+    made; -1 keeps none.
     """
 
     logdir: str
@@ -82,7 +82,7 @@ class Selection:
                 "better; set mode to 'max' or 'min'"
             )
         path = os.path.join(self.logdir, FILE)
-        try:
+        with writing_to(self.logdir):
             self._file = lock(
                 path,
                 f"the run in {self.logdir} is evaluated by another process; expected one evaluator "
@@ -98,11 +98,6 @@ class Selection:
                 end = behind
             # Steps increase, so what stays is the beginning; a line that was torn goes as well.
             self._file.truncate(end)
-        except OSError as error:
-            raise UserError(
-                f"log folder {self.logdir} cannot be written to ({error.strerror}); "
-                "choose another with --logdir"
-            ) from error
 
     @property
     def last_step(self) -> int:

@@ -1,7 +1,7 @@
 """The trials of a study of Optuna, each a run of a program: by what it records they are compared.
 
-A trial's folder has its number. A trial that was interrupted has failed, for Optuna; another one
-with the same values is waiting, with that folder as an attribute, and resumes the run.
+A trial that was interrupted has failed, for Optuna; another one with the same values is waiting,
+with its folder as an attribute, and resumes the run.
 """
 
 from __future__ import annotations
@@ -22,33 +22,21 @@ _FOLDER = "folder"
 
 @dataclass
 class Trials:
-    """The trials of one study; this process is the only one that runs them.
+    """The trials of one study; this process is the only one that runs them."""
 
-    Args:
-      optuna: the module.
-      study: an Optuna study.
-      space: the values of each setting that is varied.
-      command: of a run, without these settings, its log folder and its name.
-      folder: of the study.
-      monitor: the name of the value in an evaluation by which runs are compared.
-      mode: "max" or "min", as of `selection.best`.
-      record: told the number of trials and the best value so far.
-    """
-
-    optuna: Any
+    optuna: Any  # The module.
     study: Any
-    space: Mapping[str, Values]
-    command: Sequence[str]
-    folder: str
-    monitor: str
-    mode: str
-    record: Callable[[int, float], object]
+    space: Mapping[str, Values]  # The values of each setting that is varied.
+    command: Sequence[str]  # Of a run, without these settings, its log folder and its name.
+    folder: str  # Of the study.
+    monitor: str  # The name of the value by which runs are compared.
+    mode: str  # "max" or "min", as of `selection.best`.
+    record: Callable[[int, float], object]  # Told the number of trials and the best value so far.
 
     def run(self, number: int, jobs: int, programs: Programs, stop: Stop) -> None:
         """Runs trials, `jobs` at a time, until the study has a number of them, or is to stop.
 
-        Raises:
-          UserError: a run ended by an invalid input before any was complete.
+        If an invalid input ends a run before any is complete, that is raised as a `UserError`.
         """
         self._resume()
         running: dict[str, Any] = {}
@@ -103,7 +91,6 @@ class Trials:
         programs.start(name, [*self.command, *words], Path(self.logdir(name), "output.log"))
 
     def _tell(self, trial: Any, end: Ended, was_pruned: bool) -> None:
-        """Tells Optuna how a trial has ended."""
         states = self.optuna.trial.TrialState
         found = None
         if end.code == 0:
@@ -146,7 +133,6 @@ class Trials:
         return found
 
     def _latest(self) -> dict[str, Any]:
-        """Returns the last trial of each folder."""
         return {self.name(trial): trial for trial in self.study.get_trials(deepcopy=False)}
 
     def _count(self) -> int:

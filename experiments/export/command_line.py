@@ -1,7 +1,4 @@
-"""What the commands of this room have in common: arguments, a quiet TensorFlow, errors in a line.
-
-They take the log folder as an argument, and no flags of an experiment.
-"""
+"""What the commands of this room share: arguments, a quiet TensorFlow, errors in a line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Serves a SavedModel as MLflow's Python model; a copy of this file goes with each such model.
 
-Where that is loaded this package is not, so this file imports TensorFlow by itself. Graph and
-session are those of `tf.compat.v1`, which work on every release, whether execution is eager or not.
+Without this package, so it imports TensorFlow by itself; graph and session are those of
+`tf.compat.v1`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import tensorflow.compat.v1 as tf
 
 
 def _load_pyfunc(path: str) -> SavedModel:
-    """Called by MLflow with the folder of the SavedModel."""
     return SavedModel(path)
 
 

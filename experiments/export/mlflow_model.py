@@ -21,14 +21,10 @@ _LOADER = "mlflow_loader"
 
 
 def log(model: Model, saved_model: str) -> str:
-    """Logs a SavedModel with its signature and an input example; returns its URI.
+    """Logs an exported model with its signature and an input example; returns its URI.
 
-    Args:
-      model: that was exported.
-      saved_model: folder that it was exported to.
-
-    Raises:
-      UserError: the log folder has no MLflow run, or it has not ended, or its store fails.
+    A log folder without a run in MLflow, a run that has not ended, or a store that fails is a
+    `UserError`.
     """
     settings = model.experiment.settings
     run = run_id.read(settings.logdir)

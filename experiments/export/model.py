@@ -77,7 +77,9 @@ def open_model(
     runtime = select_runtime("legacy")
     with tf1.Graph().as_default(), quietly():
         with contextlib.redirect_stdout(sys.stderr):
-            experiment = _experiment(logdir, program)
+            kind = load_experiment(logdir, program)
+            found = read_settings(os.path.join(logdir, "settings.yaml"), kind.Settings)
+            experiment = kind(kind.Settings(**found, logdir=logdir).resolved(kind.name()))
             # As in training: what data() leaves in `self`, the other methods may read.
             data = inputs.data_of(experiment.data())
             batch, placeholders = _batch(inputs.batch_specs(data))
@@ -100,13 +102,6 @@ def open_model(
                 session.run(operations, feed)
             example = {} if data.streams else {n: array[:1] for n, array in data.train.items()}
             yield Model(experiment, prefix, which, taken, outputs, session, example)
-
-
-def _experiment(logdir: str, program: str | None) -> Any:
-    """Returns the experiment of a run, with its settings."""
-    kind = load_experiment(logdir, program)
-    found = read_settings(os.path.join(logdir, "settings.yaml"), kind.Settings)
-    return kind(kind.Settings(**found, logdir=logdir).resolved(kind.name()))
 
 
 def find_checkpoint(logdir: str, which: str | None = None) -> tuple[str, str]:

@@ -23,12 +23,8 @@ _NAME = "program_of_the_run"  # Not `__main__`: it is imported, so that it does 
 def load_experiment(logdir: str, program: str | None = None) -> Any:
     """Returns the subclass of `Experiment` of the run in a log folder.
 
-    Args:
-      logdir: of the run.
-      program: file or module that defines the class; by default what the log folder records.
-
-    Raises:
-      UserError: the program is not recorded, has moved, cannot be imported, or has no such class.
+    It is defined by `program`, a file or module; by default what the log folder records. A program
+    that is not recorded, has moved, cannot be imported, or has no such class is a `UserError`.
     """
     found = origin.read(logdir)
     given = program or (found.program if found else "")
@@ -37,10 +33,7 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
             f"{logdir} does not record the program of its run; name it with --program=FILE"
         )
     module = _import(given, logdir)
-    if found:
-        own = [value for value in _experiments(module) if value.__name__ == found.experiment]
-    else:
-        own = _own(module)
+    own = _experiments(module, found.experiment if found else None)
     if len(own) != 1:
         what = f"the class {found.experiment}" if found else "one subclass of Experiment"
         raise UserError(
@@ -51,15 +44,8 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
 
 
 def experiment_of(program: str) -> Any:
-    """Returns the one subclass of `Experiment` that a program defines.
-
-    Args:
-      program: path of a file, or name of a module.
-
-    Raises:
-      UserError: the program cannot be imported, or defines none or several.
-    """
-    own = _own(_import(program))
+    """Returns the one subclass of `Experiment` that a program, a file or module, defines."""
+    own = _experiments(_import(program))
     if len(own) != 1:
         raise UserError(
             f"program {program} defines {len(own)} subclasses of Experiment, expected one; name "
@@ -68,16 +54,15 @@ def experiment_of(program: str) -> Any:
     return own[0]
 
 
-def _own(module: Any) -> list[Any]:
-    """Returns the experiments that a module defines, without those that it imports."""
-    return [value for value in _experiments(module) if value.__module__ == module.__name__]
-
-
-def _experiments(module: Any) -> list[Any]:
+def _experiments(module: Any, name: str | None = None) -> list[Any]:
+    """Returns the experiments in a module: those of a name, or that it does not import."""
     return [
         value
         for value in vars(module).values()
-        if inspect.isclass(value) and issubclass(value, Experiment) and value is not Experiment
+        if inspect.isclass(value)
+        and issubclass(value, Experiment)
+        and value is not Experiment
+        and (value.__name__ == name if name else value.__module__ == module.__name__)
     ]
 
 

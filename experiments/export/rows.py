@@ -47,13 +47,8 @@ Rows = Mapping[str, Row]
 def read(path: str, rows: Rows) -> Iterator[Arrays]:
     """Yields the arrays of the inputs, by name, of up to 1000 rows; what else is there is ignored.
 
-    Args:
-      path: a file whose name ends in .npy, .npz, .csv, .jsonl or .png; or "-", which is JSON lines
-        on standard input.
-      rows: of each input by name.
-
-    Raises:
-      UserError: the file cannot be read, or has not what the inputs take.
+    The name of the file ends in .npy, .npz, .csv, .jsonl or .png; "-" is JSON lines on standard
+    input. What cannot be read, or the inputs do not take, is a `UserError`.
     """
     reader = _READERS.get(Path(path).suffix.lower()) if path != STDIN else _json_lines
     if reader is None:
@@ -203,7 +198,6 @@ def _only(path: str, rows: Rows, else_give: str = "them by name, as .npz or .jso
 
 
 def _stacked(values: Iterator[_Told], rows: Rows) -> Iterator[Arrays]:
-    """Yields up to 1000 rows as arrays."""
     while True:
         found = list(itertools.islice(values, MOST_ROWS))
         if not found:

@@ -17,11 +17,7 @@ SIGNATURE = "serving_default"
 
 
 def write(model: Model, folder: str) -> None:
-    """Writes a SavedModel with one signature, `serving_default`; all at once, or not at all.
-
-    Raises:
-      UserError: the folder exists, or cannot be written.
-    """
+    """Writes a SavedModel with one signature, `serving_default`, whole, or raises `UserError`."""
     with _written(folder) as unfinished, quietly():
         signature = tf1.saved_model.build_signature_def(
             inputs=_described(model.inputs),
@@ -42,11 +38,7 @@ def write(model: Model, folder: str) -> None:
 
 
 def write_tflite(model: Model, file: str) -> None:
-    """Writes a model for TFLite, with the same signature; all at once, or not at all.
-
-    Raises:
-      UserError: the file exists or cannot be written, or TFLite lacks an operation of the model.
-    """
+    """Writes a file for TFLite, with the same signature, as a whole, or raises `UserError`."""
     with _written(file) as unfinished, quietly():
         saved = str(unfinished.parent / "saved_model")
         write(model, saved)

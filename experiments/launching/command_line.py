@@ -1,10 +1,4 @@
-"""How every program here begins: flags in, one line for what is wrong, an exit code out.
-
-Example:
-  >>> flags.DEFINE_integer("n", 4, "The power.")
-  >>> if __name__ == "__main__":
-  ...     command_line.run(main)  # main(values: flags.FlagValues) -> int
-"""
+"""How every program here begins: flags in, one line for what is wrong, an exit code out."""
 
 from __future__ import annotations
 

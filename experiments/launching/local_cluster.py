@@ -1,11 +1,4 @@
-"""Launches a whole cluster on this machine.
-
-Example:
-  >>> launch_local("experiments.mnist", ["--max_steps=200"], num_ps=1, num_workers=2)
-  0
-  >>> launch_local(Path("cancer.py"), ["--hidden=32"], num_ps=1, num_workers=2)
-  0
-"""
+"""Launches a whole cluster on this machine."""
 
 from __future__ import annotations
 
@@ -55,10 +48,9 @@ def launch_local(
 ) -> int:
     """Runs a program once per task of a cluster, on reserved ports; returns the exit code.
 
-    Workers are given the visible GPUs in turn, one each; the other tasks are given none.
-
-    The program takes the flags of a task, and its server sets SO_REUSEADDR, as TensorFlow's does.
-    The exit of worker 0 ends the others, the failure of an evaluator does not.
+    Workers are given the visible GPUs in turn, one each. The program takes the flags of a task, and
+    its server sets SO_REUSEADDR. The exit of worker 0 ends the others, the failure of an evaluator
+    does not.
     """
     least_ps = 0 if strategy == "multi_worker" else 1
     for flag, number, least in (

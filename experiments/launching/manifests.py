@@ -1,11 +1,12 @@
-"""Manifests for Kubernetes: a JobSet, or a TFJob of Kubeflow's training operator (version 1).
+"""What --dry_run prints: lines for a shell, or a manifest for Kubernetes.
 
 A JobSet gives each pod an index, and a name by which the others reach it; so TF_CONFIG and flags
-are written into the manifest. The training operator sets TF_CONFIG itself, and nothing else.
+are written into the manifest. For a TFJob the training operator sets TF_CONFIG, and nothing else.
 """
 
 from __future__ import annotations
 
+import shlex
 from typing import Any, Mapping, Sequence
 
 import yaml
@@ -13,6 +14,7 @@ import yaml
 from compat.cluster.environment import tf_config
 from compat.cluster.spec import Task
 from compat.errors import UserError
+from compat.processes.group import Command
 from compat.processes.local_cluster import commands
 from compat.scripts.cluster.task_arguments import Spelling
 
@@ -22,6 +24,20 @@ _INDEX = "$(JOB_COMPLETION_INDEX)"  # Kubernetes replaces it in arguments and en
 _INDEX_FIELD = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 _REPLICAS = {"chief": "Chief", "evaluator": "Evaluator", "ps": "PS", "worker": "Worker"}
 _ENDLESS = 2**31 - 1
+
+
+def shell(commands: Sequence[Command], hosts: Mapping[str, Sequence[str]]) -> str:
+    """Returns a line per task for a shell: environment, program and arguments.
+
+    A command has the name "JOB INDEX"; an evaluator is not among the `hosts`.
+    """
+    lines = []
+    for command in commands:
+        job, _, index = command.name.partition(" ")
+        at = f" at {hosts[job][int(index)]}" if job in hosts else ""
+        env = [f"{name}={shlex.quote(value)}" for name, value in command.env.items()]
+        lines += [f"# {command.name}{at}", " ".join([*env, *map(shlex.quote, command.argv)])]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def job_set(
@@ -34,13 +50,8 @@ def job_set(
 ) -> str:
     """Returns a JobSet; it has succeeded when the chief or, without one, all workers have.
 
-    Args:
-      command: the program and its arguments.
-      counts: how many tasks each job has.
-      how: how the program receives its task.
-      image: the image that has the program.
-      evaluator: whether an evaluator runs beside the cluster.
-      max_restarts: how many pods of each job may fail before the job does.
+    Each task runs the command, with what `how` adds to it, in a pod of the image; `max_restarts`
+    pods of each job may fail before the job does.
     """
     hosts = {
         job: [f"{NAME}-{job}-0-{index}.{NAME}:{_PORT}" for index in range(count)]
@@ -87,11 +98,7 @@ def tf_job(
     evaluator: bool = False,
     max_restarts: int = 0,
 ) -> str:
-    """Returns a TFJob; the arguments are those of `job_set`.
-
-    Raises:
-      UserError: the program gets arguments of its task, which the operator does not write.
-    """
+    """Returns a TFJob, given what `job_set` is; a program with arguments of its task is refused."""
     if how.arguments:
         raise UserError(
             f"a TFJob sets TF_CONFIG only, and each task is to get {' '.join(how.arguments)}; use "

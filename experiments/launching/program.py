@@ -41,13 +41,8 @@ def command(words: Sequence[str]) -> list[str]:
 def task_arguments(choice: str, argv: Sequence[str], jobs: Iterable[str]) -> Spelling:
     """Returns what each task of a command gets besides its TF_CONFIG.
 
-    Args:
-      choice: one of `CHOICES`, or the arguments, with {job}, {index} and the like in braces.
-      argv: the command, as `command` returns it.
-      jobs: those that the cluster has.
-
-    Raises:
-      UserError: the choice is none of these.
+    The choice is one of `CHOICES`, or the arguments, with {job}, {index} and the like in braces;
+    else it is a `UserError`. `jobs` are those that the cluster has.
     """
     found: Sequence[str] = ()
     if "{" in choice:

@@ -1,10 +1,4 @@
-"""Runs programs beside each other, each in a process of its own, with its output in a file.
-
-Example:
-  >>> with Programs(slots=2) as programs:
-  ...     programs.start("trial-0", [sys.executable, "cancer.py"], Path("runs/1/output.log"))
-  ...     ended = programs.poll()
-"""
+"""Runs programs beside each other, each in a process of its own, with its output in a file."""
 
 from __future__ import annotations
 
@@ -37,12 +31,10 @@ class Ended:
 
 
 class Programs(ContextManager["Programs"]):
-    """Programs that run at the same time; a context manager that leaves none running.
+    """Programs that run at the same time, in `slots`; a context manager that leaves none running.
 
-    They end with this process, even if SIGKILL ends it. TensorFlow is loaded once for all.
-
-    Args:
-      slots: how many run at the same time; if several, each has one of the visible GPUs, in turn.
+    They end with this process, even if SIGKILL ends it. TensorFlow is loaded once for all. If
+    several run at the same time, each has one of the visible GPUs, in turn.
     """
 
     def __init__(self, slots: int) -> None:

@@ -1,7 +1,6 @@
 """Handles SIGINT and SIGTERM: stops at once or, where work would be lost, after the current steps.
 
-The current steps may never finish, where they need a task that does not answer any more. They are
-abandoned early enough for the process to exit within the promised 20 s.
+Those may never finish, where they need a lost task; they are abandoned to exit within 20 s.
 """
 
 from __future__ import annotations

@@ -208,8 +208,7 @@ class Settings:
 def _check_name(flag: str, name: str | None) -> None:
     """Verifies the name of an experiment or a run; None leaves it to MLflow.
 
-    MLflow refuses little at once: a name reaches the store while the training runs already. Slashes
-    are usual, as in Databricks' /Users/me/a; but pages and exports make paths of names.
+    MLflow refuses little at once: a name reaches the store while the training runs already.
     """
     if name is None:
         return

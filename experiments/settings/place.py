@@ -25,8 +25,7 @@ def place_from_flags(
 ) -> tuple[ClusterSpec | None, Task | None]:
     """Returns the cluster and this process's task in it; `environment` is TF_CONFIG, if it is set.
 
-    Both are None if a whole cluster is to be started on this machine, or if there is none. An
-    evaluator is in no cluster: its own may be empty.
+    Both are None for a whole cluster on this machine, or for none; an evaluator's may be empty.
     """
     cluster, task = _place(values, environment)
     if task is None:

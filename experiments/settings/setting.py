@@ -186,10 +186,10 @@ def shortened(text: str, most: int = 60) -> str:
 
 
 def prepare(cls: type, base: type) -> None:
-    """Verifies the fields that a class declares itself, and completes those it declares again.
+    """Verifies the fields that a class declares itself, before the decorator `dataclass` reads it.
 
-    A field of a parent that is declared again with a value keeps its help, bounds and group. To be
-    called before the decorator `dataclass` reads the class. `base` is that of all settings.
+    One that is declared again with a value keeps its help, bounds and group. `base` has all
+    settings.
     """
     known = getattr(cls, "__dataclass_fields__", {})  # Those of its parents.
     annotations = vars(cls).get("__annotations__", {})

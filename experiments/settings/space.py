@@ -1,9 +1,4 @@
-"""The space of a sweep: for some settings of an experiment, a range or a list of values.
-
-Example:
-  >>> read_space("learning_rate=1e-4..1e-1:log,optimizer=adam|sgd", Settings)["optimizer"].choices
-  ('adam', 'sgd')
-"""
+"""The space of a sweep: for some settings of an experiment, a range or a list of values."""
 
 from __future__ import annotations
 
@@ -22,13 +17,9 @@ _FIXED = {"strategy", "run_token", "allow_network", "max_restarts", "evaluator",
 
 @dataclass(frozen=True)
 class Values:
-    """The values of one setting: `choices`, or from `low` to `high`, evenly or in their logarithm.
+    """The values of one setting: `choices`, or `low` to `high`, evenly or in their logarithm."""
 
-    Attributes:
-      text: as it was written.
-    """
-
-    text: str
+    text: str  # As it was written.
     choices: tuple[Any, ...] = ()
     low: float = 0
     high: float = 0
@@ -43,13 +34,9 @@ class Values:
 def read_space(given: str, known: Any) -> dict[str, Values]:
     """Returns the values of each setting, which are of its type and within its bounds.
 
-    Args:
-      given: `name=low..high`, `name=low..high:log` and `name=a|b`, separated by commas; or the path
-        of a YAML file with a line `name: low..high` for each.
-      known: the class of the settings.
-
-    Raises:
-      UserError: a name, a range or a value is wrong, or the file cannot be read.
+    They are given by `name=low..high`, `name=low..high:log` and `name=a|b`, separated by commas; or
+    by the path of a YAML file with a line `name: low..high` for each. What is wrong is a
+    `UserError`.
     """
     if "=" not in given or os.path.isfile(given):
         pairs = read_pairs(given, "space")

@@ -1,7 +1,7 @@
 """What the tasks that train tell each other: that they train the same, and that it ends early.
 
-Only asynchronous workers of the legacy runtime are told of an early end: those that make each
-update together agree on it, and those of a coordinator receive no more updates.
+Only asynchronous workers of the legacy runtime are told: replicas agree on it, and a coordinator
+hands out no more.
 """
 
 from __future__ import annotations
@@ -76,9 +76,8 @@ class EarlyEnd:
     def poll(self, step: int) -> bool:
         """Returns whether the run ends early, as far as is known; asks every three seconds.
 
-        And at once if the global step does not move: then the gradients of replicas are no longer
-        aggregated, and replicas whose chief has exited have few tokens left before they would wait
-        without end.
+        And at once if the global step does not move: replicas whose chief has exited have few
+        tokens left before they would wait without end.
         """
         now, before = time.monotonic(), self._step
         self._step = step

@@ -16,8 +16,7 @@ from compat.cluster.spec import Task
 def hide_gpus(task: Task, role: Role, environment: MutableMapping[str, str] = os.environ) -> None:
     """Hides all GPUs from a task that computes nothing, unless the user has chosen some for it.
 
-    By default a task takes the whole memory of each GPU that it can see. CUDA reads the variable
-    when TensorFlow first asks for a device, not when it is loaded.
+    CUDA reads the variable when TensorFlow first asks for a device, not when it is loaded.
     """
     if task.job == "ps" or role in (Role.COORDINATE, Role.EVALUATE):
         environment.setdefault("CUDA_VISIBLE_DEVICES", "-1")

@@ -1,8 +1,4 @@
-"""The evaluator: a process beside a run, which evaluates its checkpoints as they come.
-
-It is in no cluster and starts no server. All that it knows of the run it reads in its log folder;
-what it writes there, no other process does.
-"""
+"""The evaluator: a process beside a run, which evaluates the checkpoints in its log folder."""
 
 from __future__ import annotations
 
@@ -50,8 +46,8 @@ def run(
 ) -> None:
     """Evaluates the newest checkpoint repeatedly until the run is over.
 
-    The cluster is the run's, to see whether its chief is there; it may be empty. `earlier_end` is
-    what `completion.read` returned when this process started.
+    The cluster, which may be empty, shows whether its chief is there. `earlier_end` is what
+    `completion.read` returned when this process started.
     """
     settings = experiment.settings
     devices.hide_gpus(task, Role.EVALUATE)

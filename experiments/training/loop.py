@@ -181,7 +181,6 @@ class _Training:
 
 
 def _schedule(settings: Any, data: Data, num_workers: int) -> Schedule:
-    """Returns the course of a run."""
     if data.streams:
         total = inputs.cardinality(data.train, num_workers)
         batches = None if total is None else max(1, total // num_workers)

@@ -26,9 +26,9 @@ def regularised(
 ) -> list[tuple[Any, Any]]:
     """Adds weight decay to gradients, and clips them to a global norm; 0: neither.
 
-    Decay adds a part of each variable to its gradient, as PyTorch's optimizers do; of a sparse
-    gradient only the rows that the batch has read decay. Source of the clipping: Pascanu et al.,
-    On the difficulty of training recurrent neural networks, 2013.
+    Decay adds a part of each variable to its gradient; of a sparse one only to the rows that the
+    batch has read. Source of the clipping: Pascanu et al., On the difficulty of training recurrent
+    neural networks, 2013.
     """
     gradients, variables = [gradient for gradient, _ in pairs], [variable for _, variable in pairs]
     if weight_decay:

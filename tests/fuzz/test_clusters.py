@@ -21,7 +21,6 @@ from compat.cluster.environment import (
 )
 from compat.cluster.roles import role
 from compat.cluster.spec import ClusterSpec, Task
-from compat.scripts import serve
 from compat.scripts.cluster import addresses, environment, local_cluster
 from tests.fuzz.conftest import attempt, mutated, times, words
 
@@ -81,7 +80,6 @@ def test_lists_of_hosts(ps: Any, workers: Any) -> None:
 @given(words(SPEC, tokens=("|", ";", "worker|")))
 def test_strings(text: str) -> None:
     tried(parse_cluster_spec, text)
-    tried(serve.parse_cluster, text)
 
 
 @times(3)

@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compat.errors import UserError, one_line
-from compat.scripts.migrating import migration, rules
+from compat.scripts.migrating import migration
+from compat.scripts.migrating.command import RULES, chosen
 from compat.scripts.source import conversion
 from tests.fuzz.conftest import PYTHON2, PYTHON3, SCRIPT_TOKENS, attempt, mutated
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.once
 
 LIBRARY = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
 # Uses of all rules, to be put amid each other.
-PARTS = [f"{rule.before}\n".encode() for rule in rules.RULES if rule.gone != "Python 3"]
+PARTS = [f"{rule.before}\n".encode() for rule in RULES if rule.gone != "Python 3"]
 TOKENS = [
     *SCRIPT_TOKENS,
     *PARTS,
@@ -43,12 +44,12 @@ def migrate(raw: bytes, folder: Path) -> None:
     parts = attempt(conversion.read, str(path))
     if isinstance(parts, UserError):
         return
-    found = attempt(migration.migrate, parts[0], rules.RULES, also=(SyntaxError,))
+    found = attempt(migration.migrate, parts[0], RULES, also=(SyntaxError,))
     if isinstance(found, SyntaxError):
         assert one_line(found.msg)
     elif not isinstance(found, UserError) and found.is_changed:
         ast.parse(found.text)
-        again = attempt(migration.migrate, conversion.from_text(found.text, str(path)), rules.RULES)
+        again = attempt(migration.migrate, conversion.from_text(found.text, str(path)), RULES)
         assert again.text == found.text
         assert again.remarks == found.remarks
 
@@ -77,17 +78,17 @@ def test_scripts(folder: Path, raw: bytes) -> None:
 def test_library_of_python_stays_as_it_is(folder: Path) -> None:
     for file in LIBRARY[::20]:
         (part,) = attempt(conversion.read, str(file))
-        assert migration.migrate(part, rules.RULES).text == part.text, file
+        assert migration.migrate(part, RULES).text == part.text, file
 
 
 def test_library_of_python_with_tensorflow_is_taken_apart(folder: Path) -> None:
     """As real code as there is: its words are found, and only one line changes."""
-    chosen = rules.chosen(None, ["packages", "tostring"])
+    rules = chosen(None, ["packages", "tostring"])
     for file in LIBRARY[5::40]:
         raw = file.read_bytes()
         if b"from __future__" not in raw and len(raw) < 60_000:
             text = raw.decode("utf-8") + "\nimport tensorflow as tf\ntf.mul(1, 2)\n"
-            found = migration.migrate(conversion.from_text(text, str(file)), chosen)
+            found = migration.migrate(conversion.from_text(text, str(file)), rules)
             expected = text.replace("import tensorflow as", "import compat.v1 as")
             assert found.text.replace("from compat.v1 import python2\n", "") == expected.replace(
                 "tf.mul(1", "tf.multiply(1"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from compat._tensorflow import tf1
 from compat.checkpoint.recovery import default_saver
 from compat.errors import PeerError
+from compat.runtime.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
@@ -63,7 +64,7 @@ class _Creator:
         if server is not None:
             server.wait_for_peers(everybody=False)
             target = target or server.target
-            config = self._runtime.filtered(config, self._graph)
+            config = filtered(config, server.task.name, self._graph)
 
         def create() -> Any:
             with self._graph.as_default():  # Other threads have other default graphs.

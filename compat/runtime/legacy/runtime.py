@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Callable, ContextManager, Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from compat._tensorflow import quietly, tf1
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
+from compat.runtime.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.legacy.monitored import LegacyMonitoredSession
 from compat.runtime.legacy.saver import LegacySaver
@@ -32,18 +32,6 @@ def create() -> Runtime:
     return LegacyRuntime()
 
 
-class _GraphSupervisor(tf1.train.Supervisor):
-    """TensorFlow's own: its operations, session manager and graph files, but not its threads."""
-
-    def write_graph(self) -> None:
-        """Writes the graph for TensorBoard and `freeze_graph`, and the meta graph."""
-        self._write_graph()
-
-    def forget_written_graph(self) -> None:
-        """Tells that the next event file has no graph yet."""
-        self._graph_added_to_summary = False
-
-
 class _Restorer:
     """Restores a checkpoint for TensorFlow's session manager, which wants a saver."""
 
@@ -62,10 +50,9 @@ class _Restorer:
 
 
 def _first_tokens(sync: Any) -> Any:
-    """Returns what lets replicas make the gradients of the first update.
+    """Returns what lets replicas make the gradients of the first update, without a token each.
 
-    Each makes one without a token. With TensorFlow's number of them they would make another one,
-    of the first weights again, that comes too late and is dropped, or takes another's place.
+    With TensorFlow's number of tokens they would make another one, of the first weights again.
     """
     try:
         return sync.get_init_tokens_op(0)
@@ -139,7 +126,8 @@ class LegacyRuntime(Runtime):
             arguments["summary_op"] = supervisor.summary_op
         supervisor.recovery.check()  # What is wrong with a checkpoint is reported here already.
         with quietly():
-            supervisor.own = _GraphSupervisor(
+            # Its operations, session manager and graph files, but not its threads.
+            supervisor.own = tf1.train.Supervisor(
                 graph=supervisor.graph,
                 is_chief=supervisor.is_chief,
                 logdir=supervisor.logdir,
@@ -154,11 +142,11 @@ class LegacyRuntime(Runtime):
         if self.server is not None:
             self.server.wait_for_peers(everybody=sync is not None)
             target = target or self.server.target
-            config = self.filtered(config, supervisor.graph)
+            config = filtered(config, self.server.task.name, supervisor.graph)
         with quietly():
             session = self.opened(lambda: _prepared(self._steps, supervisor, target, config))
             if supervisor.is_chief:
-                supervisor.own.write_graph()
+                supervisor.own._write_graph()  # For TensorBoard and `freeze_graph`.
         if sync is not None and supervisor.is_chief:
             supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])
             first, session.last_tokens = self._tokens
@@ -169,11 +157,6 @@ class LegacyRuntime(Runtime):
         graph = tf1.get_default_graph()
         steps = [step for step in self._steps if step.graph is graph]
         return LegacyMonitoredSession(self, steps, arguments)
-
-    def filtered(self, config: Any, graph: Any) -> Any:
-        """Returns a copy of a session's options that lets it see only the tasks that it needs."""
-        assert self.server is not None
-        return _filtered(config, self.server.task.name, graph)
 
     def opened(self, opening: Callable[[], LegacySession]) -> LegacySession:
         """Returns what `opening` does; raises where it would wait for a lost peer for ever."""
@@ -190,27 +173,6 @@ class LegacyRuntime(Runtime):
 
         opened: LegacySession = run_with_watchdog(opening, poll)
         return opened
-
-
-def _filtered(config: Any, own: str, graph: Any) -> Any:
-    """Returns a copy of a session's options that lets it see only the tasks that it needs.
-
-    Without filters a session hangs whose chief has ended before, or that has lost another worker.
-    A worker needs the parameter servers, replicas too, whose queues are there; and what the graph
-    itself names, as in-graph replication does.
-    """
-    filtered = tf1.ConfigProto()
-    if config is not None:
-        filtered.CopyFrom(config)
-    if not filtered.device_filters:
-        named = {
-            f"/job:{found.group(1)}/task:{found.group(2)}"
-            for device in {op.device for op in graph.get_operations()}
-            for found in [re.search(r"/job:(\w+)(?:/replica:\d+)?/task:(\d+)", device)]
-            if found and found.group(1) != "ps"
-        }
-        filtered.device_filters.extend(["/job:ps", *sorted(named | {own})])
-    return filtered
 
 
 def _prepared(

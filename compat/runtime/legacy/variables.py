@@ -19,8 +19,8 @@ def initial_value(variable: Any) -> Any:
 def assignments(variables: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[_Call]:
     """Yields the operations and the feed of calls that give variables the values of their names.
 
-    A graph that is final takes no operations that assign. So the initializers are run, with a feed
-    in place of their initial tensors. Variables that share such a tensor are in different calls.
+    A final graph takes no new operations, so the initializers are run, with a feed in place of
+    their initial tensors. Variables that share such a tensor are in different calls.
     """
     left = sorted(variables)
     while left:
@@ -75,7 +75,6 @@ def trains(fetches: Sequence[Any], variables: Sequence[Any]) -> bool:
 
 
 def _restores(op: Any) -> bool:
-    """Whether an operation assigns a value of a checkpoint."""
     source = op.inputs[1].op
     while source.type == "Identity":
         source = source.inputs[0].op

@@ -12,7 +12,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from compat._tensorflow import quietly, tf, tf1, traced
+from compat._tensorflow import quietly, release, tf, tf1
 from compat.cluster.roles import chief_task
 from compat.errors import UserError
 from compat.liveness import identity
@@ -50,7 +50,7 @@ class Replicas:
             )
         self._device = devices[0]
         self._is_chief = server.is_chief
-        self._any = traced(lambda flag: self._reduce(tf.distribute.ReduceOp.SUM, flag))
+        self._any = release.traced(lambda flag: self._reduce(tf.distribute.ReduceOp.SUM, flag))
 
     def average(self, tensors: Sequence[Any]) -> list[Any]:
         """Returns the means over all workers; sent as one message. See `compat.average`."""
@@ -73,7 +73,7 @@ class Replicas:
             mine = [v.read_value() if self._is_chief else tf.zeros_like(v) for v in variables]
             return [self._reduce(tf.distribute.ReduceOp.SUM, value) for value in mine]
 
-        for variable, value in zip(variables, traced(chiefs)()):
+        for variable, value in zip(variables, release.traced(chiefs)()):
             variable.assign(value)
 
     def _reduce(self, how: Any, tensor: Any) -> Any:

@@ -7,15 +7,7 @@ import functools
 import sys
 from typing import Any
 
-from compat._tensorflow import (
-    coordinator_module,
-    keep_functions,
-    parameter_server_strategy,
-    quietly,
-    startup,
-    tf,
-    tf1,
-)
+from compat._tensorflow import release, startup, tf, tf1
 from compat.cluster import ports
 from compat.cluster.roles import Role
 from compat.liveness import identity
@@ -37,11 +29,11 @@ def connect(server: Server) -> Any:
     )
     if reservation is not None:
         reservation.release()
-    keep_functions()
+    release.keep_functions()
     _give_back_steps()
-    with quietly(), startup.without_notes():
-        strategy = parameter_server_strategy()(resolver)
-        coordinator = _without_destructor(coordinator_module().ClusterCoordinator)(strategy)
+    with release.quietly(), startup.without_notes():
+        strategy = release.parameter_server_strategy()(resolver)
+        coordinator = _without_destructor(release.coordinator_module().ClusterCoordinator)(strategy)
     if server.role is Role.COORDINATE:
         identity.declare(server.target, server.task, server.run)
     _quiet_destructors()
@@ -54,10 +46,10 @@ def connect(server: Server) -> Any:
 def _give_back_steps() -> None:
     """Has a worker that is lost while its iterators are made give back the step it was to make.
 
-    In TensorFlow 2.4 to 2.10 it keeps the step until it is back itself, and whoever wants its
-    values waits as long. Iterators are made before a worker's first step, and after its return.
+    In TensorFlow 2.4 to 2.10 it keeps the step until it is back itself. Iterators are made before a
+    worker's first step, and after its return.
     """
-    module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
+    module: Any = sys.modules[release.coordinator_module().ClusterCoordinator.__module__]
     check = getattr(module, "_maybe_rebuild_remote_values", None)
     if check is None:
         return
@@ -89,8 +81,6 @@ def _quiet_destructors() -> None:
 def _without_destructor(kind: Any) -> Any:
     """Returns the class `kind`, whose instances do nothing when Python drops them.
 
-    At the very end of Python the destructor would wait for ever for a worker that was lost, since
-    its lock is held until the worker is back; and where Ctrl-C came in the constructor, it prints
-    a traceback.
+    At the very end of Python the destructor would wait for ever for a worker that was lost.
     """
     return type(kind.__name__, (kind,), {"__del__": lambda self: None})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, NamedTuple, Sequence
 
-from compat._tensorflow import per_worker_values, tf
+from compat._tensorflow import release, tf
 
 Dataset = Callable[[int, int], Any]
 
@@ -52,10 +52,7 @@ class OwnData:
 
 
 class WorkerData(OwnData):
-    """The data of a step that workers run, each on its own.
-
-    TensorFlow stores it again on a worker that was replaced. A dataset begins anew there.
-    """
+    """The data of a step that each worker runs, stored again on one that was replaced."""
 
     def __init__(
         self, coordinator: Any, arrays: Sequence[Any], dataset: Dataset | None, shard: Any
@@ -72,12 +69,12 @@ class WorkerData(OwnData):
 
     def _open(self, dataset: Dataset) -> Any:
         workers = self._shard[1]
-        iterators = per_worker_values(
+        iterators = release.per_worker_values(
             self._coordinator,
             lambda: iter(dataset(_worker_index(), workers)),
             tf.data.IteratorSpec(dataset(0, workers).element_spec),
         )
-        indices = per_worker_values(
+        indices = release.per_worker_values(
             self._coordinator, lambda: tf.constant(_worker_index(), tf.int64)
         )
         return iterators, indices

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, Iterator, Sequence
 
-from compat._tensorflow import quietly, register_function, tf1
+from compat._tensorflow import quietly, release, tf1
 
 _CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input is the choice.
 _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
@@ -14,8 +14,7 @@ _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
 def needed(graph_def: Any, outputs: Sequence[str], inputs: Sequence[str]) -> Any:
     """Returns the part of a graph that its outputs depend on, ready to be copied several times.
 
-    What has state, such as a table or an iterator, gets a name by which all copies share it; and
-    nothing waits for the inputs, which are there before the graph runs.
+    What has state gets a name by which all copies share it; and nothing waits for the inputs.
     """
     nodes = sorted({name.partition(":")[0] for name in outputs})
     with quietly():  # Says that it is deprecated, not by what.
@@ -83,7 +82,7 @@ def reseeded(graph_def: Any, copy: int) -> Any:
             if getattr(gradient, field) in random:
                 setattr(gradient, field, f"{getattr(gradient, field)}_copy_{copy}")
     for name in random:
-        register_function(functions[name])
+        release.register_function(functions[name])
     return copied
 
 

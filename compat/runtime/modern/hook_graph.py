@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
 from compat.liveness.watchdog import submit
-
-if TYPE_CHECKING:
-    from compat.runtime.session import Step
+from compat.runtime.session import Step
 
 _GLOBAL_STEP = "global_step"
 
@@ -26,8 +24,8 @@ def eagerly(function: Callable[[], Any]) -> Any:
 class HookGraph(tf1.Graph):
     """A placeholder for each value of a step, for its summary, for each variable and the step.
 
-    TensorFlow's hooks, and those of a program, take them for what a graph would compute, and may
-    add operations on them. When a hook fetches, they are fed with what the workers returned.
+    Hooks take them for what a graph would compute, and may add operations on them. When a hook
+    fetches, they are fed with what the workers returned.
     """
 
     def __init__(self) -> None:
@@ -102,11 +100,7 @@ class HookGraph(tf1.Graph):
     def evaluate(
         self, fetches: Sequence[Any], needed: set[Any], given: Mapping[Any, Any]
     ) -> list[Any]:
-        """Returns the values of fetches, given those of the placeholders that they need.
-
-        Raises:
-          UserError: one that is needed is not given.
-        """
+        """Returns the values of fetches, given those of the placeholders, or raises `UserError`."""
         if not fetches:
             return []
         empty = dict.fromkeys(self._summaries, b"")  # Of the steps that this call does not run.

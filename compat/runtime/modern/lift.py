@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
-from compat._tensorflow import deferred_captures, tf, tf1
+from compat._tensorflow import release, tf, tf1
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.modern import graphs
 from compat.runtime.modern.tables import captured_tables
@@ -26,16 +26,13 @@ class Lifted:
     Copied and not called: among the operations of its own TensorFlow orders what reads and what
     writes a variable, and nothing else. Around calls that can only be had by making each wait for
     all results of the one before, which takes a message to the parameter servers and back.
-
-    It `trains` if it updates the global step, or where there is none, the model; it `summarizes` if
-    its last output is a summary; `outside` are the names of variables that it uses and that are
-    this process's own; and `specs` are the types of its values by name.
     """
 
     def __init__(self, packed: Packed, function: Any, placement: Placement) -> None:
         self.names, self.others = packed.names, list(packed.others)
+        # The types of its values by name.
         self.specs = {n: tf.TensorSpec(t.shape, t.dtype) for n, t in packed.tensors.items()}
-        self.summarizes = packed.summary is not None
+        self.summarizes = packed.summary is not None  # Its last output is a summary.
         self._outputs = [tensor.name for tensor in function.outputs]
         self._values = self._outputs[: 1 + len(self.others)]  # All but the summary.
         self._empty = [(t.shape, t.dtype) for t in function.outputs]
@@ -44,9 +41,10 @@ class Lifted:
         self._body, self._state = graphs.without_state(self.graph_def)
         self._captured = [outer for outer, _ in function.graph.captures]
         captured = set(map(id, self._captured))
+        # The names of variables that it uses and that are this process's own.
         self.outside = [v.name for v in placement.outside if id(v.handle) in captured]
         # The keys by which workers find each other's tensors: each copy needs one of its own.
-        self._deferred = deferred_captures(function.graph)
+        self._deferred = release.deferred_captures(function.graph)
         self._local = {id(variable.handle): variable for variable in placement.local_variables}
         self._variables = {
             inner.op.name: "" if id(outer) in self._local else outer.device
@@ -58,6 +56,7 @@ class Lifted:
         counted = [v for v in trainable if v.trainable] if step is None else [step]
         counting = {id(variable.handle) for variable in counted}
         handles = [i.op.name for outer, i in function.graph.captures if id(outer) in counting]
+        # Whether it updates the global step or, where there is none, the model.
         self.trains = graphs.writes(self.graph_def, handles)
 
     def resources(self, on_worker: bool) -> Resources:
@@ -81,8 +80,7 @@ class Lifted:
     ) -> list[Any]:
         """Copies the graph into a function; returns the packed scalars and the other values.
 
-        With `summary` also that. Each `copy`, by its number within the function, draws random
-        numbers of its own.
+        With `summary` also that. Each `copy`, by its number, draws random numbers of its own.
         """
         function = tf1.get_default_graph()
         given = [function.capture(tensor) for tensor in (*tensors, *resources.captured)]

@@ -83,48 +83,32 @@ class ModernSaver(tf1.train.Saver, Saver):
         **kwargs: Any,
     ) -> Any:
         del write_meta_graph, kwargs  # There is no graph.
-        names = (latest_filename, meta_graph_suffix, write_state)
-        return eagerly(lambda: self._save(sess, save_path, global_step, *names))
 
-    def _save(
-        self,
-        sess: Any,
-        save_path: Any,
-        global_step: Any,
-        latest_filename: str | None,
-        meta_graph_suffix: str,
-        write_state: bool,
-    ) -> Any:
-        variables = self.variables()
-        if not variables and self._allow_empty:
-            return None
-        values = _session(sess).read(variables)
-        for name, value in values.items():
-            # Other variables may well hold it, such as the best loss so far.
-            trained = getattr(variables[name], "trainable", True)
-            floating = np.issubdtype(value.dtype, np.floating)
-            if trained and floating and not np.isfinite(value).all():
-                raise NotFiniteError(NotFiniteError.TEXT.format(name))
-        # That of the values: other workers may have made updates since.
-        own = values.get(getattr(global_step, "name", "").rpartition(":")[0])
-        number = step_number(sess, global_step) if own is None else int(own.item())
-        self._var_list = values
-        save_path = tf1.compat.as_str(save_path)
-        with user_errors("correct the arguments of save()"), quietly():
-            with self._writing(save_path if number is None else f"{save_path}-{number}"):
-                saved = tf1.train.Saver.save(
-                    self,
-                    None,
-                    save_path,
-                    number,
-                    latest_filename,
-                    meta_graph_suffix,
-                    False,
-                    write_state,
-                )
-            if write_state:
-                self._list_all(saved, latest_filename)
-        return saved
+        def save() -> Any:
+            variables = self.variables()
+            if not variables and self._allow_empty:
+                return None
+            values = _session(sess).read(variables)
+            for name, value in values.items():
+                # Other variables may well hold it, such as the best loss so far.
+                trained = getattr(variables[name], "trainable", True)
+                floating = np.issubdtype(value.dtype, np.floating)
+                if trained and floating and not np.isfinite(value).all():
+                    raise NotFiniteError(NotFiniteError.TEXT.format(name))
+            # That of the values: other workers may have made updates since.
+            own = values.get(getattr(global_step, "name", "").rpartition(":")[0])
+            number = step_number(sess, global_step) if own is None else int(own.item())
+            self._var_list = values
+            path = tf1.compat.as_str(save_path)
+            with user_errors("correct the arguments of save()"), quietly():
+                with self._writing(path if number is None else f"{path}-{number}"):
+                    more = (latest_filename, meta_graph_suffix, False, write_state)
+                    saved = tf1.train.Saver.save(self, None, path, number, *more)
+                if write_state:
+                    self._list_all(saved, latest_filename)
+            return saved
+
+        return eagerly(save)
 
     def restore(self, sess: Any, save_path: Any) -> None:
         variables = self.variables()

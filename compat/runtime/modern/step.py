@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 import numpy as np
 
-from compat._tensorflow import tf, traced
+from compat._tensorflow import release, tf
 from compat.errors import UserError
 from compat.runtime.device_placement import Placed
 from compat.runtime.modern import graphs
@@ -90,14 +90,14 @@ class ModernStep(Step):
         key = (0 if self.streams else count, summary)
         if key not in self._loops:
             if self.streams:
-                self._loops[key] = traced(
+                self._loops[key] = release.traced(
                     lambda source, count, *stacked: self._on_elements(
                         summary, source, count, *stacked
                     )
                 )
             else:
                 # TensorFlow 2.4 counts the arguments of a `functools.partial` wrongly.
-                self._loops[key] = traced(
+                self._loops[key] = release.traced(
                     lambda source, *stacked: self._on_arrays(summary, count, source, *stacked)
                 )
         return self._loops[key]

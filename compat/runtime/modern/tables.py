@@ -1,7 +1,4 @@
-"""Lookup tables that a step uses, copied to each worker that runs it.
-
-TensorFlow makes a table in the process that builds the step, whose handle means nothing elsewhere.
-"""
+"""Lookup tables that a step uses, copied to each worker: a handle means nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -14,17 +11,11 @@ _FIND = "LookupTableFindV2"
 
 
 class Table(NamedTuple):
-    """The content of a table that does not change.
+    """The content of a table that does not change."""
 
-    Attributes:
-      name: by which all steps on a worker share their copy.
-      keys: a tensor `[size]`.
-      values: a tensor `[size]`.
-    """
-
-    name: str
-    keys: Any
-    values: Any
+    name: str  # By which all steps on a worker share their copy.
+    keys: Any  # A tensor `[size]`.
+    values: Any  # A tensor `[size]`.
 
     def on_worker(self) -> Any:
         """Returns the handle of the worker's copy, inside a function that is being traced."""

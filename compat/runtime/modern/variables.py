@@ -20,11 +20,10 @@ _VARIABLE_STORE = ("__variable_store",)
 class Placement:
     """Where variables are made: as a v1 graph would have named and placed them.
 
-    For each variable its handle operation is also made in a graph of our own, under the v1 device
-    function. That graph gives the name (made unique as in a v1 program, so checkpoints agree) and
-    the device (so every argument and load-balancing strategy of `replica_device_setter` means the
-    same on both runtimes). The variable itself is a plain one: inside `strategy.scope()` the v1
-    optimizers refuse to work, and the strategy would place variables by its own count.
+    For each its handle operation is also made in a graph of our own, under the v1 device function,
+    which gives the name (made unique as in a v1 program, so checkpoints agree) and the device (so
+    every argument of `replica_device_setter` means the same on both runtimes). The variable is a
+    plain one: inside `strategy.scope()` the v1 optimizers refuse to work.
     """
 
     def __init__(self, outside: Iterable[Any] = ()) -> None:

@@ -1,7 +1,7 @@
 """Functions that accept the argument orders and names from before TensorFlow 1.0.
 
-Where both orders were valid, types and shapes decide which one a call uses. Where they cannot, the
-era decides, which the user has to give.
+Where both orders were valid, types and shapes decide; where they cannot, the era, which the user
+has to give.
 """
 
 from __future__ import annotations

@@ -54,17 +54,13 @@ def _element(value: Any) -> Any:
 
 def asarray(value: Any, dtype: Any = None, **options: Any) -> Any:
     """Returns a value as an array, by the rules of `array`."""
-    return value if _is_array(value, dtype) else array(value, dtype, copy=False, **options)
+    is_array = type(value) is np.ndarray and (dtype is None or value.dtype == dtype)
+    return value if is_array else array(value, dtype, copy=False, **options)
 
 
 def asanyarray(value: Any, dtype: Any = None, **options: Any) -> Any:
     """Returns a value as an array or a matrix, by the rules of `array`."""
-    options["subok"] = True
-    return value if _is_array(value, dtype) else array(value, dtype, copy=False, **options)
-
-
-def _is_array(value: Any, dtype: Any) -> bool:
-    return type(value) is np.ndarray and (dtype is None or value.dtype == dtype)
+    return asarray(value, dtype, **{**options, "subok": True})
 
 
 def _of_lists(name: str) -> Callable[..., Any]:

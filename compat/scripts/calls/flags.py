@@ -1,7 +1,6 @@
-"""`tf.app.flags` with the behavior from before 1.5: lenient, and parsed on first access.
+"""`tf.app.flags` as before 1.5: lenient, parsed on first access, and else absl's.
 
-Ignores unknown flags, accepts unambiguous prefixes of names, and accepts a boolean value as a
-separate argument. Everything else is absl's, as since 1.5.
+Ignores unknown flags, accepts unambiguous prefixes of names, and a boolean value as a word.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ class _Flags:
     """absl's flags, parsed leniently; `__flags` holds plain values, as before 1.5."""
 
     def _parse_flags(self, args: Sequence[str] | None = None) -> list[str]:
-        """Parses the command line; returns the positional arguments."""
         argv = list(sys.argv if args is None else [sys.argv[0], *args])
         _REAL.set_gnu_getopt(True)
         return list(_REAL(as_before(argv, _REAL), known_only=True))[1:]

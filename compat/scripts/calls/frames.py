@@ -53,8 +53,11 @@ def value_counts(values: Any, *args: Any, **options: Any) -> Any:
     return _pandas().Series(values).value_counts(*args, **options)
 
 
-def _window(kind: str, function: str) -> Callable[..., Any]:
-    """Returns a function such as `rolling_mean(arg, window)`."""
+def __getattr__(name: str) -> Callable[..., Any]:
+    """Returns a function such as `rolling_mean(arg, window)` or `expanding_max(arg)`."""
+    kind, _, function = name.partition("_")
+    if kind not in ("rolling", "expanding"):
+        raise AttributeError(name)
 
     def call(arg: Any, *args: Any, min_periods: Any = None, **options: Any) -> Any:
         if kind == "rolling":
@@ -65,18 +68,7 @@ def _window(kind: str, function: str) -> Callable[..., Any]:
             windows = arg.expanding(min_periods or 1)
         return getattr(windows, function)(**options)
 
-    call.__name__ = f"{kind}_{function}"
     return call
-
-
-rolling_count, expanding_count = (_window(kind, "count") for kind in ("rolling", "expanding"))
-rolling_max, expanding_max = (_window(kind, "max") for kind in ("rolling", "expanding"))
-rolling_mean, expanding_mean = (_window(kind, "mean") for kind in ("rolling", "expanding"))
-rolling_median, expanding_median = (_window(kind, "median") for kind in ("rolling", "expanding"))
-rolling_min, expanding_min = (_window(kind, "min") for kind in ("rolling", "expanding"))
-rolling_std, expanding_std = (_window(kind, "std") for kind in ("rolling", "expanding"))
-rolling_sum, expanding_sum = (_window(kind, "sum") for kind in ("rolling", "expanding"))
-rolling_var, expanding_var = (_window(kind, "var") for kind in ("rolling", "expanding"))
 
 
 class _Positions:
@@ -124,18 +116,10 @@ def _append(self: Any, other: Any, ignore_index: bool = False, **options: Any) -
     return pandas.concat(parts, ignore_index=ignore_index, **options)
 
 
-def _as_matrix(self: Any, columns: Any = None) -> Any:
-    return np.array((self if columns is None else self[columns]).values)
-
-
 def _sort(self: Any, columns: Any = None, axis: int = 0, ascending: Any = True, **more: Any) -> Any:
     if columns is None:
         return self.sort_index(axis=axis, ascending=ascending, **more)
     return self.sort_values(columns, axis=axis, ascending=ascending, **more)
-
-
-def _mad(self: Any, axis: int = 0) -> Any:
-    return (self - self.mean(axis=axis)).abs().mean(axis=axis)
 
 
 def _set_value(self: Any, *args: Any, **options: Any) -> Any:
@@ -158,11 +142,11 @@ def _from_csv(
 
 _METHODS: dict[str, Any] = {
     "append": _append,
-    "as_matrix": _as_matrix,
+    "as_matrix": lambda self, *columns: np.array((self[columns[0]] if columns else self).values),
     "get_value": _get_value,
     "iteritems": lambda self: self.items(),
     "ix": property(_Positions),
-    "mad": _mad,
+    "mad": lambda self, axis=0: (self - self.mean(axis=axis)).abs().mean(axis=axis),
     "set_value": _set_value,
 }
 _OF_FRAMES = {

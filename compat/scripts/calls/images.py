@@ -1,7 +1,4 @@
-"""Functions on images that SciPy 1.3 removed, and methods that Pillow removed, for scripts.
-
-By the source of `scipy.misc.pilutil` of SciPy 1.0; they need Pillow, as they did.
-"""
+"""Functions on images that SciPy 1.3 removed, by its source, and methods that Pillow removed."""
 
 from __future__ import annotations
 
@@ -39,11 +36,7 @@ def toimage(
     mode: str | None = None,
     channel_axis: int | None = None,
 ) -> Any:
-    """Returns an image, scaled as by `bytescale`, of `[height, width]` or three or four channels.
-
-    Raises:
-        ValueError: the array has another shape.
-    """
+    """Returns an image, scaled as by `bytescale`, of `[height, width]`, or 3 or 4 channels."""
     data = np.asarray(arr)
     if data.ndim == 2 and mode in ("F", "I"):
         return _pillow().fromarray(data.astype(np.float32 if mode == "F" else np.int32))

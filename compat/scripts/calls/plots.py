@@ -46,13 +46,10 @@ def install() -> None:
     canvas = importlib.import_module("matplotlib.backend_bases").FigureCanvasBase
     for owner, methods in (
         (axes, {"set_axis_bgcolor": axes.set_facecolor, "get_axis_bgcolor": axes.get_facecolor}),
-        (axes, {"hold": lambda *args: None, "set_color_cycle": _set_color_cycle}),
+        (axes, {"hold": lambda *args: None}),
+        (axes, {"set_color_cycle": lambda self, colors: self.set_prop_cycle(color=colors)}),
         (canvas, {"set_window_title": lambda self, title: self.manager.set_window_title(title)}),
     ):
         for name, method in methods.items():
             if not hasattr(owner, name):
                 setattr(owner, name, method)
-
-
-def _set_color_cycle(axes: Any, colors: Any) -> None:
-    axes.set_prop_cycle(color=colors)

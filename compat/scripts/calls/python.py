@@ -7,6 +7,7 @@ import inspect
 import random
 from typing import Any
 
+maketrans = str.maketrans
 _Spec = collections.namedtuple("_Spec", "args varargs keywords defaults")
 
 
@@ -24,11 +25,6 @@ def dist(*args: Any, **kwargs: Any) -> tuple[str, str, str]:
         fields = {}
     name, version, code = (fields.get(f) for f in ("NAME", "VERSION_ID", "VERSION_CODENAME"))
     return tuple((field or "").strip('"') for field in (name, version, code))  # type: ignore[return-value]
-
-
-def maketrans(old: str, new: str) -> dict[int, int]:
-    """Returns a table for `str.translate`."""
-    return str.maketrans(old, new)
 
 
 def random_sample(population: Any, k: int, **options: Any) -> list[Any]:
@@ -54,14 +50,7 @@ def setdefaultencoding(name: str) -> None:
     """Does nothing: Python 3 decodes as UTF-8."""
 
 
-def string_atof(text: str) -> float:
-    """Returns the number in a text."""
-    return float(text)
-
-
-def string_atoi(text: str, base: int = 10) -> int:
-    """Returns the integer in a text."""
-    return int(text, base)
+string_atof, string_atoi = float, int
 
 
 def string_join(words: Any, sep: str = " ") -> str:

@@ -11,7 +11,8 @@ import re
 from typing import Callable, Iterator, Mapping, NamedTuple
 
 from compat.scripts.checking.findings import CHANGES, SERVED, Finding, Kind
-from compat.scripts.names import table
+from compat.scripts.checking.uses import Use
+from compat.scripts.names import packages, table
 from compat.scripts.source import literals
 
 
@@ -23,9 +24,16 @@ class Rule(NamedTuple):
     says: str
 
 
-def find(name: str, call: ast.Call, is_0x: bool) -> Iterator[Finding]:
-    """Yields what is known about a call of a TensorFlow name."""
-    for rule in RULES.get(name, ()):
+def find(use: Use, call: ast.Call, is_0x: bool) -> Iterator[Finding]:
+    """Yields what is known about a call of a name."""
+    name = use.name
+    renamed = {} if use.is_tensorflow else packages.ARGUMENTS.get(name, {})
+    for keyword in call.keywords:
+        new = renamed.get(keyword.arg or "")
+        if new is not None:
+            how = f"passes it as {new}=" if new else "ignores it"
+            yield Finding(SERVED, name, f"{name} took {keyword.arg}=; compat run {how}", name)
+    for rule in RULES.get(name, ()) if use.is_tensorflow else ():
         if rule.is_old(call, is_0x):
             by = table.NAMES[name].by.replace(":", ".") if name in table.NAMES else ""
             yield Finding(rule.kind, f"tf.{name}", f"tf.{name} {rule.says}", by)
@@ -44,17 +52,13 @@ def _at_least(count: int) -> Callable[[ast.Call, bool], bool]:
     return lambda call, _: len(_args(call)) >= count
 
 
-def _is_whole(node: ast.AST) -> bool:
-    return type(literals.value(node)) is int  # Not a bool.
-
-
 def _is_named(node: ast.AST, pattern: str) -> bool:
     """Whether any name in an expression matches: variables are often named after arguments."""
     return any(re.search(pattern, name, re.IGNORECASE) for name in literals.identifiers(node))
 
 
 def _is_axis(node: ast.AST) -> bool:
-    return _is_whole(node) or (isinstance(node, ast.Name) and _is_named(node, "dim|axis"))
+    return literals.is_whole(node) or (isinstance(node, ast.Name) and _is_named(node, "dim|axis"))
 
 
 def _by_position(call: ast.Call, _: bool) -> bool:
@@ -87,7 +91,7 @@ def _resize(call: ast.Call, is_0x: bool) -> bool:
     args = _args(call)
     return _has("new_height")(call, is_0x) or (
         len(args) > 2
-        and (_is_whole(args[1]) or _is_named(args[1], "height|^h$|size"))
+        and (literals.is_whole(args[1]) or _is_named(args[1], "height|^h$|size"))
         and not isinstance(args[1], (ast.List, ast.Tuple))
         and not _is_named(args[2], "method")
     )

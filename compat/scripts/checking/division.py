@@ -45,7 +45,6 @@ def _floats(tree: ast.Module) -> set[str]:
 
 
 def _is_float(node: ast.AST, floats: set[str]) -> bool:
-    """Whether an expression is evidently a float."""
     if isinstance(node, ast.Name):
         return node.id in floats
     if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):

@@ -1,10 +1,10 @@
-"""Looks up a TensorFlow name in the table of names and the list of removed modules."""
+"""Looks up a name of TensorFlow, of Python's library or of another package in the tables."""
 
 from __future__ import annotations
 
 from compat.scripts.checking import call_rules
 from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Finding
-from compat.scripts.names import table
+from compat.scripts.names import packages, table
 
 _V1 = "compat.v1."
 # Modules that were removed except for names in the table, and the release that removed them.
@@ -14,8 +14,10 @@ _GRAPH = {"InteractiveSession", "Session", "placeholder"}
 GRAPH_SWITCHES = {"compat.v1.disable_eager_execution", "compat.v1.disable_v2_behavior"}
 
 
-def find(name: str) -> Finding | None:
+def find(name: str, is_tensorflow: bool = True) -> Finding | None:
     """Returns what is known about "contrib.slim.conv2d", or None if it needs no finding."""
+    if not is_tensorflow:
+        return _of_package(name)
     if name.startswith(_V1):
         return _migrated(name[len(_V1) :])
     full = f"tf.{name}"
@@ -41,6 +43,23 @@ def find(name: str) -> Finding | None:
     note = f" ({entry.note})" if entry.note else ""
     message = f"{full} is gone since TensorFlow {entry.gone}; compat run {how}{note}"
     return Finding(SERVED, full, message, by, entry.gone)
+
+
+def _of_package(name: str) -> Finding | None:
+    key = name
+    while key and key not in packages.GONE:
+        key = key.rpartition(".")[0]
+    if not key:
+        return None
+    entry = packages.GONE[key]
+    if not entry.by:
+        message = f"{name} is gone since {entry.gone}: {entry.note}"
+        return Finding(FAILS, name, message, gone=entry.gone)
+    if key != name and not entry.by.endswith(":"):
+        return None  # An attribute of what serves it.
+    by = entry.by.replace(":", ".").strip(".") + name[len(key) :]
+    message = f"{name} is gone since {entry.gone}; compat run serves it with {by}"
+    return Finding(SERVED, name, message, by, entry.gone)
 
 
 def _failing(full: str, gone: str, why: str) -> Finding:

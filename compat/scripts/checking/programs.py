@@ -5,14 +5,7 @@ from __future__ import annotations
 import os
 
 from compat.errors import UserError
-from compat.scripts.checking import (
-    call_rules,
-    division,
-    hosts_and_folders,
-    library_rules,
-    name_rules,
-    positions,
-)
+from compat.scripts.checking import call_rules, division, hosts_and_folders, name_rules, positions
 from compat.scripts.checking.findings import CHANGES, FAILS, GRAPH, UNREADABLE, Finding
 from compat.scripts.checking.uses import Use, Walk
 from compat.scripts.source import conversion
@@ -79,7 +72,7 @@ class _Program:
 
     def _judge(self, uses: list[Use]) -> None:
         known = {
-            (is_tf, name): name_rules.find(name) if is_tf else library_rules.find(name)
+            (is_tf, name): name_rules.find(name, is_tf)
             for is_tf, name in {(use.is_tensorflow, use.name) for use in uses}
         }
         is_0x = any(finding.gone == "1.0" for finding in known.values() if finding is not None)
@@ -87,12 +80,7 @@ class _Program:
         failed_imports: set[str] = set()
         for use in uses:
             if use.call is not None:
-                findings = (
-                    call_rules.find(use.name, use.call, is_0x)
-                    if use.is_tensorflow
-                    else library_rules.find_call(use.name, use.call)
-                )
-                for finding in findings:
+                for finding in call_rules.find(use, use.call, is_0x):
                     self._add_use(use, finding)
                 continue
             found = known[use.is_tensorflow, use.name]

@@ -29,10 +29,9 @@ class Use(NamedTuple):
 
 
 class _Scope:
-    """The names of a module, a class or a function.
+    """The names of a module, a class or a function, which hide those of an outer scope.
 
-    An alias of a TensorFlow name stays one if it is also bound to something else, as in
-    `except ImportError: slim = None`. Names of an inner scope hide those of an outer scope.
+    An alias of a TensorFlow name stays one, also in `except ImportError: slim = None`.
     """
 
     def __init__(self, above: _Scope | None = None) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Mapping
 
 from compat.cluster import ports
 from compat.cluster.address import split_address
-from compat.errors import UserError
+from compat.errors import UserError, unless_usable
 from compat.scripts.cluster import environment
 
 _ADDRESS = re.compile(r"\s*(grpc://)?\s*([^\s:/]+)\s*:\s*([0-9]{1,5})\s*")
@@ -39,8 +39,7 @@ def parse(option: str) -> dict[str, str]:
 def place_here(script: str) -> None:
     """Maps every host that the script names to this machine.
 
-    All processes of a run share the ports in a file. Processes started one by one in several
-    terminals find it by the script's name.
+    Processes that are started one by one, in terminals, find the ports by the script's name.
     """
     digest = hashlib.sha256(os.path.realpath(script).encode()).hexdigest()[:16]
     name = f"compat-{getpass.getuser()}-{digest}.json"
@@ -130,15 +129,11 @@ def _agree(address: str) -> str:
 
 def _open(path: str) -> int:
     """Opens a file that may not exist yet, in a folder that may be world-writable."""
-    try:
+    remedy = "expected your own file or none; remove it and start all tasks again"
+    with unless_usable(f"{path} cannot hold the ports", remedy):
         # Refuse links, and files of other users.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         if os.fstat(descriptor).st_uid != os.geteuid():
             os.close(descriptor)
             raise PermissionError(errno.EPERM, "it belongs to another user")
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot hold the ports ({error.strerror}), expected your own file or none; "
-            "remove it and start all tasks again"
-        ) from None
     return descriptor

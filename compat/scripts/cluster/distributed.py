@@ -209,10 +209,7 @@ def text(target: Any) -> Any:
 
 
 def _target(target: Any) -> Any:
-    """Returns the mapped target of a session; the target of an own server stays unchanged.
-
-    An own server's target may be "localhost", which can also be a host that the script names.
-    """
+    """Returns the mapped target of a session; that of an own server, "localhost", stays."""
     target = text(target)
     return (
         addresses.mapped(target)

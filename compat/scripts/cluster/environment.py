@@ -1,7 +1,7 @@
 """Passes the options of `compat run` to child processes, in environment variables.
 
-Python processes that a script starts run under `python -m compat run` as well: Python imports the
-module `sitecustomize` of a folder on PYTHONPATH at startup, and it replaces the child's program.
+Python processes that a script starts run under it as well: Python imports `sitecustomize` of a
+folder on PYTHONPATH at startup, and it replaces the child's program.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Makes sessions of a script poll for the chief sooner, and wait only for the tasks they need.
 
-In TensorFlow a worker polls every 30 seconds whether the chief has initialized the variables, and a
-session waits for every task of the cluster, forever if one has already exited. It waits silently
-for tasks that have not started, 1.15 also for lost ones, and every release for tasks whose host or
-network is down. Here a session logs which tasks it waits for, and reports those it has lost.
+In TensorFlow a worker polls every 30 seconds for the chief, and a session waits, silently, for
+every task of the cluster, forever if one has exited. Here a session logs which tasks it waits for,
+and reports those it has lost.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from compat.errors import PeerError
 from compat.liveness.diagnosis import unanswered
 from compat.liveness.monitor import Monitor, connection_checks
 from compat.liveness.watchdog import close_session, retry_duplicate_rpc, run_with_watchdog
+from compat.runtime.device_placement import filtered
 from compat.scripts.cluster import distributed
 
 _DEFAULT_SECS = 30
@@ -66,17 +66,12 @@ def _poll_often(manager: Any, init: Callable[[], None]) -> None:
 
 
 def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) -> Any:
-    """Returns what `make_callable` does, which queue runners call to enqueue."""
     call = make()
     return lambda *given: _called(session, lambda: call(*given))
 
 
 def _unless_python_ends(session: Any, destroy: Callable[[], None]) -> None:
-    """Destroys a session, but not at interpreter exit.
-
-    TensorFlow closes the session and waits for pending calls, of which those of queue runners no
-    longer return.
-    """
+    """Destroys a session, but not at interpreter exit, where pending calls no longer return."""
     if not sys.is_finalizing():
         destroy()
 
@@ -100,7 +95,9 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
-        kwargs["config"] = _filtered(kwargs.get("config"), self._graph)
+        if distributed.task is not None:
+            own = f"/job:{distributed.task.job}/task:{distributed.task.index}"
+            kwargs["config"] = filtered(kwargs.get("config"), own, self._graph)
         if method.__name__ != "wait_for_session":
             return _patiently(lambda: method(self, *args, **kwargs))
         with _saying("the chief, which prepares the session"):
@@ -110,10 +107,7 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _patiently(function: Callable[[], Any]) -> Any:
-    """Calls `function`, again as long as peers cannot reach each other; returns its result.
-
-    After a failed connection, gRPC does not try again for some seconds.
-    """
+    """Calls `function`, again as long as peers cannot reach each other; returns its result."""
     deadline = time.monotonic() + _DEFAULT_SECS
     while True:
         try:
@@ -122,24 +116,6 @@ def _patiently(function: Callable[[], Any]) -> Any:
             if time.monotonic() > deadline:
                 raise
             time.sleep(_SECS)
-
-
-def _filtered(config: Any, graph: Any) -> Any:
-    """Returns options with device filters, unless the graph has parts on other workers."""
-    task = distributed.task
-    if task is None or (config is not None and config.device_filters):
-        return config
-    for operation in graph.get_operations():
-        place = tf1.DeviceSpec.from_string(operation.device) if operation.device else None
-        if place is None or place.job in (None, "ps", "localhost"):
-            continue
-        if (place.job, place.task) != (task.job, task.index):
-            return config
-    changed = tf1.ConfigProto()
-    if config is not None:
-        changed.CopyFrom(config)
-    changed.device_filters.extend(["/job:ps", f"/job:{task.job}/task:{task.index}"])
-    return changed
 
 
 def _called(session: Any, function: Callable[[], Any]) -> Any:

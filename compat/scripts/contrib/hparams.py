@@ -15,7 +15,6 @@ _BOOLS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def _as(kind: type, value: Any, name: str) -> Any:
-    """Converts a value to the type of a hyperparameter."""
     if isinstance(value, str) and kind in (bool, int, float):
         with contextlib.suppress(KeyError, ValueError):
             return _BOOLS[value.lower()] if kind is bool else kind(value)

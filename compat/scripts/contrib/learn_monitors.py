@@ -75,10 +75,7 @@ class EveryN(BaseMonitor):
 
 
 class ValidationMonitor(EveryN):
-    """Evaluates each new checkpoint during training, as `Estimator.evaluate` does.
-
-    Training stops after `early_stopping_rounds` steps without improvement of the metric.
-    """
+    """Evaluates each new checkpoint; stops after `early_stopping_rounds` without improvement."""
 
     def __init__(
         self,

@@ -133,7 +133,6 @@ class Predictor:
         self.fetch_tensors = {name: find(tensor) for name, tensor in outputs.items()}
 
     def __call__(self, input_dict: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the outputs by name for inputs by name."""
         feed = {self.feed_tensors[name]: value for name, value in input_dict.items()}
         return dict(self.session.run(self.fetch_tensors, feed))
 

@@ -10,8 +10,7 @@ import ast
 from typing import Callable, Iterator, Union
 
 from compat.scripts.checking import call_rules
-from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.rule import GiveUpError, Remark, Rule
+from compat.scripts.migrating.program import Edit, GiveUpError, Program, Remark, Rule
 from compat.scripts.source import literals
 
 _LISTS = (ast.List, ast.Tuple, ast.ListComp)
@@ -19,19 +18,13 @@ _LISTS = (ast.List, ast.Tuple, ast.ListComp)
 _IsOld = Callable[[ast.Call], Union[bool, None]]
 
 
-def _is_whole(node: ast.AST) -> bool:
-    return type(literals.value(node)) is int  # Not a bool.
-
-
 def _calls(program: Program, *names: str) -> Iterator[tuple[str, ast.Call]]:
-    """Yields the calls of TensorFlow's functions."""
     for use in program.uses:
         if use.call is not None and use.name in names:
             yield use.name, use.call
 
 
 def _named(program: Program, call: ast.Call, names: tuple[str, ...]) -> Iterator[Edit]:
-    """Yields the names of a call's arguments, each before its value."""
     for name, arg in zip(names, call.args):
         if isinstance(arg, (ast.Starred, ast.GeneratorExp)):
             raise GiveUpError(call, "unpacks its arguments")
@@ -40,7 +33,6 @@ def _named(program: Program, call: ast.Call, names: tuple[str, ...]) -> Iterator
 
 
 def _renamed(program: Program, call: ast.Call, names: dict[str, str]) -> Iterator[Edit]:
-    """Yields the new names of a call's keywords."""
     for keyword in call.keywords:
         if keyword.arg in names:
             start, _ = program.argument(call, keyword.value)
@@ -54,7 +46,6 @@ def _renamed(program: Program, call: ast.Call, names: dict[str, str]) -> Iterato
 def _ordered(
     name: str, names: tuple[str, ...], is_old: _IsOld, **keywords: str
 ) -> Callable[[Program], Iterator[Edit]]:
-    """Returns what finds the calls of one function with its old arguments."""
 
     def find(program: Program) -> Iterator[Edit]:
         for _, call in _calls(program, name):
@@ -72,9 +63,9 @@ def _ordered(
 
 def _concat(call: ast.Call) -> bool | None:
     first, second = [*call.args, None][:2]
-    if isinstance(first, _LISTS) or (second is not None and _is_whole(second)):
+    if isinstance(first, _LISTS) or (second is not None and literals.is_whole(second)):
         return False
-    if first is not None and _is_whole(first):
+    if first is not None and literals.is_whole(first):
         return True
     return False if second is None else (True if isinstance(second, _LISTS) else None)
 
@@ -82,10 +73,10 @@ def _concat(call: ast.Call) -> bool | None:
 def _split(call: ast.Call) -> bool | None:
     if len(call.args) < 3:
         is_old = any(keyword.arg == "value" for keyword in call.keywords)
-        return is_old and _is_whole(call.args[0])
+        return is_old and literals.is_whole(call.args[0])
     first, _, third = call.args[:3]
-    if _is_whole(first) or _is_whole(third):
-        return _is_whole(first)
+    if literals.is_whole(first) or literals.is_whole(third):
+        return literals.is_whole(first)
     return None
 
 
@@ -115,7 +106,7 @@ def _sizes(program: Program) -> Iterator[Edit]:
         args = call.args
         if len(args) < 3 or isinstance(args[1], _LISTS):
             continue
-        if not _is_whole(args[1]) or isinstance(args[2], ast.BinOp):
+        if not literals.is_whole(args[1]) or isinstance(args[2], ast.BinOp):
             raise GiveUpError(call, "has arguments of which only their values tell the order")
         start, _ = program.argument(call, args[1])
         _, end = program.argument(call, args[2])

@@ -10,18 +10,26 @@ import argparse
 import difflib
 import os
 import re
-from typing import Sequence
+from typing import Iterable, Sequence
 
-from compat.errors import Parser, UserError
+from compat.errors import Parser, UserError, unless_usable
 from compat.scripts.checking import programs
-from compat.scripts.migrating import migration, rules
-from compat.scripts.migrating.rule import Rule
+from compat.scripts.migrating import arguments, migration, names, packages, python2
+from compat.scripts.migrating.program import Rule
 from compat.scripts.source import conversion
 
 _USAGE = "python -m compat migrate PATH [--output=PATH | --diff] [--only=ID,..] [--skip=ID,..]"
 _EPILOG = (
     "exit code: 0 if nothing is left to do by hand, 1 if the new program has remarks, 2 for a "
     "wrong command line or a script that cannot be read"
+)
+# In the order in which they are listed.
+RULES: tuple[Rule, ...] = (
+    *names.RULES,
+    packages.MODULES,
+    *arguments.RULES,
+    *python2.RULES,
+    *packages.RULES,
 )
 _COOKIE = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n)?[ \t]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 
@@ -30,17 +38,17 @@ def main(argv: list[str]) -> int:
     """Runs the command line of `migrate`; returns the exit code."""
     options = _parser().parse_args(argv)
     if options.list_rules:
-        for rule in rules.RULES:
+        for rule in RULES:
             print(f"{rule.id:<9} {rule.gone:<15} {rule.says}")
         return 0
     if options.path is None:
         raise UserError("no script was given; name a script, or a folder with --output=NEW_FOLDER")
-    chosen = rules.chosen(_ids(options.only), _ids(options.skip))
+    rules = chosen(_ids(options.only), _ids(options.skip))
     if os.path.isdir(options.path):
-        return _folder(options, [rule for rule in chosen if rule.id != "modules"])
-    output = options.output or _beside(options.path)
+        return _folder(options, [rule for rule in rules if rule.id != "modules"])
+    output = options.output or "{}_v1{}".format(*os.path.splitext(options.path))
     _refuse_existing(output, options)
-    migrated = _migrated(options.path, chosen)
+    migrated = _migrated(options.path, rules)
     code = _report(options.path, output, migrated)
     if options.diff:
         _print_diff(options.path, output, migrated.text)
@@ -50,7 +58,7 @@ def main(argv: list[str]) -> int:
     return code
 
 
-def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
+def _folder(options: argparse.Namespace, rules: Sequence[Rule]) -> int:
     """Migrates the scripts in a folder; those without TensorFlow are copied."""
     if not (options.output or options.diff):
         raise UserError(
@@ -62,7 +70,7 @@ def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
     code, new = 0, {}
     for file in files:
         target = os.path.join(output, os.path.relpath(file, options.path))
-        migrated = _migrated(file, chosen)
+        migrated = _migrated(file, rules)
         code = max(code, _report(file, target, migrated))
         new[target] = _content(file, migrated.text)
         if options.diff:
@@ -96,13 +104,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def chosen(only: Iterable[str] | None, skip: Iterable[str] | None) -> list[Rule]:
+    """Returns the rules of `--only` without those of `--skip`; raises UserError for others."""
+    known = [rule.id for rule in RULES]
+    for option, ids in (("--only", only), ("--skip", skip)):
+        for name in ids or ():
+            if name not in known:
+                raise UserError(
+                    f"{option} has {name!r}, expected rules among {', '.join(known)}; "
+                    "--list-rules describes them"
+                )
+    return [r for r in RULES if (only is None or r.id in only) and r.id not in (skip or ())]
+
+
 def _ids(option: str | None) -> list[str] | None:
     return None if option is None else [name.strip() for name in option.split(",")]
-
-
-def _beside(path: str) -> str:
-    stem, extension = os.path.splitext(path)
-    return f"{stem}_v1{extension}"
 
 
 def _refuse_existing(output: str, options: argparse.Namespace) -> None:
@@ -110,19 +126,18 @@ def _refuse_existing(output: str, options: argparse.Namespace) -> None:
         raise UserError(f"{output} exists; name a new one with --output, or remove it")
 
 
-def _migrated(path: str, chosen: Sequence[Rule]) -> migration.Migrated:
+def _migrated(path: str, rules: Sequence[Rule]) -> migration.Migrated:
     if path.endswith(".ipynb"):
         raise UserError(f"{path} is a notebook, expected a script; export it as one")
     (source,) = conversion.read(path)
     try:
-        return migration.migrate(source, chosen)
+        return migration.migrate(source, rules)
     except SyntaxError as error:
         place = f"{path}:{error.lineno or 1}"
         raise UserError(f"{place}: {' '.join(str(error.msg).split())}; correct it") from None
 
 
 def _report(path: str, output: str, migrated: migration.Migrated) -> int:
-    """Prints what was done to a script; returns the exit code."""
     if migrated.was_migrated:
         print(f"{path}: is migrated already; not changed")
     elif not (migrated.counts or migrated.remarks):
@@ -156,12 +171,8 @@ def _content(path: str, text: str) -> bytes:
 
 
 def _write(path: str, content: bytes) -> None:
-    try:
+    with unless_usable(f"{path} cannot be written", "name another place with --output"):
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(path + ".tmp", "wb") as file:
             file.write(content)
         os.replace(path + ".tmp", path)
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be written ({error.strerror}); name another place with --output"
-        ) from None

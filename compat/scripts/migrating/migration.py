@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, Sequence
 
 from compat.errors import UserError
 from compat.scripts.migrating import python2
-from compat.scripts.migrating.program import Edit, Program, UnmarkedError
-from compat.scripts.migrating.rule import GiveUpError, Remark, Rule
+from compat.scripts.migrating.program import Edit, GiveUpError, Program, Remark, Rule
 from compat.scripts.names import table
 from compat.scripts.source import conversion
 
@@ -39,11 +38,9 @@ class Migrated(NamedTuple):
 
 
 def migrate(source: conversion.Source, rules: Sequence[Rule]) -> Migrated:
-    """Returns the script as a program on `compat.v1`.
+    """Returns the script as a program on `compat.v1`, or raises `UserError`.
 
-    Raises:
-      SyntaxError: the script is neither Python 3 nor Python 2.
-      UserError: it cannot be rewritten.
+    A script that is neither Python 3 nor Python 2 raises `SyntaxError`.
     """
     if "tensorflow" not in source.text and _MODULE not in source.text:
         return _without_tensorflow(source)
@@ -76,7 +73,7 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
             found = list(rule.find(program))
             new = [item for item in found if isinstance(item, Edit)]
             _check_apart(program, edits, new)
-        except (GiveUpError, UnmarkedError) as error:
+        except GiveUpError as error:
             line, why = getattr(error.node, "lineno", 1), f"rule {rule.id} left the file: {error}"
             if rule.optional:
                 left.append((line, f"{why}; compat.v1 takes it as it is"))
@@ -84,7 +81,10 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
                 remarks.append(Remark(error.node, f"{why}; write it plainly and migrate it again"))
             continue
         if found:
-            places = [_place(program, item) for item in found]
+            places = [
+                item.start if isinstance(item, Edit) else program.line_start(item.node)
+                for item in found
+            ]
             counts[rule.id] = len({program.text.count("\n", 0, place) for place in places})
         edits += new
         remarks += [item for item in found if isinstance(item, Remark)]
@@ -104,10 +104,6 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
             f"({error.msg}); write it plainly, or leave rules out with --skip"
         ) from None
     return Migrated(text, counts, _remarks(text), left)
-
-
-def _place(program: Program, item: Edit | Remark) -> int:
-    return item.start if isinstance(item, Edit) else program.line_start(item.node)
 
 
 def _is_migrated(program: Program) -> bool:

@@ -6,11 +6,10 @@ import ast
 import re
 from typing import Any, Iterator
 
-from compat.scripts.checking import library_rules, name_rules
+from compat.scripts.checking import name_rules
 from compat.scripts.checking.findings import FAILS
 from compat.scripts.checking.uses import Use
-from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.rule import GiveUpError, Remark, Rule
+from compat.scripts.migrating.program import Edit, GiveUpError, Program, Remark, Rule
 from compat.scripts.names import table
 from compat.scripts.source import literals
 
@@ -64,7 +63,7 @@ def unserved(use: Use) -> str:
     """Returns why nothing serves a name, or "" for one that is served or handled."""
     if use.guarded or use.call is not None:
         return ""
-    finding = (name_rules if use.is_tensorflow else library_rules).find(use.name)
+    finding = name_rules.find(use.name, use.is_tensorflow)
     return finding.message if finding is not None and finding.kind is FAILS else ""
 
 

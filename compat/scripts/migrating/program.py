@@ -1,11 +1,11 @@
-"""The text of a script with its syntax tree, and the edits that rewrite it."""
+"""The text of a script with its syntax tree, and the rules whose edits rewrite it."""
 
 from __future__ import annotations
 
 import ast
 import re
 import tokenize
-from typing import Any, Iterable, Iterator, NamedTuple
+from typing import Any, Callable, Iterable, Iterator, NamedTuple
 
 from compat.errors import UserError
 from compat.scripts.checking.uses import Use, Walk
@@ -25,12 +25,38 @@ class Edit(NamedTuple):
     text: str
 
 
-class UnmarkedError(Exception):
+class Remark(NamedTuple):
+    """What has to be done by hand, for the line of a node."""
+
+    node: ast.AST
+    text: str
+
+
+class GiveUpError(Exception):
+    """Raised by a rule at a use that it cannot rewrite; it then leaves all uses in the file."""
+
+    def __init__(self, node: ast.AST, why: str) -> None:
+        super().__init__(why)
+        self.node = node
+
+
+class UnmarkedError(GiveUpError):
     """A node's place in the text is not known."""
 
     def __init__(self, node: ast.AST) -> None:
-        super().__init__("its place is not known, as inside of an f-string")
-        self.node = node
+        super().__init__(node, "its place is not known, as inside of an f-string")
+
+
+class Rule(NamedTuple):
+    """Rewrites the uses of one kind."""
+
+    id: str
+    gone: str  # What no longer takes the uses: a release of TensorFlow, or Python 3, NumPy.
+    says: str
+    before: str  # An example, of a script that has imported TensorFlow as `tf`.
+    after: str
+    find: Callable[[Program], Iterator[Edit | Remark]]
+    optional: bool = False  # Whether a use also works as it is.
 
 
 class Program:
@@ -39,7 +65,7 @@ class Program:
     def __init__(self, source: conversion.Source) -> None:
         self.source = source
         self.text = source.python3()
-        self.tree = ast.parse(self.text, source.filename)
+        self.tree = conversion.parse(self.text, source.filename)
         found = uses(self.tree)
         self.uses = [use for use in found if use.is_tensorflow]
         self.other_uses = [use for use in found if not use.is_tensorflow]
@@ -69,7 +95,7 @@ class Program:
         while opening.string == ")":  # Of a function in parentheses.
             opening = self._next(opening)
         while True:
-            before, after = self._previous(first), self._next(last)
+            before, after = self._next(first, -1), self._next(last)
             if before.string != "(" or before.index == opening.index:
                 return first.startpos, last.endpos
             first, last = before, after
@@ -130,17 +156,11 @@ class Program:
         line = self.text.rfind("\n", 0, start) + 1
         return self.text[line:start]
 
-    def _next(self, token: Any) -> Any:
-        token = self._marked.next_token(token, include_extra=True)
-        while token.type in _BLANK:
-            token = self._marked.next_token(token, include_extra=True)
-        return token
-
-    def _previous(self, token: Any) -> Any:
-        token = self._marked.prev_token(token, include_extra=True)
-        while token.type in _BLANK:
-            token = self._marked.prev_token(token, include_extra=True)
-        return token
+    def _next(self, token: Any, step: int = 1) -> Any:
+        """Returns the token after another, or with a `step` of -1 before it; no comment."""
+        tokens = self._marked.tokens
+        token = tokens[token.index + step]
+        return self._next(token, step) if token.type in _BLANK else token
 
 
 def uses(tree: ast.Module) -> list[Use]:
@@ -151,7 +171,6 @@ def uses(tree: ast.Module) -> list[Use]:
 
 
 def _marked(program: Program) -> Any:
-    """Gives each node its first and last token."""
     name = program.source.filename
     try:
         import asttokens
@@ -169,7 +188,6 @@ def _marked(program: Program) -> Any:
 
 
 def _line_starts(tokens: Iterable[Any]) -> Iterator[int]:
-    """Yields the start of each logical line."""
     is_between = True
     for token in tokens:
         if token.type in _BETWEEN:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator
+from typing import Iterator
 
 from compat.scripts.checking import division
-from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.rule import Rule
+from compat.scripts.migrating.program import Edit, Program, Rule
 from compat.scripts.source import python2_builtins, rewriting
 
 MODULE = "python2"  # Of compat.v1; a program of Python 2 imports it.
@@ -22,26 +21,17 @@ def _division(program: Program) -> Iterator[Edit]:
     for node in program.nodes(ast.BinOp, ast.AugAssign):
         if not isinstance(node.op, ast.Div):
             continue
-        left, other = _operands(node)
+        is_binary = isinstance(node, ast.BinOp)
+        left, other = (node.left, node.right) if is_binary else (node.target, node.value)
         if _place(other) not in right:
             continue
         start, end = program.span(node)
-        yield Edit(*program.between(left, other), _operator(program, node))
-        if isinstance(node, ast.BinOp):
+        target = program.text[slice(*program.span(left))]
+        operator = ", " if is_binary else f" = {MODULE}.divide({target}, "
+        yield Edit(*program.between(left, other), operator)
+        if is_binary:
             yield Edit(start, start, f"{MODULE}.divide(")
         yield Edit(end, end, ")")
-
-
-def _operands(node: Any) -> tuple[ast.expr, ast.expr]:
-    return (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
-
-
-def _operator(program: Program, node: ast.AST) -> str:
-    if isinstance(node, ast.BinOp):
-        return ", "
-    start, end = program.span(_operands(node)[0])
-    target = program.text[start:end]
-    return f" = {MODULE}.divide({target}, "
 
 
 def _place(node: ast.AST) -> tuple[int, int]:

@@ -131,7 +131,7 @@ _SAME_NAMES = (
     ("compiler", "tf.", "xla"),
     (
         "data data.python.ops.batching",
-        _OWN + "data:",
+        _OWN + "inputs:",
         "assert_element_shape batch_and_drop_remainder enumerate_dataset "
         "padded_batch_and_drop_remainder",
     ),
@@ -170,7 +170,7 @@ _SAME_NAMES = (
         "CriticalSection TensorSpec argsort assert_scalar convert_to_tensor_or_sparse_tensor "
         "is_tensor nest py_func sort",
     ),
-    ("feature_column", _OWN + "sequence_features:", "sequence_input_layer"),
+    ("feature_column", _OWN + "inputs:", "sequence_input_layer"),
     ("framework", _INSIDE + "util.deprecation:", "deprecated deprecated_args"),
     (
         "layers",
@@ -187,7 +187,7 @@ _SAME_NAMES = (
     ("layers", "tf.nn.", "safe_embedding_lookup_sparse"),
     (
         "lookup",
-        _OWN + "lookup:",
+        _OWN + "inputs:",
         "MutableHashTable index_table_from_tensor index_to_string "
         "index_to_string_table_from_tensor string_to_index",
     ),

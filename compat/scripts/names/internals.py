@@ -1,8 +1,7 @@
 """Restores internal names of TensorFlow that newer releases moved.
 
-tf_slim and tensorflow_estimator are no longer maintained, and import names from
-`tensorflow.python` that have moved since. These are added back to the modules of this process
-before such a package or a script imports from `tensorflow.python`; no file is changed.
+tf_slim and tensorflow_estimator, no longer maintained, import them. They are added back to the
+modules of this process; no file is changed.
 """
 
 from __future__ import annotations
@@ -85,7 +84,6 @@ def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
 
 
 def _import(name: str) -> Any:
-    """Returns a module, or None if this release does not have it."""
     try:
         return importlib.import_module(name)
     except ImportError:

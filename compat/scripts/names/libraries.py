@@ -12,15 +12,12 @@ import types
 from typing import Any, Callable, Sequence
 
 from compat.scripts.names import namespace, package_names, packages
+from compat.scripts.names.namespace import MissingName
 from compat.scripts.names.table import Served
 
 
-class MissingName(AttributeError):
-    """Raised for a name of a package that is gone, and that nothing serves."""
-
-
 class MissingImport(ImportError):
-    """Raised for the import of such a name."""
+    """Raised for the import of a name that is gone, and that nothing serves."""
 
 
 class OldLibrary(types.ModuleType):
@@ -48,15 +45,12 @@ class OldLibrary(types.ModuleType):
         setattr(self._real, attribute, value)
 
     def __dir__(self) -> list[str]:
-        prefix = self._name + "."
-        old = {name[len(prefix) :] for name in packages.GONE if name.startswith(prefix)}
-        return sorted({*dir(self._real), *(name for name in old if "." not in name)})
+        return sorted({*dir(self._real), *_gone(self._name)})
 
 
 # Modules whose attributes change while a program runs.
 _CHANGING = {"sys"}
 _CHANGED = {*packages.GONE, *packages.CHANGED, *packages.ARGUMENTS, *packages.MODULES}
-_BUILTINS = "builtins:"
 _BEFORE = ("compat.", "tf_keras.")  # What serves a module even if it is still there.
 _HOOKS = {"__all__", "__dir__", "__getattr__"}  # Of the module itself; the view has its own.
 
@@ -64,13 +58,15 @@ _HOOKS = {"__all__", "__dir__", "__getattr__"}  # Of the module itself; the view
 def _public(name: str, real: Any) -> list[str]:
     """Returns what `from NAME import *` imports, which is none of Python's own types."""
     own = getattr(real, "__all__", [key for key in vars(real) if not key.startswith("_")])
-    old = (key for key, served in packages.GONE.items() if not served.by.startswith(_BUILTINS))
-    above = ((key.rpartition(".")[0], key.rpartition(".")[2]) for key in old)
-    known = {key for module, key in above if module == name and _has(name, real, key)}
-    hidden = {
-        k for k in own if packages.GONE.get(f"{name}.{k}", Served("", "")).by[:9] == _BUILTINS
-    }
-    return sorted({*own, *known} - hidden)
+    gone = {key: packages.GONE[f"{name}.{key}"].by for key in _gone(name)}
+    known = {*own, *(key for key in gone if _has(name, real, key))}
+    return sorted(key for key in known if not gone.get(key, "").startswith("builtins:"))
+
+
+def _gone(module: str) -> set[str]:
+    """Returns the names that are gone from a module, without those of modules below."""
+    names = (key.rpartition(".") for key in packages.GONE)
+    return {name for owner, _, name in names if owner == module}
 
 
 def _has(name: str, real: Any, attribute: str) -> bool:
@@ -104,7 +100,6 @@ def _look_up(name: str, real: Any, replaced: bool) -> Any:
 
 
 def _is_old(value: Any) -> bool:
-    """Whether a value is a module that has old names in it."""
     return isinstance(value, types.ModuleType) and value.__name__ in packages.MODULES
 
 

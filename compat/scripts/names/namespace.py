@@ -21,19 +21,12 @@ when_loaded: list[str] = []
 # Those for every script.
 FOR_SCRIPTS = tuple(
     f"compat.scripts.{name}"
-    for name in (
-        "calls.arrays",
-        "calls.dimensions",
-        "calls.lists",
-        "cluster.sessions",
-        "cluster.distributed",
-        "calls.seeds",
-    )
+    for name in ("calls.arrays", "calls.graphs", "cluster.sessions", "cluster.distributed")
 )
 
 
 class MissingName(AttributeError):
-    """Raised for a known name of TensorFlow that cannot be served; also an `AttributeError`."""
+    """Raised for a known name of TensorFlow or of a package that cannot be served."""
 
 
 class OldModule(types.ModuleType):
@@ -43,9 +36,8 @@ class OldModule(types.ModuleType):
         super().__init__(name, getattr(real, "__doc__", None))
         # Read by `import tensorflow.contrib.layers`, which needs a package with a path.
         self.__path__: list[str] = list(getattr(real, "__path__", []))
-        self._below = (name + ".")[
-            len(_PUBLIC) :
-        ]  # "contrib.layers." for tensorflow.contrib.layers
+        # "contrib.layers." for tensorflow.contrib.layers.
+        self._below = f"{name}."[len(_PUBLIC) :]
         self._real = real
 
     def __getattr__(self, name: str) -> Any:
@@ -124,7 +116,6 @@ def _attribute(real: Any, name: str) -> Any:
 
 
 def _missing(name: str, served: table.Served | None) -> str:
-    """Returns the error message for a name that cannot be served, with a remedy."""
     if served is None:
         served = table.Served("", "2.0" if name.startswith("contrib") else "")
     gone = f"gone since TensorFlow {served.gone}" if served.gone else "not known here"
@@ -136,7 +127,6 @@ def _missing(name: str, served: table.Served | None) -> str:
 
 
 def _load(by: str) -> Any:
-    """Returns the object that an entry's `by` names."""
     module, colon, attribute = by.partition(":")
     if not colon:
         return functools.reduce(getattr, by.split(".")[1:], top())

@@ -1,7 +1,7 @@
-"""The table of names that Python's library, NumPy and other packages removed or changed since 2016.
+"""The names that Python's library, NumPy and other packages removed or changed since 2016.
 
-As in `table`, a name is served by an attribute of a module ("numpy:prod") or by a whole module
-("joblib:"), which also serves the names below.
+As in `table`, an attribute of a module ("numpy:prod") serves a name, or a whole module ("joblib:"),
+which also serves the names below.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def _gone() -> dict[str, Served]:
     return found
 
 
-def _changed() -> dict[str, str]:
-    names = numpy_names.CHANGED.split()
-    found = {_NUMPY + name: f"compat.scripts.calls.arrays:{name}" for name in names}
-    return {**found, **python_names.CHANGED, **package_names.CHANGED}
-
-
 # Names that are gone.
 GONE: Mapping[str, Served] = _gone()
 # Functions and classes that are still there, and what serves them.
-CHANGED: Mapping[str, str] = _changed()
+CHANGED: Mapping[str, str] = {
+    **{
+        _NUMPY + name: f"compat.scripts.calls.arrays:{name}" for name in numpy_names.CHANGED.split()
+    },
+    **python_names.CHANGED,
+    **package_names.CHANGED,
+}
 # Functions and classes with arguments that were renamed, or removed (""): their old and new names.
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     **{_NUMPY + name: arguments for name, arguments in numpy_names.ARGUMENTS.items()},

@@ -1,8 +1,7 @@
 """The table of names that scripts of 2016 to 2019 use and `tf.compat.v1` lacks.
 
-A name is served by another name of `tf.compat.v1` ("tf.multiply"), by an attribute of a module
-("compat.scripts.calls.arguments:concat"), or by a whole module ("tf_slim:"). A module also serves
-the names below, except those with entries of their own.
+A name is served by another one ("tf.multiply"), by an attribute of a module ("...arrays:concat"),
+or by a whole module ("tf_slim:"), which also serves the names below without entries of their own.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ _OTHERS = {
     "models.rnn.seq2seq": Served(_OWN + "contrib.legacy_seq2seq:", "1.0"),
     "GraphKeys.VARIABLES": Served("tf.GraphKeys.GLOBAL_VARIABLES", "1.0"),
     **dict.fromkeys(("GIT_VERSION", "VERSION", "__version__", "version.VERSION"), _VERSION),
-    "constant": Served(_OWN + "calls.lists:constant", "", "also converts ranges, maps and zips"),
+    "constant": Served(_OWN + "calls.graphs:constant", "", "also converts ranges, maps and zips"),
 }
 
 

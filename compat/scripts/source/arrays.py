@@ -94,7 +94,7 @@ class ClassicArrays(ast.NodeTransformer):
         """NumPy 2.4 refuses to format an array of one element as a number."""
         is_format = isinstance(node.op, ast.Mod) and self._is_text(node.left)
         self.generic_visit(node)
-        if not is_format or (not isinstance(node.right, ast.Tuple) and _is_constant(node.right)):
+        if not is_format or literals.value(node.right) is not None:
             return node
         return _call(node, FORMAT, node.left, node.right)
 
@@ -169,7 +169,3 @@ class ClassicArrays(ast.NodeTransformer):
         elif isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
             return _call(node, TRUTH, node)
         return node
-
-
-def _is_constant(node: ast.AST) -> bool:
-    return literals.value(node) is not None

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator
 
-from compat.errors import UserError
+from compat.errors import UserError, unless_usable
 from compat.scripts.source import arrays, frames, literals, rewriting
 
 # Names that parse as Python 3 but exist in Python 2 only.
@@ -49,11 +49,8 @@ class Source:
     python2: bool
 
     def python3(self) -> str:
-        """Returns the text in Python 3; raises what `tree` does."""
-        with deep(self.filename):
-            text = _to_python3(self.text, self.filename) if self.python2 else self.text
-            _parse(text, self.filename)
-            return text
+        """Returns the text in Python 3, in which wrong syntax is still wrong."""
+        return _to_python3(self.text, self.filename) if self.python2 else self.text
 
     @property
     def divides_integers(self) -> bool:
@@ -63,10 +60,9 @@ class Source:
     def tree(self) -> ast.Module:
         """Returns the Python 3 syntax tree, with the line numbers of the text."""
         with deep(self.filename):
-            text = _to_python3(self.text, self.filename) if self.python2 else self.text
-            tree = _parse(text, self.filename)
+            tree = parse(self.python3(), self.filename)
             # They return the module that they change.
-            if self.python2 and not _TRUE_DIVISION.search(self.text):
+            if self.divides_integers:
                 rewriting.ClassicDivision().visit(tree)
             if self.python2:
                 rewriting.ClassicStrings().visit(tree)
@@ -104,12 +100,8 @@ def deep(filename: str) -> Iterator[None]:
 
 def read(path: str) -> list[Source]:
     """Returns the parts of a script: one, or one per code cell of a notebook."""
-    try:
+    with unless_usable(f"script {path} cannot be read", "name a Python file or a notebook"):
         raw = Path(path).read_bytes()
-    except OSError as error:
-        raise UserError(
-            f"script {path} cannot be read ({error.strerror}); name a Python file or a notebook"
-        ) from None
     if path.endswith(".ipynb"):
         return _cells(path, raw)
     return [from_text(_decode(path, raw), path)]
@@ -124,7 +116,7 @@ def is_python2(text: str) -> bool:
     """Whether a program is written in Python 2, by its syntax or else by the names that it uses."""
     try:
         with deep(""):
-            tree = _parse(text, "")
+            tree = parse(text, "")
     except SyntaxError:
         return True
     except UserError:
@@ -166,7 +158,8 @@ def _attributes(tree: ast.AST) -> Iterator[ast.AST]:
         rest.extend(ast.iter_child_nodes(node))
 
 
-def _parse(text: str, filename: str) -> ast.Module:
+def parse(text: str, filename: str) -> ast.Module:
+    """Returns the syntax tree of Python 3 code, without warnings about it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text, filename)
@@ -208,7 +201,6 @@ def _cells(path: str, raw: bytes) -> list[Source]:
 
 @functools.lru_cache(maxsize=16)  # Slow, and called more than once.
 def _to_python3(text: str, filename: str) -> str:
-    """Converts Python 2 with fissix, the maintained fork of lib2to3."""
     try:
         from fissix import refactor
     except ImportError:

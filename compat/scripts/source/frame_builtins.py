@@ -32,13 +32,10 @@ class _Column:
         return call
 
 
-def _is_of_pandas(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == "pandas"
-
-
 def classic_column(owner: Any, key: Any, is_attribute: bool = False) -> Any:
     """Returns `owner[key]`, or its attribute; of a frame, a column that changes the frame."""
-    if _is_of_pandas(owner) and hasattr(owner, "columns"):
+    is_of_pandas = type(owner).__module__.partition(".")[0] == "pandas"
+    if is_of_pandas and hasattr(owner, "columns"):
         names = owner.columns
         if isinstance(key, (str, int)) and key in names and names.is_unique:
             return _Column(owner, key)

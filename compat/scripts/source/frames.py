@@ -64,11 +64,8 @@ class ClassicFrames(ast.NodeTransformer):
             args = [node.value, ast.Constant(node.attr), ast.Constant(True)]
         elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
             key: Any = node.slice
-            args = [node.value, getattr(key, "value", key) if _is_index(key) else key]
+            is_wrapped = type(key).__name__ == "Index"  # Until Python 3.8.
+            args = [node.value, key.value if is_wrapped else key]
         else:
             return node
         return ast.copy_location(ast.Call(ast.Name(COLUMN, ast.Load()), args, []), node)
-
-
-def _is_index(node: ast.AST) -> bool:
-    return type(node).__name__ == "Index"  # Wraps an index until Python 3.8.

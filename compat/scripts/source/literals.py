@@ -22,6 +22,11 @@ def value(node: ast.AST | None) -> Any:
     return sign * constant if is_number else constant
 
 
+def is_whole(node: ast.AST) -> bool:
+    """Whether a node is a constant integer, not a bool."""
+    return type(value(node)) is int
+
+
 def is_none(node: ast.AST) -> bool:
     """Whether a node is the constant None."""
     return type(node).__name__ in _CONSTANTS and ast.literal_eval(node) is None

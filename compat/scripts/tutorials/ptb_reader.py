@@ -1,7 +1,4 @@
-"""`tensorflow.models.rnn.ptb.reader`: reads the Penn Treebank for the language model tutorial.
-
-The files come from Tomas Mikolov's simple-examples.tgz.
-"""
+"""`tensorflow.models.rnn.ptb.reader`: reads the Penn Treebank of Mikolov's simple-examples.tgz."""
 
 from __future__ import annotations
 
@@ -21,24 +18,17 @@ def _read_words(filename: str) -> list[str]:
         return str(file.read()).replace("\n", "<eos>").split()
 
 
-def _build_vocab(filename: str) -> dict[str, int]:
-    """Returns an id for each word of a file, by descending frequency."""
-    counts = collections.Counter(_read_words(filename))
-    words = sorted(counts, key=lambda word: (-counts[word], word))
-    return {word: number for number, word in enumerate(words)}
-
-
-def _file_to_word_ids(filename: str, word_to_id: dict[str, int]) -> list[int]:
-    return [word_to_id[word] for word in _read_words(filename) if word in word_to_id]
-
-
 def ptb_raw_data(data_path: str | None = None) -> tuple[list[int], list[int], list[int], int]:
     """Returns the word ids of `ptb.{train,valid,test}.txt` in a folder, and the vocabulary size."""
-    parts = ("train", "valid", "test")
-    paths = [os.path.join(data_path or "", f"ptb.{part}.txt") for part in parts]
-    word_to_id = _build_vocab(paths[0])
-    train, valid, test = (_file_to_word_ids(path, word_to_id) for path in paths)
-    return train, valid, test, len(word_to_id)
+    parts = [
+        _read_words(os.path.join(data_path or "", f"ptb.{part}.txt"))
+        for part in ("train", "valid", "test")
+    ]
+    counts = collections.Counter(parts[0])
+    words = sorted(counts, key=lambda word: (-counts[word], word))
+    ids = {word: number for number, word in enumerate(words)}
+    train, valid, test = ([ids[word] for word in part if word in ids] for part in parts)
+    return train, valid, test, len(ids)
 
 
 def ptb_iterator(

@@ -1,8 +1,7 @@
 """Delivers the spool of a log folder into its MLflow run, also over restarts.
 
-MLflow may be asked for the same thing twice, as an answer can get lost: a metric, parameter or
-tag that is already there with the same value stays one, and an artifact is written over. So what
-is sent at least once is kept exactly once.
+What is sent twice, as an answer can get lost, MLflow keeps once: a metric, parameter or tag with
+the same value stays one, and an artifact is written over.
 """
 
 from __future__ import annotations
@@ -35,13 +34,10 @@ class Delivery:
     """Delivers the spool of one log folder to one store, as `stores.store_uri` gives it.
 
     `say` takes a line about what was not delivered, and why.
-
-    Attributes:
-      refused: whether the store refused some of it for good.
     """
 
     def __init__(self, logdir: str, uri: str, say: Callable[[str], object]) -> None:
-        self.refused = False
+        self.refused = False  # Whether the store refused some of it for good.
         self._logdir = logdir
         self._uri = uri
         self._say = say

@@ -14,10 +14,7 @@ Series = Dict[str, List[Tuple[int, float]]]
 
 
 def series(logdir: str) -> Series:
-    """Returns the (step, value) points of every metric in the spool, by name, steps increasing.
-
-    What a training that was cut off had recorded after the checkpoint, its resumption replaces.
-    """
+    """Returns the (step, value) points of every metric; a resumption replaces later ones."""
     points: Series = {}
     for record, _ in spool.read(logdir):
         if record["kind"] == "metrics":
@@ -30,10 +27,7 @@ def series(logdir: str) -> Series:
 
 
 def draw(logdir: str) -> str | None:
-    """Draws every cost and accuracy, e.g. `train/cost`, over the steps, into the log folder.
-
-    Returns the path of the PNG, or None if there is no such metric.
-    """
+    """Draws every cost and accuracy over the steps; returns the PNG's path, None without any."""
     points = series(logdir)
     panels = {
         panel: sorted(name for name in points if name.split("/")[-1] == panel) for panel in _PANELS

@@ -2,9 +2,8 @@
 
     python -m compat.tracking.mlflow.sender LOGDIR --tracking_uri=http://127.0.0.1:5000
 
-sends what is left of a training that is over. `Tracker` starts it with `--follow`, and it then
-goes on until its standard input ends, which it does when the training has ended in whatever way.
-A training that ended without saying how has FAILED.
+sends what is left of a training. `Tracker` starts it with `--follow`, until its standard input
+ends. A training that ended without saying how has FAILED.
 """
 
 from __future__ import annotations
@@ -17,18 +16,15 @@ import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import Any
 
-from compat._tensorflow.deferral import deferred
+from compat._tensorflow.release import deferred
 from compat.errors import UserError
 from compat.tracking.files import lock
 from compat.tracking.mlflow import learning_curve, spool
 from compat.tracking.mlflow.stores import artifact_root, discard_databases, store_uri
 from compat.tracking.mlflow.tracker import REFUSED
 from compat.tracking.redaction import RedactedStream
-
-if TYPE_CHECKING:
-    from compat.tracking.mlflow.delivery import Delivery
 
 _POLL_SECS = 1.0
 _NICE = 10
@@ -38,10 +34,9 @@ _ALONE_TIMEOUT_SECS = 60
 
 
 def _await_end(logdir: str, patience_secs: float, over: threading.Event) -> None:
-    """Waits for the end of the training, then draws its learning curve.
+    """Waits for the end of the training, draws its learning curve, and ends the process in time.
 
-    In a thread, as the delivery may be waiting for a server at that moment. It also ends the
-    process in time: nobody may be left to do so, and not every call into MLflow has a time limit.
+    In a thread, as the delivery may be waiting for a server, without a time limit.
     """
     sys.stdin.buffer.read()
     over.set()
@@ -58,7 +53,7 @@ def _end_at_once() -> None:
         os._exit(1)
 
 
-def _follow(delivery: Delivery, over: threading.Event) -> None:
+def _follow(delivery: Any, over: threading.Event) -> None:
     """Delivers until the training is over, and then what is left."""
     wait = _POLL_SECS
     while not over.is_set():
@@ -79,11 +74,7 @@ def _draw(logdir: str) -> None:
 
 
 def main() -> int:
-    """Runs the command line; returns 0, 1 if something is left, or `REFUSED`.
-
-    Raises:
-      UserError: If the folder holds no spool, or another sender is at work on it.
-    """
+    """Runs the command line; returns 0, 1 if something is left, or `REFUSED`."""
     args = _arguments()
     logdir = os.path.abspath(args.logdir)
     following = args.follow is not None
@@ -162,7 +153,7 @@ def _prepare_mlflow(uri: str, timeout_secs: int) -> None:
 def _give_way() -> None:
     """Gives training a tenfold share of the cores: loading MLflow alone takes seconds of one.
 
-    Not more: at the lowest priority, a busy machine did not load it in three minutes.
+    At the lowest priority, a busy machine did not load it in three minutes.
     """
     os.nice(_NICE)
     # Linux weighs the processes of a session among themselves, and sessions by a number of their

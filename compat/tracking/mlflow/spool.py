@@ -117,10 +117,7 @@ def _is_record(found: Any) -> bool:
 
 
 def delivered(logdir: str) -> int:
-    """Returns how many bytes of the spool were delivered; 0 if that is not known.
-
-    MLflow keeps once what it is sent twice.
-    """
+    """Returns how many bytes of the spool were delivered; 0 if that is not known."""
     try:
         with open(os.path.join(logdir, _OFFSET), errors="replace") as file:
             text = file.read()
@@ -154,10 +151,7 @@ def joined(logdir: str) -> str | None:
 
 
 def store(logdir: str) -> str | None:
-    """Returns the URI of the default store in which the log folder's run began, if it did.
-
-    None of another form, which another process has written.
-    """
+    """Returns the URI of the default store in which the log folder's run began, or None."""
     try:
         first = next((record for record, _ in read(logdir)), None)
     except OSError:
@@ -167,10 +161,7 @@ def store(logdir: str) -> str | None:
 
 
 def abandoned(logdir: str) -> int | None:
-    """Returns the last known time, in ms since 1970, of a run that ended without a record of it.
-
-    None if its end is recorded, it is still being written, or it has no run of its own.
-    """
+    """Returns the last time, in ms since 1970, of a run that ended without a record, or None."""
     if joined(logdir) is not None:
         return None
     last_time, kind = 0, ""
@@ -189,8 +180,8 @@ def abandoned(logdir: str) -> int | None:
 def reason_refused(logdir: str, path: str, folder: str) -> str | None:
     """Returns why a file or folder may not be uploaded, or None.
 
-    Processes that can write to the log folder can write any path to the spool. Only files of the
-    log folder are uploaded, also by links, to `folder` among the run's artifacts.
+    Whoever can write to the log folder can write any path to the spool. Only its files are
+    uploaded, also by links, to `folder` among the run's artifacts.
     """
     root = os.path.realpath(logdir)
     walk = os.walk(path)

@@ -64,10 +64,7 @@ def experiment(name: str | None, default: str) -> str:
 
 
 def artifact_root(uri: str) -> str | None:
-    """Returns the folder for the artifacts of a SQLite store, beside it; None for other stores.
-
-    It holds nothing else, since MLflow's clean-up deletes whole folders.
-    """
+    """Returns the folder for a SQLite store's artifacts, which holds nothing else; else None."""
     path = _sqlite_file(uri)
     return None if path is None else os.path.join(os.path.dirname(path), _ARTIFACTS)
 
@@ -105,8 +102,8 @@ def run_page(logdir: str, tracking_uri: str | None) -> str | None:
 def make_database(uri: str) -> None:
     """Makes the database of a SQLite store as a whole, unless it exists or the store is another.
 
-    MLflow makes it in dozens of steps, and can neither use nor complete what is left after some
-    of them, when the disk is full or the process is killed. So it is made in a folder beside it.
+    MLflow makes it in dozens of steps, and can neither use nor complete what is left after some of
+    them. So it is made in a folder beside it.
     """
     path = _sqlite_file(uri)
     if path is None or os.path.exists(path):
@@ -130,10 +127,7 @@ def make_database(uri: str) -> None:
 
 
 def discard_databases() -> None:
-    """Removes what `make_database` has not finished, also from another thread before an exit.
-
-    The other thread may create its file anew at any moment; without the folder it cannot.
-    """
+    """Removes what `make_database` has not finished, also from another thread before an exit."""
     while _unfinished:
         folder = _unfinished.pop()
         gone = f"{folder}-gone"

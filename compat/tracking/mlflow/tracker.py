@@ -1,7 +1,7 @@
 """The training process's side of MLflow: a file to append to, and a process that sends it.
 
-Only that process, `compat.tracking.mlflow.sender`, imports MLflow, so a server that is slow or dead
-does not slow down training; and as it outlives the run, the run's status is always set.
+Only `compat.tracking.mlflow.sender` imports MLflow, so a slow server does not slow down training;
+and as it outlives the run, the run's status is always set.
 """
 
 from __future__ import annotations
@@ -233,9 +233,15 @@ def _source() -> dict[str, str]:
     # Neither a user without a name, as in some containers, nor a missing git is an error.
     with contextlib.suppress(KeyError, ImportError, OSError):
         tags["mlflow.user"] = getpass.getuser()
+    commit = git_commit(os.path.dirname(program))
+    return {**tags, "mlflow.source.git.commit": commit} if commit else tags
+
+
+def git_commit(folder: str) -> str:
+    """Returns the commit of the code in a folder, "" where its history is not known."""
     command = ["git", "rev-parse", "HEAD"]  # As `PATH` has it.
-    folder = os.path.dirname(program)
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        commit = subprocess.check_output(command, cwd=folder, stderr=subprocess.DEVNULL, timeout=5)
-        tags["mlflow.source.git.commit"] = commit.decode().strip()
-    return tags
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=5)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode().strip() if done.returncode == 0 else ""

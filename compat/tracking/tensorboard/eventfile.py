@@ -1,9 +1,8 @@
 """Event files: TFRecords of `Event` protobufs, written, read and trimmed without TensorFlow.
 
-TensorBoard's own `EventFileWriter` opens files through its `tf`, which imports all of TensorFlow
-where that is installed, and writes from a thread: in tensorboard 1.15, once that thread has died
-of a full disk, the next event blocks the training for ever. So only the framing of the records,
-`RecordWriter`, is TensorBoard's here, and every write happens, or raises, in the caller.
+TensorBoard's own `EventFileWriter` imports it, and writes from a thread, whose death of a full disk
+blocks the training in tensorboard 1.15. So only the framing of the records, `RecordWriter`, is
+TensorBoard's here.
 """
 
 from __future__ import annotations
@@ -55,10 +54,7 @@ def read_events(path: str) -> Iterator[tuple[bytes, Event]]:
 
 
 def trim(path: str, keep: Callable[[Event], bool]) -> None:
-    """Rewrites an event file without the events that are not to be kept, nor a torn last record.
-
-    A reader sees either the old file or the new one.
-    """
+    """Rewrites an event file, as a whole, without events not to keep, nor a torn last record."""
     # Not named "tfevents": TensorBoard would read it.
     trimmed = os.path.join(os.path.dirname(path), "trimming.tmp")
     with open(trimmed, "wb") as file:

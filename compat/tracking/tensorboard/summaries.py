@@ -48,11 +48,7 @@ def figure_image(figure: Any) -> np.ndarray:
 def param_summaries(
     values: Mapping[str, Param], tuned: Collection[str] | None = None
 ) -> list[Summary]:
-    """Returns what is tuned for the HPARAMS tab, and all as a Markdown table for the TEXT tab.
-
-    Without a description of the experiment, TensorBoard finds out the settings and metrics of all
-    the runs that it shows.
-    """
+    """Returns what is tuned for the HPARAMS tab, and all as a Markdown table for the TEXT tab."""
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
     from tensorboard.plugins.text.summary_v2 import text_pb
 

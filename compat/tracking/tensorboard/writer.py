@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable, Collection, Container, Mapping
 from compat.errors import UserError
 from compat.tracking.files import lock, writing_to
 from compat.tracking.redaction import redacted
+from compat.tracking.tensorboard import summaries
 from compat.tracking.tensorboard.eventfile import EventFile, event_files, read_events, trim
-from compat.tracking.tensorboard.summaries import (
-    PARAM_TAGS,
-    SESSION_END,
-    end_summary,
-    figure_image,
-    image_summary,
-    param_summaries,
-)
 from compat.tracking.writer import FINISHED, Param, Writer
 
 if TYPE_CHECKING:
@@ -88,7 +81,7 @@ class TensorBoard(Writer):
 
     def images(self, step: int, values: Mapping[str, np.ndarray]) -> None:
         """See `Writer.images`; anything else is a `ValueError`."""
-        self._add(step, *(image_summary(tag, value) for tag, value in values.items()))
+        self._add(step, *(summaries.image_summary(tag, value) for tag, value in values.items()))
 
     def texts(self, step: int, values: Mapping[str, str]) -> None:
         from tensorboard.plugins.text.summary_v2 import text_pb
@@ -96,7 +89,7 @@ class TensorBoard(Writer):
         self._add(step, *(text_pb(tag, value) for tag, value in values.items()))
 
     def figures(self, step: int, values: Mapping[str, Any]) -> None:
-        self.images(step, {tag: figure_image(figure) for tag, figure in values.items()})
+        self.images(step, {tag: summaries.figure_image(figure) for tag, figure in values.items()})
 
     def summary(self, step: int, serialized: bytes) -> None:
         from tensorboard.compat.proto.summary_pb2 import Summary
@@ -117,17 +110,17 @@ class TensorBoard(Writer):
         """
         try:
             for path in self._earlier if self._file else ():
-                trim(path, lambda event: not _has_tag(event, PARAM_TAGS))
+                trim(path, lambda event: not _has_tag(event, summaries.PARAM_TAGS))
         except OSError as error:
             self._give_up(error)
-        for summary in param_summaries(redacted(values), tuned):
+        for summary in summaries.param_summaries(redacted(values), tuned):
             self._write(step=0, summary=summary)
         self._has_params = True
 
     def close(self, status: str = FINISHED) -> None:
         """Ends the run; a second call does nothing."""
         if self._has_params:
-            self._write(step=0, summary=end_summary(status == FINISHED))
+            self._write(step=0, summary=summaries.end_summary(status == FINISHED))
             self._has_params = False
         if self._file:
             self._file.close()
@@ -140,12 +133,12 @@ class TensorBoard(Writer):
         limit = resume_step or 0
         for path in self._earlier:
             if resume_step is not None:
-                trim(path, lambda e: e.step <= limit and not _has_tag(e, (SESSION_END,)))
+                trim(path, lambda e: e.step <= limit and not _has_tag(e, (summaries.SESSION_END,)))
             for _, event in read_events(path):
                 self._has_graph = self._has_graph or event.HasField("graph_def")
-                self._has_params = self._has_params or _has_tag(event, PARAM_TAGS)
+                self._has_params = self._has_params or _has_tag(event, summaries.PARAM_TAGS)
                 for value in event.summary.value:
-                    if value.tag not in (*PARAM_TAGS, SESSION_END):
+                    if value.tag not in (*summaries.PARAM_TAGS, summaries.SESSION_END):
                         self._last_steps[value.tag] = event.step
         if resume_step is None and self._last_steps:
             raise UserError(
@@ -154,9 +147,9 @@ class TensorBoard(Writer):
                 " for a new run; give another folder, or resume from a checkpoint"
             )
 
-    def _add(self, step: int, *summaries: Summary) -> None:
+    def _add(self, step: int, *added: Summary) -> None:
         """Writes summaries whose steps have to increase; none of them if one does not."""
-        for tag in [value.tag for summary in summaries for value in summary.value]:
+        for tag in [value.tag for summary in added for value in summary.value]:
             last = self._last_steps.get(tag)
             if last is not None and step <= last:
                 raise ValueError(
@@ -164,7 +157,7 @@ class TensorBoard(Writer):
                     " strictly increase"
                 )
             self._last_steps[tag] = step
-        for summary in summaries:
+        for summary in added:
             self._write(step=step, summary=summary)
 
     def _write(self, **fields: Any) -> None:

@@ -65,7 +65,6 @@ class Metric(abc.ABC):
             raise self._error(f"reads output {name!r} of {array.dtype}; return numbers") from error
 
     def _weights(self, outputs: Outputs, name: str | None, shape: tuple[int, ...]) -> np.ndarray:
-        """Returns the weights of values of a shape, in that shape."""
         if name is None:
             return np.ones(shape)
         weights = self._output(outputs, name).astype(np.float64)

@@ -8,11 +8,8 @@ import numpy as np
 def as_images(weights: np.ndarray) -> np.ndarray:
     """Returns a layer's weights as grey images, one for each of its first 16 units.
 
-    Args:
-      weights: `[28 * 28, units]`, or `[height, width, 1, maps]`.
-
-    Returns:
-      uint8 `[units, height, width, 1]`; the smallest weight of a unit is black, the largest white.
+    The weights are `[28 * 28, units]` or `[height, width, 1, maps]`, the images uint8 `[units,
+    height, width, 1]`; the smallest weight of a unit is black, the largest white.
     """
     if weights.ndim == 2:
         weights = weights.reshape(28, 28, 1, -1)

@@ -28,8 +28,7 @@ def newest_checkpoint(logdir: str) -> str | None:
 def activity_monitor(logdir: str, clock: Callable[[], float] = time.monotonic) -> Monitor:
     """Returns a monitor of a chief whose address is not known, by the files that it writes.
 
-    It gives the chief up when nothing has changed for an hour. Of the files only changes count: the
-    clock of another machine may differ from ours.
+    It gives up when nothing has changed for an hour; clocks of other machines do not count.
     """
     files_of_chief = [os.path.join(logdir, name) for name in ("checkpoint", LOG)]
     seen: dict[str, tuple[int, int]] = {}

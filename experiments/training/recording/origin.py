@@ -17,15 +17,10 @@ FILE = "program.json"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the class of an experiment is.
+    """Where the class of an experiment is."""
 
-    Attributes:
-      program: name of its module, or absolute path of its file; "" of a notebook, which has none.
-      experiment: name of the class.
-    """
-
-    program: str
-    experiment: str
+    program: str  # Its module, or absolute path of its file; "" of a notebook, which has none.
+    experiment: str  # The name of the class.
 
 
 def write(experiment: type, logdir: str) -> None:

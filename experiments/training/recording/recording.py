@@ -6,19 +6,19 @@ import os
 import platform
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from compat import Server, UserError, _tensorflow
+from compat import Server, _tensorflow
 from compat.checkpoint.files import history as checkpoints
-from compat.errors import Stopped
+from compat.errors import Stopped, unless_usable
 from compat.runtime.interface import current_runtime
 from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, run_page, tracking_command
 from compat.tracking.console import LOG
 from compat.tracking.mlflow import run_id
+from compat.tracking.mlflow.tracker import git_commit
 from compat.tracking.writer import FAILED, FINISHED, KILLED
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.early_stopping import StopRequest
@@ -32,14 +32,9 @@ from experiments.training.recording.run import Result
 def check_logdir(logdir: str) -> None:
     """Sees that the log folder can be made and written to; leaves nothing behind."""
     paths = map(str, (Path(logdir), *Path(logdir).parents))
-    try:
-        with tempfile.TemporaryFile(dir=next(filter(os.path.lexists, paths))):
-            pass
-    except OSError as error:
-        raise UserError(
-            f"log folder {logdir} cannot be written to ({error.strerror}); "
-            "choose another with --logdir"
-        ) from error
+    what, remedy = f"log folder {logdir} cannot be written to", "choose another with --logdir"
+    with unless_usable(what, remedy):
+        tempfile.TemporaryFile(dir=next(filter(os.path.lexists, paths))).close()
 
 
 class Recording:
@@ -179,18 +174,8 @@ def _tags(data: Any, server: Server | None) -> dict[str, str]:
         "cluster": shape or "one process",
         "tensorflow": _tensorflow.version(),
         "python": platform.python_version(),
-        "git_commit": _git_commit(),
+        "git_commit": git_commit(str(Path(__file__).parent)) or "unknown",
         "dataset": data.name,
         "dataset_source": data.source,
         "dataset_checksum": data.checksum,
     }
-
-
-def _git_commit() -> str:
-    """Returns the commit of this code, or "unknown" where it is installed without its history."""
-    command, folder = ["git", "rev-parse", "HEAD"], str(Path(__file__).parent)
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=5)
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    return done.stdout.decode().strip() or "unknown"

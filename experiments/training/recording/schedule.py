@@ -49,8 +49,8 @@ class Schedule:
     def line(self, before: int, after: int) -> tuple[int, int] | None:
         """Returns epoch and batch for the console if a line is due between two steps, else None.
 
-        As in the 2016 example, both are those of one worker and count from 1; a line is due after
-        every `log_every` batches and at the end of an epoch; here also at the end of the run.
+        Both are those of one worker and count from 1; a line is due after every `log_every`
+        batches, at the end of an epoch and of the run.
         """
         if self.is_over(after) and not self.is_over(before):
             batches = max(1, (self.total_steps or 0) // self.num_workers)

@@ -212,15 +212,15 @@ def files_of_tensorflow(logdir: Path) -> Any:
 @case
 def device_filters(logdir: Path) -> Any:
     """Are set in a copy; a choice is kept, and so are the tasks that the graph names."""
-    from compat.runtime.legacy.runtime import _filtered
+    from compat.runtime.device_placement import filtered
 
     with tf1.device("/job:worker/task:1"):
         tf1.constant(1.0)
     own, chosen = tf1.ConfigProto(log_device_placement=True), tf1.ConfigProto()
     chosen.device_filters.extend(["/job:ps", "/job:worker"])
     graph, me = tf1.get_default_graph(), "/job:worker/task:0"
-    seen = [list(_filtered(config, me, graph).device_filters) for config in (own, chosen, None)]
-    return [seen, list(own.device_filters), _filtered(own, me, graph).log_device_placement]
+    seen = [list(filtered(config, me, graph).device_filters) for config in (own, chosen, None)]
+    return [seen, list(own.device_filters), filtered(own, me, graph).log_device_placement]
 
 
 if __name__ == "__main__":

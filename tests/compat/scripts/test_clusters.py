@@ -155,11 +155,6 @@ def test_a_server_in_no_cluster_is_where_it_says(run_script: RunScript) -> None:
     assert (ran.code, ran.out) == (0, "42\n"), ran.err
 
 
-def test_cluster_strings_of_the_standalone_server() -> None:
-    cluster = serve.parse_cluster("worker|h1:2500;h2:2501,ps|h3:2222")
-    assert cluster.as_dict() == {"worker": ["h1:2500", "h2:2501"], "ps": ["h3:2222"]}
-
-
 @pytest.mark.parametrize("text", ["worker", "worker|", "|h:1", "ps|h:1,ps|h:2", "ps|h"])
 def test_malformed_cluster_strings_are_refused(text: str) -> None:
     done = subprocess.run(

@@ -12,9 +12,9 @@ import pytest
 
 import compat
 from compat.errors import UserError
-from compat.scripts.migrating import migration, rules
-from compat.scripts.migrating.command import main
-from compat.scripts.migrating.rule import Rule
+from compat.scripts.migrating import migration
+from compat.scripts.migrating.command import RULES, main
+from compat.scripts.migrating.program import Rule
 from compat.scripts.source import conversion
 
 pytest.importorskip("asttokens")
@@ -28,7 +28,7 @@ CRF = "tf.contrib.crf.viterbi_decode(x)\n"
 
 
 def migrated(text: str, filename: str = "old.py") -> migration.Migrated:
-    return migration.migrate(conversion.from_text(text, filename), rules.RULES)
+    return migration.migrate(conversion.from_text(text, filename), RULES)
 
 
 def write(path: Path, text: str) -> Path:
@@ -36,7 +36,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: str(rule.id))
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.id))
 def test_rule_does_what_it_shows(rule: Rule, tmp_path: Path) -> None:
     write(tmp_path / "reader.py", OLD)
     found = migrated(f"{OLD}{rule.before}\n", str(tmp_path / "old.py"))
@@ -122,7 +122,7 @@ def test_nothing_to_do_changes_nothing(text: str, tmp_path: Path) -> None:
     ],
 )
 def test_rule_that_cannot_rewrite_all_leaves_all(call: str, rule: str) -> None:
-    known = next(r.before for r in rules.RULES if r.id == rule)
+    known = next(r.before for r in RULES if r.id == rule)
     found = migrated(f"{OLD}{known}\n{call}\n")
     assert found.text == f"{NEW}{known}\n{call}\n"
     assert [line for line, _ in found.left] == [3]
@@ -262,9 +262,9 @@ def test_wrong_usage_is_said(
 def test_rules_are_listed_as_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list-rules"]) == 0
     listed = [line.split(maxsplit=1)[0] for line in capsys.readouterr().out.splitlines()]
-    assert listed == [rule.id for rule in rules.RULES]
+    assert listed == [rule.id for rule in RULES]
     page = (ROOT / "docs" / "migrate.md").read_text(encoding="utf-8")
-    rows = [f"| `{r.id}` | {r.gone} | {r.says} |" for r in rules.RULES]
+    rows = [f"| `{r.id}` | {r.gone} | {r.says} |" for r in RULES]
     assert re.findall(r"(?m)^\| `\w+` \| .*$", page) == rows
 
 

@@ -1,0 +1,47 @@
+"""What building a graph accepted until TensorFlow 1.15, or did otherwise.
+
+A whole float was a dimension, as in `[None, size / 2]`. Early releases converted to a tensor what
+was a list in Python 2, such as `range(10)`. The second half of a random operation's seed was its
+number in the graph; since 2.0 it is the number of random operations before it.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any
+
+from compat._tensorflow import tf1
+
+_LISTS: tuple[Any, ...] = (range, map, filter, zip, type({}.keys()), type({}.values()))
+
+
+def constant(value: Any, *args: Any, **kwargs: Any) -> Any:
+    """Returns `tf.constant` of a value, which may be a range, map, filter or zip."""
+    return tf1.constant(list(value) if isinstance(value, _LISTS) else value, *args, **kwargs)
+
+
+def install() -> None:
+    """Makes TensorFlow do so in this process."""
+    shapes: Any = importlib.import_module("tensorflow.python.framework.tensor_shape")
+    seeds: Any = importlib.import_module("tensorflow.python.framework.random_seed")
+    dimension, seed_of = shapes.Dimension.__init__, seeds.get_seed
+
+    @functools.wraps(dimension)
+    def create(self: Any, value: Any) -> None:
+        is_whole = isinstance(value, float) and value.is_integer()
+        dimension(self, int(value) if is_whole else value)
+
+    def convert(value: Any, dtype: Any = None, name: Any = None, as_ref: bool = False) -> Any:
+        del as_ref
+        return tf1.constant(list(value), dtype=dtype, name=name or "Const")
+
+    def get_seed(op_seed: int | None) -> Any:
+        graph = tf1.get_default_graph()
+        if op_seed is None and graph.seed is not None:
+            op_seed = graph.version  # The number of its operations.
+        return seed_of(op_seed)
+
+    shapes.Dimension.__init__, seeds.get_seed = create, get_seed
+    for kind in _LISTS:
+        tf1.register_tensor_conversion_function(kind, convert, priority=0)

@@ -1,0 +1,90 @@
+"""Inputs: `tf.contrib.data`, the tables of `tf.contrib.lookup`, and the layer for sequences."""
+
+from __future__ import annotations
+
+import collections
+import importlib
+from typing import Any, Callable, Mapping, Sequence
+
+from compat._tensorflow import tf1
+
+_lookup: Any = importlib.import_module(tf1.lookup.StaticHashTable.__module__)
+
+SequenceInputLayer = collections.namedtuple(
+    "SequenceInputLayer", "sequence_input_layer sequence_length"
+)
+
+
+def _method(name: str, **fixed: Any) -> Callable[..., Any]:
+    """Returns a transformation that is a method in `tf.data`."""
+
+    def function(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+        return lambda dataset: getattr(dataset, name)(*args, **fixed, **kwargs)
+
+    function.__name__ = name
+    return function
+
+
+batch_and_drop_remainder = _method("batch", drop_remainder=True)
+padded_batch_and_drop_remainder = _method("padded_batch", drop_remainder=True)
+enumerate_dataset = _method("enumerate")
+
+
+def assert_element_shape(expected_shapes: Any) -> Callable[[Any], Any]:
+    """Sets the shapes of a dataset's elements, which must be compatible."""
+
+    def set_shape(*element: Any) -> Any:
+        values = element if len(element) > 1 else element[0]
+        for value, shape in zip(tf1.nest.flatten(values), tf1.nest.flatten(expected_shapes)):
+            value.set_shape(shape)
+        return values
+
+    return lambda dataset: dataset.map(set_shape)
+
+
+def _of_mapping(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that accepts the vocabulary as `mapping`."""
+
+    def table(mapping: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return function(kwargs.pop("vocabulary_list", mapping), *args, **kwargs)
+
+    return table
+
+
+index_table_from_tensor = _of_mapping(_lookup.index_table_from_tensor)
+index_to_string_table_from_tensor = _of_mapping(_lookup.index_to_string_table_from_tensor)
+
+
+def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: Any = None) -> Any:
+    """Returns the indices of strings."""
+    return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
+
+
+def index_to_string(tensor: Any, mapping: Any, default_value: str = "UNK", name: Any = None) -> Any:
+    """Returns the strings of indices."""
+    table = index_to_string_table_from_tensor(mapping, default_value=default_value, name=name)
+    return table.lookup(tensor)
+
+
+def MutableHashTable(
+    key_dtype: Any, value_dtype: Any, default_value: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """Returns a mutable table; accepts `shared_name` and ignores it."""
+    kwargs.pop("shared_name", None)
+    return tf1.lookup.experimental.MutableHashTable(key_dtype, value_dtype, default_value, **kwargs)
+
+
+def sequence_input_layer(
+    features: Mapping[str, Any],
+    feature_columns: Sequence[Any],
+    weight_collections: Any = None,
+    trainable: bool = True,
+) -> SequenceInputLayer:
+    """Returns the input of a recurrent network, float32 `[batch, time, width]`, and its lengths.
+
+    Ignores `weight_collections`. Variables are named "sequence_features/...", not
+    "sequence_input_layer/...".
+    """
+    del weight_collections
+    layer = tf1.keras.experimental.SequenceFeatures(feature_columns, trainable=trainable)
+    return SequenceInputLayer(*layer(features))
