@@ -87,23 +87,10 @@ tf1: Any = _LazyModule(
 def coordinator_module() -> Any:
     """Returns the module that holds `ClusterCoordinator`, or None where TensorFlow has none.
 
-    Tests for the coordinator, because 1.15 to 2.3 have another class with the strategy's name, for
-    Estimator. Experimental in 2.4 and 2.5: remove the second lookup with these.
+    1.15 has another class with the strategy's name, for Estimator. All later releases have both
+    under `experimental`, as 2.4 and 2.5 do.
     """
-    places = (tf.distribute, tf.distribute.experimental)
-    return next((place.coordinator for place in places if hasattr(place, "coordinator")), None)
-
-
-def parameter_server_strategy() -> Any:
-    """Returns the class `ParameterServerStrategy` (experimental in 2.4 and 2.5, stable later)."""
-    stable = getattr(tf.distribute, "ParameterServerStrategy", None)
-    return stable or tf.distribute.experimental.ParameterServerStrategy
-
-
-def gpus() -> list[Any]:
-    """Returns the GPUs that TensorFlow sees (experimental in 1.15, stable since 2.1)."""
-    stable = getattr(tf.config, "list_physical_devices", None)
-    return list((stable or tf.config.experimental.list_physical_devices)("GPU"))
+    return getattr(tf.distribute.experimental, "coordinator", None)
 
 
 def traced(function: Any) -> Any:

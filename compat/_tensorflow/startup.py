@@ -36,8 +36,7 @@ _LAST_LINES_SECS = 5.0
 def without_notes() -> Iterator[None]:
     """Passes on what is written to standard error inside, except for TensorFlow's notes.
 
-    TensorFlow 2.16 and later write some before any setting takes effect. Nothing else is lost, also
-    where the process aborts inside.
+    TensorFlow 2.16 and later write some before any setting takes effect. Nothing else is lost.
     """
     sys.stderr.flush()
     # No site-packages, to start fast; a session of its own, so that Ctrl-C does not reach it.

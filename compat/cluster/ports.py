@@ -46,8 +46,7 @@ class Reservation(ContextManager["Reservation"]):
     def share(self) -> bool:
         """Lets a server that names the port and sets SO_REUSEADDR, as TensorFlow's do, have it.
 
-        To all others it stays reserved. Returns whether this is possible, as on Linux, but not on
-        macOS.
+        To all others it stays reserved. Returns whether this is possible, as on Linux alone.
         """
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with socket.socket() as server:

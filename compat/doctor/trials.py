@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence
 
 import compat
-from compat._tensorflow import release
+from compat._tensorflow import coordinator_module, tf
 from compat.cluster.ports import reserve
 from compat.cluster.roles import RUNTIMES
 from compat.doctor import constraints
@@ -106,8 +106,9 @@ def _lines(path: Path) -> list[str]:
 
 def print_facts() -> None:
     """Loads TensorFlow, and prints the runtimes that it has and how many GPUs it sees."""
-    names = ["legacy"] + ["modern"] * (release.coordinator_module() is not None)
-    print(json.dumps({"runtimes": names, "gpus": len(release.gpus())}))
+    names = ["legacy"] + ["modern"] * (coordinator_module() is not None)
+    gpus = tf.config.experimental.list_physical_devices("GPU")
+    print(json.dumps({"runtimes": names, "gpus": len(gpus)}))
 
 
 def imports(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field, replace
-from typing import IO, Mapping, cast
+from typing import IO, Any, Mapping, cast
 
 from compat.errors import UserError
 from compat.processes.forking import Forked, ForkServer
@@ -91,25 +91,17 @@ class Child:
         self.output: IO[bytes] = os.fdopen(reading, "rb", buffering=0)
         env = {**os.environ, **command.env}
         try:
+            given: Any = {"stdout": writing, "stderr": writing, "pass_fds": command.pass_fds}
             self._process: subprocess.Popen[bytes] | Forked = (
                 fork_server
-                and fork_server.start(
-                    command.argv,
-                    env=env,
-                    stdout=writing,
-                    stderr=writing,
-                    pass_fds=command.pass_fds,
-                    watchdog=watchdog.fileno(),
-                )
+                and fork_server.start(command.argv, env=env, watchdog=watchdog.fileno(), **given)
             ) or subprocess.Popen(
                 command.argv,
                 env=env,
                 stdin=subprocess.DEVNULL,
-                stdout=writing,
-                stderr=writing,
                 start_new_session=True,
-                pass_fds=command.pass_fds,
                 preexec_fn=watchdog.join,
+                **given,
             )
         except OSError as error:
             self.output.close()

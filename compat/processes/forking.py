@@ -116,11 +116,10 @@ class ForkServer:
             if not self._can_start(argv, env, cwd):
                 return None
             with open(os.devnull, "rb") as nothing:
-                given = [(nothing.fileno(), 0), (stdout, 1), (stderr, 2)]
-                given += [(number, number) for number in pass_fds]
-                numbers: list[tuple[int, int | None]] = [*given]
-                if watchdog is not None:
-                    numbers.append((watchdog, None))
+                numbers: list[tuple[int, int | None]]
+                numbers = [(nothing.fileno(), 0), (stdout, 1), (stderr, 2)]
+                numbers += [(number, number) for number in pass_fds]
+                numbers += [] if watchdog is None else [(watchdog, None)]
                 request = {
                     "argv": list(argv),
                     "env": dict(env),

@@ -1,11 +1,4 @@
-"""Child processes that live and end together, with their output in one stream.
-
-Example:
-  >>> commands = [Command("ps 0", ("sleep", "60")), Command("worker 0", ("false",))]
-  >>> with ProcessGroup(commands) as group:
-  ...     code = group.wait()
-  worker 0 failed with exit code 1; stopping ps 0
-"""
+"""Child processes that live and end together, with their output in one stream."""
 
 from __future__ import annotations
 
@@ -40,8 +33,7 @@ class ProcessGroup:
     once. With this process, even if SIGKILL ends it, the commands end, too. Whatever a command
     leaves behind in its process group when it ends is stopped in the same way.
 
-    What the commands write goes line by line to `out`, standard output by default, each line with
-    "[name] " before it.
+    What the commands write goes line by line to `out`, each with "[name] " before it.
 
     Raises:
       UserError: `chief` is not the name of a command; on entering: a command cannot be started.
@@ -112,8 +104,7 @@ class ProcessGroup:
 
         The result is 0 if all ended with 0; else what came first: the exit code of a command that
         failed, 128 + n if signal n killed it; 130 after SIGINT and 143 after SIGTERM to us; 1 if
-        commands were still running long after the chief's end; 141 if nobody reads our output any
-        more.
+        commands were still running long after the chief's end; 141 if nobody reads our output.
         """
         while self._is_busy():
             readable = [child.output for child in self._running() if not child.at_end]

@@ -98,9 +98,8 @@ def commands(
 ) -> list[Command]:
     """Returns the command of each task: an evaluator first, then the jobs in their order.
 
-    `words` returns the command line of a task, `env` is added to its environment, which may have
-    its TF_CONFIG; `gpus`, as `CUDA_VISIBLE_DEVICES` names them, go to the tasks that compute, in
-    turn, one each.
+    `words` returns the command line of a task, `env` is added to its environment; `gpus`, as
+    `CUDA_VISIBLE_DEVICES` names them, go to the tasks that compute, in turn, one each.
     """
     tasks = [Task("evaluator", 0)] if evaluator else []
     tasks += [Task(job, index) for job in hosts for index in range(len(hosts[job]))]

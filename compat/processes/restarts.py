@@ -21,8 +21,7 @@ class Restarts:
     Who ends because it has lost another task is not to blame: such an end is not counted if another
     task has spent a restart since this one failed last, unless nobody needs that one (`beside`).
     Each restart that is spent excuses each other task once at the most, so tasks that lose each
-    other for ever are given up, too. `may_pass` tells whether a command may succeed after an exit
-    code.
+    other for ever are given up, too. `may_pass` says after which exit codes a command may succeed.
     """
 
     most: int

@@ -64,8 +64,7 @@ class Selection:
     """Compares the evaluations of a run by a monitored value; a context manager.
 
     After `patience` evaluations in a row without an improvement the chief is requested to stop the
-    run; 0: never. Evaluations after `resume_step` are removed, which a run that resumes has not
-    made; -1 keeps none.
+    run; 0: never. Evaluations after `resume_step`, where the run resumes, are removed; -1: all.
     """
 
     logdir: str

@@ -23,8 +23,7 @@ _LOADER = "mlflow_loader"
 def log(model: Model, saved_model: str) -> str:
     """Logs an exported model with its signature and an input example; returns its URI.
 
-    A log folder without a run in MLflow, a run that has not ended, or a store that fails is a
-    `UserError`.
+    Raises `UserError` without a run in MLflow, for one that has not ended, or if the store fails.
     """
     settings = model.experiment.settings
     run = run_id.read(settings.logdir)

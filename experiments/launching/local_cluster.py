@@ -49,8 +49,7 @@ def launch_local(
     """Runs a program once per task of a cluster, on reserved ports; returns the exit code.
 
     Workers are given the visible GPUs in turn, one each. The program takes the flags of a task, and
-    its server sets SO_REUSEADDR. The exit of worker 0 ends the others, the failure of an evaluator
-    does not.
+    its server sets SO_REUSEADDR. The exit of worker 0 ends the others, an evaluator's does not.
     """
     least_ps = 0 if strategy == "multi_worker" else 1
     for flag, number, least in (

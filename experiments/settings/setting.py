@@ -188,8 +188,7 @@ def shortened(text: str, most: int = 60) -> str:
 def prepare(cls: type, base: type) -> None:
     """Verifies the fields that a class declares itself, before the decorator `dataclass` reads it.
 
-    One that is declared again with a value keeps its help, bounds and group. `base` has all
-    settings.
+    One that is declared again with a value keeps its help and bounds. `base` has all settings.
     """
     known = getattr(cls, "__dataclass_fields__", {})  # Those of its parents.
     annotations = vars(cls).get("__annotations__", {})

@@ -35,8 +35,7 @@ def read_space(given: str, known: Any) -> dict[str, Values]:
     """Returns the values of each setting, which are of its type and within its bounds.
 
     They are given by `name=low..high`, `name=low..high:log` and `name=a|b`, separated by commas; or
-    by the path of a YAML file with a line `name: low..high` for each. What is wrong is a
-    `UserError`.
+    by the path of a YAML file with a line `name: low..high` for each. Errors are `UserError`.
     """
     if "=" not in given or os.path.isfile(given):
         pairs = read_pairs(given, "space")

@@ -32,7 +32,7 @@ def connect(server: Server) -> Any:
     release.keep_functions()
     _give_back_steps()
     with release.quietly(), startup.without_notes():
-        strategy = release.parameter_server_strategy()(resolver)
+        strategy = tf.distribute.experimental.ParameterServerStrategy(resolver)
         coordinator = _without_destructor(release.coordinator_module().ClusterCoordinator)(strategy)
     if server.role is Role.COORDINATE:
         identity.declare(server.target, server.task, server.run)

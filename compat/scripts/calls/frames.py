@@ -129,11 +129,6 @@ def _set_value(self: Any, *args: Any, **options: Any) -> Any:
     return self
 
 
-def _get_value(self: Any, *place: Any, **options: Any) -> Any:
-    del options
-    return self.at[tuple(place) if len(place) > 1 else place[0]]
-
-
 def _from_csv(
     path: Any, header: Any = 0, sep: str = ",", index_col: Any = 0, parse_dates: bool = True
 ) -> Any:
@@ -143,7 +138,7 @@ def _from_csv(
 _METHODS: dict[str, Any] = {
     "append": _append,
     "as_matrix": lambda self, *columns: np.array((self[columns[0]] if columns else self).values),
-    "get_value": _get_value,
+    "get_value": lambda self, *place, **_: self.at[place if len(place) > 1 else place[0]],
     "iteritems": lambda self: self.items(),
     "ix": property(_Positions),
     "mad": lambda self, axis=0: (self - self.mean(axis=axis)).abs().mean(axis=axis),

@@ -60,8 +60,7 @@ def launch(
     """Runs a command, with what `how` adds to it, once per task; returns the exit code.
 
     Parameter servers, which may never end by themselves, are stopped when all others have ended.
-    Tasks that run under `compat run` also see the hosts in their script on this machine. The
-    options are those of `ProcessGroup`.
+    Those under `compat run` also see the hosts in their script here. Options: of `ProcessGroup`.
     """
     with LocalCluster(counts) as cluster, tempfile.TemporaryDirectory(prefix="compat-") as folder:
         ports = os.path.join(folder, "ports.json")

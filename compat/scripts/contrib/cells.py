@@ -29,8 +29,7 @@ def __getattr__(name: str) -> Any:
 def separate(cell: Any) -> Any:
     """Returns a copy of a cell that creates its own variables.
 
-    Tensors are shared. Further copies are made of the first one, since the cell may have been
-    built.
+    Tensors are shared. Further copies are of the first one, since the cell may have been built.
     """
     if cell not in _unbuilt:
         _unbuilt[cell] = copy.deepcopy(cell, dict(_shared(cell)))
