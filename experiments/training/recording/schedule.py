@@ -20,6 +20,7 @@ class Schedule:
     steps_per_loop: int  # The most updates between two checks of the chief.
     log_every: int  # Batches of each worker between two lines.
     intervals: tuple[int, ...] = ()  # Updates between two of what else the chief has to do.
+    num_loops: int = 1  # How many are run at a time, which share the updates up to the next stop.
 
     @property
     def steps_per_epoch(self) -> int | None:
@@ -44,7 +45,7 @@ class Schedule:
         stops += [(step // every + 1) * every for every in self.intervals]
         if self.total_steps is not None:
             stops.append(self.total_steps)
-        return min(self.steps_per_loop, min(stops) - step)
+        return min(self.steps_per_loop, max(1, (min(stops) - step) // self.num_loops))
 
     def line(self, before: int, after: int) -> tuple[int, int] | None:
         """Returns epoch and batch for the console if a line is due between two steps, else None.
