@@ -43,6 +43,7 @@ def from_command_line() -> Task:
     """Returns the task that the command line describes, and lets go of its port."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--strategy", choices=["ps"])
+    parser.add_argument("--run_token")
     parser.add_argument("--job_name", choices=["ps", "worker"], required=True)
     parser.add_argument("--task_index", type=int, required=True)
     parser.add_argument("--ps_hosts", required=True)

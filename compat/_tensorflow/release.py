@@ -152,6 +152,23 @@ def register_function(definition: Any) -> None:
 
 
 @contextlib.contextmanager
+def extendable(graph: Any) -> Iterator[None]:
+    """Lets a graph that a session runs take operations, also one that is final.
+
+    A session is given what is new with its next call; supervisors make graphs final so that no
+    program adds operations with each update. The method has had no public name from 1.15 to 2.21.
+    """
+    final = graph.finalized
+    if final:
+        graph._unsafe_unfinalize()
+    try:
+        yield
+    finally:
+        if final:
+            graph.finalize()
+
+
+@contextlib.contextmanager
 def quietly() -> Iterator[None]:
     """Suppresses TensorFlow's Python log below errors, for calls with messages of no use."""
     # TensorFlow's logger and, since about 2.5, absl's, which `absl.app.run` sets to INFO.

@@ -107,8 +107,8 @@ class Settings:
     )
     steps_per_loop: int = _training(
         0,
-        "Most updates between two checks of the chief; 0: 1 on the legacy runtime, 50 on the "
-        "modern.",
+        "Most updates in a call of TensorFlow, between two checks of the chief; 0: 20 on the "
+        "legacy runtime, 1 with --sync, 50 on the modern.",
         at_least=0,
     )
     evaluator: bool = _evaluation(

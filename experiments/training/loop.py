@@ -194,14 +194,17 @@ def _schedule(settings: Any, data: Data, num_workers: int) -> Schedule:
             )
     ends = None if batches is None else settings.epochs * batches * num_workers
     modern = current_runtime().name == "modern"
+    # What replicas aggregate is one update, for which all of them wait.
+    steps_per_loop = 50 if modern else 1 if settings.sync else 20
     intervals = (settings.summary_every, settings.eval_every, settings.checkpoint_every)
     return Schedule(
         batches_per_epoch=batches,
         num_workers=num_workers,
         total_steps=settings.max_steps or ends,
-        steps_per_loop=settings.steps_per_loop or (50 if modern else 1),
+        steps_per_loop=settings.steps_per_loop or steps_per_loop,
         log_every=settings.log_every,
         intervals=tuple(every for every in intervals if every),
+        num_loops=1 if modern else num_workers,
     )
 
 

@@ -15,6 +15,17 @@ def test_many_updates_give_the_values_of_the_last(ran: Any) -> None:
     assert ran["many"] == {"global_step": 4, "large": 2**53 - 1, "seen": 11 * (1 + 1 + 2)}
 
 
+@pytest.mark.parametrize("kind", ["function", "tape", "dropout"])
+def test_many_updates_are_what_as_many_calls_are(ran: Any, runtime: str, kind: str) -> None:
+    """Bit for bit; only where copies would draw other numbers, each has a call of its own."""
+    found = ran["in_one_call"][kind]
+    assert found["one"][0]["global_step"] == 147
+    if runtime == "legacy":
+        assert found["updates_in_a_call"] == (1 if kind == "dropout" else 20)
+    if runtime == "legacy" or kind != "dropout":
+        assert found["many"] == found["one"]
+
+
 def test_the_planned_step_counts_what_was_handed_out(ran: Any) -> None:
     assert ran["planned"] == [0, 1, 4]
 

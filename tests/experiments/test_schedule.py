@@ -94,6 +94,19 @@ def test_loops_end_at_lines_and_at_the_end(num_workers: int, steps_per_loop: int
     assert found == lines(schedule, stride=1)
 
 
+def test_workers_that_count_for_themselves_share_what_is_left_and_end_together() -> None:
+    schedule = Schedule(
+        batches_per_epoch=1000,
+        num_workers=2,
+        total_steps=2000,
+        steps_per_loop=20,
+        log_every=50,
+        num_loops=2,
+    )
+    assert [schedule.loop_size(step) for step in (0, 60, 80, 99)] == [20, 20, 10, 1]
+    assert [schedule.loop_size(step) for step in (1600, 1601, 1999)] == [20, 1, 1]
+
+
 def test_steps_per_epoch() -> None:
     assert dataclasses.replace(ALONE, num_workers=3).steps_per_epoch == 1650
 

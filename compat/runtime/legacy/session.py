@@ -66,24 +66,38 @@ class LegacySession(tf1.Session, Session):
 
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:
         values: Values = {}
-        for i in range(number_of_updates(stacked, count)):
+        count = number_of_updates(stacked, count)
+        made = 0
+        while made < count:
+            # A summary is of the first update after it is due.
+            due = self._supervisor.services.summary_due()
+            chain = None if due else step.chain(stacked)
+            number = 1 if chain is None else chain.size(count - made)
             try:
-                values = self._run_step(step, step.feed([array[i] for array in stacked]))
+                if chain is not None and number > 1:
+                    outputs = chain.outputs(number)
+                    feed = chain.feed([array[made : made + number] for array in stacked])
+                    values = self._run_step(step, feed, outputs)
+                else:
+                    values = self._run_step(step, step.feed([array[made] for array in stacked]))
             except tf1.errors.OutOfRangeError:
                 if not values:
                     raise
                 break
+            made += number
+            step.made += number
         return values
 
-    def _run_step(self, step: LegacyStep, feed: dict[Any, Any]) -> Values:
+    def _run_step(self, step: LegacyStep, feed: dict[Any, Any], outputs: Any = None) -> Values:
+        """Runs a step, or several copies of it, of which the last gives the `outputs`."""
         trains = self._is_training_call(step.outputs)
         services, default = self._supervisor.services, self._supervisor.USE_DEFAULT
         collects = step.summary is not None and self._supervisor.summary_op is default
         summary = None
-        if trains and collects and services.summary_due():
+        if outputs is None and trains and collects and services.summary_due():
             *found, summary = self._call([*step.outputs, step.summary], feed)
         else:
-            found = self._call(step.outputs, feed)
+            found = self._call(outputs or step.outputs, feed)
         values = step.unpack(*found)
         if "global_step" in values:
             self.planned_step = int(values["global_step"])

@@ -6,9 +6,12 @@ from typing import Any, Sequence
 
 from compat._tensorflow import tf1
 from compat.runtime.device_placement import Placed, operations
+from compat.runtime.legacy.chain import Chain
 from compat.runtime.legacy.variables import global_step
 from compat.runtime.session import Step, StepDefinition, pack
 
+# To make and optimize copies takes as long as a hundred updates or two: not in a short run.
+_UPDATES_BEFORE = 100
 _VARIABLES = ("VarHandleOp", "VariableV2")
 
 
@@ -39,6 +42,8 @@ class LegacyStep(Step):
         self.names, self.others = found.names, list(found.others)
         self.tensors, self.summary = found.tensors, found.summary
         self.outputs = [found.vector, *found.others.values()]
+        self.made = 0  # How many updates this process has made.
+        self._chain: Chain | None = None
 
     def graph_def(self) -> bytes:
         return bytes(self.graph.as_graph_def().SerializeToString())
@@ -52,6 +57,19 @@ class LegacyStep(Step):
         """Returns the feed of one call."""
         self._definition.check_arrays(arrays)
         return dict(zip(self.placeholders, arrays))
+
+    def chain(self, arrays: Sequence[Any]) -> Chain | None:
+        """Returns what makes several updates in a call; None if each is to have its own.
+
+        Args:
+          arrays: with a row for each update.
+        """
+        if self.made < _UPDATES_BEFORE:
+            return None
+        if self._chain is None:
+            self._definition.check_arrays(arrays)
+            self._chain = Chain(self)
+        return self._chain if self._chain.takes(arrays) else None
 
 
 def _placeholder(spec: Any) -> Any:

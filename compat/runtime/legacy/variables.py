@@ -88,4 +88,9 @@ def needs_feed(tensor: Any, fed: Collection[str]) -> bool:
 
 def takes_input(tensor: Any) -> bool:
     """Whether computing a tensor takes an element from a queue, a reader or an iterator."""
-    return any(kind in op.type for op in dependencies([tensor]) for kind in _INPUTS)
+    return any(is_input(op.type) for op in dependencies([tensor]))
+
+
+def is_input(kind: str) -> bool:
+    """Whether operations of this type take an element from a queue, a reader or an iterator."""
+    return any(part in kind for part in _INPUTS)

@@ -6,6 +6,7 @@ import uuid
 from typing import Any, Iterator, Sequence
 
 from compat._tensorflow import quietly, release, tf1
+from compat.runtime.nodes import is_seeded, scopes
 
 _CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input is the choice.
 _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
@@ -21,7 +22,7 @@ def needed(graph_def: Any, outputs: Sequence[str], inputs: Sequence[str]) -> Any
         graph_def = tf1.graph_util.extract_sub_graph(graph_def, nodes)
     waits = {"^" + name.partition(":")[0] for name in inputs}
     token = uuid.uuid4().hex
-    for scope, found in _scopes(graph_def):
+    for scope, found in scopes(graph_def):
         for node in found:
             if node.op == "OneShotIterator":
                 continue  # Cannot be named: it is shared by the copies in one function alone.
@@ -70,7 +71,7 @@ def reseeded(graph_def: Any, copy: int) -> Any:
         random |= calling
     for name in random:
         functions[name].signature.name = f"{name}_copy_{copy}"
-    for _, nodes in _scopes(copied):
+    for _, nodes in scopes(copied):
         for node in nodes:
             if is_seeded(node):
                 node.attr["seed2"].i += copy
@@ -88,7 +89,7 @@ def reseeded(graph_def: Any, copy: int) -> Any:
 
 def calls_python(graph_def: Any) -> bool:
     """Whether anything calls a Python function, also in functions that are called."""
-    return any("PyFunc" in node.op for _, nodes in _scopes(graph_def) for node in nodes)
+    return any("PyFunc" in node.op for _, nodes in scopes(graph_def) for node in nodes)
 
 
 def writes(graph_def: Any, handles: Sequence[str]) -> bool:
@@ -109,18 +110,6 @@ def writes(graph_def: Any, handles: Sequence[str]) -> bool:
         return False
 
     return bool(handles) and any_writes(graph_def.node, set(handles))
-
-
-def _scopes(graph_def: Any) -> Iterator[tuple[str, Any]]:
-    """Yields the nodes of the graph and of its functions, with a name for each."""
-    yield "", graph_def.node
-    for function in graph_def.library.function:
-        yield function.signature.name, function.node_def
-
-
-def is_seeded(node: Any) -> bool:
-    """Whether an operation draws random numbers by a seed."""
-    return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
 
 
 def _called(node: Any) -> Iterator[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
-from compat.runtime.modern.graphs import is_seeded
+from compat.runtime.nodes import is_seeded
 
 # The collection in which a graph keeps what `get_variable` has made; it has had no public name, and
 # no other name, from 1.15 to 2.21. Where it is another, each step makes its variables anew.

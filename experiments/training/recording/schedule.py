@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
+_LAST_LOOPS = 10  # Before the end each worker looks at the step after every update.
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -20,6 +22,7 @@ class Schedule:
     steps_per_loop: int  # The most updates between two checks of the chief.
     log_every: int  # Batches of each worker between two lines.
     intervals: tuple[int, ...] = ()  # Updates between two of what else the chief has to do.
+    num_loops: int = 1  # How many are run at a time, which share the updates up to the next stop.
 
     @property
     def steps_per_epoch(self) -> int | None:
@@ -44,7 +47,14 @@ class Schedule:
         stops += [(step // every + 1) * every for every in self.intervals]
         if self.total_steps is not None:
             stops.append(self.total_steps)
-        return min(self.steps_per_loop, min(stops) - step)
+        if self.num_loops > 1 and self._is_near_end(step):
+            return 1
+        return min(self.steps_per_loop, max(1, (min(stops) - step) // self.num_loops))
+
+    def _is_near_end(self, step: int) -> bool:
+        """Whether a slow worker may begin a loop now, and the others end the run before it."""
+        left = sys.maxsize if self.total_steps is None else self.total_steps - step
+        return left < _LAST_LOOPS * self.num_loops * self.steps_per_loop
 
     def line(self, before: int, after: int) -> tuple[int, int] | None:
         """Returns epoch and batch for the console if a line is due between two steps, else None.

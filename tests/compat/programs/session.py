@@ -111,6 +111,7 @@ def main(name: str) -> None:
             report["string"] = refusal(lambda: session.run("total:0"))
     report["of_any_shape"] = of_any_shape()
     report["seeded"] = seeded()
+    report["in_one_call"] = {kind: in_one_call(kind) for kind in ("function", "tape", "dropout")}
     print(json.dumps(report))
 
 
@@ -133,6 +134,53 @@ def seeded() -> dict[str, Any]:
         values = [session.run(step) for step in steps]
     tf1.set_random_seed(None)
     return {name: [value[name].tolist() for value in values] for name in ("own", "all")}
+
+
+def in_one_call(kind: str) -> dict[str, Any]:
+    """What 147 updates make of a line's slope, one by one and by `run_many`, and by how many.
+
+    On the legacy runtime the first 100 are always made one by one.
+    """
+    batches = np.random.RandomState(1).standard_normal((147, 8)).astype(np.float32)
+    found: dict[str, Any] = {"updates_in_a_call": 1}
+    for how in ("one", "many"):
+        fresh()
+        with compat.device(None):
+            step = compat.step(
+                slope(kind), [tf.TensorSpec([8], tf.float32)], per_worker_data=[np.float32([3])]
+            )
+        with compat.Supervisor().managed_session() as session:
+            if how == "many":
+                values = session.run_many(step, batches)
+                if hasattr(step, "chain") and step.chain([batches]):
+                    found["updates_in_a_call"] = step.chain([batches]).size(47)
+            else:
+                for batch in batches:
+                    values = session.run(step, batch)
+            read = session.read(runtimes.current_runtime().variables())
+            found[how] = [values, {name: value.tolist() for name, value in sorted(read.items())}]
+    return found
+
+
+def slope(kind: str) -> Callable[..., Any]:
+    """Returns a step's function, which makes the variables of its model itself, or is given one."""
+    global_step = compat.get_or_create_global_step()
+    module = tf.Module()
+    if kind == "tape":
+        module.slope = tf.Variable([0.5], name="slope")
+    optimizer = tf1.train.MomentumOptimizer(0.01, 0.9)
+
+    def function(scale: Any, x: Any) -> dict[str, Any]:
+        variable = module.slope if kind == "tape" else tf1.get_variable("slope", initializer=[0.5])
+        with tf.GradientTape() as tape:
+            shown = tf1.nn.dropout(x, rate=0.5, seed=4) if kind == "dropout" else x
+            cost = tf.reduce_mean(tf.square(variable * shown - scale * x))
+        if kind != "tape":
+            return {"cost": cost, "train": optimizer.minimize(cost, global_step=global_step)}
+        pairs = [(tape.gradient(cost, variable), variable)]
+        return {"cost": cost, "train": optimizer.apply_gradients(pairs, global_step=global_step)}
+
+    return function
 
 
 def of_any_shape() -> dict[str, Any]:

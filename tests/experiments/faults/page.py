@@ -58,7 +58,7 @@ parameter server and the chief's initial values, but nobody needs it.
 
 Updates are applied at least once. On the modern runtime the call that a lost worker had begun is
 run again as a whole: each loss of a worker applies at most the updates of one `run_many` twice. On
-the legacy runtime an update is applied twice where gRPC has delivered its request twice.
+the legacy runtime those of a call are applied twice where gRPC has delivered its request twice.
 
 What goes wrong around whoever records, which is the chief, and what it does; shown here in a
 training of one process:
