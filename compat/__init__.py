@@ -16,17 +16,12 @@ A program that is written against these names runs on either, by one argument:
 Importing the package does not load TensorFlow; using it does.
 """
 
+from compat import estimator
 from compat._tensorflow import tf, tf1
 from compat.checkpoint.files import NotFiniteError
 from compat.checkpoint.saver import Saver
 from compat.cluster.spec import ClusterSpec
 from compat.errors import PeerError, UserError
-from compat.placement import (
-    GreedyLoadBalancingStrategy,
-    RandomStrategy,
-    byte_size_load_fn,
-    replica_device_setter,
-)
 from compat.processes.program import run_main
 from compat.runtime.hooks import (
     CheckpointSaverHook,
@@ -51,6 +46,12 @@ from compat.runtime.interface import (
     worker_variable,
 )
 from compat.runtime.monitored import MonitoredTrainingSession
+from compat.runtime.placement import (
+    GreedyLoadBalancingStrategy,
+    RandomStrategy,
+    byte_size_load_fn,
+    replica_device_setter,
+)
 from compat.runtime.session import Session, Step
 from compat.server import Server
 from compat.supervisor import Supervisor
@@ -83,6 +84,7 @@ __all__ = [
     "average",
     "byte_size_load_fn",
     "device",
+    "estimator",
     "get_or_create_global_step",
     "replica_device_setter",
     "run_main",

@@ -55,6 +55,7 @@ ROOMS = (
     "compat.tracking.tensorboard",
     "compat.tracking",
     "compat.processes",
+    "compat.estimator",
     "compat.runtime.legacy",
     "compat.runtime.modern",
     "compat",
@@ -65,8 +66,7 @@ ROOMS = (
     "compat._tensorflow",
     "compat.errors",
 )
-# A newcomer finds a file in a list of this length.
-MOST_ENTRIES = 15
+MOST_ENTRIES = 15  # A newcomer finds a file in a list of this length.
 CROWDED = {"compat.scripts.contrib"}  # As many as TensorFlow's own `contrib` had.
 VAGUE_NAMES = {"common", "helper", "helpers", "misc", "util", "utils"}
 EDGE = (
@@ -194,10 +194,10 @@ def is_documented(module: str, name: str) -> bool:
         source = origin(module, node)
         original = next(a.name for a in node.names if (a.asname or a.name) == name)
         source = source if source in SOURCES else source + ".__init__"
-        return original not in definitions(source) or is_documented(source, original)
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return ast.get_docstring(node) is not None
-    return True  # A constant, which its module explains.
+        is_package = f"{origin(module, node)}.{original}.__init__" in SOURCES
+        return is_package or original not in definitions(source) or is_documented(source, original)
+    is_constant = not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    return is_constant or ast.get_docstring(node) is not None  # Its module explains a constant.
 
 
 def exported(module: str) -> list[str]:

@@ -145,10 +145,11 @@ class ModernMonitoredSession(tf1.train.MonitoredSession):
                 )
         if arguments.config is not None:
             tf1.logging.warning("config= has no effect on the modern runtime; see compat.Server")
+        savers = graph.get_collection_ref(tf1.GraphKeys.SAVERS)
         self._supervisor = Supervisor(
             is_chief=arguments.is_chief,
             logdir=arguments.checkpoint_dir,
-            saver=Supervisor.USE_DEFAULT if scaffold.saver is None else scaffold.saver,
+            saver=scaffold.saver or next(iter(savers), Supervisor.USE_DEFAULT),
             summary_op=None,
             summary_writer=None,
             stop_grace_secs=arguments.stop_grace_period_secs,
@@ -159,7 +160,6 @@ class ModernMonitoredSession(tf1.train.MonitoredSession):
         hooks = [] if serves else arguments.hooks  # The run is over when it has served.
         try:
             with graph.as_default():
-                savers = tf1.get_collection_ref(tf1.GraphKeys.SAVERS)
                 if not savers and self._supervisor.saver is not None:
                     savers.append(self._supervisor.saver)
                 # That of a `SingularMonitoredSession`: no loss can be recovered in this process.

@@ -55,8 +55,9 @@ class ModernSaver(tf1.train.Saver, Saver):
         self._given = given.pop("var_list", None)
         for name in ("self", "builder", "defer_build"):
             given.pop(name, None)
-        with quietly():
-            super().__init__({}, builder=_Writer(), **given)
+        make = super().__init__
+        with quietly():  # Eagerly: in a graph, such as that of hooks, it would wait for `build`.
+            eagerly(lambda: make({}, builder=_Writer(), **given))
 
     def build(self) -> None:
         """Does nothing: there is no graph."""

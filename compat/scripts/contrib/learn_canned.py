@@ -6,9 +6,9 @@ import functools
 from typing import Any, Callable, Mapping
 
 from compat._tensorflow import tf1
+from compat.estimator.package import names as tf_estimator
 from compat.scripts.contrib import layers, learn_metrics
 from compat.scripts.contrib.learn_estimators import BaseEstimator
-from compat.scripts.contrib.learn_run import tf_estimator
 
 # The loss was the mean over a batch; today the default is the sum.
 _MEAN = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE

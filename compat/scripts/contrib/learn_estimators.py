@@ -8,10 +8,10 @@ from typing import Any, Callable, Iterable, Sequence
 import numpy as np
 
 from compat._tensorflow import tf1
+from compat.estimator.package import names as tf_estimator
 from compat.scripts.contrib import learn_metrics
 from compat.scripts.contrib.learn_inputs import input_fn_of, pair
 from compat.scripts.contrib.learn_monitors import replace_monitors_with_hooks
-from compat.scripts.contrib.learn_run import tf_estimator
 
 # Metrics that have another name in `tf.estimator`.
 _MEASURES = {

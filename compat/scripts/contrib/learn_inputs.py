@@ -7,8 +7,8 @@ from typing import Any, Callable, Mapping
 import numpy as np
 
 from compat._tensorflow import tf1
+from compat.estimator.package import names as tf_estimator
 from compat.scripts.contrib import layers
-from compat.scripts.contrib.learn_run import tf_estimator
 
 
 def _array(data: Any) -> Any:

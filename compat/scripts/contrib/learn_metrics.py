@@ -9,7 +9,7 @@ from typing import Any, Callable, Mapping
 import numpy as np
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib.learn_run import tf_estimator
+from compat.estimator.package import names as tf_estimator
 
 # Prediction keys of `tf.contrib.learn`, by those of `tf.estimator`.
 _RENAMED = {"classes": "class_ids", "scores": "predictions"}

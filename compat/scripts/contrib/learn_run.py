@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import collections
-import importlib
 import os
 from typing import Any, Callable, Mapping
 
 from compat._tensorflow import tf1
 from compat.errors import UserError
-from compat.scripts.names import internals
+from compat.estimator.package import names as tf_estimator
+from compat.estimator.package import run_config
 
 _USUAL = "grpc://"
 _servers: dict[str, Any] = {}  # By master; a process runs one task.
-internals.put_back()
-tf_estimator: Any = importlib.import_module("tensorflow_estimator._api.v1.estimator")
-TaskType: Any = importlib.import_module("tensorflow_estimator.python.estimator.run_config").TaskType
+TaskType: Any = run_config.TaskType
 
 build_parsing_serving_input_fn = tf_estimator.export.build_parsing_serving_input_receiver_fn
 build_default_serving_input_fn = tf_estimator.export.build_raw_serving_input_receiver_fn

@@ -53,7 +53,7 @@ _UNSERVED = {
 
 # What serves names under tf.contrib, and the names.
 _SERVED = {
-    "compat.placement:": "training.python.training.device_setter",
+    "compat.runtime.placement:": "training.python.training.device_setter",
     _OWN + "cells:": (
         "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.core_rnn_cell_impl rnn.python.ops.rnn_cell"
     ),
@@ -201,7 +201,7 @@ _SAME_NAMES = (
     ("staging", _INSIDE + "ops.data_flow_ops:", "StagingArea"),
     (
         "training",
-        "compat.placement:",
+        "compat.runtime.placement:",
         "GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn",
     ),
     ("training", _OWN + "hparams:", "HParams"),

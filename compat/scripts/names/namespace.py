@@ -8,8 +8,8 @@ import os
 import types
 from typing import Any
 
-from compat._tensorflow import startup, tf1
-from compat.scripts.names import internals, table
+from compat._tensorflow import internals, startup, tf1
+from compat.scripts.names import table
 
 TOP = "tensorflow"
 _PUBLIC = "tensorflow."
@@ -143,9 +143,8 @@ def top() -> Any:
     # Read when TensorFlow loads. `tf.layers` and the like exist in Keras 2 only.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     with startup.without_notes():
-        deprecation: Any = importlib.import_module("tensorflow.python.util.deprecation")
+        internals.silence_deprecations()
         should_use: Any = importlib.import_module("tensorflow.python.util.tf_should_use")
-    deprecation._PRINT_DEPRECATION_WARNINGS = False  # Every call of an old script is deprecated.
     # Unused operations were not reported either.
     should_use._add_should_use_warning = lambda value, *args, **kwargs: value
     level = tf1.logging.get_verbosity()

@@ -71,6 +71,12 @@ def put_back() -> None:
     sys.modules.setdefault(name, types.ModuleType(name))
 
 
+def silence_deprecations() -> None:
+    """Stops the warnings by which TensorFlow deprecates every call of an old program."""
+    deprecation = _import(_INSIDE + "util.deprecation")
+    deprecation._PRINT_DEPRECATION_WARNINGS = False
+
+
 def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
     jobs = sorted(tf_config.get("cluster", {}))
     if jobs:

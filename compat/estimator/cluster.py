@@ -1,0 +1,74 @@
+"""`train_and_evaluate`, in one process or as a task of TF_CONFIG."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat._tensorflow import tf1
+from compat.errors import UserError
+from compat.estimator.package import training
+from compat.server import Server
+
+
+class _Executor(training._TrainingExecutor):
+    """The package's tasks, with a server that exits when the run is over."""
+
+    def __init__(self, options: dict[str, Any], *args: Any) -> None:
+        super().__init__(*args)
+        self._options = options
+        self._server: Server | None = None
+
+    def _start_std_server(self, config: Any) -> Server | None:
+        if not config.master:
+            return None  # This task alone is in the cluster.
+        if self._server is None:
+            gpus = getattr(config.session_config, "gpu_options", None)
+            self._server = Server(
+                config.cluster_spec,
+                config.task_type,
+                config.task_id,
+                protocol=config.protocol,
+                config=tf1.ConfigProto(gpu_options=gpus),
+                **self._options,
+            )
+        return self._server
+
+    def _start_distributed_training(self, saving_listeners: Any = None) -> None:
+        server = self._start_std_server(self._estimator.config)
+        if server is not None and server.serves:
+            server.join()
+            return
+        super()._start_distributed_training(saving_listeners)
+        if server is not None:
+            server.announce_end()  # Also if there was nothing left to train.
+
+
+def train_and_evaluate(
+    estimator: Any, train_spec: Any, eval_spec: Any, **server_options: Any
+) -> Any:
+    """`tf.estimator.train_and_evaluate` whose tasks exit when the run is over.
+
+    In a cluster of TF_CONFIG the chief, or the master, and the workers train, and the evaluator
+    evaluates each new checkpoint. On the modern runtime the chief hands out the steps and the
+    workers run them.
+
+    Args:
+      estimator: an estimator of `compat.estimator`.
+      train_spec: a `TrainSpec`.
+      eval_spec: an `EvalSpec`.
+      **server_options: of `compat.Server`, such as `allow_network=True`.
+
+    Returns:
+      The metrics of the last evaluation and what the exporters return; None in a cluster.
+
+    Raises:
+      UserError: there is more than one evaluator, or the cluster is not valid.
+      PeerError: a task of the cluster did not start, or was lost and has not returned.
+    """
+    config = estimator.config
+    if config.task_type == "evaluator" and config.task_id > 0:
+        raise UserError(
+            f"TF_CONFIG makes this task evaluator {config.task_id}, and a cluster has one "
+            "evaluator; give it index 0"
+        )
+    return _Executor(server_options, estimator, train_spec, eval_spec).run()

@@ -1,0 +1,178 @@
+"""Trains an estimator on the modern runtime: its model function, lifted into a step."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from typing import Any, Callable, Iterator, Mapping
+
+import numpy as np
+
+from compat._tensorflow import tf, tf1
+from compat.errors import UserError
+from compat.estimator.lifted_inputs import Inputs
+from compat.estimator.package import names
+from compat.estimator.sessions import train_with_spec
+from compat.runtime.interface import current_runtime, device, get_or_create_global_step, step
+from compat.runtime.modern.hook_graph import eagerly
+from compat.runtime.monitored import MonitoredTrainingSession
+from compat.runtime.placement import replica_device_setter
+
+_TRAIN = names.ModeKeys.TRAIN
+
+
+def train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> Any:
+    """Trains until a hook stops it or the data ends; returns the last loss.
+
+    Raises:
+      UserError: the input function, the model function or the configuration needs a graph or a
+        session of TensorFlow, which the modern runtime does not have.
+    """
+    # The package calls in graph mode.
+    return eagerly(lambda: _train(estimator, input_fn, hooks, saving_listeners))
+
+
+def _train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> Any:
+    config, runtime = estimator.config, current_runtime()
+    for name, given in (
+        ("warm_start_from", estimator._warm_start_settings),
+        ("train_distribute", estimator._train_distribution),
+    ):
+        if given:
+            raise UserError(
+                f"{name}={given!r} needs a graph of TensorFlow's, which the modern runtime does "
+                "not have; use compat.select_runtime('legacy')"
+            )
+    runtime.clear()  # Each call of `train` builds its program anew, and resumes.
+    tf1.set_random_seed(config.tf_random_seed)
+    setter = config.device_fn
+    if setter is None and runtime.server is not None:
+        setter = replica_device_setter(cluster=runtime.server.cluster)
+    inputs = Inputs(lambda: estimator._call_input_fn(input_fn, _TRAIN))
+    build = _Build(estimator, inputs)
+    with device(setter), _hashable():
+        get_or_create_global_step()
+        made = step(build, [], dataset=inputs.dataset)
+    graph: Any = runtime.hook_graph  # type: ignore[attr-defined]
+    graph.add_variables(runtime.variables(), runtime.global_step())
+    fetched = made.tensors
+    with graph.as_default():
+        spec = types.SimpleNamespace(
+            loss=fetched[_LOSS],
+            train_op=made,
+            scaffold=build.spec.scaffold,
+            training_hooks=[build.refetched(hook, fetched) for hook in build.spec.training_hooks],
+            training_chief_hooks=[
+                build.refetched(hook, fetched) for hook in build.spec.training_chief_hooks
+            ],
+        )
+        return train_with_spec(
+            estimator, _Session, spec, [], hooks, tf1.train.get_global_step(), saving_listeners
+        )
+
+
+_LOSS = "estimator/loss"
+
+
+@contextlib.contextmanager
+def _hashable() -> Iterator[None]:
+    """Lets tensors and variables be keys, as the package and model functions of 1.x expect."""
+    try:
+        hash(tf.constant(0))
+        enabled = False
+    except TypeError:
+        enabled = True
+    tf1.disable_tensor_equality()
+    try:
+        yield
+    finally:
+        if enabled:
+            tf1.enable_tensor_equality()
+
+
+class _Build:
+    """The function of the step: calls the model function, and keeps the `EstimatorSpec`.
+
+    Attributes:
+      spec: what the model function has returned.
+    """
+
+    spec: Any = None
+
+    def __init__(self, estimator: Any, inputs: Inputs) -> None:
+        self._estimator, self._inputs = estimator, inputs
+        self._named: dict[str, str] = {}  # What hooks fetch: names of values by that of tensors.
+
+    def __call__(self, *elements: Any) -> Mapping[str, Any]:
+        estimator = self._estimator
+        features, labels = self._inputs.tensors(*elements)
+        spec = self.spec = estimator._call_model_fn(features, labels, _TRAIN, estimator.config)
+        values = {_LOSS: spec.loss, "train_op": tf.group(spec.train_op)}
+        graph = self._graph = tf1.get_default_graph()
+        for hook in (*spec.training_hooks, *spec.training_chief_hooks):
+            for tensor in _tensors(hook, graph):
+                self._named[tensor.name] = name = f"hook/{tensor.op.name}_{tensor.value_index}"
+                values[name] = tensor
+        return values
+
+    def refetched(self, hook: Any, fetched: Mapping[str, Any]) -> Any:
+        """Makes a hook of the model function fetch what the step returns."""
+
+        def replaced(value: Any) -> Any:
+            if _is_tensor(value, self._graph):
+                return fetched[self._named[value.name]]
+            return value
+
+        for name, value in vars(hook).items():
+            setattr(hook, name, _mapped(replaced, value))
+        return hook
+
+
+def _is_tensor(value: Any, graph: Any) -> bool:
+    return tf.is_tensor(value) and getattr(value, "graph", None) is graph
+
+
+def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """Applies a function to a value, or to those of a list, tuple or dict."""
+    if type(value) in (list, tuple):
+        return type(value)(_mapped(function, each) for each in value)
+    if isinstance(value, dict):
+        return type(value)((key, _mapped(function, each)) for key, each in value.items())
+    return function(value)
+
+
+def _tensors(hook: Any, graph: Any) -> list[Any]:
+    """Returns the tensors of a graph that a hook keeps to fetch them."""
+    found: list[Any] = []
+    for value in vars(hook).values():
+        _mapped(lambda each: found.append(each) if _is_tensor(each, graph) else None, value)
+    return found
+
+
+class _Session:
+    """A session whose `run` keeps all workers busy: the package runs `[train_op, loss]`."""
+
+    def __init__(self, hooks: Any, config: Any, **kwargs: Any) -> None:
+        del config  # Of a session of TensorFlow's.
+        # It would fetch the loss of each step, and so make the workers take turns.
+        self._nan = [hook for hook in hooks if isinstance(hook, tf1.train.NanTensorHook)]
+        hooks = [hook for hook in hooks if hook not in self._nan]
+        self._session = MonitoredTrainingSession(hooks=hooks, **kwargs)
+
+    def __enter__(self) -> _Session:
+        self._session.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        return self._session.__exit__(kind, error, trace)
+
+    def should_stop(self) -> bool:
+        """Whether a hook, the end of the data or a signal has ended the run."""
+        return bool(self._session.should_stop())
+
+    def run(self, fetches: Any) -> tuple[None, float]:
+        """Runs the step; returns the loss of it, or of one that was scheduled earlier."""
+        loss = self._session.run(fetches[0])[_LOSS]
+        if self._nan and np.isnan(loss):
+            raise tf1.train.NanLossDuringTrainingError
+        return None, loss

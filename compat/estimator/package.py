@@ -1,0 +1,39 @@
+"""The package tensorflow-estimator, also on a TensorFlow that it no longer knows."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import types
+from typing import Any, Callable
+
+from compat._tensorflow import internals, startup
+
+
+def _load() -> Any:
+    # Read when TensorFlow loads. `tf1.layers` and canned estimators exist in Keras 2 only.
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+    with startup.without_notes():
+        internals.silence_deprecations()
+        internals.put_back()
+    return importlib.import_module("tensorflow_estimator._api.v1.estimator")
+
+
+names: Any = _load()  # `tf.compat.v1.estimator`.
+_INSIDE = "tensorflow_estimator.python.estimator."
+estimator: Any = importlib.import_module(_INSIDE + "estimator")
+training: Any = importlib.import_module(_INSIDE + "training")
+run_config: Any = importlib.import_module(_INSIDE + "run_config")
+
+
+def with_globals(function: Any, **replaced: Any) -> Callable[..., Any]:
+    """Returns a copy of a function of the package for which some of its module's names differ.
+
+    The module itself stays as it is: before 2.16 the program may use `tf.estimator` as well.
+    """
+    names = {**function.__globals__, **replaced}
+    copy = types.FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy

@@ -1,0 +1,100 @@
+"""Estimators, name by name: on either runtime they do what those of 1.15 do.
+
+`golden_estimators.json` is what `estimator_rows.py` prints on TensorFlow 1.15.5.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict
+
+import pytest
+
+import compat
+
+if TYPE_CHECKING:
+    from tests.conftest import RunProgram, StartCluster
+
+HERE = Path(__file__).parent
+PROGRAM = HERE / "estimator_program.py"
+GOLDEN: dict[str, list[float]] = json.loads((HERE / "golden_estimators.json").read_text("utf-8"))
+PAGE = (HERE.parents[1] / "docs" / "estimator.md").read_text("utf-8")
+PACKAGES = Path(compat.__file__).parents[1]
+REFUSED = {
+    "warm_start_from": "warm_start_from=WarmStartSettings(",
+    "queues": "the input function reads from queues by queue runners",
+    "iterators": "the input function makes 2 iterators",
+    "three values": "the input function returned 3 values",
+    "Scaffold": "Scaffold(local_init_op=...) needs a graph",
+}
+MAX_STEPS = 40
+MEAN, RATE = 2.5, 0.25  # Of the inputs, which is the gradient of each step; what it is scaled by.
+
+Found = Dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def in_one_process(run_program: RunProgram, runtime: str) -> Found:
+    found: Found = run_program(PROGRAM, runtime=runtime)
+    return found
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_numbers_in_one_process(in_one_process: Found, name: str) -> None:
+    assert in_one_process[name] == pytest.approx(GOLDEN[name], rel=1e-5)
+
+
+@pytest.mark.cluster
+def test_a_cluster_of_tf_config(start_cluster: StartCluster, runtime: str, tmp_path: Path) -> None:
+    settings = {"folder": str(tmp_path / "model"), "max_steps": MAX_STEPS}
+    jobs = {"ps": 1, "chief": 1, "worker": 1, "evaluator": 1}
+    with start_cluster(PROGRAM, runtime, **jobs) as cluster:
+        tasks = {job: cluster.start(job, **settings) for job in jobs}
+        reports = {job: task.report for job, task in tasks.items()}
+    last = reports["evaluator"]
+    # On the legacy runtime both trainers may have begun a last step.
+    assert MAX_STEPS <= last["step"] <= MAX_STEPS + (runtime == "legacy")
+    assert last["weight"] == pytest.approx(RATE * MEAN * last["step"])
+    assert reports["chief"] == last
+    assert list((tmp_path / "model" / "eval").glob("events.out.tfevents.*"))
+    assert len(list((tmp_path / "model").glob("events.out.tfevents.*"))) == 1  # The chief's.
+
+
+@pytest.mark.once
+def test_what_is_refused_takes_a_line(run_program: RunProgram, runtimes: list[str]) -> None:
+    found = run_program(PROGRAM, runtime=runtimes[-1], refused=True)
+    for name, words in REFUSED.items() if runtimes[-1] == "modern" else ():
+        assert words in found.pop(name)
+    assert list(found) == ["TF_CONFIG"]
+    assert 'RunConfig: If "cluster" is set' in found["TF_CONFIG"]
+
+
+@pytest.mark.once
+def test_the_page_s_program_prints_what_the_page_shows(runtimes: list[str], tmp_path: Path) -> None:
+    """On the legacy runtime of TensorFlow 1.15, and on the modern one of the newest."""
+    program, output = re.findall(r"```(?:python|text)\n(.*?)```", PAGE, re.DOTALL)
+    process = subprocess.run(
+        [sys.executable, "-c", program, runtimes[-1]],
+        cwd=tmp_path,
+        env=dict(os.environ, PYTHONPATH=str(PACKAGES), TF_CPP_MIN_LOG_LEVEL="2"),
+        stdout=subprocess.PIPE,
+        timeout=150,
+        check=True,
+    )
+    assert process.stdout.decode() == output
+    assert list((tmp_path / "model" / "eval").glob("events.out.tfevents.*"))
+
+
+def test_the_page_lists_each_name() -> None:
+    sections = runpy.run_path(str(HERE / "estimator_rows.py"))["SECTIONS"]
+    names = [name for names in sections.values() for name in names]
+    lines = ["| name | legacy | modern |", "|---|---|---|"]
+    lines += [f"| `{name}` | yes | yes |" for name in names]
+    assert "\n".join(lines) in PAGE
+    assert names == list(GOLDEN)
