@@ -59,7 +59,7 @@ def compare(a: Run, b: Run, rtol: float) -> Comparison:
     """Compares the losses of two runs, and how they ended."""
     found = Comparison()
     if b.mismatch:
-        found.verdict = f"their variables do not match: {b.mismatch}"
+        found.verdict = f"the trainable variables do not match: {b.mismatch}"
         return found
     largest: dict[str, float] = {}
     for loss in _losses(a, b, rtol, largest):
@@ -153,11 +153,8 @@ def changes(a: Run, b: Run, call: int) -> Iterator[tuple[str, Gap]]:
 
 def before(run: Run, call: int) -> dict[str, Any]:
     """Returns the variables before a call, as far as they were recorded."""
-    found = run.load("after", call - 1) if call > 1 else {}
     begun = run.load("begin", call)
-    if run.side.name == "B" and begun:
-        return begun
-    return begun or found
+    return begun or (run.load("after", call - 1) if call > 1 else {})
 
 
 def gradients(a: Run, b: Run, call: int) -> dict[str, tuple[str, str]]:

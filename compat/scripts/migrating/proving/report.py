@@ -13,7 +13,7 @@ from compat.scripts.migrating.proving.operations import Trace
 from compat.scripts.migrating.proving.runs import Run
 from compat.scripts.migrating.proving.values import Gap
 
-_MOST = 3  # Of variables and gradients that lines show.
+_MOST = 3  # Names in a line.
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,8 @@ def findings(proof: Proof) -> Iterator[tuple[str, str]]:
         ("variables changed", trace.changes),
     )
     for label, found in named:
-        shown = "; ".join(f"{name}: {gap}" for name, gap in found[:_MOST])
-        more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
-        yield label, (shown + more) if found else "equal"
+        more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+        yield label, f"{found[0][0]}: {found[0][1]}{more}" if found else "equal"
     gap = f": {trace.gap}" if trace.gap else ""
     none = "none was found among those that can be fetched, which are not in loops"
     yield "first operation", f"{trace.operation}{gap}" if trace.operation else none
@@ -87,6 +86,11 @@ def notes(proof: Proof) -> Iterator[str]:
         names = list(free)
         more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
         yield f"not controlled: random operations {', '.join(names[:_MOST])}{more}"
+    renamed = proof.b.calls[0].get("renamed", {}) if proof.b.calls else {}
+    if renamed:
+        shown = ", ".join(f"{own} for {other}" for own, other in list(renamed.items())[:_MOST])
+        more = f" and {len(renamed) - _MOST} more" if len(renamed) > _MOST else ""
+        yield f"matched by their order: B's variables {shown} of A{more}"
     unfed = sorted({name for record in proof.b.calls for name in record.get("unfed", ())})
     if unfed:
         yield f"not controlled: B feeds {', '.join(unfed[:_MOST])}, which A does not"

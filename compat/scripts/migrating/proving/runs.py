@@ -23,6 +23,7 @@ _PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from recorder import program; sys.path.pop(0);"
     " program.main(sys.argv[2])"
 )
+_LOG = "output.txt"
 OUT = "{out}"  # In an argument of the script: a folder of its own in each run.
 
 
@@ -109,7 +110,7 @@ def run(
     path = os.path.join(folder, "run.json")
     with open(path, "w", encoding="utf-8") as file:
         json.dump(specification, file)
-    log = os.path.join(folder, "output.txt")
+    log = os.path.join(folder, _LOG)
     env = {**os.environ, "PYTHONHASHSEED": "0", "TF_CPP_MIN_LOG_LEVEL": "2"}
     if side.how == "plain":
         env.pop("PYTHONPATH", None)
@@ -131,7 +132,7 @@ def run(
             ) from None
         finally:
             _kill(process)
-    return _read(Run(side, folder, log=log))
+    return read(side, folder)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -141,7 +142,9 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _read(done: Run) -> Run:
+def read(side: Side, folder: str) -> Run:
+    """Returns what a side has recorded in a folder."""
+    done = Run(side, folder, log=os.path.join(folder, _LOG))
     path = os.path.join(done.folder, "calls.jsonl")
     if not os.path.exists(path):
         return done

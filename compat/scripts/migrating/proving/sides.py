@@ -11,6 +11,7 @@ import sys
 from dataclasses import dataclass
 
 from compat.errors import UserError
+from compat.scripts.migrating.proving import migrated
 
 # Prints the release of TensorFlow that a Python has, without loading it.
 _RELEASE = r"""
@@ -60,7 +61,7 @@ def side(name: str, given: str, script: str, folder: str) -> Side:
     if given == "run":
         return Side(name, sys.executable, script, "run", f"compat run {script}, {_here()}")
     if given == "migrated":
-        path = _migrate(script, folder)
+        path = migrated.write(script, os.path.join(folder, "migrated"))
         says = f"{script} migrated to compat.v1, {_here()}"
         return Side(name, sys.executable, path, "compat.v1", says)
     if not os.path.isfile(given):
@@ -95,24 +96,6 @@ def _release(python: str) -> str:
     except OSError as error:
         raise UserError(f"{python} cannot be started ({error.strerror}); {_NO_PYTHON}") from None
     return done.stdout.strip()
-
-
-def _migrate(script: str, folder: str) -> str:
-    """Writes the migrated program into a folder; with its modules, if they use TensorFlow."""
-    alone = os.path.join(folder, "migrated", os.path.basename(script))
-    done = _compat("migrate", script, f"--output={alone}")
-    if done.returncode not in (0, 1):
-        raise UserError(done.stderr.strip().partition("error: ")[2] or done.stderr.strip())
-    if not os.path.exists(alone):  # There was nothing to change.
-        os.makedirs(os.path.dirname(alone), exist_ok=True)
-        shutil.copyfile(script, alone)
-    return alone
-
-
-def _compat(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "compat", *words], capture_output=True, text=True, timeout=600
-    )
 
 
 def _environment(constraints: str) -> str:

@@ -32,7 +32,7 @@ class Gap(NamedTuple):
     def __str__(self) -> str:
         at = f" at {self.place}" if self.place else ""
         return (
-            f"{self.a:.9g} and {self.b:.9g}{at}, relative difference {self.error:.2g}, "
+            f"{self.a:.6g} and {self.b:.6g}{at}, relative difference {self.error:.2g}, "
             f"tolerance {self.tolerance:.2g}"
         )
 

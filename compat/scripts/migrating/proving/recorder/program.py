@@ -14,8 +14,8 @@ import numpy
 
 from . import cluster, graphs, recorder
 
-_RECORDER = []  # type: list
-_BEGUN = []  # type: list
+_RECORDER = []  # type: list[recorder.Recorder]
+_BEGUN = []  # type: list[float]
 
 
 def main(path):
@@ -26,6 +26,9 @@ def main(path):
     """
     with open(path) as file:
         spec = json.load(file)
+    if bytes is str:  # In Python 2 a command line is no Unicode.
+        spec["script"] = spec["script"].encode("utf-8")
+        spec["args"] = [word.encode("utf-8") for word in spec["args"]]
     _RECORDER.append(
         recorder.Recorder(
             spec["folder"], spec.get("replay"), spec["steps"], set(spec.get("details", ()))

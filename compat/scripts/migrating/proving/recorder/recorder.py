@@ -29,8 +29,7 @@ class Recorder(object):
         self._folder, self._replay, self._steps = folder, replay, steps
         self._details = details
         self._count, self._bytes, self._lock, self._kinds = 0, 0, threading.RLock(), {}
-        self._unset = set()  # Sessions whose variables the program has set, by identity.
-        self._seen = {}
+        self._seen, self._names = {}, {}
         self._known = _lines(replay) if replay else []
         self._file = open(os.path.join(folder, "calls.jsonl"), "w")
 
@@ -99,9 +98,10 @@ class Recorder(object):
             if name in looked and _is_number(looked[name], name in plan.losses)
         ]
         record["losses"] = list(plan.losses)
-        record["learned"] = graphs.trainable(call.graph)
+        record["renamed"] = self._names
+        record["learned"] = [self._names.get(name, name) for name in graphs.trainable(call.graph)]
         if self._bytes < _MOST_BYTES or number in self._details:
-            after = sessions.read_variables(call)
+            after = sessions.read_variables(call, self._names)
             self._bytes += sum(value.nbytes for value in after.values())
             arrays.save(self._path("after", number), after)
         self._write(record)
@@ -116,14 +116,14 @@ class Recorder(object):
         if self._replay:
             values = arrays.load(self._path("begin", number, self._replay))
             if values:
-                why = sessions.mismatch(call, values, known["learned"])
+                self._names, why = sessions.matched(call, values, known["learned"])
                 if why:
                     self._write({"mismatch": why, "call": number})
                     self._stop()
-                sessions.write_variables(call, values)
+                sessions.write_variables(call, values, self._names)
         if self._seen.get(id(call.session)) is None:
             self._seen[id(call.session)] = call.session  # Kept, so that no other has its identity.
-            arrays.save(self._path("begin", number), sessions.read_variables(call))
+            arrays.save(self._path("begin", number), sessions.read_variables(call, self._names))
 
     def _feeds(self, call, plan, number, known, record):
         """Returns what to feed: the batch, and what was read or drawn in this call."""
@@ -157,7 +157,7 @@ class Recorder(object):
             looked = call.values(floats, feeds)
             arrays.save(self._path("floats", number), looked)
             with open(self._path("operations", number)[:-4] + ".json", "w") as file:
-                json.dump(_described(call.graph, operations), file)
+                json.dump(_described(call.graph, operations, self._names), file)
             names = [name for name in names if name not in looked]
         if names:
             looked = dict(looked, **call.values(names, feeds))
@@ -194,17 +194,18 @@ class _Plan(object):
         self.uncontrolled = [operation.name for operation in rest]
 
 
-def _described(graph, operations):
+def _described(graph, operations, names):
     written = [graphs.written(operation) for operation in operations]
+    gradients = graphs.gradients(graph, operations)
     return {
-        "gradients": graphs.gradients(graph, operations),
+        "gradients": dict((tensor, names.get(of, of)) for tensor, of in gradients.items()),
         "operations": [
             {
                 "name": operation.name,
                 "type": operation.type,
                 "inputs": [tensor.name for tensor in operation.inputs],
                 "outputs": [tensor.name for tensor in operation.outputs],
-                "writes": name,
+                "writes": names.get(name, name),
             }
             for operation, name in zip(operations, written)
         ],

@@ -88,16 +88,18 @@ def _text(name):
     return name if isinstance(name, bytes) else name.encode("utf-8")
 
 
-def read_variables(call):
-    """Returns the values of all variables that have one, by name."""
-    named = graphs.variables(call.graph)
-    names = dict((variable.tensor.name, name) for name, variable in named.items())
-    return dict((names[key], value) for key, value in call.values(sorted(names)).items())
+def read_variables(call, names):
+    """Returns the values of all variables that have one, by name; see `translated`."""
+    own = dict(
+        (variable.tensor.name, name) for name, variable in graphs.variables(call.graph).items()
+    )
+    found = call.values(sorted(own))
+    return dict((translated(own[tensor], names), value) for tensor, value in found.items())
 
 
-def write_variables(call, values):
+def write_variables(call, values, names):
     """Sets variables, by name; those that the graph lacks are left out."""
-    known = graphs.variables(call.graph)
+    known = dict((translated(name, names), v) for name, v in graphs.variables(call.graph).items())
     waiting = sorted(set(values) & set(known))
     while waiting:
         feeds, targets, later = {}, [], []
@@ -112,19 +114,45 @@ def write_variables(call, values):
         waiting = later
 
 
-def mismatch(call, values, learned):
-    """Returns how trainable variables of the graph differ from those of the other run, or ""."""
+def translated(name, names):
+    """Returns the name that the other run has for a variable, or for its slot of an optimizer."""
+    for own in sorted(names, key=len, reverse=True):
+        if own in name:
+            return name.replace(own, names[own])
+    return name
+
+
+def matched(call, values, learned):
+    """Matches trainable variables with those of the other run: by name, the others in order.
+
+    Args:
+      call: of this run.
+      values: of the variables of the other run.
+      learned: names of its trainable variables, in the order of their creation.
+
+    Returns:
+      The other run's name for each variable that has another here; and how the variables differ,
+      or "".
+    """
     own = graphs.trainable(call.graph)
     known = graphs.variables(call.graph)
-    for names, others, side in ((learned, own, "A"), (own, learned, "B")):
-        missing = [name for name in names if name not in others]
-        if missing:
-            return "variables %s exist in %s alone" % (", ".join(missing[:5]), side)
+    here = [name for name in own if name not in learned]
+    there = [name for name in learned if name not in own]
+    if len(here) != len(there):
+        side, missing = ("A", there) if len(there) > len(here) else ("B", here)
+        return {}, "%s has %d more: %s" % (
+            side,
+            abs(len(here) - len(there)),
+            ", ".join(missing[:5]),
+        )
+    names = dict(zip(here, there))
     for name in own:
-        shape, other = known[name].shape, list(getattr(values.get(name), "shape", []))
-        if name in values and (
-            len(shape) != len(other)
-            or any(size is not None and size != length for size, length in zip(shape, other))
+        other = names.get(name, name)
+        if other not in values:
+            continue
+        shape, given = known[name].shape, list(values[other].shape)
+        if len(shape) != len(given) or any(
+            size is not None and size != length for size, length in zip(shape, given)
         ):
-            return "variable %s has shape %s in A, %s in B" % (name, other, shape)
-    return ""
+            return {}, "%s has shape %s in A, %s has shape %s in B" % (other, given, name, shape)
+    return names, ""
