@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 import pytest
 
+import compat
 from compat.errors import UserError
 from compat.scripts.migrating import command as migrate
 from compat.scripts.migrating.proving import comparison, operations, report, runs, values
@@ -23,6 +25,7 @@ from compat.scripts.migrating.proving.sides import Side
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")
 ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 PAGE = (ROOT / "docs" / "prove.md").read_text(encoding="utf-8")
 (SCRIPT,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 EQUAL, DIFFERENT = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
@@ -48,6 +51,7 @@ def proven(tmp_path_factory: pytest.TempPathFactory) -> Proven:
         [sys.executable, "-m", "compat", "prove", "--json=p.json", "--html=p.html", "--keep=kept"]
         + ["train.py"],
         cwd=str(folder),
+        env=dict(os.environ, PYTHONPATH=PACKAGES),
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECS,

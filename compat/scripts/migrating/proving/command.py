@@ -63,6 +63,7 @@ def _prove(
         for side in pair:
             if side.name == "B" and done is None:
                 done = both[0]
+                steps = len(done.calls) if done.is_cut else steps
             both.append(
                 runs.run(
                     side,

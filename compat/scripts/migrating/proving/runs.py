@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Iterable
 
 import numpy as np
@@ -34,6 +34,7 @@ class Run:
     Attributes:
       calls: for each training call, in order, its record.
       ended: the exit code; None if the process ended without one.
+      is_cut: whether it was ended: after enough training calls, or enough time.
       uses_cluster: whether the program joined a cluster, which is then one task.
       mismatch: how its variables do not match those of the other run.
       trained_more: whether it went on after the last training call of the other run.
@@ -92,7 +93,7 @@ def run(
       timeout: in seconds.
 
     Raises:
-      UserError: it did not end in time.
+      UserError: it did not end in time; the first run does not have to, after a training call.
     """
     out = os.path.join(folder, "out")
     os.makedirs(out)
@@ -124,15 +125,18 @@ def run(
             start_new_session=True,
         )
         try:
-            process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            raise UserError(
-                f"{side.name}, {side.says}, has not ended after {timeout:g} s; raise --timeout, "
-                f"or lower --steps; {log} has its output"
-            ) from None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout)
+            is_late = process.poll() is None
         finally:
             _kill(process)
-    return read(side, folder)
+    done = read(side, folder)
+    if is_late and (replay is not None or not done.calls):
+        raise UserError(
+            f"{side.name}, {side.says}, has not ended after {timeout:g} s; raise --timeout, or "
+            f"lower --steps; its last line is: {done.last_line()}"
+        )
+    return replace(done, is_cut=done.is_cut or is_late)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -150,6 +154,8 @@ def read(side: Side, folder: str) -> Run:
         return done
     with open(path, encoding="utf-8") as file:
         for line in file:
+            if not line.endswith("\n"):  # The process was killed while it wrote.
+                break
             record = json.loads(line)
             done.mismatch = record.get("mismatch", done.mismatch)
             done.trained_more |= "more" in record

@@ -9,7 +9,7 @@ _ADDS = re.compile(r"Assign(Add|Sub)|(Resource)?Scatter\w*(Add|Sub|Update|Mul|Di
 _SETS = re.compile(r"Assign(VariableOp)?$")
 _DATA = re.compile(r"QueueDequeue|IteratorGetNext|Unstage$|ReaderRead")
 _CHANCE = re.compile(
-    r"Random(?!Dataset|SeedGenerator)|TruncatedNormal|ParameterizedTruncated|Multinomial$"
+    r"Random(?!Dataset|SeedGenerator|ShuffleQueue)|TruncatedNormal|ParameterizedTruncated|Multinomial$"
     r"|.*CandidateSampler$|SampleDistorted|StatefulStandardNormal|StatefulUniform|Categorical$"
 )
 _COLLECTIONS = ("variables", "local_variables", "trainable_variables")

@@ -77,8 +77,7 @@ class Recorder(object):
                 self._stop()
             known = self._known[number - 1]
             if known["raised"]:
-                self._write({"call": number, "raised": known["raised"]})
-                self._count = number
+                self._done({"call": number, "raised": known["raised"]})
                 raise _error(known["raised"])
         self._begin(call, number, known)
         record = {"call": number, "raised": "", "uncontrolled": list(plan.uncontrolled)}
@@ -88,8 +87,7 @@ class Recorder(object):
             values = call.run(call.fetches, call.targets, feeds, options, metadata)
         except Exception as error:
             record["raised"] = type(error).__name__
-            self._write(record)
-            self._count = number
+            self._done(record)
             raise
         looked.update(zip(call.fetches, values))
         record["scalars"] = [
@@ -104,12 +102,16 @@ class Recorder(object):
             after = sessions.read_variables(call, self._names)
             self._bytes += sum(value.nbytes for value in after.values())
             arrays.save(self._path("after", number), after)
-        self._write(record)
-        self._count = number
-        if number >= self._steps:
-            self._write({"end": 0, "calls": number, "limit": self._steps})
-            self._stop()
+        self._done(record)
         return values
+
+    def _done(self, record):
+        """Records a call; ends the program if it was the last of interest."""
+        self._write(record)
+        self._count = record["call"]
+        if self._count >= self._steps:
+            self._write({"end": 0, "calls": self._count, "limit": self._steps})
+            self._stop()
 
     def _begin(self, call, number, known):
         """Records the variables before the first call after they were set, or takes them over."""
