@@ -12,6 +12,10 @@ _COMMANDS = {
     "run": ("run an unchanged script on the installed TensorFlow", "scripts.run"),
     "check": ("list what a script uses that has changed, without running it", "scripts.check"),
     "migrate": ("write a script anew for today's release, by rules", "scripts.migrating.command"),
+    "prove": (
+        "run a program twice, and report where the two first differ",
+        "scripts.migrating.proving.command",
+    ),
     "serve": ("run a standalone server for clients that connect with grpc://", "scripts.serve"),
     "convert-checkpoint": (
         "convert the checkpoint of an old program for another",

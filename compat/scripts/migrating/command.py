@@ -10,12 +10,14 @@ import argparse
 import difflib
 import os
 import re
+import shlex
 from typing import Iterable, Sequence
 
 from compat.errors import Parser, UserError, unless_usable
 from compat.scripts.checking import programs
 from compat.scripts.migrating import arguments, migration, names, packages, python2
 from compat.scripts.migrating.program import Rule
+from compat.scripts.migrating.proving import command as proving
 from compat.scripts.source import conversion
 
 _USAGE = "python -m compat migrate PATH [--output=PATH | --diff] [--only=ID,..] [--skip=ID,..]"
@@ -44,6 +46,8 @@ def main(argv: list[str]) -> int:
     if options.path is None:
         raise UserError("no script was given; name a script, or a folder with --output=NEW_FOLDER")
     rules = chosen(_ids(options.only), _ids(options.skip))
+    if options.prove and (options.diff or os.path.isdir(options.path)):
+        raise UserError("--prove runs a new script; leave it out for a folder, and with --diff")
     if os.path.isdir(options.path):
         return _folder(options, [rule for rule in rules if rule.id != "modules"])
     output = options.output or "{}_v1{}".format(*os.path.splitext(options.path))
@@ -55,6 +59,11 @@ def main(argv: list[str]) -> int:
     elif migrated.is_changed:
         _write(output, _content(options.path, migrated.text))
         print(f"wrote {output}")
+        words = [f"--b={output}", options.path]
+        if options.prove:
+            return max(code, proving.main(words))
+        command = " ".join(map(shlex.quote, ["python", "-m", "compat", "prove", *words]))
+        print(f"to prove that it does the same: {command}")
     return code
 
 
@@ -98,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
         "--output", metavar="PATH", help="the new file or folder (default: SCRIPT_v1.py, beside it)"
     )
     output.add_argument("--diff", action="store_true", help="only show the changes")
+    add("--prove", action="store_true", help="run both programs, and compare them")
     add("--only", metavar="ID,..", help="apply these rules only")
     add("--skip", metavar="ID,..", help="apply all rules but these")
     add("--list-rules", action="store_true", help="list the rules, and what each is about")

@@ -1,0 +1,48 @@
+"""Arrays by name in a file that every NumPy reads, also those of strings."""
+
+from __future__ import absolute_import
+
+import json
+import os
+
+import numpy
+
+
+def save(path, arrays):
+    """Writes arrays, by their names, at once."""
+    names = sorted(arrays)
+    stored = {"names": numpy.frombuffer(json.dumps(names).encode("utf-8"), numpy.uint8)}
+    for number, name in enumerate(names):
+        array = numpy.asarray(arrays[name])
+        if array.dtype.kind in "OSU":
+            texts = [_encoded(text) for text in array.ravel().tolist()]
+            stored["bytes%d" % number] = numpy.frombuffer(b"".join(texts), numpy.uint8)
+            stored["ends%d" % number] = numpy.cumsum([0] + [len(text) for text in texts])
+            stored["shape%d" % number] = numpy.array(array.shape, numpy.int64)
+        else:
+            stored["array%d" % number] = array
+    with open(path + ".tmp", "wb") as file:
+        numpy.savez(file, **stored)
+    os.rename(path + ".tmp", path)
+
+
+def load(path):
+    """Returns the arrays in a file, by their names; empty if there is none."""
+    if not os.path.exists(path):
+        return {}
+    found = {}
+    with numpy.load(path) as stored:
+        names = json.loads(stored["names"].tobytes().decode("utf-8"))
+        for number, name in enumerate(names):
+            if "array%d" % number in stored.files:
+                found[name] = stored["array%d" % number]
+                continue
+            whole, ends = stored["bytes%d" % number].tobytes(), stored["ends%d" % number]
+            texts = numpy.empty(len(ends) - 1, object)
+            texts[:] = [whole[start:end] for start, end in zip(ends, ends[1:])]
+            found[name] = texts.reshape(tuple(stored["shape%d" % number]))
+    return found
+
+
+def _encoded(text):
+    return text if isinstance(text, bytes) else text.encode("utf-8")

@@ -1,0 +1,116 @@
+"""Runs one worker of a cluster alone: its server is this process, its replicas are one."""
+
+from __future__ import absolute_import
+
+import contextlib
+import functools
+import os
+import sys
+
+
+def install(joined):
+    """Patches the classes by which a program joins a cluster, and then calls `joined`."""
+    from tensorflow.python.client import session
+    from tensorflow.python.framework import ops
+    from tensorflow.python.training import server_lib, sync_replicas_optimizer
+
+    server = server_lib.Server
+    server.__init__ = _started(server.__init__, joined)
+    server.target = property(lambda self: b"" if bytes is str else "")
+    server.start = server.stop = lambda self: None
+    server.join = lambda self: _leave()
+    base = session.BaseSession
+    base.__init__ = _alone(base.__init__)
+    graph = ops.Graph
+    graph.device = _anywhere(graph.device)
+    replicas = sync_replicas_optimizer.SyncReplicasOptimizer
+    for name in ("apply_gradients", "get_init_tokens_op", "get_chief_queue_runner"):
+        setattr(replicas, name, globals()["_" + name])
+    replicas.make_session_run_hook = lambda self, *args, **kwargs: _hook()
+
+
+def _started(init, joined):
+    @functools.wraps(init)
+    def start(self, server_or_cluster_def, job_name=None, task_index=None, *args, **kwargs):
+        from tensorflow.python.training import server_lib
+
+        definition = server_or_cluster_def
+        if not hasattr(definition, "job_name"):
+            cluster = server_lib.ClusterSpec(definition)
+            definition = server_lib.tensorflow_server_pb2.ServerDef(
+                cluster=cluster.as_cluster_def(),
+                job_name=job_name or "worker",
+                task_index=task_index or 0,
+                protocol="grpc",
+            )
+        self._server_def = definition
+        joined()
+        if definition.job_name == "ps":
+            _leave()
+
+    return start
+
+
+def _leave():
+    sys.stderr.write("a parameter server trains nothing; give the arguments of worker 0\n")
+    sys.stderr.flush()
+    os._exit(3)
+
+
+def _alone(init):
+    @functools.wraps(init)
+    def make(self, target="", graph=None, config=None):
+        text = target.decode("utf-8") if isinstance(target, bytes) else target
+        init(self, "" if text and text.startswith("grpc") else target, graph, config)
+
+    return make
+
+
+def _anywhere(device):
+    @functools.wraps(device)
+    def place(self, to):
+        is_local = to is None or (not callable(to) and "/job:" not in _named(to))
+        return device(self, to) if is_local else _nowhere()
+
+    return place
+
+
+def _named(to):
+    return to.to_string() if hasattr(to, "to_string") else str(to)
+
+
+@contextlib.contextmanager
+def _nowhere():
+    yield
+
+
+def _apply_gradients(self, grads_and_vars, global_step=None, name=None):
+    """Applies the gradients of the only replica, which are their average."""
+    from tensorflow.python.ops import control_flow_ops
+
+    self._gradients_applied = True
+    self.local_step_init_op = self.chief_init_op = control_flow_ops.no_op()
+    self.ready_for_local_init_op = None
+    return self._opt.apply_gradients(grads_and_vars, global_step, name)
+
+
+def _get_init_tokens_op(self, num_tokens=-1):
+    from tensorflow.python.ops import control_flow_ops
+
+    return control_flow_ops.no_op()
+
+
+def _get_chief_queue_runner(self):
+    """Returns a runner that does nothing."""
+    from tensorflow.python.framework import dtypes
+    from tensorflow.python.ops import data_flow_ops
+    from tensorflow.python.training import queue_runner
+
+    queue = data_flow_ops.FIFOQueue(1, [dtypes.int32], shapes=[()], name="replicas_queue")
+    return queue_runner.QueueRunner(queue, [queue.enqueue(0)])
+
+
+def _hook():
+    from tensorflow.python.training import session_run_hook
+
+    return session_run_hook.SessionRunHook()

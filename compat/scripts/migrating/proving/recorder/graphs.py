@@ -1,0 +1,187 @@
+"""What the operations of a graph are: variables, updates, sources of data and chance, gradients."""
+
+from __future__ import absolute_import
+
+import re
+
+_APPLIES = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]")
+_ADDS = re.compile(r"Assign(Add|Sub)|(Resource)?Scatter\w*(Add|Sub|Update|Mul|Div|Min|Max)")
+_SETS = re.compile(r"Assign(VariableOp)?$")
+_DATA = re.compile(r"QueueDequeue|IteratorGetNext|Unstage$|ReaderRead")
+_CHANCE = re.compile(
+    r"Random(?!Dataset|SeedGenerator|ShuffleQueue)|TruncatedNormal|ParameterizedTruncated|Multinomial$"
+    r"|.*CandidateSampler$|SampleDistorted|StatefulStandardNormal|StatefulUniform|Categorical$"
+)
+_COLLECTIONS = ("variables", "local_variables", "trainable_variables")
+
+
+class Variable(object):
+    """A variable: the tensor that reads it, and what sets it.
+
+    Attributes:
+      name: of its operation.
+      tensor: its value.
+      setter: the operation that initializes it.
+      value: the tensor that this takes.
+    """
+
+    def __init__(self, graph, variable):
+        self.name = variable.op.name
+        self.tensor = graph.as_graph_element(variable)
+        self.setter = variable.initializer
+        self.value = self.setter.inputs[1]
+        self.shape = [size.value if hasattr(size, "value") else size for size in _dims(self.value)]
+
+
+def _dims(tensor):
+    shape = tensor.get_shape()
+    return list(shape) if shape.ndims is not None else []
+
+
+def variables(graph):
+    """Returns the variables of a graph, by name."""
+    found = {}
+    for collection in _COLLECTIONS:
+        for variable in graph.get_collection(collection):
+            if hasattr(variable, "op") and getattr(variable, "initializer", None) is not None:
+                found.setdefault(variable.op.name, variable)
+    return dict((name, Variable(graph, variable)) for name, variable in found.items())
+
+
+def trainable(graph):
+    """Returns the names of the trainable variables, in the order of their creation."""
+    names = []
+    for variable in graph.get_collection("trainable_variables"):
+        if variable.op.name not in names:
+            names.append(variable.op.name)
+    return names
+
+
+def is_float(tensor):
+    """Whether a tensor has real numbers."""
+    return tensor.dtype.base_dtype.name in ("float16", "float32", "float64", "bfloat16")
+
+
+def is_plain(operation):
+    """Whether the outputs of an operation can be fetched and fed: it is in no loop or branch."""
+    return operation._get_control_flow_context() is None
+
+
+def closure(operations, fed=()):
+    """Returns the operations that run for `operations`, in the order of their creation.
+
+    Args:
+      operations: some, of one graph.
+      fed: names of the tensors that are given.
+    """
+    found, waiting = set(), list(operations)
+    while waiting:
+        operation = waiting.pop()
+        if operation in found:
+            continue
+        found.add(operation)
+        waiting.extend(tensor.op for tensor in operation.inputs if tensor.name not in fed)
+        waiting.extend(operation.control_inputs)
+    return sorted(found, key=lambda operation: operation._id)
+
+
+def written(operation):
+    """Returns the name of the variable that an operation updates or sets, or None."""
+    kinds = (_APPLIES, _ADDS, _SETS)
+    if not any(kind.match(operation.type) for kind in kinds) or not len(operation.inputs):
+        return None
+    target = operation.inputs[0].op
+    while target.type in ("Identity", "RefIdentity", "Switch", "RefSwitch", "Enter", "RefEnter"):
+        target = target.inputs[0].op
+    return target.name
+
+
+def kind(graph, operations):
+    """Returns what a call does that runs `operations`: "trains", "sets" variables, or ""."""
+    learned, found = set(trainable(graph)), ""
+    gradients = set(g.op for _, _, some in noted(graph) for g in some if g is not None)
+    setters = None
+    for operation in operations:
+        if _APPLIES.match(operation.type):
+            return "trains"
+        name = written(operation)
+        if name not in learned:
+            continue
+        if _ADDS.match(operation.type):
+            return "trains"
+        if setters is None:
+            setters = set(variable.setter for variable in variables(graph).values())
+        if operation not in setters:
+            value = closure([operation.inputs[1].op])
+            if any(op.name == name or op in gradients for op in value):
+                return "trains"
+        found = "sets"
+    return found
+
+
+def sources(operations):
+    """Returns the operations whose outputs a second run would not repeat, and those not to feed."""
+    plain, rest = [], []
+    for operation in operations:
+        is_data, is_chance = _DATA.match(operation.type), _CHANCE.match(operation.type)
+        if not (is_data or is_chance) or "sync_token_q" in operation.name:
+            continue
+        dtypes = [tensor.dtype.base_dtype.name for tensor in operation.outputs]
+        if is_plain(operation) and not set(dtypes) & set(["resource", "variant"]):
+            plain.append(operation)
+        elif is_chance:
+            rest.append(operation)
+    return plain, rest
+
+
+def note(ys, xs, gradients):
+    """Remembers, in its graph, a call of `tf.gradients`."""
+    for gradient in gradients:
+        if gradient is not None:
+            noted(gradient.graph).append((_list(ys), _list(xs), list(gradients)))
+            return
+
+
+def noted(graph):
+    """Returns what was differentiated in a graph, as lists of losses, variables and gradients."""
+    if not hasattr(graph, "_compat_gradients"):
+        graph._compat_gradients = []
+    return graph._compat_gradients
+
+
+def losses(graph, operations):
+    """Returns the losses whose gradients `operations` use."""
+    running, found = set(operations), {}
+    for ys, _, some in noted(graph):
+        if any(gradient is not None and gradient.op in running for gradient in some):
+            found.update((y.name, y) for y in ys if is_float(y) and is_plain(y.op))
+    return sorted(found.values(), key=lambda tensor: tensor.op._id)
+
+
+def gradients(graph, operations):
+    """Returns the gradients that `operations` use, with the name of their variable."""
+    running, found = set(operations), {}
+    for _, xs, some in noted(graph):
+        for x, gradient in zip(xs, some):
+            if gradient is not None and gradient.op in running and hasattr(x, "op"):
+                # Of an embedding, the rows.
+                tensor = getattr(gradient, "values", gradient)
+                if is_plain(tensor.op):
+                    found[tensor.name] = x.op.name
+    return found
+
+
+def fetchable_floats(operations):
+    """Returns the tensors of real numbers that are computed before anything is updated."""
+    updated, found = set(), []
+    for operation in operations:  # Those of loops may come late; they are not fetched.
+        before = [tensor.op for tensor in operation.inputs] + list(operation.control_inputs)
+        if written(operation) is not None or any(op in updated for op in before):
+            updated.add(operation)
+        elif is_plain(operation):
+            found += [tensor for tensor in operation.outputs if is_float(tensor)]
+    return found
+
+
+def _list(value):
+    return list(value) if isinstance(value, (list, tuple)) else [value]

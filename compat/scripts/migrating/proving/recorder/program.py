@@ -1,0 +1,130 @@
+"""Runs a program under a recorder: the process of one side of a proof."""
+
+from __future__ import absolute_import
+
+import functools
+import json
+import os
+import random
+import runpy
+import sys
+import time
+
+import numpy
+
+from . import cluster, graphs, recorder
+
+_RECORDER = []  # type: list[recorder.Recorder]
+_BEGUN = []  # type: list[float]
+
+
+def main(path):
+    """Runs the program that a file of JSON describes, and exits as it does.
+
+    The file has "script", "args", "how" ("plain", "compat.v1" or "run"), "packages", the folder of
+    this project, "begun", the time at which the proof began, and the arguments of `Recorder`.
+    """
+    with open(path) as file:
+        spec = json.load(file)
+    if bytes is str:  # In Python 2 a command line is no Unicode.
+        spec["script"] = spec["script"].encode("utf-8")
+        spec["args"] = [word.encode("utf-8") for word in spec["args"]]
+    _RECORDER.append(
+        recorder.Recorder(
+            spec["folder"], spec.get("replay"), spec["steps"], set(spec.get("details", ()))
+        )
+    )
+    _BEGUN.append(spec["begun"])
+    random.seed(0)
+    numpy.random.seed(0)
+    code = 1
+    try:
+        code = _run(spec)
+    except SystemExit as error:
+        code = error.code
+    except Exception:  # As Python does, but known before it waits for threads.
+        import traceback
+
+        traceback.print_exc()
+    if isinstance(code, str):
+        sys.stderr.write(code + "\n")
+    code = code if isinstance(code, int) else int(code is not None)
+    _RECORDER[0].end(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _run(spec):
+    script = os.path.abspath(spec["script"])
+    if spec["how"] == "plain":
+        install()
+    else:
+        sys.path.append(spec["packages"])
+        from compat.scripts.names import namespace
+
+        namespace.when_loaded.append(__name__)
+    if spec["how"] == "run":
+        from compat.scripts import run
+
+        sys.path.insert(0, "")  # Which becomes the folder of the script.
+        return run.main([script] + list(spec["args"]))
+    sys.path.insert(0, os.path.dirname(script))
+    sys.argv = [spec["script"]] + list(spec["args"])
+    runpy.run_path(script, run_name="__main__")
+    return None
+
+
+def install():
+    """Patches TensorFlow, once in a process."""
+    if not _RECORDER or getattr(_RECORDER[0], "is_installed", False):
+        return
+    _RECORDER[0].is_installed = True
+    import tensorflow  # noqa: F401
+    from tensorflow.python.client import session
+    from tensorflow.python.ops import gradients
+
+    session.BaseSession._do_run = _RECORDER[0].wrap(session.BaseSession._do_run)
+    original = gradients.gradients
+
+    @functools.wraps(original)
+    def noted(ys, xs, *args, **kwargs):
+        found = original(ys, xs, *args, **kwargs)
+        graphs.note(ys, xs, found)
+        return found
+
+    for module in list(sys.modules.values()):
+        names = getattr(module, "__dict__", None) or {}
+        for space in (names, getattr(names.get("_tfmw_wrapped_module"), "__dict__", {})):
+            if space.get("gradients") is original:
+                space["gradients"] = noted
+    _ignore_checkpoints()
+    cluster.install(_RECORDER[0].note_cluster)
+
+
+def _ignore_checkpoints():
+    """Hides the checkpoints that another run of the proof has written."""
+    from tensorflow.python.training import saver
+
+    start = time.time()
+    for module in list(sys.modules.values()):
+        names = getattr(module, "__dict__", None) or {}
+        find = names.get("get_checkpoint_state")
+        if callable(find) and getattr(find, "__module__", "").startswith("tensorflow"):
+            names["get_checkpoint_state"] = _hiding(find, start)
+    del saver
+
+
+def _hiding(find, start):
+    @functools.wraps(find)
+    def get_checkpoint_state(checkpoint_dir, latest_filename=None):
+        name = os.path.join(str(checkpoint_dir), latest_filename or "checkpoint")
+        try:
+            written = os.path.getmtime(name)
+        except OSError:
+            written = 0
+        if _BEGUN[0] <= written < start:
+            return None
+        return find(checkpoint_dir, latest_filename)
+
+    return get_checkpoint_state

@@ -1,0 +1,245 @@
+"""Records the training calls of a program, or repeats those of another run."""
+
+from __future__ import absolute_import
+
+import functools
+import json
+import os
+import sys
+import threading
+
+import numpy
+
+from . import arrays, graphs, sessions
+
+_MOST_BYTES = 400 * 1000 * 1000  # Of snapshots of variables, on disk.
+
+
+class Recorder(object):
+    """Writes one line, and files of arrays, for each training call of this process.
+
+    Args:
+      folder: where to.
+      replay: the folder of the run to repeat; None for the first one.
+      steps: after how many training calls the program ends.
+      details: numbers of the calls, from 1, of which all operations are recorded.
+    """
+
+    def __init__(self, folder, replay, steps, details):
+        self._folder, self._replay, self._steps = folder, replay, steps
+        self._details = details
+        self._count, self._bytes, self._lock, self._kinds = 0, 0, threading.RLock(), {}
+        self._seen, self._names = {}, {}
+        self._known = _lines(replay) if replay else []
+        self._file = open(os.path.join(folder, "calls.jsonl"), "w")
+
+    def wrap(self, run):
+        """Returns `BaseSession._do_run` that records."""
+
+        @functools.wraps(run)
+        def wrapped(session, handle, targets, fetches, feeds, options, metadata):
+            def plain():
+                return run(session, handle, targets, fetches, feeds, options, metadata)
+
+            if handle is not None:
+                return plain()
+            call = sessions.Call(session, run, fetches, targets, feeds)
+            plan = self._plan(call)
+            if plan.kind == "trains":
+                with self._lock:
+                    return self._train(call, plan, options, metadata)
+            if plan.kind == "sets":
+                self._seen.pop(id(session), None)
+            return plain()
+
+        return wrapped
+
+    def note_cluster(self):
+        """Records that the program has joined a cluster."""
+        self._write({"cluster": True})
+
+    def end(self, code):
+        """Records how the program has ended."""
+        self._write({"end": code, "calls": self._count})
+
+    def _plan(self, call):
+        key = (id(call.graph),) + call.key()
+        if key not in self._kinds:
+            self._kinds[key] = _Plan(call)
+        return self._kinds[key]
+
+    def _train(self, call, plan, options, metadata):
+        number = self._count + 1
+        known = None
+        if self._replay:
+            if number > len(self._known):
+                self._write({"more": number})
+                self._stop()
+            known = self._known[number - 1]
+            if known["raised"]:
+                self._done({"call": number, "raised": known["raised"]})
+                raise _error(known["raised"])
+        self._begin(call, number, known)
+        record = {"call": number, "raised": "", "uncontrolled": list(plan.uncontrolled)}
+        try:
+            feeds = self._feeds(call, plan, number, known, record)
+            looked = self._look(call, plan, feeds, number, record)
+            values = call.run(call.fetches, call.targets, feeds, options, metadata)
+        except Exception as error:
+            record["raised"] = type(error).__name__
+            self._done(record)
+            raise
+        looked.update(zip(call.fetches, values))
+        record["scalars"] = [
+            [name, float(numpy.mean(looked[name]))]
+            for name in plan.losses + [name for name in call.fetches if name not in plan.losses]
+            if name in looked and _is_number(looked[name], name in plan.losses)
+        ]
+        record["losses"] = list(plan.losses)
+        record["renamed"] = self._names
+        record["learned"] = [self._names.get(name, name) for name in graphs.trainable(call.graph)]
+        if self._bytes < _MOST_BYTES or number in self._details:
+            after = sessions.read_variables(call, self._names)
+            self._bytes += sum(value.nbytes for value in after.values())
+            arrays.save(self._path("after", number), after)
+        self._done(record)
+        return values
+
+    def _done(self, record):
+        """Records a call; ends the program if it was the last of interest."""
+        self._write(record)
+        self._count = record["call"]
+        if self._count >= self._steps:
+            self._write({"end": 0, "calls": self._count, "limit": self._steps})
+            self._stop()
+
+    def _begin(self, call, number, known):
+        """Records the variables before the first call after they were set, or takes them over."""
+        if self._replay:
+            values = arrays.load(self._path("begin", number, self._replay))
+            if values:
+                self._names, why = sessions.matched(call, values, known["learned"])
+                if why:
+                    self._write({"mismatch": why, "call": number})
+                    self._stop()
+                sessions.write_variables(call, values, self._names)
+        if self._seen.get(id(call.session)) is None:
+            self._seen[id(call.session)] = call.session  # Kept, so that no other has its identity.
+            arrays.save(self._path("begin", number), sessions.read_variables(call, self._names))
+
+    def _feeds(self, call, plan, number, known, record):
+        """Returns what to feed: the batch, and what was read or drawn in this call."""
+        if known is None:
+            drawn = {}
+            if plan.sources:
+                drawn = dict(zip(plan.sources, call.run(plan.sources, (), call.feeds)))
+            fed = dict(call.feeds)
+        else:
+            stored = arrays.load(self._path("feeds", number, self._replay))
+            fed, missing = _paired(known["fed"], list(call.feeds), stored)
+            drawn, uncontrolled = _paired(known["drawn"], plan.sources, stored)
+            # Of what is drawn, the other run has nothing.
+            record["uncontrolled"] += uncontrolled
+            if missing:
+                record["unfed"] = missing
+            fed = dict(call.feeds, **fed)
+        record["fed"], record["drawn"] = sorted(fed), [n for n in plan.sources if n in drawn]
+        feeds = dict(fed, **drawn)
+        if known is None:
+            arrays.save(self._path("feeds", number), feeds)
+        return feeds
+
+    def _look(self, call, plan, feeds, number, record):
+        """Returns the losses that the program does not fetch; records operations if asked to."""
+        looked = {}
+        names = [name for name in plan.losses if name not in call.fetches]
+        if number in self._details:
+            operations = plan.all_operations
+            floats = [tensor.name for tensor in graphs.fetchable_floats(operations)]
+            looked = call.values(floats, feeds)
+            arrays.save(self._path("floats", number), looked)
+            with open(self._path("operations", number)[:-4] + ".json", "w") as file:
+                json.dump(_described(call.graph, operations, self._names), file)
+            names = [name for name in names if name not in looked]
+        if names:
+            looked = dict(looked, **call.values(names, feeds))
+        return dict((name, looked[name]) for name in plan.losses if name in looked)
+
+    def _path(self, kind, number, folder=None):
+        return os.path.join(folder or self._folder, "%s-%04d.npz" % (kind, number))
+
+    def _write(self, record):
+        self._file.write(json.dumps(record, sort_keys=True) + "\n")
+        self._file.flush()
+
+    def _stop(self):
+        """Ends the process, whatever threads it has."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+class _Plan(object):
+    """What is to be done in calls that run the same."""
+
+    def __init__(self, call):
+        operations = call.operations()
+        self.kind = graphs.kind(call.graph, operations)
+        if self.kind != "trains":
+            return
+        found = graphs.losses(call.graph, operations)
+        self.losses = [tensor.name for tensor in found]
+        more = graphs.closure([tensor.op for tensor in found], call.feeds)
+        self.all_operations = sorted(set(operations + more), key=lambda operation: operation._id)
+        plain, rest = graphs.sources(self.all_operations)
+        self.sources = [tensor.name for operation in plain for tensor in operation.outputs]
+        self.uncontrolled = [operation.name for operation in rest]
+
+
+def _described(graph, operations, names):
+    written = [graphs.written(operation) for operation in operations]
+    gradients = graphs.gradients(graph, operations)
+    return {
+        "gradients": dict((tensor, names.get(of, of)) for tensor, of in gradients.items()),
+        "operations": [
+            {
+                "name": operation.name,
+                "type": operation.type,
+                "inputs": [tensor.name for tensor in operation.inputs],
+                "outputs": [tensor.name for tensor in operation.outputs],
+                "writes": names.get(name, name),
+            }
+            for operation, name in zip(operations, written)
+        ],
+    }
+
+
+def _paired(theirs, ours, stored):
+    """Returns arrays for our names: by the same name, then in order; and our names left over."""
+    found = dict((name, stored[name]) for name in ours if name in theirs and name in stored)
+    left = [name for name in theirs if name not in found and name in stored]
+    rest = [name for name in ours if name not in found]
+    if len(left) == len(rest):
+        found.update((name, stored[other]) for name, other in zip(rest, left))
+        rest = []
+    return found, rest
+
+
+def _is_number(value, is_loss):
+    value = numpy.asarray(value)
+    return value.dtype.kind == "f" and (value.size == 1 or (is_loss and value.size > 0))
+
+
+def _error(name):
+    from tensorflow.python.framework import errors
+
+    kind = getattr(errors, name, None)
+    if kind is None:
+        return RuntimeError("%s, as in the other run" % name)
+    return kind(None, None, "as in the other run")
+
+
+def _lines(folder):
+    with open(os.path.join(folder, "calls.jsonl")) as file:
+        records = [json.loads(line) for line in file]
+    return [record for record in records if "call" in record]

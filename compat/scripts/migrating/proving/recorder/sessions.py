@@ -1,0 +1,158 @@
+"""Calls of a session, by the names of what is fetched and fed, in every release of TensorFlow."""
+
+from __future__ import absolute_import
+
+from . import graphs
+
+
+class Call(object):
+    """A call of `Session.run`.
+
+    Attributes:
+      fetches: names of the tensors.
+      targets: names of the operations that run without a result.
+      feeds: arrays, by the name of the tensor.
+      operations: all that run, in the order of their creation.
+    """
+
+    def __init__(self, session, run, fetches, targets, feeds):
+        self.session, self.graph, self._run = session, session.graph, run
+        # Names in releases before 1.2.
+        self._by_name = any(
+            isinstance(item, (bytes, str)) for item in list(fetches) + list(targets)
+        )
+        self.fetches = [self._tensor(item).name for item in fetches]
+        self.targets = [self._operation(item).name for item in targets]
+        self.feeds = dict((self._tensor(key).name, feeds[key]) for key in feeds)
+
+    def key(self):
+        """Returns what calls that run the same have in common."""
+        return tuple(self.fetches), tuple(self.targets), frozenset(self.feeds), self.graph.version
+
+    def operations(self):
+        """Returns what runs, in the order of its creation."""
+        ends = [self.graph.get_tensor_by_name(name).op for name in self.fetches]
+        ends += [self.graph.get_operation_by_name(name) for name in self.targets]
+        return graphs.closure(ends, self.feeds)
+
+    def run(self, fetches, targets=(), feeds=None, options=None, metadata=None):
+        """Returns the values of tensors, all by name."""
+        by_name = self._by_name
+        tensors = [self.graph.get_tensor_by_name(name) for name in fetches]
+        operations = [self.graph.get_operation_by_name(name) for name in targets]
+        given = {}
+        for name, value in (feeds or {}).items():
+            tensor = self.graph.get_tensor_by_name(name)
+            given[_text(name) if by_name else _key(tensor)] = value
+        return self._run(
+            self.session,
+            None,
+            [_text(op.name) for op in operations] if by_name else operations,
+            [_text(tensor.name) for tensor in tensors] if by_name else tensors,
+            given,
+            options,
+            metadata,
+        )
+
+    def values(self, names, feeds=None):
+        """Returns the values of tensors by name, without those that have none."""
+        names = list(names)
+        try:
+            return dict(zip(names, self.run(names, (), feeds)))
+        except Exception:
+            if len(names) <= 1:
+                return {}
+        half = len(names) // 2
+        found = self.values(names[:half], feeds)
+        found.update(self.values(names[half:], feeds))
+        return found
+
+    def _tensor(self, item):
+        item = item.deref() if hasattr(item, "deref") else item
+        if isinstance(item, bytes) and not isinstance(item, str):
+            item = item.decode("utf-8")
+        return self.graph.as_graph_element(item, allow_operation=False)
+
+    def _operation(self, item):
+        if isinstance(item, bytes) and not isinstance(item, str):
+            item = item.decode("utf-8")
+        return self.graph.as_graph_element(item, allow_tensor=False)
+
+
+def _key(tensor):
+    """Returns what stands for a tensor in a dictionary of feeds: a reference since 2.1."""
+    return tensor.ref() if hasattr(tensor, "ref") else tensor
+
+
+def _text(name):
+    return name if isinstance(name, bytes) else name.encode("utf-8")
+
+
+def read_variables(call, names):
+    """Returns the values of all variables that have one, by name; see `translated`."""
+    own = dict(
+        (variable.tensor.name, name) for name, variable in graphs.variables(call.graph).items()
+    )
+    found = call.values(sorted(own))
+    return dict((translated(own[tensor], names), value) for tensor, value in found.items())
+
+
+def write_variables(call, values, names):
+    """Sets variables, by name; those that the graph lacks are left out."""
+    known = dict((translated(name, names), v) for name, v in graphs.variables(call.graph).items())
+    waiting = sorted(set(values) & set(known))
+    while waiting:
+        feeds, targets, later = {}, [], []
+        for name in waiting:
+            variable = known[name]
+            if variable.value.name in feeds:  # Two variables begin with the same tensor.
+                later.append(name)
+                continue
+            feeds[variable.value.name] = values[name]
+            targets.append(variable.setter.name)
+        call.run((), targets, feeds)
+        waiting = later
+
+
+def translated(name, names):
+    """Returns the name that the other run has for a variable, or for its slot of an optimizer."""
+    for own in sorted(names, key=len, reverse=True):
+        if own in name:
+            return name.replace(own, names[own])
+    return name
+
+
+def matched(call, values, learned):
+    """Matches trainable variables with those of the other run: by name, the others in order.
+
+    Args:
+      call: of this run.
+      values: of the variables of the other run.
+      learned: names of its trainable variables, in the order of their creation.
+
+    Returns:
+      The other run's name for each variable that has another here; and how the variables differ,
+      or "".
+    """
+    own = graphs.trainable(call.graph)
+    known = graphs.variables(call.graph)
+    here = [name for name in own if name not in learned]
+    there = [name for name in learned if name not in own]
+    if len(here) != len(there):
+        side, missing = ("A", there) if len(there) > len(here) else ("B", here)
+        return {}, "%s has %d more: %s" % (
+            side,
+            abs(len(here) - len(there)),
+            ", ".join(missing[:5]),
+        )
+    names = dict(zip(here, there))
+    for name in own:
+        other = names.get(name, name)
+        if other not in values:
+            continue
+        shape, given = known[name].shape, list(values[other].shape)
+        if len(shape) != len(given) or any(
+            size is not None and size != length for size, length in zip(shape, given)
+        ):
+            return {}, "%s has shape %s in A, %s has shape %s in B" % (other, given, name, shape)
+    return names, ""

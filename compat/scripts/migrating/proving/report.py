@@ -1,0 +1,153 @@
+"""A proof for people and for programs: lines, JSON and a page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Iterator
+
+from compat.errors import one_line
+from compat.scripts.migrating.proving import page
+from compat.scripts.migrating.proving.comparison import Comparison
+from compat.scripts.migrating.proving.operations import Trace
+from compat.scripts.migrating.proving.runs import Run
+from compat.scripts.migrating.proving.values import Gap
+
+_MOST = 3  # Names in a line.
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Two runs and what was found."""
+
+    a: Run
+    b: Run
+    comparison: Comparison
+    trace: Trace | None
+    rtol: float
+
+
+def lines(proof: Proof) -> Iterator[str]:
+    """Yields the lines for a terminal."""
+    for run in (proof.a, proof.b):
+        yield f"{run.side.name}: {run.side.says}"
+    yield from notes(proof)
+    yield verdict(proof)
+    for label, text in findings(proof):
+        yield f"  {label}: {one_line(text)}"
+
+
+def verdict(proof: Proof) -> str:
+    """Returns the result in one line."""
+    found = proof.comparison
+    if found.verdict:
+        return f"differ: {one_line(found.verdict)}"
+    worst = found.worst()
+    calls = len(proof.a.calls)
+    if worst is None:
+        return f"equal: the variables after training call 1 of {calls}; no loss was recorded"
+    first = "the first " if proof.a.is_cut else ""
+    return (
+        f"equal: {len(found.losses)} losses of {first}{calls} training calls; "
+        f"largest relative difference {worst.gap.error:.2g}, tolerance {proof.rtol:.2g}"
+    )
+
+
+def findings(proof: Proof) -> Iterator[tuple[str, str]]:
+    """Yields what was found at the call that caused a difference, as labels and texts."""
+    trace = proof.trace
+    if trace is None:
+        return
+    if proof.comparison.call != trace.call:
+        yield "cause", f"training call {trace.call}, the first to change a variable differently"
+    named = (
+        ("variables before it", trace.variables),
+        ("gradients", trace.gradients),
+        ("variables changed", trace.changes),
+    )
+    for label, found in named:
+        more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+        yield label, f"{found[0][0]}: {found[0][1]}{more}" if found else "equal"
+    gap = f": {trace.gap}" if trace.gap else ""
+    none = "none was found among those that can be fetched, which are not in loops"
+    yield "first operation", f"{trace.operation}{gap}" if trace.operation else none
+
+
+def notes(proof: Proof) -> Iterator[str]:
+    """Yields what limits the proof."""
+    runs = (proof.a, proof.b)
+    if any(run.uses_cluster for run in runs):
+        yield "cluster: one worker, in one process, without its parameter servers"
+    free: dict[str, None] = {}
+    for run in runs:
+        for record in run.calls:
+            free.update(dict.fromkeys(record.get("uncontrolled", ())))
+    if free:
+        names = list(free)
+        more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+        yield f"not controlled: random operations {', '.join(names[:_MOST])}{more}"
+    renamed = proof.b.calls[0].get("renamed", {}) if proof.b.calls else {}
+    if renamed:
+        shown = ", ".join(f"{own} for {other}" for own, other in list(renamed.items())[:_MOST])
+        more = f" and {len(renamed) - _MOST} more" if len(renamed) > _MOST else ""
+        yield f"matched by their order: B's variables {shown} of A{more}"
+    unfed = sorted({name for record in proof.b.calls for name in record.get("unfed", ())})
+    if unfed:
+        yield f"not controlled: B feeds {', '.join(unfed[:_MOST])}, which A does not"
+
+
+def as_dict(proof: Proof) -> dict[str, Any]:
+    """Returns the proof as what JSON has."""
+    trace, found = proof.trace, proof.comparison
+    return {
+        "equal": not found.verdict,
+        "verdict": verdict(proof),
+        "a": proof.a.side.says,
+        "b": proof.b.side.says,
+        "notes": list(notes(proof)),
+        "rtol": proof.rtol,
+        "training_calls": [len(proof.a.calls), len(proof.b.calls)],
+        "losses": [
+            {"call": loss.call, "name": loss.name, **_gap(loss.gap)} for loss in found.losses
+        ],
+        "difference": trace
+        and {
+            "seen_in_call": found.call,
+            "caused_by_call": trace.call,
+            "variables_before": _gaps(trace.variables),
+            "gradients": _gaps(trace.gradients),
+            "changes": _gaps(trace.changes),
+            "first_operation": {"name": trace.operation, **(_gap(trace.gap) if trace.gap else {})},
+        },
+    }
+
+
+def as_json(proof: Proof) -> str:
+    """Returns the proof as JSON."""
+    return json.dumps(as_dict(proof), indent=2) + "\n"
+
+
+def as_page(proof: Proof) -> str:
+    """Returns the proof as a page of HTML."""
+    losses = [(loss.call, loss.name, loss.gap) for loss in proof.comparison.losses]
+    heads = [f"{run.side.name}: {run.side.says}" for run in (proof.a, proof.b)]
+    return page.html(
+        verdict(proof),
+        not proof.comparison.verdict,
+        [*heads, *notes(proof)],
+        list(findings(proof)),
+        losses,
+    )
+
+
+def _gaps(found: list[tuple[str, Gap]]) -> list[dict[str, Any]]:
+    return [{"name": name, **_gap(gap)} for name, gap in found]
+
+
+def _gap(gap: Gap) -> dict[str, Any]:
+    """Returns numbers that JSON has; others as text."""
+    found: dict[str, Any] = gap._asdict()
+    return {
+        key: value if isinstance(value, str) or abs(value) < float("inf") else str(value)
+        for key, value in found.items()
+    }

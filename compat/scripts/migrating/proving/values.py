@@ -1,0 +1,87 @@
+"""When two numbers, or two arrays, are the same."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Gap(NamedTuple):
+    """How far two values are apart.
+
+    Attributes:
+      error: of arrays, the norm of the difference divided by that of the larger array.
+      tolerance: that `error` exceeds if they differ.
+      a: one value of A; of an array, where the two differ most.
+      b: the same of B.
+      place: the index of these in an array, "" of a number.
+    """
+
+    error: float
+    tolerance: float
+    a: float
+    b: float
+    place: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two are further apart than the tolerance."""
+        return not self.error <= self.tolerance
+
+    def __str__(self) -> str:
+        at = f" at {self.place}" if self.place else ""
+        return (
+            f"{self.a:.6g} and {self.b:.6g}{at}, relative difference {self.error:.2g}, "
+            f"tolerance {self.tolerance:.2g}"
+        )
+
+
+def numbers(a: float, b: float, rtol: float, least: float = 0.0) -> Gap:
+    """Compares two numbers, relative to the larger one, or to `least` if that is more."""
+    if a == b or (np.isnan(a) and np.isnan(b)):
+        return Gap(0.0, rtol, a, b)
+    if not (np.isfinite(a) and np.isfinite(b)):
+        return Gap(float("inf"), rtol, a, b)
+    return Gap(abs(a - b) / max(abs(a), abs(b), least), rtol, a, b)
+
+
+def tensors(a: Any, b: Any, rtol: float, noise: float = 0.0) -> Gap | None:
+    """Compares two arrays by their norms; None if they have different shapes.
+
+    Args:
+      a: of A.
+      b: of B.
+      rtol: the tolerance.
+      noise: the root mean square of what rounding contributes to a difference.
+    """
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if a.shape != b.shape:
+        return None
+    if not a.size:
+        return Gap(0.0, rtol, 0.0, 0.0)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    if same.all():
+        return Gap(0.0, rtol, float(a.flat[0]), float(b.flat[0]))
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = np.where(same, 0.0, np.abs(a - b))
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    index = np.unravel_index(int(np.argmax(apart)), a.shape)
+    place = "[" + ", ".join(str(int(i)) for i in index) + "]" if a.ndim else ""
+    values = float(a[index]), float(b[index])
+    if not np.isfinite(apart[index]):
+        return Gap(float("inf"), rtol, *values, place)
+    size = max(rms(a), rms(b))
+    distance = rms(apart)
+    tolerance = max(rtol, noise / size) if size else rtol
+    return Gap(distance / size if size else 0.0, tolerance, *values, place)
+
+
+def rms(a: Any) -> float:
+    """Returns the root mean square of an array's finite elements."""
+    a = np.asarray(a, np.float64)
+    a = a[np.isfinite(a)]
+    if not a.size:
+        return 0.0
+    largest = float(np.max(np.abs(a)))
+    return largest * float(np.sqrt(np.mean(np.square(a / largest)))) if largest else 0.0
