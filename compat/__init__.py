@@ -31,6 +31,7 @@ from compat.processes.program import run_main
 from compat.runtime.hooks import (
     CheckpointSaverHook,
     CheckpointSaverListener,
+    ChiefSessionCreator,
     FinalOpsHook,
     GlobalStepWaiterHook,
     LoggingTensorHook,
@@ -41,6 +42,7 @@ from compat.runtime.hooks import (
     StepCounterHook,
     StopAtStepHook,
     SummarySaverHook,
+    WorkerSessionCreator,
 )
 from compat.runtime.interface import (
     average,
@@ -50,7 +52,11 @@ from compat.runtime.interface import (
     step,
     worker_variable,
 )
-from compat.runtime.monitored import MonitoredTrainingSession
+from compat.runtime.monitored import (
+    MonitoredSession,
+    MonitoredTrainingSession,
+    SingularMonitoredSession,
+)
 from compat.runtime.session import Session, Step
 from compat.server import Server
 from compat.supervisor import Supervisor
@@ -58,11 +64,13 @@ from compat.supervisor import Supervisor
 __all__ = [
     "CheckpointSaverHook",
     "CheckpointSaverListener",
+    "ChiefSessionCreator",
     "ClusterSpec",
     "FinalOpsHook",
     "GlobalStepWaiterHook",
     "GreedyLoadBalancingStrategy",
     "LoggingTensorHook",
+    "MonitoredSession",
     "MonitoredTrainingSession",
     "NanTensorHook",
     "NotFiniteError",
@@ -74,12 +82,14 @@ __all__ = [
     "Session",
     "SessionRunArgs",
     "SessionRunHook",
+    "SingularMonitoredSession",
     "Step",
     "StepCounterHook",
     "StopAtStepHook",
     "SummarySaverHook",
     "Supervisor",
     "UserError",
+    "WorkerSessionCreator",
     "average",
     "byte_size_load_fn",
     "device",

@@ -11,7 +11,7 @@ from compat._tensorflow import quietly, tf1
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.interface import MonitoredArguments, Runtime
-from compat.runtime.legacy.monitored import LegacyMonitoredSession
+from compat.runtime.legacy.monitored import LegacyMonitoredSession, LegacySingularSession
 from compat.runtime.legacy.saver import LegacySaver
 from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
@@ -168,7 +168,8 @@ class LegacyRuntime(Runtime):
     def monitored_session(self, arguments: MonitoredArguments) -> Any:
         graph = tf1.get_default_graph()
         steps = [step for step in self._steps if step.graph is graph]
-        return LegacyMonitoredSession(self, steps, arguments)
+        kind = LegacyMonitoredSession if arguments.recovers else LegacySingularSession
+        return kind(self, steps, arguments)
 
     def filtered(self, config: Any, graph: Any) -> Any:
         """Returns a copy of a session's options that lets it see only the tasks that it needs."""
