@@ -26,6 +26,7 @@ from compat.processes.program import run_main
 from compat.runtime.hooks import (
     CheckpointSaverHook,
     CheckpointSaverListener,
+    ChiefSessionCreator,
     FinalOpsHook,
     GlobalStepWaiterHook,
     LoggingTensorHook,
@@ -36,6 +37,7 @@ from compat.runtime.hooks import (
     StepCounterHook,
     StopAtStepHook,
     SummarySaverHook,
+    WorkerSessionCreator,
 )
 from compat.runtime.interface import (
     average,
@@ -45,7 +47,11 @@ from compat.runtime.interface import (
     step,
     worker_variable,
 )
-from compat.runtime.monitored import MonitoredTrainingSession
+from compat.runtime.monitored import (
+    MonitoredSession,
+    MonitoredTrainingSession,
+    SingularMonitoredSession,
+)
 from compat.runtime.placement import (
     GreedyLoadBalancingStrategy,
     RandomStrategy,
@@ -59,11 +65,13 @@ from compat.supervisor import Supervisor
 __all__ = [
     "CheckpointSaverHook",
     "CheckpointSaverListener",
+    "ChiefSessionCreator",
     "ClusterSpec",
     "FinalOpsHook",
     "GlobalStepWaiterHook",
     "GreedyLoadBalancingStrategy",
     "LoggingTensorHook",
+    "MonitoredSession",
     "MonitoredTrainingSession",
     "NanTensorHook",
     "NotFiniteError",
@@ -75,12 +83,14 @@ __all__ = [
     "Session",
     "SessionRunArgs",
     "SessionRunHook",
+    "SingularMonitoredSession",
     "Step",
     "StepCounterHook",
     "StopAtStepHook",
     "SummarySaverHook",
     "Supervisor",
     "UserError",
+    "WorkerSessionCreator",
     "average",
     "byte_size_load_fn",
     "device",

@@ -6,9 +6,12 @@ import contextlib
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any, Callable, Iterator, Tuple
 
 import pytest
 
@@ -40,40 +43,81 @@ def test_program_takes_less_than_forty_lines(program: Path) -> None:
     assert len(program.read_text(encoding="utf-8").splitlines()) < 40
 
 
-@pytest.mark.cluster
-def test_program_trains_on_either_runtime_by_one_flag(
-    program: Path, runtime: str, tmp_path: Path
-) -> None:
+Task = Tuple[str, int]
+
+
+@contextlib.contextmanager
+def started(
+    program: Path, runtime: str, folder: Path, start_program: Callable[..., Any]
+) -> Iterator[dict[Task, Any]]:
+    """Starts the program as a cluster; yields its processes, which write to "JOB-INDEX"."""
     tasks = [("worker", 1), ("worker", 0), ("ps", 0)]
+    running = {}
     with contextlib.ExitStack() as stack:
         ports = {task: stack.enter_context(reserve()) for task in tasks}
         hosts = {
             f"--{job}_hosts": ",".join(ports[t].address for t in sorted(tasks) if t[0] == job)
             for job in ("ps", "worker")
         }
-        running = []
         for job, index in tasks:
-            flags = {"--runtime": runtime, "--logdir": tmp_path / "logs", **hosts}
+            flags = {"--runtime": runtime, "--logdir": folder / "logs", **hosts}
             flags.update({"--job_name": job, "--task_index": index})
             env, pass_fds = ports[job, index].pass_to_child()
-            process = subprocess.Popen(
-                [sys.executable, str(program), *(f"{k}={v}" for k, v in flags.items())],
-                env=dict(os.environ, PYTHONPATH=PACKAGES, TF_CPP_MIN_LOG_LEVEL="2", **env),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                pass_fds=pass_fds,
-            )
-            stack.callback(process.kill)  # By its id; does nothing once it has ended.
-            running.append(process)
+            with (folder / f"{job}-{index}").open("wb") as said:
+                process = start_program(
+                    [sys.executable, str(program), *(f"{k}={v}" for k, v in flags.items())],
+                    cwd=folder,
+                    env=dict(os.environ, PYTHONPATH=PACKAGES, TF_CPP_MIN_LOG_LEVEL="2", **env),
+                    stdout=said,
+                    stderr=said,
+                    pass_fds=pass_fds,
+                )
+            stack.callback(end, process)
+            running[job, index] = process
             ports[job, index].release()
-        said = [process.communicate(timeout=150)[0].decode() for process in running]
-    assert [process.returncode for process in running] == [0, 0, 0], said
+        yield running
+
+
+def end(process: Any) -> None:
+    """Ends it by its id, unless it has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.cluster
+def test_program_trains_on_either_runtime_by_one_flag(
+    program: Path, runtime: str, tmp_path: Path, start_program: Callable[..., Any]
+) -> None:
+    with started(program, runtime, tmp_path, start_program) as running:
+        codes = [process.wait(150) for process in running.values()]
+    said = [path.read_text("utf-8") for path in tmp_path.glob("*-*")]
+    assert codes == [0, 0, 0], said
     # On the legacy runtime either worker may see a step that is a multiple of 200.
     costs = [float(cost) for text in said for cost in re.findall(r"Cost: (\S+)", text)]
     assert costs, said
     assert costs[-1] < 1.0
     assert list(tmp_path.glob("logs/model.ckpt-*.index"))
     assert len(list(tmp_path.glob("logs/events.out.tfevents.*"))) == 1
+
+
+@pytest.mark.cluster
+def test_program_names_a_lost_peer(
+    program: Path, runtime: str, tmp_path: Path, start_program: Callable[..., Any]
+) -> None:
+    longer = tmp_path / "longer.py"
+    text = program.read_text("utf-8")
+    longer.write_text(text.replace("planned_step < 1000", "planned_step < 10**6"), "utf-8")
+    with started(longer, runtime, tmp_path, start_program) as running:
+        deadline = time.monotonic() + 100
+        while "Step: " not in "".join(path.read_text("utf-8") for path in tmp_path.glob("w*-*")):
+            assert time.monotonic() < deadline, "no step"
+            time.sleep(0.05)
+        os.kill(running["ps", 0].pid, signal.SIGKILL)
+        assert running["worker", 0].wait(100) == 138
+    said = (tmp_path / "worker-0").read_text("utf-8")
+    assert said.splitlines()[-1].startswith("error: lost /job:ps/task:0 at 127.0.0.1:")
+    assert "Traceback" not in said
 
 
 def commands() -> list[str]:

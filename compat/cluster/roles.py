@@ -113,6 +113,11 @@ def _check_cluster(cluster: ClusterSpec, runtime: str) -> None:
                 f"port 0 of {cluster.describe(task)} lets the system choose one, which the other "
                 "tasks cannot know; use one from 1 to 65535"
             )
+    chiefs = sum(task.job in _CHIEFS for task in tasks)
+    if chiefs > 1:
+        raise UserError(
+            f"the cluster has {chiefs} chief tasks, but one is needed; make workers of the rest"
+        )
     # Tasks of names of their own, such as learner and actors, may hold the variables themselves.
     needs_ps = runtime == "modern" or "worker" in workers or not workers
     does_without = is_synchronous(cluster, runtime) or is_local(cluster) or not needs_ps
@@ -120,11 +125,6 @@ def _check_cluster(cluster: ClusterSpec, runtime: str) -> None:
         raise _lacks("ps", cluster)
     if not workers:
         raise _lacks("worker", cluster)
-    chiefs = sum(task.job in _CHIEFS for task in tasks)
-    if chiefs > 1:
-        raise UserError(
-            f"the cluster has {chiefs} chief tasks, but one is needed; make workers of the rest"
-        )
     if runtime == "modern" and len(workers) > 1:
         raise UserError(
             f"the cluster has the jobs {', '.join(workers)}, but the modern runtime has one job of "

@@ -1,4 +1,4 @@
-"""TensorFlow's hooks of `MonitoredTrainingSession`, the same classes on either runtime.
+"""TensorFlow's hooks and creators of monitored sessions, the same classes on either runtime.
 
 They load TensorFlow when they are first used.
 """
@@ -36,6 +36,7 @@ class _TrainClass:
 
 CheckpointSaverHook: Any = _TrainClass("CheckpointSaverHook")
 CheckpointSaverListener: Any = _TrainClass("CheckpointSaverListener")
+ChiefSessionCreator: Any = _TrainClass("ChiefSessionCreator")
 FinalOpsHook: Any = _TrainClass("FinalOpsHook")
 GlobalStepWaiterHook: Any = _TrainClass("GlobalStepWaiterHook")
 LoggingTensorHook: Any = _TrainClass("LoggingTensorHook")
@@ -46,3 +47,4 @@ SessionRunHook: Any = _TrainClass("SessionRunHook")
 StepCounterHook: Any = _TrainClass("StepCounterHook")
 StopAtStepHook: Any = _TrainClass("StopAtStepHook")
 SummarySaverHook: Any = _TrainClass("SummarySaverHook")
+WorkerSessionCreator: Any = _TrainClass("WorkerSessionCreator")

@@ -33,6 +33,9 @@ class MonitoredArguments(NamedTuple):
     config: Any
     stop_grace_period_secs: float
     max_wait_secs: float
+    recovers: bool = True  # By making a new session, where the runtime can.
+    checkpoint_file: str | None = None  # To be restored, in place of the newest in a folder.
+    creator: Any = None  # One of the program's own makes the sessions.
 
 
 class Runtime(abc.ABC):
@@ -74,7 +77,7 @@ class Runtime(abc.ABC):
 
     @abc.abstractmethod
     def monitored_session(self, arguments: MonitoredArguments) -> Any:
-        """See `compat.MonitoredTrainingSession`."""
+        """See `compat.MonitoredTrainingSession` and `compat.SingularMonitoredSession`."""
 
     def average(self, tensors: Sequence[Any]) -> list[Any]:
         """See `compat.average`."""

@@ -1,4 +1,4 @@
-"""`MonitoredTrainingSession`: a session that runs steps, and hooks around each of them."""
+"""Monitored sessions: they run steps, and hooks around each of them."""
 
 from __future__ import annotations
 
@@ -101,6 +101,77 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
             config,
             stop_grace_period_secs,
             max_wait_secs,
+        )
+    )
+
+
+def MonitoredSession(
+    session_creator: Any = None,
+    hooks: Sequence[Any] | None = None,
+    stop_grace_period_secs: int = 120,
+) -> Any:
+    """Differs from `tf.compat.v1.train.MonitoredSession` as `MonitoredTrainingSession` does.
+
+    It has the hooks that it is given and no others, so it writes nothing by itself.
+
+    Args (those that differ; the others are TensorFlow's):
+      session_creator: a `ChiefSessionCreator`, the default, or a `WorkerSessionCreator`. In a
+        cluster their `master` is this task's server by default. On the legacy runtime also a
+        creator of the program's own.
+
+    Raises:
+      UserError, PeerError: as `MonitoredTrainingSession`.
+    """
+    creator = session_creator or tf1.train.ChiefSessionCreator()
+    is_chief = type(creator) is tf1.train.ChiefSessionCreator
+    known = is_chief or type(creator) is tf1.train.WorkerSessionCreator
+    given = vars(creator) if known else {}
+    return current_runtime().monitored_session(
+        MonitoredArguments(
+            given.get("_master", ""),
+            is_chief,
+            given.get("_checkpoint_dir"),
+            given.get("_scaffold") or tf1.train.Scaffold(),
+            hooks or [],
+            given.get("_config"),
+            stop_grace_period_secs,
+            given.get("_max_wait_secs", 7200),
+            checkpoint_file=given.get("_checkpoint_filename_with_path"),
+            creator=None if known else creator,
+        )
+    )
+
+
+def SingularMonitoredSession(
+    hooks: Sequence[Any] | None = None,
+    scaffold: Any = None,
+    master: str = "",
+    config: Any = None,
+    checkpoint_dir: str | None = None,
+    stop_grace_period_secs: int = 120,
+    checkpoint_filename_with_path: str | None = None,
+) -> Any:
+    """Differs from `tf.compat.v1.train.SingularMonitoredSession` as `MonitoredSession` does.
+
+    On the modern runtime `raw_session()` is a `compat.Session`.
+
+    Raises:
+      UserError: `checkpoint_filename_with_path` on the modern runtime; else as
+        `MonitoredTrainingSession`.
+      PeerError: a peer did not start, or was lost.
+    """
+    return current_runtime().monitored_session(
+        MonitoredArguments(
+            master,
+            True,
+            checkpoint_dir,
+            scaffold or tf1.train.Scaffold(),
+            hooks or [],
+            config,
+            stop_grace_period_secs,
+            7200,
+            recovers=False,
+            checkpoint_file=checkpoint_filename_with_path,
         )
     )
 

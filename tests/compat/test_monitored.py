@@ -67,6 +67,10 @@ def test_a_value_that_a_step_does_not_have_is_refused(supervised: Any) -> None:
         ("other step", "a hook fetches 'cost_1', which the step of this call does not return; "),
         ("feed", "feed_dict needs placeholders, which the modern runtime does not support; "),
         ("two steps", "run() was given 2 steps; run one after the other"),
+        ("file", "checkpoint_filename_with_path='model.ckpt-7' needs a graph, which the modern "
+                 "runtime does not have; give checkpoint_dir=, whose newest checkpoint is "),
+        ("creator", "makes sessions of TensorFlow, which the modern runtime does not have; pass a "
+                    "compat.ChiefSessionCreator or a compat.WorkerSessionCreator, or use "),
         ("options", "RunOptions, such as the trace that ProfilerHook asks for, need a TensorFlow "),
     ],
 )  # fmt: skip
@@ -75,6 +79,13 @@ def test_what_needs_a_graph_is_refused_on_the_modern_runtime(
 ) -> None:
     if runtime == "modern":
         assert said in supervised["monitored_refusals"][what]
+
+
+def test_a_program_makes_sessions_itself_on_the_legacy_runtime(
+    supervised: Any, runtime: str
+) -> None:
+    if runtime == "legacy":
+        assert supervised["monitored_refusals"]["creator"] == 1.0
 
 
 @pytest.mark.cluster

@@ -75,6 +75,16 @@ def test_peers_that_are_there_need_no_word() -> None:
     assert said == []
 
 
+def test_peers_are_asked_side_by_side() -> None:
+    """Each may take long to answer; here none answers before all are asked."""
+    asked = threading.Barrier(3, timeout=DEADLINE_SECS)
+
+    def check() -> None:
+        asked.wait()
+
+    Monitor(dict.fromkeys(["ps 0", "ps 1", "worker 1"], check), DEADLINE_SECS).wait()
+
+
 def test_a_peer_that_comes_late() -> None:
     said: list[str] = []
     with ports.reserve() as reservation, listening() as there:

@@ -96,3 +96,7 @@ def test_seeds(ran: Any) -> None:
 
 def test_many_updates_on_no_rows_are_none(ran: Any) -> None:
     assert ran["of_any_shape"]["nothing"] == {}
+
+
+def test_threads_may_share_a_session(ran: Any) -> None:
+    assert ran["threads"] == [40, 40, 40]

@@ -3,7 +3,7 @@
 `api` has the names, be it `tf.compat.v1.train` or `compat`. This module imports nothing of ours, so
 that TensorFlow 1.15 alone can tell what the numbers have to be:
 
-    python hook_rows.py > golden_hooks.json
+    python hook_rows.py > golden_hook_rows.json
 """
 
 from __future__ import annotations
@@ -17,9 +17,17 @@ from typing import Any, Callable
 import numpy as np
 
 CALLS = [(np.float32(1), np.float32(y)) for y in (0, 0, 0, 0, np.nan, 0, 0)]
+# In a cluster a program has one session; tests/compat/test_jobs.py has these there.
+ALONE = [
+    "tf.train.MonitoredSession",
+    "tf.train.ChiefSessionCreator",
+    "tf.train.WorkerSessionCreator",
+    "tf.train.SingularMonitoredSession",
+]
 SECTIONS = {
     "Sessions and hooks": [
         "tf.train.MonitoredTrainingSession",
+        *ALONE,
         "tf.train.Scaffold",
         "tf.train.SessionRunHook",
         "tf.train.NanTensorHook",
@@ -57,7 +65,7 @@ def observe(
     weight: Any,
     master: str = "",
 ) -> dict[str, list[float]]:
-    """Runs two sessions; returns what was seen, by name, as numbers."""
+    """Runs a session and, alone, those of `ALONE`; returns what was seen, by name, as numbers."""
     seen: dict[str, list[float]] = {name: [] for names in SECTIONS.values() for name in names}
 
     class Order(api.SessionRunHook):  # type: ignore[misc]
@@ -137,7 +145,23 @@ def observe(
     names = [path.stem.partition("-")[2] for path in Path(folder).glob("model.ckpt-*.index")]
     seen["tf.train.CheckpointSaverHook"] = sorted(map(float, names))
     read_events(tf1, folder, seen)
+    if not master:
+        run_alone(api, folder, lambda session: run(session, *CALLS[0]), seen)
     return seen
+
+
+def run_alone(api: Any, folder: str, run: Callable[[Any], float], seen: Any) -> None:
+    """Resumes from the checkpoint: by a chief and a worker of one server, then by one alone."""
+    target = api.Server.create_local_server().target
+    chief = api.ChiefSessionCreator(master=target, checkpoint_dir=folder)
+    with api.MonitoredSession(chief, hooks=[api.StopAtStepHook(num_steps=3)]) as session:
+        seen["tf.train.ChiefSessionCreator"].append(run(session))
+        while not session.should_stop():
+            seen["tf.train.MonitoredSession"].append(run(session))
+    with api.MonitoredSession(api.WorkerSessionCreator(master=target)) as session:
+        seen["tf.train.WorkerSessionCreator"].append(run(session))
+    with api.SingularMonitoredSession(checkpoint_dir=folder) as session:
+        seen["tf.train.SingularMonitoredSession"] += [run(session), run(session.raw_session())]
 
 
 def read_events(tf1: Any, folder: str, seen: dict[str, list[float]]) -> None:

@@ -1,14 +1,15 @@
 """The old API, name by name: its numbers are TensorFlow 1.15's, on either runtime, anywhere.
 
-`golden_rows.json` is what `rows.py` prints on TensorFlow 1.15.5.
+The golden files are what `rows.py` and `hook_rows.py` print on TensorFlow 1.15.5.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import runpy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, Callable, Dict
 
 import pytest
 
@@ -16,50 +17,60 @@ if TYPE_CHECKING:
     from tests.conftest import RunProgram, StartCluster
 
 HERE = Path(__file__).parent
-PROGRAM = HERE / "row_program.py"
-GOLDEN: dict[str, list[float]] = json.loads((HERE / "golden_rows.json").read_text("utf-8"))
+# The program that runs the rows of each module by `compat`.
+PROGRAMS = {"rows": HERE / "row_program.py", "hook_rows": HERE / "hook_program.py"}
+TABLES = {table: runpy.run_path(str(HERE / f"{table}.py")) for table in PROGRAMS}
+GOLDEN: dict[str, dict[str, list[float]]] = {
+    table: json.loads((HERE / f"golden_{table}.json").read_text("utf-8")) for table in TABLES
+}
 # What the workers of a runtime do not support, and how it says so; a row that passes has to leave.
 MISSING = {
     ("tf.py_func", "modern"): "UserError: the step calls Python (tf.py_func, tf.py_function or "
 }
+ROWS = [(table, name) for table, rows in GOLDEN.items() for name in rows]
+IN_A_CLUSTER = [row for row in ROWS if row[1] not in TABLES[row[0]].get("ALONE", ())]
 
-Found = Dict[str, Any]
+Found = Callable[[str], Dict[str, Any]]  # By table.
 
 
 @pytest.fixture(scope="module")
 def in_one_process(run_program: RunProgram, runtime: str) -> Found:
-    found: Found = run_program(PROGRAM, runtime=runtime)
-    return found
+    return functools.lru_cache()(lambda table: run_program(PROGRAMS[table], runtime=runtime))
 
 
 @pytest.fixture(scope="module")
 def in_a_cluster(start_cluster: StartCluster, runtime: str) -> Found:
-    with start_cluster(PROGRAM, runtime, ps=2, worker=1) as cluster:
-        servers, worker = [cluster.start("ps", index) for index in (0, 1)], cluster.start("worker")
-        found: Found = worker.report
-        assert [server.wait(30).code for server in servers] == [0, 0]
-    return found
+    @functools.lru_cache()
+    def run(table: str) -> dict[str, Any]:
+        with start_cluster(PROGRAMS[table], runtime, ps=2, worker=1) as cluster:
+            servers = [cluster.start("ps", index) for index in (0, 1)]
+            found: dict[str, Any] = cluster.start("worker").report
+            assert [server.wait(30).code for server in servers] == [0, 0]
+        return found
+
+    return run
 
 
-@pytest.mark.parametrize("name", GOLDEN)
-def test_numbers_in_one_process(in_one_process: Found, name: str) -> None:
-    assert in_one_process[name] == pytest.approx(GOLDEN[name], rel=1e-5)
+@pytest.mark.parametrize(("table", "name"), ROWS)
+def test_numbers_in_one_process(in_one_process: Found, table: str, name: str) -> None:
+    assert in_one_process(table)[name] == pytest.approx(GOLDEN[table][name], rel=1e-5)
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("name", GOLDEN)
-def test_numbers_in_a_cluster(in_a_cluster: Found, name: str, runtime: str) -> None:
+@pytest.mark.parametrize(("table", "name"), IN_A_CLUSTER)
+def test_numbers_in_a_cluster(in_a_cluster: Found, table: str, name: str, runtime: str) -> None:
+    found = in_a_cluster(table)[name]
     if (name, runtime) in MISSING:
-        assert in_a_cluster[name].startswith(MISSING[name, runtime])
+        assert found.startswith(MISSING[name, runtime])
     else:
-        assert in_a_cluster[name] == pytest.approx(GOLDEN[name], rel=1e-5)
+        assert found == pytest.approx(GOLDEN[table][name], rel=1e-5)
 
 
-def test_the_page_lists_each_name() -> None:
+@pytest.mark.parametrize("table", TABLES)
+def test_the_page_lists_each_name(table: str) -> None:
     page = (HERE.parents[1] / "docs" / "api.md").read_text("utf-8")
-    rows = runpy.run_path(str(HERE / "rows.py"))["SECTIONS"]
     lines = []
-    for section, names in rows.items():
+    for section, names in TABLES[table]["SECTIONS"].items():
         lines += ["", f"## {section}", "", "| name | legacy | modern |", "|---|---|---|"]
         for name in names:
             legacy, modern = ("in one process" if (name, runtime) in MISSING else "yes"
@@ -68,5 +79,7 @@ def test_the_page_lists_each_name() -> None:
     assert "\n".join(lines) in page
 
 
-def test_each_row_has_numbers_of_its_time() -> None:
-    assert list(GOLDEN) == list(runpy.run_path(str(HERE / "rows.py"))["ROWS"])
+@pytest.mark.parametrize("table", TABLES)
+def test_each_row_has_numbers_of_its_time(table: str) -> None:
+    names = [name for names in TABLES[table]["SECTIONS"].values() for name in names]
+    assert list(GOLDEN[table]) == names

@@ -68,6 +68,8 @@ class _Creator:
 
         def create() -> Any:
             with self._graph.as_default():  # Other threads have other default graphs.
+                if arguments.creator is not None:
+                    return self._hooked(arguments.creator.create_session())
                 make = self._prepared if arguments.is_chief else self._waited_for
                 return self._hooked(make(target, config))
 
@@ -96,15 +98,21 @@ class _Creator:
                 copy_from_scaffold=scaffold,
                 init_fn=lambda _, raw, given=scaffold: given.init_fn(self._hooked(raw)),
             )
-        creator = tf1.train.ChiefSessionCreator(scaffold, target, config, folder)
-        return creator.create_session()
+        file = self._arguments.checkpoint_file
+        return tf1.train.ChiefSessionCreator(
+            scaffold, target, config, folder, file
+        ).create_session()
 
     def _hooked(self, raw: Any) -> Any:
         return _HookedSession.of(raw, _Unsupervised(self._runtime), self._steps)
 
 
-class LegacyMonitoredSession(tf1.train.MonitoredSession):
-    """A `tf.compat.v1.train.MonitoredSession` that also runs steps."""
+# The base of `MonitoredSession` and of `SingularMonitoredSession`.
+_Monitored: Any = tf1.train.MonitoredSession.__mro__[1]
+
+
+class _RunsSteps(_Monitored):
+    """What a monitored session of TensorFlow's adds to run steps; comes before its base."""
 
     def __init__(
         self, runtime: LegacyRuntime, steps: Sequence[LegacyStep], arguments: MonitoredArguments
@@ -113,10 +121,14 @@ class LegacyMonitoredSession(tf1.train.MonitoredSession):
         savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), default_saver()
         if not savers and saver is not None:
             savers.append(saver)  # Where a scaffold looks for one.
+        kind = tf1.train.MonitoredSession
+        kind = kind if arguments.recovers else tf1.train.SingularMonitoredSession
         try:
-            super().__init__(
+            # That of the base of both, which is given a creator.
+            super(kind, self).__init__(
                 _Creator(runtime, steps, arguments),
                 arguments.hooks,
+                should_recover=arguments.recovers,
                 stop_grace_period_secs=arguments.stop_grace_period_secs,
             )
         except BaseException as error:
@@ -142,3 +154,11 @@ class LegacyMonitoredSession(tf1.train.MonitoredSession):
         finally:
             if self._runtime.server is not None:
                 self._runtime.server.announce_end()
+
+
+class LegacyMonitoredSession(_RunsSteps, tf1.train.MonitoredSession):
+    """A `tf.compat.v1.train.MonitoredSession` that also runs steps."""
+
+
+class LegacySingularSession(_RunsSteps, tf1.train.SingularMonitoredSession):
+    """A `tf.compat.v1.train.SingularMonitoredSession` that also runs steps."""

@@ -11,7 +11,7 @@ from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments, Runtime
-from compat.runtime.legacy.monitored import LegacyMonitoredSession
+from compat.runtime.legacy.monitored import LegacyMonitoredSession, LegacySingularSession
 from compat.runtime.legacy.saver import LegacySaver
 from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
@@ -156,7 +156,8 @@ class LegacyRuntime(Runtime):
     def monitored_session(self, arguments: MonitoredArguments) -> Any:
         graph = tf1.get_default_graph()
         steps = [step for step in self._steps if step.graph is graph]
-        return LegacyMonitoredSession(self, steps, arguments)
+        kind = LegacyMonitoredSession if arguments.recovers else LegacySingularSession
+        return kind(self, steps, arguments)
 
     def opened(self, opening: Callable[[], LegacySession]) -> LegacySession:
         """Returns what `opening` does; raises where it would wait for a lost peer for ever."""

@@ -129,8 +129,12 @@ class _HookedSession:
         self.session.close()
 
 
-class ModernMonitoredSession(tf1.train.MonitoredSession):
-    """A `tf.compat.v1.train.MonitoredSession` whose steps workers run."""
+# The base of `MonitoredSession` and of `SingularMonitoredSession`.
+_Monitored: Any = tf1.train.MonitoredSession.__mro__[1]
+
+
+class _RunsSteps(_Monitored):
+    """What a monitored session of TensorFlow's needs for workers to run its steps."""
 
     def __init__(self, runtime: ModernRuntime, arguments: MonitoredArguments) -> None:
         self._runtime, self._arguments = runtime, arguments
@@ -143,6 +147,18 @@ class ModernMonitoredSession(tf1.train.MonitoredSession):
                     f"Scaffold({name}=...) needs a graph of the program, which the modern runtime "
                     "does not have; set values in init_fn, or use --runtime=legacy"
                 )
+        if arguments.checkpoint_file is not None:
+            raise UserError(
+                f"checkpoint_filename_with_path={arguments.checkpoint_file!r} needs a graph, which "
+                "the modern runtime does not have; give checkpoint_dir=, whose newest checkpoint "
+                "is restored, or restore it by a compat.Saver in Scaffold(init_fn=...)"
+            )
+        if arguments.creator is not None:
+            raise UserError(
+                f"session_creator={arguments.creator!r} makes sessions of TensorFlow, which the "
+                "modern runtime does not have; pass a compat.ChiefSessionCreator or a "
+                "compat.WorkerSessionCreator, or use --runtime=legacy"
+            )
         if arguments.config is not None:
             tf1.logging.warning("config= has no effect on the modern runtime; see compat.Server")
         savers = graph.get_collection_ref(tf1.GraphKeys.SAVERS)
@@ -162,8 +178,10 @@ class ModernMonitoredSession(tf1.train.MonitoredSession):
             with graph.as_default():
                 if not savers and self._supervisor.saver is not None:
                     savers.append(self._supervisor.saver)
-                # That of a `SingularMonitoredSession`: no loss can be recovered in this process.
-                super(tf1.train.MonitoredSession, self).__init__(
+                kind = tf1.train.MonitoredSession
+                kind = kind if arguments.recovers else tf1.train.SingularMonitoredSession
+                # No loss can be recovered in this process.
+                super(kind, self).__init__(
                     self,
                     hooks,
                     should_recover=False,
@@ -215,3 +233,15 @@ class ModernMonitoredSession(tf1.train.MonitoredSession):
             raise
         finally:
             self._supervisor.stop()
+
+
+class ModernMonitoredSession(_RunsSteps, tf1.train.MonitoredSession):
+    """A `tf.compat.v1.train.MonitoredSession` whose steps workers run."""
+
+
+class ModernSingularSession(_RunsSteps, tf1.train.SingularMonitoredSession):
+    """A `tf.compat.v1.train.SingularMonitoredSession` whose steps workers run."""
+
+    def raw_session(self) -> ModernSession:
+        """Returns the session that hooks do not see."""
+        return self._hooked.session

@@ -13,7 +13,7 @@ from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.modern import coordinator
 from compat.runtime.modern.all_reduce import Replicas
 from compat.runtime.modern.hook_graph import HookGraph
-from compat.runtime.modern.monitored import ModernMonitoredSession
+from compat.runtime.modern.monitored import ModernMonitoredSession, ModernSingularSession
 from compat.runtime.modern.saver import ModernSaver
 from compat.runtime.modern.session import ModernSession
 from compat.runtime.modern.step import ModernStep
@@ -111,7 +111,8 @@ class ModernRuntime(Runtime):
         self._global_step = None
 
     def monitored_session(self, arguments: MonitoredArguments) -> Any:
-        return ModernMonitoredSession(self, arguments)
+        kind = ModernMonitoredSession if arguments.recovers else ModernSingularSession
+        return kind(self, arguments)
 
     def worker_variable(self, initial: Any, name: str) -> Any:
         local = [tf1.GraphKeys.LOCAL_VARIABLES]

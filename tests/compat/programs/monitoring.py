@@ -128,8 +128,17 @@ def monitored_refusals(logdir: Path) -> Any:
     """What a step does not have, and what the modern runtime refuses."""
     program = Program()
     seen = {"value": refusal(lambda: program.train["costs"])}
+
+    class Own(tf1.train.SessionCreator):  # type: ignore[misc]
+        def create_session(self) -> Any:
+            return tf1.train.ChiefSessionCreator().create_session()
+
     if current_runtime().name == "legacy":
-        return seen
+        with compat.MonitoredSession(Own()) as session:
+            return {**seen, "creator": session.run(program.train, ONE)["cost"]}
+    file = compat.ChiefSessionCreator(checkpoint_filename_with_path="model.ckpt-7")
+    seen["file"] = refusal(lambda: compat.MonitoredSession(file))
+    seen["creator"] = refusal(lambda: compat.MonitoredSession(Own()))
     with tf1.Graph().as_default():
         operation = tf1.no_op()
         saver = tf1.train.Saver([tf1.Variable(1.0)])

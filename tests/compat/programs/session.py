@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
@@ -106,6 +107,7 @@ def main(name: str) -> None:
             refusal(lambda: session.run_many(train, [ones, ones], count=1)),
             refusal(lambda: session.run_many(train, [ones], [ones, ones])),
         ]
+        report["threads"] = shared_by_threads(session, train, global_step)
         report["feed_dict"] = refusal(lambda: session.run(train, feed_dict={"x": 1}), Exception)
         if name == "modern":
             report["string"] = refusal(lambda: session.run("total:0"))
@@ -113,6 +115,23 @@ def main(name: str) -> None:
     report["seeded"] = seeded()
     report["in_one_call"] = {kind: in_one_call(kind) for kind in ("function", "tape", "dropout")}
     print(json.dumps(report))
+
+
+def shared_by_threads(session: Any, train: compat.Step, global_step: Any) -> list[Any]:
+    """Returns what four threads have seen that train at the same time, and how many updates."""
+    before, seen = int(session.run(global_step)), []
+
+    def act() -> None:
+        for _ in range(10):
+            seen.append(session.run(train, np.ones(2, np.float32))["global_step"])
+
+    actors = [threading.Thread(target=act) for _ in range(4)]
+    for actor in actors:
+        actor.start()
+    for actor in actors:
+        actor.join(60)
+    steps = [int(step) - before for step in seen]
+    return [len(steps), max(steps), int(session.run(global_step)) - before]
 
 
 def seeded() -> dict[str, Any]:

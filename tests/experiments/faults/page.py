@@ -59,6 +59,7 @@ parameter server and the chief's initial values, but nobody needs it.
 Updates are applied at least once. On the modern runtime the call that a lost worker had begun is
 run again as a whole: each loss of a worker applies at most the updates of one `run_many` twice. On
 the legacy runtime those of a call are applied twice where gRPC has delivered its request twice.
+[A ledger of updates](ledger.md) counts them under faults at random.
 
 What goes wrong around whoever records, which is the chief, and what it does; shown here in a
 training of one process:
