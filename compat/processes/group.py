@@ -57,6 +57,7 @@ class ProcessGroup:
       fork_server: starts the commands that it can, without the seconds of loading TensorFlow.
       may_pass: whether a command may be started again after this exit code.
       logs: files that also take the lines of a command, by its name.
+      watch: told the name of each command that starts, with None, and that ends, with its code.
 
     Raises:
       UserError: `chief` is not the name of a command; on entering: a command cannot be started.
@@ -81,6 +82,7 @@ class ProcessGroup:
         fork_server: ForkServer | None = None,
         may_pass: Callable[[int], bool] = is_retryable,
         logs: Mapping[str, TextIO] | None = None,
+        watch: Callable[[str, int | None], object] = lambda name, code: None,
     ) -> None:
         names = [command.name for command in commands]
         if chief is not None and chief not in names:
@@ -100,6 +102,7 @@ class ProcessGroup:
         self._fork_server = fork_server
         self._overdue = overdue
         self._logs = logs or {}
+        self._watch = watch
         self._restarts = Restarts(max_restarts, self._beside, may_pass)
         self._children: list[Child] = []
         self._exit_code: int | None = None
@@ -118,6 +121,7 @@ class ProcessGroup:
                 env = {**self._output.environment(), **command.env}
                 command = replace(command, env=env)
                 self._children.append(Child(command, self._watchdog, self._fork_server))
+                self._watch(command.name, None)
         except BaseException:
             self.__exit__()
             raise
@@ -152,6 +156,7 @@ class ProcessGroup:
                 if child.over:
                     self._copy_output(child)
                     child.output.close()
+                    self._watch(child.name, child.returncode)
             self._judge()
             self._start_again()
         return self._exit_code or 0
@@ -225,6 +230,7 @@ class ProcessGroup:
         for index, child in enumerate(self._children):
             if child.again_at is not None and child.over and now >= child.again_at:
                 self._children[index] = child.again()
+                self._watch(child.name, None)
 
     def _conclude(self, exit_code: int, reason: str) -> None:
         """Ends the group with `exit_code`, unless it already ends for an earlier reason."""
