@@ -4,8 +4,10 @@
 
     {"time": 1700000000.0, "task": "worker 1", "event": "start"}
     {"time": 1700000042.5, "task": "worker 1", "event": "end", "code": 137}
+    {"time": 1700000060.0, "task": "worker 0", "event": "updates", "count": 250, "staleness": 0.9}
 
 Times are in seconds since 1970; `code` is the exit code, 128 + n of a task that signal n ended.
+What asynchronous workers have made they record themselves, or their coordinator does, at the end.
 """
 
 from __future__ import annotations
@@ -61,6 +63,9 @@ def read(logdir: str) -> Iterator[Event]:
         try:
             event = json.loads(line.decode())
             event["time"], event["task"] = float(event["time"]), str(event["task"])
+            if event["event"] == "updates":
+                event["count"] = int(event["count"])
+                event["staleness"] = float(event["staleness"])
             if math.isfinite(event["time"]) and isinstance(event["event"], str):
                 yield event
         except (ValueError, TypeError, LookupError, OverflowError, RecursionError):

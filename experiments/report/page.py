@@ -10,7 +10,7 @@ from experiments.report.chart import Line, chart, shown, timeline
 from experiments.report.markup import Markup, element, joined
 from experiments.report.run_folder import RunFolder
 from experiments.report.style import NUMBER_OF_COLOURS, STYLE
-from experiments.report.tasks import Life, launches, names
+from experiments.report.tasks import Life, launches, names, updates
 
 _SPLITS = ("train", "validation", "evaluator", "test", "best_test")
 _LEGEND = "Thin: train. Thick: validation. Dashed: an evaluator. Ringed dot: test."
@@ -156,11 +156,12 @@ def _tasks(runs: Sequence[RunFolder]) -> list[Markup]:
         for number, lives in enumerate(groups, 1):
             title = run.name if len(groups) == 1 else f"{run.name}, launch {number}"
             figure = element("figure", timeline(lives))
-            parts += [element("div", element("h3", title), figure, _ends(lives))]
+            parts += [element("div", element("h3", title), figure, _ends(run, lives))]
     return [element("div", *parts, class_="grid")] if parts else []
 
 
-def _ends(lives: Sequence[Life]) -> Markup:
+def _ends(run: RunFolder, lives: Sequence[Life]) -> Markup:
+    made = updates(run.events, lives)
     rows = []
     for name in names(lives):
         own = [life for life in lives if life.task == name]
@@ -170,8 +171,12 @@ def _ends(lives: Sequence[Life]) -> Markup:
             for outcome, same, repeated in _grouped([life.outcome for life in own])
         ]
         cells = [name, f"{up:.1f} s", str(len(own) - 1), ", ".join(ends)]
+        if made:
+            count, stale = made.get(name, (None, 0.0))
+            cells += ["", ""] if count is None else [str(count), f"{stale:.2f}"]
         rows.append((cells, any(life.kind == "bad" for life in own)))
-    return _table(rows, ["task", "up", "restarts", "ends"])
+    head = ["task", "up", "restarts", "ends"]
+    return _table(rows, [*head, "updates", "staleness"] if made else head)
 
 
 def _grouped(outcomes: Sequence[str]) -> list[tuple[str, list[str], bool]]:

@@ -16,11 +16,11 @@ from compat.tracking.tensorboard.eventfile import event_files, read_events
 from experiments.evaluation import best_checkpoint, selection
 from experiments.launching import task_record
 from experiments.report.tasks import Life, lives_of
+from experiments.settings.files import FILE as SETTINGS
 from experiments.settings.files import read_pairs
 
 Curve = List[Tuple[int, float]]  # Step and value, steps increasing.
 _EVALUATOR = "eval"  # The folder of an evaluator's curves.
-_SETTINGS = "settings.yaml"
 _LEFT_OUT = "logdir"  # The name of the run says it.
 _CODES = {FINISHED: 0, FAILED: 1, KILLED: 143}  # Exit codes.
 _INDEX = re.compile(r"model\.ckpt-(\d{1,18})\.index")
@@ -49,6 +49,7 @@ class RunFolder:
       curves: by name, as "train/loss"; those of an evaluator as "evaluator/loss".
       images: by name.
       evaluations: of checkpoints, by their steps.
+      events: of tasks, as `task_record` has them.
       lives: when tasks were up.
       last, best: the steps of the newest checkpoint and of the best, None without one.
     """
@@ -60,6 +61,7 @@ class RunFolder:
     curves: dict[str, Curve] = field(default_factory=dict)
     images: dict[str, Images] = field(default_factory=dict)
     evaluations: dict[int, Mapping[str, float]] = field(default_factory=dict)
+    events: list[task_record.Event] = field(default_factory=list)
     lives: list[Life] = field(default_factory=list)
     last: int | None = None
     best: int | None = None
@@ -84,7 +86,8 @@ def read(logdir: str) -> RunFolder:
         ) from error
     run.evaluations = {found.step: found.values for found in selection.read(logdir)}
     code = _CODES.get(run.status)
-    run.lives = lives_of(list(task_record.read(logdir)), [span for span in spans if span], code)
+    run.events = list(task_record.read(logdir))
+    run.lives = lives_of(run.events, [span for span in spans if span], code)
     run.last = _newest(logdir)
     run.best = _newest(os.path.join(logdir, best_checkpoint.FOLDER))
     return run
@@ -105,7 +108,7 @@ def _check(logdir: str) -> None:
 
 
 def _has_run(logdir: str) -> bool:
-    files = (_SETTINGS, spool.SPOOL)
+    files = (SETTINGS, spool.SPOOL)
     return bool(event_files(logdir)) or any(os.path.isfile(f"{logdir}/{name}") for name in files)
 
 
@@ -115,7 +118,7 @@ def _newest(folder: str) -> int | None:
 
 
 def _read_settings(run: RunFolder) -> None:
-    path = os.path.join(run.name, _SETTINGS)
+    path = os.path.join(run.name, SETTINGS)
     if os.path.isfile(path):
         run.settings = {str(name): _shown(value) for name, value in read_pairs(path)}
     if not os.path.isfile(os.path.join(run.name, spool.SPOOL)):

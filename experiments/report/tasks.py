@@ -66,7 +66,7 @@ def lives_of(
     latest = max([event["time"] for event in events] + [end for _, end in chief])
     found: list[Life] = []
     started: dict[str, float] = {}
-    for event in events:
+    for event in sorted(events, key=lambda event: float(event["time"])):
         task, time = event["task"], event["time"]
         if event["event"] == "start":
             if task in started:  # Its launcher was killed, and recorded no end.
@@ -89,6 +89,21 @@ def launches(lives: Sequence[Life]) -> list[list[Life]]:
             found.append([])
         found[-1].append(life)
         until = max(until, life.end)
+    return found
+
+
+def updates(
+    events: Sequence[dict[str, Any]], lives: Sequence[Life]
+) -> dict[str, tuple[int, float]]:
+    """Returns how many updates tasks have made in a launch, and their mean staleness, by task."""
+    start, end = min(life.start for life in lives), max(life.end for life in lives)
+    found: dict[str, tuple[int, float]] = {}
+    for event in events:
+        if event["event"] == "updates" and start <= event["time"] <= end:
+            count, stale = event["count"], event["staleness"]
+            before, mean = found.get(event["task"], (0, 0.0))
+            total = before + count
+            found[event["task"]] = total, (before * mean + count * stale) / max(total, 1)
     return found
 
 

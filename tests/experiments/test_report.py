@@ -19,7 +19,7 @@ import experiments
 from compat.errors import UserError
 from compat.tracking import FINISHED, TensorBoard
 from compat.tracking.mlflow.spool import Spool
-from experiments.launching.task_record import TaskRecord
+from experiments.launching.task_record import TaskRecord, append
 from experiments.report import __main__ as report
 from experiments.report import chart, page, run_folder, tasks
 from experiments.training.recording import log_folder
@@ -62,6 +62,8 @@ def write_run(folder: Path, rate: str, *, name: str = "<b>net</b>") -> Path:
     record("worker 1", None)
     for task in ("worker 1", "worker 0", "ps 0"):
         record(task, 0)
+    made = {"event": "updates", "task": "worker 1", "count": 60, "staleness": 0.75}
+    append(str(folder), [dict(made, time=START + 41.5)])
     record("worker 0", None)  # The run is complete, and started again.
     record("worker 0", 0)
     return folder
@@ -165,10 +167,10 @@ def test_tasks_are_a_row_each(runs: list[str]) -> None:
     text = page.page([run_folder.read(runs[0])])
     found = rows(text[text.index("<h2>Tasks") :])
     assert found == [
-        ["task", "up", "restarts", "ends"],
-        ["worker 0", "40.5 s", "0", "finished"],
-        ["worker 1", "38.0 s", "1", "killed by signal 9, finished"],
-        ["ps 0", "42.0 s", "0", "finished"],
+        ["task", "up", "restarts", "ends", "updates", "staleness"],
+        ["worker 0", "40.5 s", "0", "finished", "", ""],
+        ["worker 1", "38.0 s", "1", "killed by signal 9, finished", "60", "0.75"],
+        ["ps 0", "42.0 s", "0", "finished", "", ""],
         ["task", "up", "restarts", "ends"],  # Of the second launch.
         ["worker 0", "3.0 s", "0", "finished"],
     ]
