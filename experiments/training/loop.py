@@ -124,6 +124,7 @@ class _Training:
         )
         reporter.request = early_stopping.standing(settings.logdir, first, patience)
         recording.start(schedule.total_steps, program.train.graph_def(), reporter.request)
+        run.writer.charts(program.charts())
         experiment.on_start(run)
         for values in self._updates(lambda: reporter.request is not None):
             reporter.report(values)

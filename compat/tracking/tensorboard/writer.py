@@ -11,8 +11,10 @@ from compat.tracking.files import lock, writing_to
 from compat.tracking.redaction import redacted
 from compat.tracking.tensorboard.eventfile import EventFile, event_files, read_events, trim
 from compat.tracking.tensorboard.summaries import (
+    CHARTS,
     PARAM_TAGS,
     SESSION_END,
+    charts_summary,
     end_summary,
     figure_image,
     image_summary,
@@ -108,6 +110,11 @@ class TensorBoard(Writer):
         if not self._has_graph:
             self._has_graph = True
             self._write(graph_def=graph_def)
+
+    def charts(self, curves: Mapping[str, Collection[str]]) -> None:
+        """Records the charts, unless the folder has some: TensorBoard reads only the first."""
+        if CHARTS not in self._last_steps:
+            self._add(0, charts_summary(curves))
 
     def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
         """Records what is tuned for the HPARAMS tab, and all for the TEXT tab, without secrets.
