@@ -31,10 +31,12 @@ from experiments.launching import command_line, signals
 
 FOLDER = Path(__file__).resolve().parent / "tensorboard"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# Each tab's plugin, and the address below TensorBoard's own that shows what the text is about.
+# Each tab's plugin, without underscores, and the address below TensorBoard's own that shows what
+# the text is about.
 TABS = {
     "timeseries": "?tagFilter=validation&smoothing=0#timeseries",
     "scalars": "#scalars&tagFilter=(train|validation)/cost|staleness|steps_per_sec",
+    "customscalars": "#custom_scalars",
     "images": "#images&tagFilter=first_layer",
     "graphs": "#graphs",
     "distributions": "#distributions&tagFilter=hidden",
@@ -135,7 +137,7 @@ def start_tensorboard(logdir: Path) -> str:
         time.sleep(0.5)
         listed = address + "data/plugins_listing"  # Of our own server, on loopback.
         with urllib.request.urlopen(listed, timeout=20) as answer:  # noqa: S310
-            listing = json.load(answer)
+            listing = {name.replace("_", ""): tab for name, tab in json.load(answer).items()}
         missing = [tab for tab in TABS if not listing.get(tab, {}).get("enabled")]
     if missing:
         raise UserError(

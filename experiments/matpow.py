@@ -33,8 +33,8 @@ from compat.liveness import diagnosis, watchdog
 from compat.liveness.monitor import Monitor, connection_checks
 from compat.processes.group import Command, ProcessGroup
 from experiments.launching import command_line, signals
-from experiments.seeds import matrices
-from experiments.seeds import matrix_powers as powers
+from experiments.launching.seeds import matrices
+from experiments.launching.seeds import matrix_powers as powers
 from experiments.settings.base import ALLOW_NETWORK
 
 _RELATIVE_ERROR = 1e-9

@@ -21,9 +21,9 @@ from compat.processes.group import MOST_TASKS
 from compat.tracking import FAILED, FINISHED, KILLED, Tracker, store_uri, tracking_command
 from compat.tracking.mlflow import run_id
 from experiments.launching import command_line, local_cluster
+from experiments.launching.seeds import scaling_report
+from experiments.launching.seeds.scaling_report import Cell, Result
 from experiments.mnist import MNIST
-from experiments.seeds import scaling_report
-from experiments.seeds.scaling_report import Cell, Result
 from experiments.settings.flags import check_end, define_flags
 from experiments.settings.setting import GROUPS
 

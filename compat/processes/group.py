@@ -55,6 +55,7 @@ class ProcessGroup:
     fork_server: ForkServer | None = None  # Starts what it can without loading TensorFlow.
     may_pass: Callable[[int], bool] = is_retryable  # Which exit codes allow another start.
     logs: Mapping[str, TextIO] = field(default_factory=dict)  # Also take the lines, by name.
+    watch: Callable[[str, int | None], object] = lambda name, code: None  # Starts, ends with code.
 
     def __post_init__(self) -> None:
         names = [command.name for command in self.commands]
@@ -83,6 +84,7 @@ class ProcessGroup:
                 env = {**self._output.environment(), **command.env}
                 command = replace(command, env=env)
                 self._children.append(Child(command, self._watchdog, self.fork_server))
+                self.watch(command.name, None)
         except BaseException:
             self.__exit__()
             raise
@@ -116,6 +118,7 @@ class ProcessGroup:
                 if child.over:
                     self._copy_output(child)
                     child.output.close()
+                    self.watch(child.name, child.returncode)
             self._judge()
             self._start_again()
         return self._exit_code or 0
@@ -182,6 +185,7 @@ class ProcessGroup:
         for index, child in enumerate(self._children):
             if child.again_at is not None and child.over and now >= child.again_at:
                 self._children[index] = child.again()
+                self.watch(child.name, None)
 
     def _conclude(self, exit_code: int, reason: str) -> None:
         """Ends the group with `exit_code`, unless it already ends for an earlier reason."""

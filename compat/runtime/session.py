@@ -162,9 +162,12 @@ class Session(abc.ABC):
       planned_step: the global step that is reached when everything that was scheduled is done, as
         far as this process knows: on the legacy runtime the last one seen, on the modern runtime
         what the coordinator has scheduled.
+      on_updates: called by the modern runtime with the index of a worker, None if it is not known,
+        how many updates it has made, and the values of the last.
     """
 
     planned_step: int = 0
+    on_updates: Callable[[int | None, int, Values], object] | None = None
 
     @abc.abstractmethod
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:

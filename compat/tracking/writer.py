@@ -42,6 +42,9 @@ class Writer:
     def graph(self, graph_def: bytes) -> None:
         """Records a serialized `GraphDef`."""
 
+    def charts(self, curves: Mapping[str, Collection[str]]) -> None:
+        """Records which scalars share a chart: their names, by that of the chart."""
+
     def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
         """Records the settings of the run; called once per process, before the first scalar.
 

@@ -13,6 +13,7 @@ from compat.processes.forking import ForkServer
 from compat.processes.group import Command
 from compat.processes.local_cluster import LocalCluster
 from experiments.launching.command_line import log_level
+from experiments.launching.task_record import TaskRecord
 from experiments.settings.place import LAUNCHED
 
 PRELOADED = ["experiments.training.main"]
@@ -45,11 +46,13 @@ def launch_local(
     max_restarts: int = 0,
     evaluator: bool = False,
     out: TextIO | None = None,
+    logdir: str | None = None,
 ) -> int:
     """Runs a program once per task of a cluster, on reserved ports; returns the exit code.
 
     Workers are given the visible GPUs in turn, one each. The program takes the flags of a task, and
     its server sets SO_REUSEADDR. The exit of worker 0 ends the others, an evaluator's does not.
+    When each task started and ended is recorded in `logdir`, if it is given.
     """
     least_ps = 0 if strategy == "multi_worker" else 1
     for flag, number, least in (
@@ -71,6 +74,7 @@ def launch_local(
             out=out,
             max_restarts=max_restarts,
             fork_server=fork_server,
+            **({} if logdir is None else {"watch": TaskRecord(logdir)}),
         )
 
 

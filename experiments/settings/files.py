@@ -12,6 +12,7 @@ from compat.tracking import redacted
 from compat.tracking.files import write_atomically
 from experiments.settings.setting import checked, shortened
 
+FILE = "settings.yaml"
 _MOST_BYTES = 100_000
 _SHOWN = 160
 # What PyYAML raises for texts with the tag of another type, besides its own errors.
@@ -39,7 +40,7 @@ def text_of(settings: Any) -> str:
 
 def write_settings(settings: Any, logdir: str) -> None:
     """Writes `settings.yaml` into a log folder, for --config; all at once, or not at all."""
-    write_atomically(os.path.join(logdir, "settings.yaml"), text_of(settings))
+    write_atomically(os.path.join(logdir, FILE), text_of(settings))
 
 
 def read_settings(path: str, known: Any) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from experiments.training.recording.recording import Recording
 from experiments.training.recording.report import DivergedError, Reporter, check_finite, named
 from experiments.training.recording.run import Result, Run
 from experiments.training.recording.schedule import Schedule
+from experiments.training.tally import Tally
 
 
 def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop) -> Result | None:
@@ -49,7 +50,9 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
     )
     with contextlib.ExitStack() as outer, supervisor.managed_session(
         server.target if server else "", devices.session_config(settings)
-    ) as session, stop.deferred(lambda error: server.diagnose(error) if server else None):
+    ) as session, stop.deferred(
+        lambda error: server.diagnose(error) if server else None
+    ), contextlib.ExitStack() as inner:
         batches = None
         if not data.streams:
             trainer = server.trainer_index if server else 0
@@ -57,7 +60,12 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
             batches = Batches(number, settings.batch_size, settings.seed, trainer)
             modern = current_runtime().name == "modern"
             batches.skip(session.planned_step // (1 if modern else num_workers))
-        training = _Training(program, server, schedule, supervisor, session, batches, stop)
+        tally = None
+        if server is not None and not together:
+            tally = Tally(server)
+            session.on_updates = tally.add
+            inner.callback(tally.record, settings.logdir)
+        training = _Training(program, server, schedule, supervisor, session, batches, stop, tally)
         if server is not None and not chief:
             agreement.check(server, mine, settings.rendezvous_timeout)
             training.run_as_worker(server)
@@ -77,6 +85,7 @@ class _Training:
     session: compat.Session
     batches: Batches | None
     stop: Stop
+    tally: Tally | None
 
     def run_as_worker(self, server: compat.Server) -> None:
         end = agreement.EarlyEnd(server)
@@ -115,6 +124,7 @@ class _Training:
         )
         reporter.request = early_stopping.standing(settings.logdir, first, patience)
         recording.start(schedule.total_steps, program.train.graph_def(), reporter.request)
+        run.writer.charts(program.charts())
         experiment.on_start(run)
         for values in self._updates(lambda: reporter.request is not None):
             reporter.report(values)
@@ -160,13 +170,13 @@ class _Training:
             if ending:
                 return
             number = self.schedule.loop_size(session.planned_step)
-            if self.batches is not None:
-                yield session.run_many(step, self.batches.next(number))
-                continue
+            stacked = () if self.batches is None else (self.batches.next(number),)
             try:
-                values = session.run_many(step, count=number)
+                values = session.run_many(step, *stacked, count=number)
             except tf1.errors.OutOfRangeError:
                 return
+            if self.tally is not None:
+                self.tally.add(None, number, values)
             yield values
 
     def _save(self) -> str:

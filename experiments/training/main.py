@@ -85,6 +85,7 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
             strategy=settings.strategy,
             max_restarts=settings.max_restarts,
             evaluator=settings.evaluator,
+            logdir=settings.logdir,
         )
     task = task or Task("worker", 0)
     earlier_end = None

@@ -39,6 +39,18 @@ class Program:
             chunks = inputs.chunks(examples, CHUNK)
         return evaluate(session, evaluation, chunks, self.experiment.metrics())
 
+    def charts(self) -> dict[str, list[str]]:
+        """Returns the names of the curves that share a chart: of training and of validation."""
+        if "validation" not in self.evaluations:
+            return {}
+        evaluated = {*self.evaluations["validation"].names, *self.experiment.metrics()}
+        charts = {}
+        for name in sorted(evaluated - {"examples", "global_step"}):
+            shown = self.experiment.loss_name if name == "loss" else name
+            splits = ["train", "validation"] if name in self.train.names else ["validation"]
+            charts[shown] = [f"{split}/{shown}" for split in splits]
+        return charts
+
     def placement(self) -> str:
         """Returns which variable and which operation of an update lives where, a line each."""
         variables = [("variable", "shape", "device")]

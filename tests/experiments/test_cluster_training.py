@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.launching import task_record
+
 pytestmark = [pytest.mark.cluster, pytest.mark.feature]
 # A machine that has other tests beside it is no measure.
 SECONDS_TO_END = 30 if "PYTEST_XDIST_WORKER" in os.environ else 10
@@ -165,6 +167,15 @@ def test_staleness(launched: Any, record: Any) -> None:
 def test_epochs_are_those_of_each_worker(launched: Any, record: Any, runtime: str) -> None:
     updates = record(launched.logdir).checkpoints[-1]
     assert 4 * 12 * 2 <= updates <= 4 * 12 * 2 + (runtime == "legacy")
+
+
+def test_tasks_and_their_updates_are_recorded(launched: Any, record: Any) -> None:
+    events = list(task_record.read(str(launched.logdir)))
+    ends = {event["task"]: event["code"] for event in events if event["event"] == "end"}
+    assert ends == {"ps 0": 0, "worker 0": 0, "worker 1": 0}
+    counts = {e["task"]: e["count"] for e in events if e["event"] == "updates"}
+    assert set(counts) <= {"worker 0", "worker 1"}
+    assert sum(counts.values()) == record(launched.logdir).checkpoints[-1]
 
 
 @pytest.fixture(scope="module")

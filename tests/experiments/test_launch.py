@@ -13,6 +13,7 @@ import pytest
 from compat.cluster import ports
 from compat.errors import UserError
 from compat.processes.local_cluster import LocalCluster, visible_gpus
+from experiments.launching import task_record
 from experiments.launching.local_cluster import describe, launch_local
 
 pytestmark = pytest.mark.once
@@ -88,9 +89,19 @@ def test_a_whole_cluster(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_failing_task(capsys: pytest.CaptureFixture[str]) -> None:
-    assert launch_local("task", ["--then=/job:worker/task:1"], num_ps=1, num_workers=2) == 9
+    argv = ["--then=/job:worker/task:1"]
+    assert launch_local("task", argv, num_ps=1, num_workers=2, logdir=os.curdir) == 9
     stopped = "worker 1 failed with exit code 9; stopping ps 0, worker 0"
     assert stopped in capsys.readouterr().out.splitlines()
+    started, ended = [], []
+    for event in task_record.read(os.curdir):
+        if event["event"] == "start":
+            started.append(event["task"])
+        else:
+            ended.append((event["task"], event["code"]))
+    assert started == ["ps 0", "worker 0", "worker 1"]
+    assert ended[0] == ("worker 1", 9)
+    assert sorted(ended[1:]) == [("ps 0", 143), ("worker 0", 143)]
 
 
 def test_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tensorboard.compat.proto.graph_pb2 import GraphDef
+from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams import api_pb2
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from tensorboard.util.tensor_util import make_ndarray
@@ -26,7 +27,8 @@ VALIDATION = ["validation/cost", "validation/accuracy"]
 TEST = ["test/cost", "test/accuracy"]
 IMAGES = ["input", "first_layer"]
 HISTOGRAMS = [f"weights/{name}" for name in WEIGHTS]
-SETTINGS = ["params", "_hparams_/session_start_info", "_hparams_/session_end_info"]
+CHARTS = "custom_scalars__config__"
+SETTINGS = [CHARTS, "params", "_hparams_/session_start_info", "_hparams_/session_end_info"]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -104,6 +106,16 @@ def test_graph_is_there_once(recorded: Any) -> None:
     (graph,) = [event.graph_def for event in recorded.events if event.HasField("graph_def")]
     operations = {node.op for node in GraphDef.FromString(graph).node}
     assert {"MatMul", "ResourceApplyGradientDescent"} <= operations
+
+
+def test_curves_of_training_and_validation_share_a_chart(recorded: Any) -> None:
+    ((_, value),) = recorded.points[CHARTS]
+    (category,) = Layout.FromString(value.tensor.string_val[0]).category
+    charts = {chart.title: list(chart.multiline.tag) for chart in category.chart}
+    assert list(charts) == ["accuracy", "cost"]
+    for title, patterns in charts.items():
+        shown = {tag for tag in recorded.points for pattern in patterns if re.match(pattern, tag)}
+        assert shown == {f"train/{title}", f"validation/{title}"}
 
 
 def test_settings_are_a_text_and_hyperparameters(recorded: Any) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from experiments.seeds import scaling_report
-from experiments.seeds.scaling_report import Cell, Result
+from experiments.launching.seeds import scaling_report
+from experiments.launching.seeds.scaling_report import Cell, Result
 from tests.conftest import RUNTIMES
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]

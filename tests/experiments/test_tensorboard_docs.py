@@ -45,7 +45,8 @@ while not any("test/cost" in tags for tags in get("plugin/scalars/tags").values(
     time.sleep(0.2)
 shown = {}
 for _ in range(10):  # Some tabs look for their data in the background.
-    before, shown = shown, {name: tab["enabled"] for name, tab in get("plugins_listing").items()}
+    tabs = get("plugins_listing").items()
+    before, shown = shown, {name.replace("_", ""): tab["enabled"] for name, tab in tabs}
     if shown == before:
         break
     time.sleep(2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import re
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple
 
@@ -35,7 +36,7 @@ class Outcome(NamedTuple):
 
     values: Values
     made: int  # How many steps.
-    worker: int
+    worker: int | None  # None where TensorFlow does not show it.
     summary: bytes | None
 
 
@@ -47,7 +48,7 @@ class ModernSession(Session):
         self._supervisor = supervisor
         self._in_flight: collections.deque[_Scheduled] = collections.deque()
         self._last: dict[ModernStep, Outcome] = {}
-        self._ended: dict[ModernStep, set[int]] = collections.defaultdict(set)
+        self._ended: dict[ModernStep, set[int | None]] = collections.defaultdict(set)
         # Held by each call, as long as it takes; calls of a supervisor's hooks come from within.
         self._lock = threading.RLock()
         # One closure at work and one in waiting for each worker.
@@ -154,12 +155,16 @@ class ModernSession(Session):
                 self.planned_step -= count - outcome.made
         if not outcome.made:
             return None
+        if not step.streams:
+            outcome = outcome._replace(worker=_worker_of(result))
         self._record(step, outcome)
         return step
 
     def _record(self, step: ModernStep, outcome: Outcome) -> None:
         self._last[step] = outcome
         if step.trains:
+            if self.on_updates is not None:
+                self.on_updates(outcome.worker, outcome.made, outcome.values)
             services = self._supervisor.services
             collects = self._collects(step)
             services.after_training_call(self, outcome.values, outcome.summary, collects)
@@ -217,6 +222,13 @@ def _outcome(step: ModernStep, count: int, summary: bool, found: Any) -> Outcome
         *found, written = found
         written = written.numpy() if hasattr(written, "numpy") else written
     return Outcome(step.unpack(*found), int(made), int(worker), written)
+
+
+def _worker_of(result: Any) -> int | None:
+    """Returns the worker that has made a result; None if TensorFlow does not show it."""
+    made = tf.nest.flatten(getattr(result, "_values", None))
+    place = re.search(r"/job:worker/replica:\d+/task:(\d+)", getattr(made[0], "device", ""))
+    return int(place.group(1)) if place else None
 
 
 def _end_of_data() -> Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 from typing import TYPE_CHECKING, Any, Collection, Mapping
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 # `tensorboard.plugins.hparams.api` has them too, but imports TensorFlow.
 SESSION_START = "_hparams_/session_start_info"
 SESSION_END = "_hparams_/session_end_info"
+CHARTS = "custom_scalars__config__"
 _TABLE = "params"
 PARAM_TAGS = (SESSION_START, _TABLE)
 
@@ -54,6 +56,20 @@ def param_summaries(
 
     columns = {name: v for name, v in values.items() if tuned is None or name in tuned}
     return [hparams_pb(columns), text_pb(_TABLE, table(values))]
+
+
+def charts_summary(charts: Mapping[str, Collection[str]]) -> Summary:
+    """Returns the layout of the CUSTOM SCALARS tab: curves by the name of the chart they share."""
+    from tensorboard.plugins.custom_scalar import layout_pb2, metadata
+
+    category = layout_pb2.Category(title="curves")
+    for title, tags in charts.items():
+        # Of all runs that TensorBoard shows; as regular expressions, which it matches.
+        exact = [f"^{re.escape(tag)}$" for tag in tags]
+        lines = layout_pb2.MultilineChartContent(tag=exact)
+        category.chart.add(title=title, multiline=lines)
+    layout = layout_pb2.Layout(category=[category]).SerializeToString()
+    return _tensor_summary(CHARTS, metadata.create_summary_metadata(), layout)
 
 
 def end_summary(success: bool) -> Summary:

@@ -102,6 +102,11 @@ class TensorBoard(Writer):
             self._has_graph = True
             self._write(graph_def=graph_def)
 
+    def charts(self, curves: Mapping[str, Collection[str]]) -> None:
+        """Records the charts, unless the folder has some: TensorBoard reads only the first."""
+        if summaries.CHARTS not in self._last_steps:
+            self._add(0, summaries.charts_summary(curves))
+
     def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
         """Records what is tuned for the HPARAMS tab, and all for the TEXT tab, without secrets.
 

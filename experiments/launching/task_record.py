@@ -1,0 +1,72 @@
+"""Records when each task of a local cluster started and ended, in the log folder of its run.
+
+`tasks.jsonl` has an event a line, in the order of time, over all launches:
+
+    {"time": 1700000000.0, "task": "worker 1", "event": "start"}
+    {"time": 1700000042.5, "task": "worker 1", "event": "end", "code": 137}
+    {"time": 1700000060.0, "task": "worker 0", "event": "updates", "count": 250, "staleness": 0.9}
+
+Times are in seconds since 1970; `code` is the exit code, 128 + n of a task that signal n ended.
+What asynchronous workers have made they record themselves, or their coordinator does, at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from typing import Any, Callable, Dict, Iterator
+
+FILE = "tasks.jsonl"
+Event = Dict[str, Any]
+
+
+class TaskRecord:
+    """Receives the starts and ends of tasks, and adds them to the file of a log folder.
+
+    The chief makes the folder, once it has something to train on. Until then events are kept.
+    """
+
+    def __init__(self, logdir: str, clock: Callable[[], float] = time.time) -> None:
+        self._logdir = logdir
+        self._clock = clock
+        self._kept: list[Event] = []
+
+    def __call__(self, task: str, code: int | None) -> None:
+        """Takes the start of a task, or its end with an exit code."""
+        end = {"event": "start"} if code is None else {"event": "end", "code": code}
+        self._kept.append({"time": self._clock(), "task": task, **end})
+        if os.path.isdir(self._logdir) and append(self._logdir, self._kept):
+            self._kept = []
+
+
+def append(logdir: str, events: list[Event]) -> bool:
+    """Adds events to the file by one write; returns whether it could: a run goes on without."""
+    text = "".join(json.dumps(event) + "\n" for event in events)
+    try:
+        with open(os.path.join(logdir, FILE), "ab", buffering=0) as file:
+            file.write(text.encode())
+    except OSError:
+        return False
+    return True
+
+
+def read(logdir: str) -> Iterator[Event]:
+    """Yields the events of a log folder, without lines that are none; nothing without a file."""
+    try:
+        with open(os.path.join(logdir, FILE), "rb") as file:
+            lines = file.readlines()
+    except OSError:
+        return
+    for line in lines:
+        try:
+            event = json.loads(line.decode())
+            event["time"], event["task"] = float(event["time"]), str(event["task"])
+            if event["event"] == "updates":
+                event["count"] = int(event["count"])
+                event["staleness"] = float(event["staleness"])
+            if math.isfinite(event["time"]) and isinstance(event["event"], str):
+                yield event
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+            continue
