@@ -7,6 +7,10 @@ import runpy
 import sys
 from pathlib import Path
 
+from compat.errors import UserError
+from compat.processes import completion
+from compat.processes.program import report
+
 _HERE = Path(__file__).parent
 
 
@@ -15,6 +19,11 @@ def main() -> int:
     programs = {path.stem: path for path in _HERE.glob("[!_]*.py")}
     programs.update((path.parent.name, path) for path in _HERE.glob("*/__main__.py"))
     programs = dict(sorted(programs.items()))
+    if sys.argv[1:2] == ["completion"]:
+        try:
+            return completion.main("experiments", sys.argv[2:], programs, _show_help)
+        except UserError as error:
+            return report(error)
     if sys.argv[1:2] and sys.argv[1] in programs:
         sys.argv = sys.argv[1:]
         # Sets `__main__`, by which a program finds itself to start the tasks of a cluster.
@@ -34,6 +43,11 @@ def main() -> int:
         )
         return 2
     return 0
+
+
+def _show_help(program: str) -> None:
+    sys.argv = [sys.argv[0], program, "--help"]
+    main()
 
 
 if __name__ == "__main__":
