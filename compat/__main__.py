@@ -23,6 +23,7 @@ _COMMANDS = {
     ),
     "lock": ("write what a script needs as constraints and a container file", "doctor.lock"),
     "doctor": ("show what works in this environment, and how to fix the rest", "doctor"),
+    "completion": ("complete names and flags in bash", "processes.completion"),
 }
 
 
@@ -42,6 +43,8 @@ def main(argv: list[str] | None = None) -> int:
                 "python -m compat --help lists them"
             )
         command = importlib.import_module(f"compat.{_COMMANDS[argv[0]][1]}")
+        if argv[0] == "completion":
+            return int(command.main("compat", argv[1:], _COMMANDS, lambda name: main([name, "-h"])))
         return int(command.main(argv[1:]))
     except (UserError, PeerError) as error:
         print(f"error: {error}", file=sys.stderr, flush=True)

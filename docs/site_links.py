@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parent.parent
 # A link to a file; or code, in which nothing is one.
 _LINK_OR_CODE = re.compile(
-    r"```.*?```|(?<!!)\[(?P<words>[^\]]+)\]\((?P<path>(?!\w+:)[^)#\s]+)(?P<anchor>#[^)\s]*)?\)|`[^`]+`",
+    r"```.*?```|(?P<image>!?)\[(?P<words>[^\]]+)\]\((?P<path>(?!\w+:)[^)#\s]+)(?P<anchor>#[^)\s]*)?\)|`[^`]+`",
     re.DOTALL,
 )
 
@@ -37,8 +37,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         target = min((path for path in pages if path.parent == target), default=target)
         if target in pages:
             path = posixpath.relpath(pages[target], posixpath.dirname(page.file.src_uri))
-            return f"[{match['words']}]({path}{match['anchor'] or ''})"
-        if ROOT not in target.parents or not target.exists():
+            return f"{match['image']}[{match['words']}]({path}{match['anchor'] or ''})"
+        if match["image"] or ROOT not in target.parents or not target.exists():
             return match[0]
         name = f"`{target.relative_to(ROOT)}`"
         return name if match["words"].strip("`/") in name else f"{match['words']} ({name})"

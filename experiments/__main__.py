@@ -7,18 +7,30 @@ import runpy
 import sys
 from pathlib import Path
 
+from compat.errors import UserError
+from compat.processes import completion
+from compat.processes.program import report
+
 _HERE = Path(__file__).parent
 
 
 def main() -> int:
     """Runs the program that the command line names, or lists all; returns the exit code."""
-    programs = {path.stem: path for path in _HERE.glob("[!_]*.py")}
+    found = [*_HERE.glob("[!_]*.py"), *_HERE.glob("classics/[!_]*.py")]
+    programs = {path.stem: path for path in found}
     programs.update((path.parent.name, path) for path in _HERE.glob("*/__main__.py"))
     programs = dict(sorted(programs.items()))
+    if sys.argv[1:2] == ["completion"]:
+        try:
+            return completion.main("experiments", sys.argv[2:], programs, _show_help)
+        except UserError as error:
+            return report(error)
     if sys.argv[1:2] and sys.argv[1] in programs:
         sys.argv = sys.argv[1:]
         # Sets `__main__`, by which a program finds itself to start the tasks of a cluster.
-        runpy.run_module(f"experiments.{sys.argv[0]}", run_name="__main__", alter_sys=True)
+        parts = programs[sys.argv[0]].relative_to(_HERE.parent).with_suffix("").parts
+        module = ".".join(part for part in parts if part != "__main__")
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
         return 0
     print("usage: python -m experiments PROGRAM [--help] [flags]\n")
     for name, path in programs.items():
@@ -34,6 +46,11 @@ def main() -> int:
         )
         return 2
     return 0
+
+
+def _show_help(program: str) -> None:
+    sys.argv = [sys.argv[0], program, "--help"]
+    main()
 
 
 if __name__ == "__main__":

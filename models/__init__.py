@@ -7,9 +7,10 @@
 `models.mlp_tf1` holds the same network as a TensorFlow 1.x function.
 """
 
+from models.actor_critic import ActorCritic
 from models.cnn import CNN
 from models.losses import accuracy, cross_entropy
 from models.mlp import MLP
 from models.mlp_tf1 import model_fn
 
-__all__ = ["CNN", "MLP", "accuracy", "cross_entropy", "model_fn"]
+__all__ = ["ActorCritic", "CNN", "MLP", "accuracy", "cross_entropy", "model_fn"]

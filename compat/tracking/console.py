@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 from typing import Any, Mapping, TextIO
 
@@ -119,7 +120,9 @@ class Console:
                     file=self._stream,
                     unit="step",
                     leave=False,
-                    ncols=self._columns or None,
+                    # Some terminals report 0 by 0, in which tqdm would show nothing.
+                    ncols=self._columns or shutil.get_terminal_size().columns,
+                    nrows=shutil.get_terminal_size().lines,
                 )
             else:
                 self._bar.update(step - self._bar.n)

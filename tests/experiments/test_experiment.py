@@ -142,7 +142,15 @@ def test_wrong_setting_is_one_line(run_file: RunFile, flag: str, sentence: str) 
     ("module", "flags", "line", "least", "most"),
     [
         ("recommender", ["--epochs=1"], r"Test-Auc: (\d\.\d+)", 0.8, 0.95),
-        ("language_model", ["--epochs=2"], r"Test-Perplexity: (\d+\.\d+)", 3.7, 5.5),
+        ("classics.language_model", ["--epochs=2"], r"Test-Perplexity: (\d+\.\d+)", 3.7, 5.5),
+        (
+            "classics.word2vec",
+            ["--countries=8", "--kinds=6", "--words=40000", "--epochs=1"],
+            r"Analogies: (\d\.\d+)",
+            0.8,
+            1.01,
+        ),
+        ("classics.a3c", ["--updates=700"], r"Test-Return: (-?\d\.\d+)", 0.2, 0.83),
     ],
 )
 @pytest.mark.parametrize("place", [[], pytest.param(CLUSTER, marks=pytest.mark.slow)])
@@ -259,10 +267,12 @@ def test_programs_are_listed() -> None:
     listed = subprocess.run(
         [sys.executable, "-m", "experiments"], stdout=subprocess.PIPE, text=True, timeout=60
     )
-    names = "export launch language_model matpow mnist predict recommender scaling shared_queue"
+    names = "a3c export launch language_model matpow mnist predict scaling shared_queue word2vec"
     for name in names.split():
         assert re.search(rf"^  {name} +\w", listed.stdout, re.MULTILINE)
     command = [sys.executable, "-m", "experiments", "minst"]
     wrong = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert wrong.returncode == 2
-    assert "'minst' is unknown, expected one of export, language_model, launch, " in wrong.stderr
+    assert (
+        "'minst' is unknown, expected one of a3c, export, language_model, launch, " in wrong.stderr
+    )

@@ -88,10 +88,10 @@ WRITES_OVER = r"print('a\rb\r\nc\r', flush=True)"
 ENV = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
 
 
-def on_a_terminal(*argv: str, columns: int = 80) -> str:
+def on_a_terminal(*argv: str, rows: int = 24, columns: int = 80) -> str:
     """Returns what a program writes to a terminal."""
     terminal, inside = pty.openpty()
-    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     command = [sys.executable, "-c", *argv]
     process = subprocess.Popen(command, stdout=inside, stderr=inside, env=ENV)
     os.close(inside)
@@ -107,8 +107,9 @@ def on_a_terminal(*argv: str, columns: int = 80) -> str:
     return shown.decode()
 
 
-def test_a_terminal_has_a_bar_and_the_lines_above_it():
-    shown = on_a_terminal(RUN)
+@pytest.mark.parametrize("rows, columns", [(24, 80), (0, 0)])  # Some do not know their size.
+def test_a_terminal_has_a_bar_and_the_lines_above_it(rows, columns):
+    shown = on_a_terminal(RUN, rows=rows, columns=columns)
     assert "Variables initialized ...\r\n" in shown
     assert "\rStep: 600\r\n" in shown
     assert shown.endswith("done\r\n")

@@ -1,0 +1,1 @@
+"""What TensorFlow 1.x was used for, a program each, in its style."""
