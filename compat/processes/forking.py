@@ -22,13 +22,14 @@ import threading
 import time
 from typing import Any, Mapping, Sequence
 
+from compat.processes import fork_server
 from compat.processes.fork_server import receive, send
 
 _POLL_SECS = 0.02
 _LOADING_SECS = 300.0
 # Variables that Python and the libraries read as they are loaded: they are the server's.
 _READ_EARLY = ("PYTHON", "LANG", "LC_", "LD_", "TF_", "GRPC_", "XLA_", "OMP_", "OPENBLAS_", "MKL_")
-_READ_LATE = {"TF_CONFIG"}
+_READ_LATE = {"TF_CONFIG", "PYTHONUNBUFFERED"}
 # With these, loading starts no thread: OpenBLAS has one a core, Arrow's allocator one of its own,
 # unless it is not used or, in older releases, told not to start it.
 _ONE_THREAD = {
@@ -50,6 +51,24 @@ def read_early(env: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in env.items() if k.startswith(_READ_EARLY) and k not in _READ_LATE}
 
 
+def fork_with(
+    module: str, argv: Sequence[str], env: Mapping[str, str], **options: Any
+) -> Forked | None:
+    """Starts a program by the server that has forked this process, if that has loaded `module`.
+
+    The other arguments and what is returned are those of `ForkServer.start`.
+    """
+    if module not in fork_server.preloaded or not _is_inherited(env):
+        return None
+    return ForkServer().start(argv, env=env, **options)
+
+
+def _is_inherited(env: Mapping[str, str]) -> bool:
+    """Returns whether the server that has forked this process can start programs with `env`."""
+    ours = fork_server.environment
+    return bool(ours) and read_early(env) == read_early(ours)
+
+
 class Forked:
     """A program that was forked, with what `subprocess.Popen` has of a running one.
 
@@ -69,6 +88,11 @@ class Forked:
             self.returncode = self._server.code_of(self.pid)
         return self.returncode
 
+    def kill(self) -> None:
+        """Kills the program, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
     def wait(self, timeout: float | None = None) -> int:
         """Returns the exit code when the program has ended.
 
@@ -87,16 +111,19 @@ class Forked:
 class ForkServer:
     """A process that loads TensorFlow at the first `start`; a context manager.
 
+    In a program that was itself forked, it is the server that has forked that program, if both have
+    the same environment: TensorFlow is loaded once for a sweep of clusters.
+
     Args:
-      preload: names of other modules to load, which must neither start a thread nor depend on the
-        program or its environment.
+      preload: names of other modules to load before TensorFlow, which must neither start a thread
+        nor depend on the program or its environment.
     """
 
     def __init__(self, preload: Sequence[str] = ()) -> None:
         self._preload = preload
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
-        self._early: dict[str, str] = {}
+        self._early: dict[str, str] | None = None
         self._codes: dict[int, int | None] = {}
         self._lock = threading.Lock()
 
@@ -114,10 +141,11 @@ class ForkServer:
         cwd: str | None = None,
         stdout: int,
         stderr: int,
+        stdin: int | None = None,
         pass_fds: Sequence[int] = (),
         watchdog: int | None = None,
     ) -> Forked | None:
-        """Starts a program in a session of its own, with nothing on its standard input.
+        """Starts a program in a session of its own.
 
         Args:
           argv: the path of this Python, and a script or `-m` and a module, with arguments.
@@ -125,6 +153,7 @@ class ForkServer:
           cwd: its working directory, ours by default.
           stdout: a descriptor.
           stderr: a descriptor.
+          stdin: a descriptor; nothing to read by default.
           pass_fds: descriptors that keep their numbers.
           watchdog: a descriptor to which it writes its process id first.
 
@@ -136,7 +165,11 @@ class ForkServer:
             if not self._can_start(argv, env, cwd):
                 return None
             with open(os.devnull, "rb") as nothing:
-                given = [(nothing.fileno(), 0), (stdout, 1), (stderr, 2)]
+                given = [
+                    (nothing.fileno() if stdin is None else stdin, 0),
+                    (stdout, 1),
+                    (stderr, 2),
+                ]
                 given += [(number, number) for number in pass_fds]
                 numbers: list[tuple[int, int | None]] = [*given]
                 if watchdog is not None:
@@ -188,18 +221,22 @@ class ForkServer:
                 return False
         elif argv[1].startswith("-") or not os.path.isfile(os.path.join(cwd or "", argv[1])):
             return False
-        if self._process is None:
+        if self._early is None:
             self._early = read_early(env)
             self._launch(env)
         return read_early(env) == self._early and self._connection is not None
 
     def _launch(self, env: Mapping[str, str]) -> None:
+        if _is_inherited(env):
+            self._connection = fork_server.connect()
+            self._connection.settimeout(_LOADING_SECS)
+            return
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with its:
             given = ",".join([str(its.fileno()), *self._preload])
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, given, " " * _TITLE_BYTES, _ROOT],
-                env={**env, **_ONE_THREAD},
+                env={**env, **_ONE_THREAD, "PYTHONUNBUFFERED": ""},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -233,12 +270,13 @@ class ForkServer:
 
     def _abandon(self) -> None:
         """Lets go of the server, and kills what it has started: nobody would learn of its end."""
-        if self._connection is None or self._process is None:
+        if self._connection is None:
             return
         self._connection.close()
         self._connection = None
-        self._process.kill()
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
         for pid, code in self._codes.items():
             if code is None:
                 with contextlib.suppress(ProcessLookupError):
