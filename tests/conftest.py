@@ -193,7 +193,8 @@ def _environment() -> dict[str, str]:
     """Returns ours, without what would divert the traffic of a cluster."""
     proxies = {"http_proxy", "https_proxy", "grpc_proxy", "all_proxy"}
     kept = {k: v for k, v in os.environ.items() if k.lower() not in proxies | {"tf_config"}}
-    return dict(kept, PYTHONPATH=PACKAGES, PYTHONUNBUFFERED="1", TF_CPP_MIN_LOG_LEVEL="2")
+    kept.update(PYTHONPATH=PACKAGES, PYTHONUNBUFFERED="1", TF_CPP_MIN_LOG_LEVEL="3")
+    return {**kept, "MLFLOW_DISABLE_TELEMETRY": "true"}  # It would be a thread.
 
 
 class Cluster:

@@ -2,6 +2,8 @@
 
 Started by `compat.processes.forking.ForkServer`, which describes the requests. It never opens a
 server, a session or a thread; a fork is refused where that is not so.
+
+A program that was forked can request further ones, through `connect`, until it ends.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from __future__ import annotations
 import array
 import contextlib
 import fcntl
+import gc
+import io
 import json
 import os
 import random
@@ -25,6 +29,11 @@ _MOST_DESCRIPTORS = 64
 _LARGEST_REQUEST = 1 << 18
 # Where `/proc/PID/stat` has the addresses at which the command line begins and ends; see proc(5).
 _ARG_START, _ARG_END = 47, 48
+# In a program that was forked: what its server had loaded, its environment at its begin, and where
+# the server receives connections.
+preloaded: frozenset[str] = frozenset()
+environment: dict[str, str] = {}
+_entrance: socket.socket | None = None
 
 
 def receive(connection: socket.socket) -> tuple[Any, list[int]]:
@@ -45,57 +54,94 @@ def send(connection: socket.socket, message: Any, descriptors: tuple[int, ...] =
     connection.sendmsg([json.dumps(message).encode()], [rights] if descriptors else [])
 
 
+def connect() -> socket.socket:
+    """Returns a connection to the server that has forked this process."""
+    assert _entrance is not None
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with its:
+        send(_entrance, {}, (its.fileno(),))
+    return ours
+
+
 def main() -> None:
     """Loads what was asked for, and forks until the other end of the socket is closed."""
+    global preloaded, environment
     number, *modules = sys.argv[1].split(",")
     connection = socket.socket(fileno=fcntl.fcntl(int(number), fcntl.F_DUPFD_CLOEXEC, _HIGH))
     os.close(int(number))
     given = dict(os.environ)
+    for module in modules:
+        __import__(module)
     from compat._tensorflow import tf1
 
     tf1.logging.set_verbosity(tf1.logging.ERROR)  # The first access to an attribute loads it.
-    for module in modules:
-        __import__(module)
     added = {name: value for name, value in os.environ.items() if name not in given}
+    # Otherwise each program's garbage collection, also that at its exit, visits and thus copies all
+    # of TensorFlow's objects, which takes up to 2 s of a core.
+    gc.freeze()
     request, descriptors = _serve(connection)
     request["env"] = {**added, **request["env"]}  # TensorFlow sets some as it is loaded.
     _become(request, descriptors)
+    preloaded, environment = frozenset(modules), dict(os.environ)
     _run(request["argv"])
 
 
 def _serve(connection: socket.socket) -> tuple[Any, list[int]]:
     """Answers requests for ever; returns in each process that is forked, with its request."""
+    global _entrance
     wake, woken = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _HIGH) for end in os.pipe())
+    door, _entrance = map(_raised, socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
     os.closerange(3, _HIGH)  # Where a program's descriptors have to have their numbers.
     for end in (wake, woken):
         os.set_blocking(end, False)
     signal.set_wakeup_fd(woken)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    clients = [connection]
+    owners: dict[int, socket.socket] = {}
     while True:
-        ready = select.select([connection.fileno(), wake], [], [])[0]
+        watched: list[Any] = [wake, door, *clients]
+        ready = select.select(watched, [], [])[0]
         if wake in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(wake, 4096)
-            _report_ended(connection)
-        if connection.fileno() not in ready:
-            continue
-        request, descriptors = receive(connection)
-        if request is None:
-            os._exit(0)
-        threads = len(os.listdir("/proc/self/task"))  # A fork keeps just one.
-        pid = os.fork() if threads == 1 else None
-        if pid == 0:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for used in (connection.detach(), wake, woken):
-                os.close(used)
-            return request, descriptors
-        for descriptor in descriptors:
-            os.close(descriptor)
-        send(connection, {"started": pid} if pid else {"refused": f"{threads} threads"})
+            _report_ended(owners)
+        if door in ready:
+            (descriptor,) = receive(door)[1]
+            clients.append(_raised(socket.socket(fileno=descriptor)))
+        for client in [client for client in clients if client in ready]:
+            request: Any = None
+            descriptors: list[int] = []
+            with contextlib.suppress(ConnectionError):  # As it left messages unread.
+                request, descriptors = receive(client)
+            if request is None:
+                if client is connection:
+                    os._exit(0)
+                clients.remove(client)
+                client.close()
+                continue
+            threads = _threads()
+            pid = os.fork() if threads == 1 else None
+            if pid == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for used in (wake, woken, door.detach(), *(end.detach() for end in clients)):
+                    os.close(used)
+                return request, descriptors
+            for descriptor in descriptors:
+                os.close(descriptor)
+            if pid:
+                owners[pid] = client
+            with contextlib.suppress(OSError):  # Who requested it has ended.
+                send(client, {"started": pid} if pid else {"refused": f"{threads} threads"})
 
 
-def _report_ended(connection: socket.socket) -> None:
+def _raised(end: socket.socket) -> socket.socket:
+    """Returns the socket with a number that no program is handed."""
+    with end:
+        return socket.socket(fileno=fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, _HIGH))
+
+
+def _report_ended(owners: dict[int, socket.socket]) -> None:
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -105,7 +151,12 @@ def _report_ended(connection: socket.socket) -> None:
             return
         code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
         with contextlib.suppress(OSError):  # Nobody is left that would want to know.
-            send(connection, {"ended": pid, "code": code})
+            send(owners.pop(pid), {"ended": pid, "code": code})
+
+
+def _threads() -> int:
+    """Counts this process's threads, those of libraries included: a fork keeps just one."""
+    return len(os.listdir("/proc/self/task"))
 
 
 def _become(request: Any, descriptors: list[int]) -> None:
@@ -125,6 +176,8 @@ def _become(request: Any, descriptors: list[int]) -> None:
     os.environ.clear()
     os.environ.update(request["env"])
     _show(request["argv"])
+    if os.environ.get("PYTHONUNBUFFERED"):
+        _unbuffer()
     random.seed()
     import numpy as np
     import threadpoolctl
@@ -134,6 +187,16 @@ def _become(request: Any, descriptors: list[int]) -> None:
     cores = len(os.sched_getaffinity(0))
     threads = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
     threadpoolctl.threadpool_limits(int(threads) if threads.isdigit() else cores, "blas")
+
+
+def _unbuffer() -> None:
+    """Makes the standard streams what `python -u` makes them."""
+    for number, name in enumerate(("stdout", "stderr"), start=1):
+        was = getattr(sys, name)
+        raw: Any = io.FileIO(number, "wb", closefd=False)
+        stream = io.TextIOWrapper(raw, was.encoding, was.errors, write_through=True)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def _show(argv: list[str]) -> None:

@@ -1,8 +1,13 @@
 """Starts Python programs without the seconds in which each of them loads TensorFlow.
 
-Loading it takes 3 to 5 s of one core, for each task of a local cluster; so one process loads it,
-for all of them. Only on Linux, whose `/proc` shows that this process has no thread but its own, as
-a fork needs.
+Example:
+  >>> with ForkServer() as server:
+  ...     task = server.start([sys.executable, "train.py"], env=dict(os.environ))
+  ...     code = task.wait(60)
+
+Loading TensorFlow takes 3 to 5 s of one core, which each task of a local cluster needs; so one
+process loads it, for all of them. Only on Linux, whose `/proc` shows that this process has no
+thread but its own, as a fork needs.
 """
 
 from __future__ import annotations
@@ -17,13 +22,14 @@ import threading
 import time
 from typing import Any, Mapping, Sequence
 
+from compat.processes import fork_server
 from compat.processes.fork_server import receive, send
 
 _POLL_SECS = 0.02
 _LOADING_SECS = 300.0
 # Variables that Python and the libraries read as they are loaded: they are the server's.
 _READ_EARLY = ("PYTHON", "LANG", "LC_", "LD_", "TF_", "GRPC_", "XLA_", "OMP_", "OPENBLAS_", "MKL_")
-_READ_LATE = {"TF_CONFIG"}
+_READ_LATE = {"TF_CONFIG", "PYTHONUNBUFFERED"}
 # With these, loading starts no thread: OpenBLAS has one a core, Arrow's allocator one of its own,
 # unless it is not used or, in older releases, told not to start it.
 _ONE_THREAD = {
@@ -45,10 +51,30 @@ def read_early(env: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in env.items() if k.startswith(_READ_EARLY) and k not in _READ_LATE}
 
 
-class Forked:
-    """A program that was forked, with `pid`, `returncode` and methods as of `subprocess.Popen`.
+def fork_with(
+    module: str, argv: Sequence[str], env: Mapping[str, str], **options: Any
+) -> Forked | None:
+    """Starts a program by the server that has forked this process, if that has loaded `module`.
 
-    It is the leader of its session and process group.
+    The other arguments and what is returned are those of `ForkServer.start`.
+    """
+    if module not in fork_server.preloaded or not _is_inherited(env):
+        return None
+    return ForkServer().start(argv, env=env, **options)
+
+
+def _is_inherited(env: Mapping[str, str]) -> bool:
+    """Returns whether the server that has forked this process can start programs with `env`."""
+    ours = fork_server.environment
+    return bool(ours) and read_early(env) == read_early(ours)
+
+
+class Forked:
+    """A program that was forked, with what `subprocess.Popen` has of a running one.
+
+    Attributes:
+      pid: of the process, which is also its session and process group.
+      returncode: as of `Popen`, None until `poll` or `wait` has seen the end.
     """
 
     def __init__(self, server: ForkServer, pid: int) -> None:
@@ -62,8 +88,17 @@ class Forked:
             self.returncode = self._server.code_of(self.pid)
         return self.returncode
 
+    def kill(self) -> None:
+        """Kills the program, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
     def wait(self, timeout: float | None = None) -> int:
-        """Returns the exit code when the program has ended; raises `subprocess.TimeoutExpired`."""
+        """Returns the exit code when the program has ended.
+
+        Raises:
+          subprocess.TimeoutExpired: it still runs after `timeout` seconds.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         while self.poll() is None:
             if deadline is not None and time.monotonic() > deadline:
@@ -76,15 +111,19 @@ class Forked:
 class ForkServer:
     """A process that loads TensorFlow at the first `start`; a context manager.
 
-    The other modules that it is to `preload` must neither start a thread nor depend on the program
-    or its environment.
+    In a program that was itself forked, it is the server that has forked that program, if both have
+    the same environment: TensorFlow is loaded once for a sweep of clusters.
+
+    Args:
+      preload: names of other modules to load before TensorFlow, which must neither start a thread
+        nor depend on the program or its environment.
     """
 
     def __init__(self, preload: Sequence[str] = ()) -> None:
         self._preload = preload
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: socket.socket | None = None
-        self._early: dict[str, str] = {}
+        self._early: dict[str, str] | None = None
         self._codes: dict[int, int | None] = {}
         self._lock = threading.Lock()
 
@@ -102,24 +141,39 @@ class ForkServer:
         cwd: str | None = None,
         stdout: int,
         stderr: int,
+        stdin: int | None = None,
         pass_fds: Sequence[int] = (),
         watchdog: int | None = None,
     ) -> Forked | None:
-        """Starts a program in a session of its own, with nothing on its standard input.
+        """Starts a program in a session of its own.
 
-        The arguments are as of `subprocess.Popen`: `argv` begins with the path of this Python, the
-        outputs are descriptors, and to that of a `watchdog` the program writes its process id
-        first. Returns None where it has to be started otherwise: on another system, with another
-        Python, an environment that the server was not loaded with, or a server that is not safe.
+        Args:
+          argv: the path of this Python, and a script or `-m` and a module, with arguments.
+          env: all of its environment.
+          cwd: its working directory, ours by default.
+          stdout: a descriptor.
+          stderr: a descriptor.
+          stdin: a descriptor; nothing to read by default.
+          pass_fds: descriptors that keep their numbers.
+          watchdog: a descriptor to which it writes its process id first.
+
+        Returns:
+          The program; None where it has to be started otherwise: on another system, with another
+          Python, an environment that the server was not loaded with, or a server that is not safe.
         """
         with self._lock:
             if not self._can_start(argv, env, cwd):
                 return None
             with open(os.devnull, "rb") as nothing:
-                numbers: list[tuple[int, int | None]]
-                numbers = [(nothing.fileno(), 0), (stdout, 1), (stderr, 2)]
-                numbers += [(number, number) for number in pass_fds]
-                numbers += [] if watchdog is None else [(watchdog, None)]
+                given = [
+                    (nothing.fileno() if stdin is None else stdin, 0),
+                    (stdout, 1),
+                    (stderr, 2),
+                ]
+                given += [(number, number) for number in pass_fds]
+                numbers: list[tuple[int, int | None]] = [*given]
+                if watchdog is not None:
+                    numbers.append((watchdog, None))
                 request = {
                     "argv": list(argv),
                     "env": dict(env),
@@ -167,18 +221,22 @@ class ForkServer:
                 return False
         elif argv[1].startswith("-") or not os.path.isfile(os.path.join(cwd or "", argv[1])):
             return False
-        if self._process is None:
+        if self._early is None:
             self._early = read_early(env)
             self._launch(env)
         return read_early(env) == self._early and self._connection is not None
 
     def _launch(self, env: Mapping[str, str]) -> None:
+        if _is_inherited(env):
+            self._connection = fork_server.connect()
+            self._connection.settimeout(_LOADING_SECS)
+            return
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with its:
             given = ",".join([str(its.fileno()), *self._preload])
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, given, " " * _TITLE_BYTES, _ROOT],
-                env={**env, **_ONE_THREAD},
+                env={**env, **_ONE_THREAD, "PYTHONUNBUFFERED": ""},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -212,12 +270,13 @@ class ForkServer:
 
     def _abandon(self) -> None:
         """Lets go of the server, and kills what it has started: nobody would learn of its end."""
-        if self._connection is None or self._process is None:
+        if self._connection is None:
             return
         self._connection.close()
         self._connection = None
-        self._process.kill()
-        self._process.wait()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
         for pid, code in self._codes.items():
             if code is None:
                 with contextlib.suppress(ProcessLookupError):

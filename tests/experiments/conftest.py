@@ -15,7 +15,6 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
@@ -30,7 +29,6 @@ from compat.tracking.tensorboard.eventfile import event_files, read_events
 Train = Callable[..., "Training"]
 DEADLINE_SECS = 200.0
 PACKAGES = str(Path(experiments.__file__).resolve().parents[1])  # The copy under test.
-_MARK = "TRAINING_UNDER_TEST"
 _PRIVATE = ("HOME", "XDG_CACHE_HOME", "KERAS_HOME")
 _DROPPED = ("MNIST_DATA_DIR", "MLFLOW_TRACKING_URI", "TF_CONFIG", "PYTHONUNBUFFERED")
 _DROPPED += ("TF_CPP_MIN_LOG_LEVEL",)  # jax sets it here, where TensorFlow 2.12 loads that.
@@ -68,8 +66,7 @@ class Training:
     ) -> None:
         self.folder, self._logdir = folder, logdir
         self._name = " ".join(argv[1:])
-        self._mark = uuid.uuid4().hex
-        self.environment = {**_environment(folder), **env, _MARK: self._mark}
+        self.environment = {**_environment(folder), **env}
         self._stdout, self._stderr = folder / "stdout", folder / "stderr"
         with self._stdout.open("wb") as out, self._stderr.open("wb") as err:
             options = {"stdout": out, "stderr": err, **options}
@@ -120,15 +117,13 @@ class Training:
 
     def offspring(self, *flags: str) -> list[int]:
         """Returns the ids of what it started and runs, itself included, that have all `flags`."""
-        found = []
+        found, folder = [], str(self.folder.resolve())  # Where all of that works, and nothing else.
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                # One that was forked has the environment of its server, a child of ours, there.
                 is_own = int(process.name) == self.pid and not self._over.is_set()
-                parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-                is_marked = f"{_MARK}={self._mark}".encode() in (process / "environ").read_bytes()
                 argv = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-                if (is_own or (is_marked and parent != os.getpid())) and set(flags) <= set(argv):
+                is_there = is_own or os.readlink(str(process / "cwd")) == folder
+                if is_there and set(flags) <= set(argv):
                     found.append(int(process.name))
         return found
 

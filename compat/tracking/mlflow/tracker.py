@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Callable, Collection, Mapping
 
 from compat.errors import UserError
+from compat.processes.forking import Forked, fork_with
 from compat.tracking.files import writing_to
 from compat.tracking.mlflow import spool
 from compat.tracking.mlflow.stores import experiment, is_given, store_uri
@@ -26,6 +27,7 @@ from compat.tracking.writer import FINISHED, Param, Writer
 
 LOG = "tracking.log"
 _SENDER = "compat.tracking.mlflow.sender"
+DELIVERY = "compat.tracking.mlflow.delivery"  # What of it loads MLflow.
 REFUSED = 3  # The sender's exit status when all was sent, and some of it refused permanently.
 # Seconds that `close` waits: a server that hangs must not keep the machine, while a local database
 # always answers, though late on a busy machine.
@@ -133,14 +135,14 @@ class Tracker(Writer):
 
         What could not be delivered stays in the spool; a line names the command that sends it.
         """
-        if self._sender.stdin is None or self._sender.stdin.closed:
+        if self._pipe.closed:
             return
         if not self._joins:
             self._append("end", status=status, time=spool.now_ms())
         if self._spool:
             self._spool.close()
             self._spool = None
-        self._sender.stdin.close()
+        self._pipe.close()
         if not os.path.exists(os.path.join(self._logdir, spool.SPOOL)):
             self._sender.kill()  # It would look for it as long as it may.
         if status != FINISHED and self._patience > _STOPPED_PATIENCE:
@@ -194,18 +196,25 @@ class Tracker(Writer):
             self._sender.wait(secs)
         return self._sender.poll() is not None
 
-    def _start_sender(self) -> subprocess.Popen[bytes]:
+    def _start_sender(self) -> subprocess.Popen[bytes] | Forked:
         root = str(Path(__file__).resolve().parents[3])
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+        path = os.environ.get("PYTHONPATH", "")
+        if root not in path.split(os.pathsep):
+            path = os.pathsep.join(filter(None, [root, path]))
         # The URI may hold a password, and everybody can read a command line.
         env = dict(os.environ, PYTHONPATH=path)
         if is_given(self._tracking_uri) or not self._joins:
             env["MLFLOW_TRACKING_URI"] = self._uri
         command = [sys.executable, "-m", _SENDER, self._logdir, f"--follow={self._patience:g}"]
-        with open(os.path.join(self._logdir, LOG), "ab") as log:
-            return subprocess.Popen(
+        reading, writing = os.pipe()
+        self._pipe = os.fdopen(writing, "wb")  # It is closed when this process ends in any way.
+        with os.fdopen(reading, "rb") as end, open(os.path.join(self._logdir, LOG), "ab") as log:
+            forked = fork_with(
+                DELIVERY, command, env, stdin=reading, stdout=log.fileno(), stderr=log.fileno()
+            )
+            return forked or subprocess.Popen(
                 command,
-                stdin=subprocess.PIPE,
+                stdin=end,
                 stdout=log,
                 stderr=log,
                 env=env,

@@ -184,3 +184,39 @@ def test_without_its_server_a_program_is_killed(tmp_path: Path) -> None:
         os.kill(parent, signal.SIGKILL)
         assert program.wait(SECONDS) == -signal.SIGKILL
         assert server.start(argv, env=ENV, stdout=1, stderr=2) is None
+
+
+NESTED = """
+import os, sys
+from compat.processes.forking import ForkServer, fork_with
+with ForkServer() as server:
+    reading, writing = os.pipe()
+    os.write(writing, b"read")
+    os.close(writing)
+    outputs = {"stdin": reading, "stdout": 1, "stderr": 2}
+    argv, env = [sys.executable, "inner.py"], {**os.environ, "PYTHONUNBUFFERED": "1"}
+    forked = [server.start(argv, env=env, **outputs), fork_with("json", argv, env, **outputs)]
+    codes = [program.wait(60) for program in forked if program]
+    other = server.start(argv, env={**env, "TF_ENABLE_ONEDNN_OPTS": "0"}, stdout=1, stderr=2)
+    rest = server.start([sys.executable, "long.py"], env=env, stdout=1, stderr=2)
+print(codes, fork_with("math", argv, env, **outputs), other, rest.wait(60), os.getppid())
+"""
+
+
+def test_a_program_uses_the_server_that_has_forked_it(tmp_path: Path) -> None:
+    (tmp_path / "outer.py").write_text(NESTED)
+    (tmp_path / "inner.py").write_text(
+        "import os, sys\nprint(os.getppid(), 'tensorflow' in sys.modules, sys.stdin.read())\n"
+        "sys.stdout.write('unbuffered\\n')\nos._exit(5)\n"
+    )
+    (tmp_path / "long.py").write_text("import time; time.sleep(600)")
+    with ForkServer(["json"]) as server, (tmp_path / "output").open("wb") as out:
+        argv, outputs = [sys.executable, "outer.py"], {"stdout": out.fileno(), "stderr": 2}
+        env = {name: value for name, value in ENV.items() if name != "PYTHONUNBUFFERED"}
+        program = server.start(argv, env=env, cwd=str(tmp_path), **outputs)
+        assert program is not None
+        assert program.wait(SECONDS) == 0
+    *inner, outer = output(tmp_path).splitlines()
+    parent = outer.rpartition(" ")[2]
+    assert inner == [f"{parent} True read", "unbuffered", f"{parent} True ", "unbuffered"]
+    assert outer.startswith("[5, 5] None None -9 ")
