@@ -130,10 +130,11 @@ class Learner:
 
         self._values = values
         self.task = 0 if server is None else server.trainer_index
-        cluster = None if server is None else server.cluster
-        worker = f"/job:worker/task:{0 if server is None else server.task.index}"
-        setter = compat.replica_device_setter(cluster=cluster, worker_device=worker)
-        with compat.device(setter if server else None):
+        setter = None
+        if server is not None:
+            worker = server.task.name
+            setter = compat.replica_device_setter(cluster=server.cluster, worker_device=worker)
+        with compat.device(setter):
             self._network = models.ActorCritic(len(Games.cells), len(MOVES), seed=values.seed)
             self._step = compat.get_or_create_global_step()
             self._optimizer = tf1.train.RMSPropOptimizer(values.learning_rate, 0.99, epsilon=0.01)
@@ -149,8 +150,7 @@ class Learner:
 
     def _act(self, states: Any) -> dict[str, Any]:
         logits, values = self._network(states)
-        seed = self._values.seed + 1000 * self.task
-        actions = tf1.multinomial(logits, 1, seed=seed, output_dtype=tf.int64)
+        actions = tf.random.categorical(logits, 1, seed=self._values.seed + 1000 * self.task)
         return {"actions": tf.squeeze(actions, 1), "values": values}
 
     def _learn(self, states: Any, actions: Any, returns: Any) -> dict[str, Any]:
@@ -188,9 +188,12 @@ class Learner:
     def evaluate(self, session: Any) -> float:
         """Returns the mean return of games that begin now."""
         games = Games(EVALUATED, [self._values.seed, 1])
+        returns, goes_on = np.zeros(EVALUATED), np.ones(EVALUATED, bool)
         for _ in range(LONGEST):
-            games.move(session.run(self.act, games.states)["actions"])
-        return float(np.mean(games.returns))
+            rewards, ended = games.move(session.run(self.act, games.states)["actions"])
+            returns += rewards * goes_on
+            goes_on &= ~ended
+        return float(np.mean(returns))
 
 
 def train(values: flags.FlagValues, server: compat.Server | None) -> None:
@@ -204,7 +207,7 @@ def train(values: flags.FlagValues, server: compat.Server | None) -> None:
     with supervisor.managed_session("" if server is None else server.target) as session:
 
         def play(games: Games) -> None:
-            with supervisor.coord.stop_on_exception():
+            with supervisor.stop_on_exception():
                 learner.play(session, games)
 
         threads = [threading.Thread(target=play, args=[games], daemon=True) for games in tables]

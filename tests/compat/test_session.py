@@ -39,6 +39,10 @@ def test_a_process_alone_has_nothing_to_drain(ran: Any) -> None:
     assert ran["drained"] == []
 
 
+def test_a_thread_looks_while_another_trains(ran: Any) -> None:
+    assert ran["looks_while_training"] == [True, 1.0]
+
+
 def test_variables_can_be_fetched_in_any_structure(ran: Any) -> None:
     assert ran["fetched"] == [[7, 70], [[7, 70], 4], [7, 70]]
 

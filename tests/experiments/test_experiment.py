@@ -143,12 +143,13 @@ def test_wrong_setting_is_one_line(run_file: RunFile, flag: str, sentence: str) 
     [
         ("recommender", ["--epochs=1"], r"Test-Auc: (\d\.\d+)", 0.8, 0.95),
         ("classics.language_model", ["--epochs=2"], r"Test-Perplexity: (\d+\.\d+)", 3.7, 5.5),
-        (
+        pytest.param(
             "classics.word2vec",
             ["--countries=8", "--kinds=6", "--words=40000", "--epochs=1"],
             r"Analogies: (\d\.\d+)",
             0.8,
             1.01,
+            marks=pytest.mark.slow,
         ),
         ("classics.a3c", ["--updates=700"], r"Test-Return: (-?\d\.\d+)", 0.2, 0.83),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import re
 import threading
@@ -50,6 +51,9 @@ class ModernSession(Session):
         self._last: dict[ModernStep, Outcome] = {}
         self._ended: dict[ModernStep, set[int | None]] = collections.defaultdict(set)
         # Held by each call, as long as it takes; calls of a supervisor's hooks come from within.
+        self._ended: dict[ModernStep, set[int]] = collections.defaultdict(set)
+        # Held by each call that trains, or runs on workers, as long as it takes; calls of a
+        # supervisor's hooks come from within.
         self._lock = threading.RLock()
         # One closure at work and one in waiting for each worker.
         self._num_workers = runtime.server.num_workers if runtime.server is not None else 1
@@ -70,7 +74,9 @@ class ModernSession(Session):
         count = number_of_updates(stacked, count)
         values: Values = {}
         most = MOST_UNROLLED if step.on_coordinator else max(count, 1)
-        with self._lock:
+        # Actors, say, need not wait while another thread's call trains.
+        only_looks = step.on_coordinator and not step.trains and not step.streams
+        with contextlib.nullcontext() if only_looks else self._lock:
             for first in range(0, count, most):
                 number = min(most, count - first)
                 arguments = step.arguments([a[first : first + most] for a in stacked], number)

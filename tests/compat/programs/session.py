@@ -132,6 +132,37 @@ def shared_by_threads(session: Any, train: compat.Step, global_step: Any) -> lis
         actor.join(60)
     steps = [int(step) - before for step in seen]
     return [len(steps), max(steps), int(session.run(global_step)) - before]
+    report["looks_while_training"] = looks_while_training()
+    print(json.dumps(report))
+
+
+def looks_while_training() -> list[Any]:
+    """A call that trains ends only when another thread has looked at the model meanwhile."""
+    fresh()
+    trains, looked = threading.Event(), threading.Event()
+
+    def wait() -> Any:
+        trains.set()
+        return np.bool_(looked.wait(20))
+
+    def train() -> Any:
+        in_time = tf.numpy_function(wait, [], tf.bool)
+        in_time.set_shape([])
+        return {"in_time": in_time, "train": step.assign_add(1)}
+
+    with compat.device(None):
+        step = compat.get_or_create_global_step()
+        training = compat.step(train, [])
+        look = compat.step(lambda: {"step": step.read_value()}, [], on_coordinator=True)
+    found: dict[str, Any] = {}
+    with compat.Supervisor().managed_session() as session:
+        thread = threading.Thread(target=lambda: found.update(session.run(training)))
+        thread.start()
+        begun = trains.wait(20)
+        session.run(look)
+        looked.set()
+        thread.join(30)
+    return [begun, found["in_time"]]
 
 
 def seeded() -> dict[str, Any]:
