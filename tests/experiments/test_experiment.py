@@ -142,7 +142,7 @@ def test_wrong_setting_is_one_line(run_file: RunFile, flag: str, sentence: str) 
     ("module", "flags", "line", "least", "most"),
     [
         ("recommender", ["--epochs=1"], r"Test-Auc: (\d\.\d+)", 0.8, 0.95),
-        ("classics.language_model", ["--epochs=2"], r"Test-Perplexity: (\d+\.\d+)", 3.7, 5.5),
+        ("language_model", ["--epochs=2"], r"Test-Perplexity: (\d+\.\d+)", 3.7, 5.5),
         pytest.param(
             "classics.word2vec",
             ["--countries=8", "--kinds=6", "--words=40000", "--epochs=1"],

@@ -13,7 +13,7 @@ from experiments.launching.seeds.scaling_report import Cell, Result
 from tests.conftest import RUNTIMES
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
-SCALING = "experiments.scaling"
+SCALING = "experiments.classics.scaling"
 
 
 @pytest.mark.parametrize(

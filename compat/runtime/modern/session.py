@@ -50,8 +50,6 @@ class ModernSession(Session):
         self._in_flight: collections.deque[_Scheduled] = collections.deque()
         self._last: dict[ModernStep, Outcome] = {}
         self._ended: dict[ModernStep, set[int | None]] = collections.defaultdict(set)
-        # Held by each call, as long as it takes; calls of a supervisor's hooks come from within.
-        self._ended: dict[ModernStep, set[int]] = collections.defaultdict(set)
         # Held by each call that trains, or runs on workers, as long as it takes; calls of a
         # supervisor's hooks come from within.
         self._lock = threading.RLock()

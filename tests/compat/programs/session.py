@@ -114,6 +114,7 @@ def main(name: str) -> None:
     report["of_any_shape"] = of_any_shape()
     report["seeded"] = seeded()
     report["in_one_call"] = {kind: in_one_call(kind) for kind in ("function", "tape", "dropout")}
+    report["looks_while_training"] = looks_while_training()
     print(json.dumps(report))
 
 
@@ -132,8 +133,6 @@ def shared_by_threads(session: Any, train: compat.Step, global_step: Any) -> lis
         actor.join(60)
     steps = [int(step) - before for step in seen]
     return [len(steps), max(steps), int(session.run(global_step)) - before]
-    report["looks_while_training"] = looks_while_training()
-    print(json.dumps(report))
 
 
 def looks_while_training() -> list[Any]:
