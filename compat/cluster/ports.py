@@ -26,10 +26,8 @@ class Reservation(ContextManager["Reservation"]):
     """A free port of this machine, and its `address` on loopback, kept until `release`."""
 
     def __init__(self) -> None:
-        # All addresses of the machine, since TensorFlow's servers listen on all: a port that is
-        # free on 127.0.0.1 alone may have a connection on another one, and the server then fails.
-        # The socket does not listen, so nobody can connect to it. Without SO_REUSEADDR nobody
-        # who sets that option can bind the port either.
+        # On all addresses, as TensorFlow's servers listen. The socket does not listen, so nobody
+        # can connect to it, nor, without SO_REUSEADDR, bind the port.
         self._socket = socket.socket()
         self._socket.bind(("", 0))
         self.port: int = self._socket.getsockname()[1]

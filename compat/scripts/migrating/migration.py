@@ -145,7 +145,8 @@ def _comments(program: Program, remarks: Sequence[Remark]) -> list[Edit]:
     edits = []
     for number, (start, text) in enumerate(sorted(placed), 1):
         comment = REMARK.format(number=number, text=text)
-        edits.append(Edit(start, start, f"{comment}\n{program.indentation(start)}"))
+        blanks = program.text[program.text.rfind("\n", 0, start) + 1 : start]
+        edits.append(Edit(start, start, f"{comment}\n{blanks}"))
     return edits
 
 

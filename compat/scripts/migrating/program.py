@@ -151,11 +151,6 @@ class Program:
             position = edit.end
         return "".join([*pieces, self.text[position:]])
 
-    def indentation(self, start: int) -> str:
-        """Returns the blanks before the text of a line."""
-        line = self.text.rfind("\n", 0, start) + 1
-        return self.text[line:start]
-
     def _next(self, token: Any, step: int = 1) -> Any:
         """Returns the token after another, or with a `step` of -1 before it; no comment."""
         tokens = self._marked.tokens

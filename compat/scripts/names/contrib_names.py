@@ -63,9 +63,10 @@ _SERVED = {
         "layers.feature_column layers.python.layers.feature_column "
         "layers.python.layers.feature_column_ops"
     ),
-    _OWN + "learn:": "learn learn.estimators",
     _OWN + "learn_datasets:": "learn.datasets learn.datasets.base",
-    _OWN + "learn_estimators:": "learn.estimators.estimator learn.estimators.model_fn",
+    _OWN + "learn_estimators:": (
+        "learn learn.estimators learn.estimators.estimator learn.estimators.model_fn"
+    ),
     _OWN + "learn_metrics:": "learn.estimators.prediction_key learn.metric_spec",
     _OWN + "learn_monitors:": "learn.monitors",
     _OWN + "learn_preprocessing:": "learn.preprocessing learn.preprocessing.text",
@@ -183,6 +184,24 @@ _SAME_NAMES = (
         "weighted_sum_from_feature_columns",
     ),
     ("layers", _SLIM + "layers.optimizers:", "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES"),
+    (
+        "learn learn.estimators",
+        _OWN + "learn_canned:",
+        "DNNClassifier DNNLinearCombinedClassifier DNNLinearCombinedRegressor DNNRegressor "
+        "LinearClassifier LinearRegressor",
+    ),
+    (
+        "learn learn.estimators",
+        _OWN + "learn_inputs:",
+        "extract_pandas_data extract_pandas_labels extract_pandas_matrix "
+        "infer_real_valued_columns_from_input infer_real_valued_columns_from_input_fn",
+    ),
+    ("learn learn.estimators", _OWN + "learn_metrics:", "MetricSpec PredictionKey"),
+    (
+        "learn learn.estimators",
+        _OWN + "learn_run:",
+        "Environment Experiment RunConfig TaskType run tune",
+    ),
     ("learn.io", _ESTIMATOR + ".inputs:", "numpy_input_fn pandas_input_fn"),
     ("layers", "tf.nn.", "safe_embedding_lookup_sparse"),
     (
