@@ -1,6 +1,6 @@
 r"""Trains a network with several numbers of workers and compares the results.
 
-    python -m experiments.classics.scaling --workers=1,2,3 --modes=async,sync --runtimes=legacy,modern
+    python -m experiments.classics.scaling --workers=1,2,3 --modes=async,sync
 
 Each cell of the grid is a run of experiments.mnist in a cluster on this machine.
 """
