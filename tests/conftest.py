@@ -43,12 +43,19 @@ def has_modern_runtime() -> bool:
 RUNTIMES = ["legacy", "modern"] if has_modern_runtime() else ["legacy"]
 
 
+# Begun first, so that none of several processes of pytest is still at one when the others are done.
+LONGEST = "experiment cluster_training resume launch command_line hooks tracking recording sweep "
+LONGEST += "shared_queue export api contrib local_training evaluator readme peers failures together"
+
+
 @pytest.hookimpl(tryfirst=True)  # Before slow tests are left out.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks as slow, where there are both runtimes, the legacy one's endings and failures.
 
     They are the same code and the same tests as on TensorFlow 1.15, which runs them always.
     """
+    order = {f"test_{name}.py": place for place, name in enumerate(LONGEST.split())}
+    items.sort(key=lambda item: order.get(Path(item.fspath).name, len(order)))
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
         if "endings" in item.keywords and len(RUNTIMES) > 1 and params.get("runtime") == "legacy":
@@ -69,6 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keeps what the tests have shown, if that is asked for; hears what `nohup` and `&` ignore."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.option.loadscopereorder = False  # pytest-xdist puts the files with most tests first.
     file = config.getoption("--matrix-results", None)  # No option where found late.
     # Of several processes of pytest, one hears from all.
     if file is not None and not hasattr(config, "workerinput"):
@@ -136,14 +144,8 @@ class Process:
         self._stdout, self._stderr = folder / "stdout", folder / "stderr"
         argv = [sys.executable, str(program), json.dumps(settings)]
         with open(self._stdout, "wb") as out, open(self._stderr, "wb") as err:
-            self._process = start_program(
-                argv,
-                cwd=folder,
-                env={**_environment(), **env},
-                stdout=out,
-                stderr=err,
-                pass_fds=pass_fds,
-            )
+            options = {"stdout": out, "stderr": err, "pass_fds": pass_fds, "cwd": folder}
+            self._process = start_program(argv, env={**_environment(), **env}, **options)
         self._over = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
 
@@ -202,9 +204,7 @@ class Cluster:
 
     def __init__(self, program: Path, runtime: str, folder: Path, jobs: Mapping[str, int]) -> None:
         self._program, self._runtime, self._folder = program, runtime, folder
-        self._ports = {
-            (job, index): ports.reserve() for job, tasks in jobs.items() for index in range(tasks)
-        }
+        self._ports = {(job, i): ports.reserve() for job in jobs for i in range(jobs[job])}
         self.addresses: dict[str, list[str]] = {}
         for (job, _), port in self._ports.items():
             self.addresses.setdefault(job, []).append(port.address)

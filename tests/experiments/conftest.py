@@ -117,12 +117,13 @@ class Training:
 
     def offspring(self, *flags: str) -> list[int]:
         """Returns the ids of what it started and runs, itself included, that have all `flags`."""
-        found, folder = [], str(self.folder.resolve())  # Where all of that works, and nothing else.
+        # Where all of that works, and nothing else; the sender of the record in a folder below.
+        found, folder = [], f"{self.folder.resolve()}/"
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 is_own = int(process.name) == self.pid and not self._over.is_set()
                 argv = (process / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-                is_there = is_own or os.readlink(str(process / "cwd")) == folder
+                is_there = is_own or f"{os.readlink(str(process / 'cwd'))}/".startswith(folder)
                 if is_there and set(flags) <= set(argv):
                     found.append(int(process.name))
         return found

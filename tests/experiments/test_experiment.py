@@ -44,10 +44,10 @@ def run_file(tmp_path_factory: Any, start_program: Any) -> Iterator[RunFile]:
 def clusters(run_file: RunFile, runtimes: list[str]) -> dict[str, Training]:
     """The cancer file as a cluster with an evaluator, on each runtime."""
     flags = [*CLUSTER, "--evaluator", "--hidden=8", "--checkpoint_every=100"]
-    return {
-        name: run_file(PROGRAMS / "cancer.py", *flags, f"--runtime={name}").wait()
-        for name in runtimes
+    running = {
+        name: run_file(PROGRAMS / "cancer.py", *flags, f"--runtime={name}") for name in runtimes
     }
+    return {name: training.wait() for name, training in running.items()}
 
 
 @pytest.fixture
@@ -240,16 +240,11 @@ def test_python_use_of_the_docs(tmp_path: Path) -> None:
     assert run_id == (tmp_path / "runs" / "notebook" / "mlflow_run_id").read_text().split()[0]
 
 
-def test_use_from_python(runtime: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(PROGRAMS / "python_use.py"), runtime, str(tmp_path)],
-        capture_output=True,
-        env=_environment(tmp_path),
-        timeout=DEADLINE_SECS,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout.splitlines()[-1])
+def test_use_from_python(runtime: str, tmp_path: Path, start_program: Any) -> None:
+    argv = [sys.executable, str(PROGRAMS / "python_use.py"), runtime, str(tmp_path)]
+    done = Training(argv, tmp_path, None, {"TF_CPP_MIN_LOG_LEVEL": "3"}, start_program).wait()
+    assert done.code == 0, done.err
+    report = json.loads(done.out.splitlines()[-1])
     assert [result["step"] for result in report["results"]] == [80, 40]  # Each from the beginning.
     for result in report["results"]:
         assert set(result["metrics"]) == {

@@ -49,7 +49,7 @@ def _empty_store(tmp_path_factory: pytest.TempPathFactory) -> str:
     source = "import sys, mlflow; mlflow.tracking.MlflowClient(sys.argv[1]).search_runs(['0'])"
     path = str(folder / "mlflow.db")
     subprocess.run(
-        [sys.executable, "-c", source, f"sqlite:///{path}"], cwd=folder, check=True, timeout=60
+        [sys.executable, "-c", source, f"sqlite:///{path}"], cwd=folder, check=True, timeout=200
     )
     return path
 
@@ -105,7 +105,7 @@ def hanging_port() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def wait_for(condition: Callable[[], object], what: str, patience: float = 60.0) -> None:
+def wait_for(condition: Callable[[], object], what: str, patience: float = 150.0) -> None:
     """Waits until `condition()` is true.
 
     Raises:

@@ -191,7 +191,7 @@ def test_a_killed_trainer_has_failed(stored, python, wait_for):
     trainer.kill()
     trainer.wait(10)
     wait_for(lambda: run(stored).info.status == "FAILED", "honest status")
-    wait_for(lambda: not os.path.exists(f"/proc/{sender}/cmdline") or ended(sender), "end", 40)
+    wait_for(lambda: not os.path.exists(f"/proc/{sender}/cmdline") or ended(sender), "end")
     assert os.path.exists(os.path.join(stored, CURVE))
 
 
