@@ -66,9 +66,9 @@ def _train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> 
                 build.refetched(hook, fetched) for hook in build.spec.training_chief_hooks
             ],
         )
-        return train_with_spec(
-            estimator, _Session, spec, [], hooks, tf1.train.get_global_step(), saving_listeners
-        )
+        no_summary = types.SimpleNamespace(scalar=lambda *args: None)  # The step has it.
+        args: Any = [], hooks, tf1.train.get_global_step(), saving_listeners
+        return train_with_spec(estimator, _Session, spec, *args, summary=no_summary)
 
 
 _LOSS = "estimator/loss"
@@ -109,6 +109,9 @@ class _Build:
         spec = self.spec = estimator._call_model_fn(features, labels, _TRAIN, estimator.config)
         values = {_LOSS: spec.loss, "train_op": tf.group(spec.train_op)}
         graph = self._graph = tf1.get_default_graph()
+        summaries = graph.get_collection(tf1.GraphKeys.SUMMARIES)
+        if not any(summary.op.name == "loss" for summary in summaries):
+            tf1.summary.scalar("loss", spec.loss)
         for hook in (*spec.training_hooks, *spec.training_chief_hooks):
             for tensor in _tensors(hook, graph):
                 self._named[tensor.name] = name = f"hook/{tensor.op.name}_{tensor.value_index}"

@@ -10,8 +10,13 @@ from compat.checkpoint.saver import Saver
 from compat.estimator import package
 
 
-def train_with_spec(estimator: Any, session: Callable[..., Any], spec: Any, *args: Any) -> Any:
-    """Does what the package does once the graph is built, in sessions of `session`."""
+def train_with_spec(
+    estimator: Any, session: Callable[..., Any], spec: Any, *args: Any, **replaced: Any
+) -> Any:
+    """Does what the package does once the graph is built, in sessions of `session`.
+
+    What is `replaced` are further names of the package's module.
+    """
     config, savers = estimator.config, tf1.get_collection_ref(tf1.GraphKeys.SAVERS)
     if not (spec.scaffold.saver or savers):
         hours = config.keep_checkpoint_every_n_hours
@@ -26,4 +31,4 @@ def train_with_spec(estimator: Any, session: Callable[..., Any], spec: Any, *arg
     method = package.estimator.Estimator._train_with_estimator_spec
     module = method.__globals__["training"]
     ours = types.SimpleNamespace(**{**vars(module), "MonitoredTrainingSession": session})
-    return package.with_globals(method, training=ours)(estimator, spec, *args)
+    return package.with_globals(method, training=ours, **replaced)(estimator, spec, *args)

@@ -56,7 +56,10 @@ def model_fn_of(api: Any, tf1: Any, logged: list[float]) -> Any:
         }
         step = tf1.train.get_global_step()
         optimizer = tf1.train.GradientDescentOptimizer(params["rate"])
-        train = optimizer.minimize(loss, global_step=step) if mode == keys.TRAIN else None
+        with tf1.control_dependencies([loss]):  # Read before the update, whose size is constant.
+            train = optimizer.minimize(loss, global_step=step) if mode == keys.TRAIN else None
+        if "summary" in params:
+            tf1.summary.scalar("loss", loss)  # In place of the one that an Estimator adds.
         tf1.summary.scalar("smallest", tf1.reduce_min(predictions["y"]))
         hook = tf1.train.LoggingTensorHook(
             {"loss": loss},
@@ -147,7 +150,7 @@ def observe(api: Any, tf1: Any, folder: str, pandas: Any) -> dict[str, list[floa
 
     model = api.Estimator(
         model_fn_of(api, tf1, logged), config=config.replace(model_dir=f"{folder}/b"),
-        params={"rate": 0.25},
+        params={"rate": 0.25, "summary": True},
     )  # fmt: skip
     with tf1.Graph().as_default():
         receiver = receiver_of(api, tf1)
@@ -161,6 +164,7 @@ def observe(api: Any, tf1: Any, folder: str, pandas: Any) -> dict[str, list[floa
             api.TrainSpec(dataset_of(tf1), max_steps=6),
             api.EvalSpec(dataset_of(tf1, epochs=1), None, exporters=exporters, throttle_secs=0),
         )
+    see("RunConfig", scalars(tf1, folder + "/b", "loss"))
     see("train_and_evaluate", [metrics[name] for name in sorted(metrics)], len(exports))
     for name, exporter in (("final", "Final"), ("latest", "Latest"), ("best", "Best")):
         folders = sorted((Path(folder) / "b" / "export" / name).iterdir())
