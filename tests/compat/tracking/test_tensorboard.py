@@ -3,7 +3,6 @@ from __future__ import annotations
 import io
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from matplotlib.figure import Figure
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.plugins.custom_scalar import layout_pb2
 from tensorboard.plugins.hparams import plugin_data_pb2
 from tensorboard.util import tensor_util
 
@@ -299,16 +297,3 @@ def test_tensorflow_is_not_imported(logdir):
         [sys.executable, "-c", source, logdir], env=env, timeout=60, stderr=subprocess.STDOUT
     )
     assert out.decode().split() == ["False"]
-
-
-def test_charts_are_recorded_once(logdir):
-    for resume_step in (None, 5):
-        writer = TensorBoard(logdir, resume_step=resume_step)
-        writer.charts({"cost": ["train/cost", "validation/cost"], "a.b": ["train/a.b"]})
-        writer.close()
-    (content,) = loaded(logdir).Tensors("custom_scalars__config__")
-    layout = layout_pb2.Layout.FromString(tensor_util.make_ndarray(content.tensor_proto).item())
-    cost, other = layout.category[0].chart
-    assert (cost.title, list(cost.multiline.tag)) == ("cost", ["^train/cost$", "^validation/cost$"])
-    assert re.match(other.multiline.tag[0], "train/a.b")
-    assert not re.match(other.multiline.tag[0], "train/a_b")
