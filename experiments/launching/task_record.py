@@ -13,12 +13,12 @@ What asynchronous workers have made they record themselves, or their coordinator
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
 from typing import Any, Callable, Dict, Iterator
 
 FILE = "tasks.jsonl"
+_LATEST = 1e11  # In the year 5138.
 Event = Dict[str, Any]
 
 
@@ -66,7 +66,7 @@ def read(logdir: str) -> Iterator[Event]:
             if event["event"] == "updates":
                 event["count"] = int(event["count"])
                 event["staleness"] = float(event["staleness"])
-            if math.isfinite(event["time"]) and isinstance(event["event"], str):
+            if 0 <= event["time"] < _LATEST and isinstance(event["event"], str):
                 yield event
         except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import contextlib
 import os
 import re
 from dataclasses import dataclass, field
@@ -24,6 +24,7 @@ _EVALUATOR = "eval"  # The folder of an evaluator's curves.
 _LEFT_OUT = "logdir"  # The name of the run says it.
 _CODES = {FINISHED: 0, FAILED: 1, KILLED: 143}  # Exit codes.
 _INDEX = re.compile(r"model\.ckpt-(\d{1,18})\.index")
+_GREATEST = 1e300
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MOST_SHOWN = 8  # Of the runs that a message names.
 
@@ -168,7 +169,8 @@ def _scalars(value: Any) -> Iterator[tuple[str, float]]:
     elif value.metadata.plugin_data.plugin_name == "scalars":
         from tensorboard.util.tensor_util import make_ndarray
 
-        yield value.tag, float(make_ndarray(value.tensor).reshape(-1)[0])
+        with contextlib.suppress(TypeError, ValueError):  # Of another program, it may be any.
+            yield value.tag, float(make_ndarray(value.tensor).item())
 
 
 def _images(value: Any, step: int) -> Images | None:
@@ -177,8 +179,8 @@ def _images(value: Any, step: int) -> Images | None:
     if kind == "image":
         width, pngs = value.image.width, [value.image.encoded_image_string]
     elif kind == "tensor" and value.metadata.plugin_data.plugin_name == "images":
-        size, _, *pngs = [*value.tensor.string_val, b"0", b"0"][: len(value.tensor.string_val)]
-        width = int(size)
+        size, pngs = b"".join(value.tensor.string_val[:1]), value.tensor.string_val[2:]
+        width = int(size) if re.fullmatch(b"[0-9]{1,6}", size) else 0
     else:
         return None
     pngs = [png for png in pngs if png.startswith(_PNG)]
@@ -186,5 +188,5 @@ def _images(value: Any, step: int) -> Images | None:
 
 
 def is_number(value: float) -> bool:
-    """Whether a value can be drawn."""
-    return math.isfinite(value)
+    """Whether a value can be drawn, and so can the difference of two."""
+    return abs(value) < _GREATEST

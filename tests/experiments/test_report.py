@@ -14,6 +14,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.compat.proto.types_pb2 import DT_STRING
+from tensorboard.util.tensor_util import make_tensor_proto
 
 import experiments
 from compat.errors import UserError
@@ -197,9 +200,33 @@ def test_what_was_cut_off_is_not_drawn(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", "0.1")
     with open(log_folder.event_files(str(folder))[0], "r+b") as file:
         file.truncate(400)
-    (folder / "tasks.jsonl").write_text('{"time": "x"}\n[]\n{"time": 1, "task": "ps 0"')
+    broken = [
+        '{"time": "x"}',
+        "[]",
+        '{"time": 1e300, "task": "ps 0", "event": "start"}',
+        "9" * 5000,
+    ]
+    broken += ['{"time": 1, "task": "ps 0", "event": "updates", "count": {}}', '{"time": 1, "task"']
+    (folder / "tasks.jsonl").write_text("\n".join(broken))
     run = run_folder.read(str(folder))
     assert 0 < len(run.curves["train/cost"]) < 10
+    page.page([run])
+
+
+def test_what_another_program_has_written_is_passed_over(tmp_path: Path) -> None:
+    board = TensorBoard(str(tmp_path))
+    for step, content in enumerate([[], [b"x", b"y"], [b"x", b"1", b"\x89PNG\r\n\x1a\n"]]):
+        for plugin in ("images", "scalars"):
+            value = Summary.Value(
+                tag=f"{plugin}/a", tensor=make_tensor_proto(content, dtype=DT_STRING)
+            )
+            value.metadata.plugin_data.plugin_name = plugin
+            board.summary(step, Summary(value=[value]).SerializeToString())
+    board.scalars(1, {"train/loss": 1e38})
+    board.close()
+    run = run_folder.read(str(tmp_path))
+    assert list(run.curves) == ["train/loss"]
+    assert run.images["images/a"].width == 0
     page.page([run])
 
 
