@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any, Iterator
 
@@ -78,6 +79,9 @@ def notes(proof: Proof) -> Iterator[str]:
     runs = (proof.a, proof.b)
     if any(run.uses_cluster for run in runs):
         yield "cluster: one worker, in one process, without its parameter servers"
+    odd = sum(not math.isfinite(loss.gap.a) for loss in proof.comparison.losses)
+    if odd:
+        yield f"{odd} losses of A are NaN or infinite, which shows little"
     free: dict[str, None] = {}
     for run in runs:
         for record in run.calls:
