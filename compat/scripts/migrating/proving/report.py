@@ -89,7 +89,7 @@ def notes(proof: Proof) -> Iterator[str]:
     if free:
         names = list(free)
         more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-        yield f"not controlled: random operations {', '.join(names[:_MOST])}{more}"
+        yield f"not controlled: what is drawn or read by {', '.join(names[:_MOST])}{more}"
     renamed = proof.b.calls[0].get("renamed", {}) if proof.b.calls else {}
     if renamed:
         shown = ", ".join(f"{own} for {other}" for own, other in list(renamed.items())[:_MOST])
