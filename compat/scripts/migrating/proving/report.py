@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any, Iterator
 
@@ -78,6 +79,9 @@ def notes(proof: Proof) -> Iterator[str]:
     runs = (proof.a, proof.b)
     if any(run.uses_cluster for run in runs):
         yield "cluster: one worker, in one process, without its parameter servers"
+    odd = sum(not math.isfinite(loss.gap.a) for loss in proof.comparison.losses)
+    if odd:
+        yield f"{odd} losses of A are NaN or infinite, which shows little"
     free: dict[str, None] = {}
     for run in runs:
         for record in run.calls:
@@ -85,7 +89,7 @@ def notes(proof: Proof) -> Iterator[str]:
     if free:
         names = list(free)
         more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-        yield f"not controlled: random operations {', '.join(names[:_MOST])}{more}"
+        yield f"not controlled: what is drawn or read by {', '.join(names[:_MOST])}{more}"
     renamed = proof.b.calls[0].get("renamed", {}) if proof.b.calls else {}
     if renamed:
         shown = ", ".join(f"{own} for {other}" for own, other in list(renamed.items())[:_MOST])
