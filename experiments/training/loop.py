@@ -161,13 +161,21 @@ class _Training:
                 return
             number = self.schedule.loop_size(session.planned_step)
             if self.batches is not None:
-                yield session.run_many(step, self.batches.next(number))
+                yield session.run_many(step, self._stacked(self.batches, number))
                 continue
             try:
                 values = session.run_many(step, count=number)
             except tf1.errors.OutOfRangeError:
                 return
             yield values
+
+    def _stacked(self, batches: Batches, updates: int) -> Any:
+        """Returns the next batches, in as many calls of the step as make the updates, or more."""
+        period = self.program.experiment.settings.communication_period
+        if period == 1:
+            return batches.next(updates)
+        calls = -(-updates // period)
+        return batches.next(calls * period).reshape(calls, period, batches.batch_size)
 
     def _save(self) -> str:
         """Writes a checkpoint, unless a variable is NaN or infinite; returns its prefix."""
