@@ -1,15 +1,16 @@
-"""What an update on a parameter server costs by how many are made in a call of the session.
+"""What an update on a parameter server costs, by how many are made in a call of the session.
 
-    python -m benchmarks.calls --workers=1 --rounds=7
+    python -m benchmarks.calls --rounds=7
 
-One worker measures one size after the other, in rounds, within one training of the network of
-2016; the other workers do the same beside it. Processor time is of worker 0, and of the parameter
-server per update of any worker. It is the steadier figure where a machine is shared. Linux only.
+And by how many a worker makes of its own (`--communication_period`). One worker measures one way
+after the other, in rounds, on the network of 2016. Processor time, of the worker and of the
+parameter server, is the steadier figure where a machine is shared. Linux, legacy runtime.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import sys
@@ -17,14 +18,15 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Callable, Mapping
 
 from benchmarks import local_cluster
 from benchmarks.task import BATCH_SIZE, LEARNING_RATE
 
-SIZES = (1, 5, 20)
-UPDATES = 400  # Of worker 0, by calls of one size in one round.
-HEADER = ["updates in a call", "ms an update", "to one a call", "lowest", "highest"]
+# Updates in a call, and those of its own between two messages to the parameter server.
+WAYS = ((1, 1), (5, 1), (20, 1), (5, 5), (20, 20), (50, 50))
+UPDATES = 400  # In one way in one round.
+HEADER = ["updates in a call", "period", "ms an update", "to one a call", "lowest", "highest"]
 HEADER += ["CPU ms, worker", "CPU ms, ps"]
 _WARM_UP = 100  # Updates before a session makes several in a call.
 
@@ -48,23 +50,21 @@ def parameter_server() -> int:
     raise local_cluster.FailedError("no process with --job_name=ps runs beside this one")
 
 
-def measure(rounds: int, update: Any, global_step: Any) -> dict[int, list[list[float]]]:
-    """Returns wall time, and processor time of both tasks, in ms an update, by size and round."""
+def measure(rounds: int, update: Mapping[tuple[int, int], Callable[[int], None]]) -> list[Any]:
+    """Returns by way wall time, and processor time of both tasks, in ms an update of each round."""
     server = parameter_server()
-    update(_WARM_UP, 1)
-    for size in SIZES:
-        update(size, size)  # The session optimizes what a call of a new size runs.
-    found: dict[int, list[list[float]]] = {size: [] for size in SIZES}
+    update[WAYS[0]](_WARM_UP)
+    for (size, _), call in update.items():
+        call(size)  # The session optimizes what a call of a new size runs.
+    found: dict[Any, list[list[float]]] = {way: [] for way in WAYS}
     for _ in range(rounds):
-        for size in SIZES:
-            step, wall = global_step(), time.perf_counter()
-            mine, servers = time.process_time(), cpu_seconds(server)
-            update(UPDATES, size)
+        for way in WAYS:
+            wall, mine, servers = time.perf_counter(), time.process_time(), cpu_seconds(server)
+            update[way](UPDATES)
             wall, mine = time.perf_counter() - wall, time.process_time() - mine
-            made = global_step() - step
             servers = cpu_seconds(server) - servers
-            found[size].append([1e3 * wall / made, 1e3 * mine / UPDATES, 1e3 * servers / made])
-    return found
+            found[way].append([1e3 * total / UPDATES for total in (wall, mine, servers)])
+    return list(found.items())
 
 
 def run_task(flags: argparse.Namespace) -> None:
@@ -84,39 +84,47 @@ def run_task(flags: argparse.Namespace) -> None:
     if flags.job_name == "ps":
         server.join()
         return
-    settings = MNIST.Settings(
-        batch_size=BATCH_SIZE,
-        optimizer="sgd",
-        learning_rate=LEARNING_RATE,
-        initial="normal",
-        dataset=flags.dataset,
-    )
-    experiment = MNIST(settings)
-    data = data_of(experiment.data())
-    schedule = Schedule(550, server.num_workers, None, max(SIZES), 100)
-    step = program.build(experiment, data, server, schedule).train
-    supervisor = compat.Supervisor(is_chief=server.is_chief, logdir=None, summary_op=None)
-    batches = Batches(len(data.train["labels"]), BATCH_SIZE, 1, flags.task_index)
-    counter = compat.get_or_create_global_step()
-    if server.is_chief:
-        server.wait_for_peers(everybody=True)
+    schedule = Schedule(550, 1, None, 50, 100)
+    steps: dict[int, Any] = {}
+    for period in sorted({period for _, period in WAYS}):
+        settings = MNIST.Settings(
+            batch_size=BATCH_SIZE,
+            optimizer="sgd",
+            learning_rate=LEARNING_RATE,
+            initial="normal",
+            dataset=flags.dataset,
+            strategy="ps",
+            communication_period=period,
+        )
+        experiment = MNIST(settings)
+        data = data_of(experiment.data())
+        steps[period] = program.build(experiment, data, server, schedule).train
+    supervisor = compat.Supervisor(logdir=None, summary_op=None)
+    batches = Batches(len(data.train["labels"]), BATCH_SIZE, 1)
+    server.wait_for_peers(everybody=True)
     with supervisor.managed_session(server.target) as session:
-
-        def update(updates: int, size: int) -> None:
-            for _ in range(updates // size):
-                session.run_many(step, batches.next(size))
-
-        while not server.is_chief:  # Until who started it ends it.
-            update(max(SIZES), max(SIZES))
-        print(json.dumps(measure(flags.rounds, update, lambda: int(session.run(counter)))))
+        update = {
+            (size, period): functools.partial(
+                _update, session, steps[period], batches, size, period
+            )
+            for size, period in WAYS
+        }
+        print(json.dumps(measure(flags.rounds, update)))
         sys.stdout.flush()
+
+
+def _update(session: Any, step: Any, batches: Any, size: int, period: int, updates: int) -> None:
+    for _ in range(updates // size):
+        indices = batches.next(size)
+        if period > 1:
+            indices = indices.reshape(size // period, period, BATCH_SIZE)
+        session.run_many(step, indices)
 
 
 def main() -> int:
     """Measures, and prints the table; returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--dataset", default="auto", help="as in experiments.mnist")
     for name in ("strategy", "run_token", "job_name", "ps_hosts", "worker_hosts"):
         parser.add_argument(f"--{name}", help=argparse.SUPPRESS)
@@ -126,19 +134,18 @@ def main() -> int:
         run_task(flags)
         return 0
     argv = [f"--rounds={flags.rounds}", f"--dataset={flags.dataset}"]
-    endless = ["ps 0", *(f"worker {index}" for index in range(1, flags.workers))]
     with tempfile.TemporaryDirectory() as folder:
-        done = local_cluster.train("benchmarks.calls", argv, flags.workers, Path(folder), endless)
-    line = next(line for line in done.output.splitlines() if line.startswith("{"))
+        done = local_cluster.train("benchmarks.calls", argv, 1, Path(folder), ["ps 0"])
+    line = next(line for line in done.output.splitlines() if line.startswith("["))
     print("| " + " | ".join(HEADER) + " |")
     print("| " + " | ".join("-" * len(name) for name in HEADER) + " |")
     found = json.loads(line)
-    alone = [wall for wall, _, _ in found["1"]]
-    for size, rounds in found.items():
+    alone = [wall for wall, _, _ in found[0][1]]
+    for (size, period), rounds in found:
         ratios = [wall / one for (wall, _, _), one in zip(rounds, alone)]
         wall, worker, server = (median(column) for column in zip(*rounds))
-        cells = [median(ratios), min(ratios), max(ratios), worker, server]
-        print(f"| {size} | {wall:.2f} | " + " | ".join(f"{cell:.2f}" for cell in cells) + " |")
+        cells = [wall, median(ratios), min(ratios), max(ratios), worker, server]
+        print(f"| {size} | {period} | " + " | ".join(f"{cell:.2f}" for cell in cells) + " |")
     return 0
 
 

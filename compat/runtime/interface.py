@@ -198,6 +198,7 @@ def step(
     per_worker_data: Sequence[Any] = (),
     on_coordinator: bool = False,
     dataset: Callable[[int, int], Any] | None = None,
+    updates: int = 1,
 ) -> Step:
     """Makes `function` runnable by a session of either runtime: `session.run(step, *arrays)`.
 
@@ -233,6 +234,8 @@ def step(
         see `Session.run`; `Session.restart` begins it anew, and so does the restart of a worker.
         On the modern runtime it runs on the worker, where Python code of
         `Dataset.from_generator` or `tf.py_function` is not available.
+      updates: by how much a run of the step raises the global step; `Session.planned_step` of the
+        modern runtime counts by it.
 
     Returns:
       A step for `Session.run`. "global_step" is among its values where the program has one.
@@ -243,5 +246,5 @@ def step(
         or the step calls Python (`tf.py_func`).
     """
     return current_runtime().step(
-        StepDefinition(function, signature, per_worker_data, on_coordinator, dataset)
+        StepDefinition(function, signature, per_worker_data, on_coordinator, dataset, updates)
     )

@@ -68,6 +68,7 @@ class StepDefinition(NamedTuple):
     per_worker_data: Sequence[Any]
     on_coordinator: bool
     dataset: Callable[[int, int], Any] | None
+    updates: int = 1
 
     def check_arrays(self, arrays: Sequence[Any]) -> None:
         """Raises a `UserError` if a call passes another number of arrays."""

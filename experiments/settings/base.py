@@ -111,6 +111,13 @@ class Settings:
         "legacy runtime, 1 with --sync, 50 on the modern.",
         at_least=0,
     )
+    communication_period: int = _training(
+        1,
+        "Updates that a worker makes of its own between two messages to the parameter servers "
+        "(Downpour SGD).",
+        at_least=1,
+        at_most=1000,
+    )
     evaluator: bool = _evaluation(
         False,
         "Start a process beside the local cluster that evaluates its checkpoints.",
@@ -153,6 +160,12 @@ class Settings:
             raise UserError(
                 f"--replicas_to_aggregate={self.replicas_to_aggregate} says how many gradients "
                 "make an update of --sync; add that, or leave it out"
+            )
+        if self.communication_period > 1 and (self.strategy != "ps" or self.sync):
+            raise UserError(
+                f"--communication_period={self.communication_period} is of workers that update "
+                "parameter servers, each for itself; use --strategy=ps without --sync, or leave it "
+                "out"
             )
         _check_name("experiment_name", self.experiment_name)
         _check_name("run_name", self.run_name)

@@ -170,14 +170,26 @@ class _Training:
             if ending:
                 return
             number = self.schedule.loop_size(session.planned_step)
-            stacked = () if self.batches is None else (self.batches.next(number),)
+            stacked, calls = [], number
+            if self.batches is not None:
+                stacked = [self._stacked(self.batches, number)]
+                calls = len(stacked[0])
             try:
-                values = session.run_many(step, *stacked, count=number)
+                values = session.run_many(step, *stacked, count=calls)
             except tf1.errors.OutOfRangeError:
                 return
             if self.tally is not None:
-                self.tally.add(None, number, values)
+                period = self.program.experiment.settings.communication_period
+                self.tally.add(None, calls * period, values)
             yield values
+
+    def _stacked(self, batches: Batches, updates: int) -> Any:
+        """Returns the next batches, in as many calls of the step as make the updates, or more."""
+        period = self.program.experiment.settings.communication_period
+        if period == 1:
+            return batches.next(updates)
+        calls = -(-updates // period)
+        return batches.next(calls * period).reshape(calls, period, batches.batch_size)
 
     def _save(self) -> str:
         """Writes a checkpoint, unless a variable is NaN or infinite; returns its prefix."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import compat
-from compat import tf, tf1
+from compat import UserError, tf, tf1
 from compat.runtime.device_placement import shortened
 from compat.runtime.interface import current_runtime
 from experiments.evaluation.evaluate import evaluate
-from experiments.training import inputs, step
+from experiments.training import downpour, inputs, step
 from experiments.training.inputs import Data
 from experiments.training.recording.schedule import Schedule
 
@@ -85,32 +86,43 @@ def build(
         wrapped.append(tf1.train.SyncReplicasOptimizer(optimizer, number, server.num_workers))
         return wrapped[-1]
 
-    with compat.device(setter):
+    period = settings.communication_period
+    copies = downpour.Copies() if server is not None and period > 1 else None
+    with compat.device(setter), copies.scope() if copies else contextlib.nullcontext():
         global_step = compat.get_or_create_global_step()
         experiment.build()
         if schedule is not None:
-            update = step.training_step(
-                experiment,
-                global_step,
-                wrap=wrap,
-                stale=schedule.num_workers > 1,
-                remote=server is not None and not server.synchronous,
-            )
+            stale = schedule.num_workers > 1
+            if copies is not None:
+                update = downpour.training_step(experiment, global_step, copies, period, stale)
+            else:
+                update = step.training_step(
+                    experiment,
+                    global_step,
+                    wrap=wrap,
+                    stale=stale,
+                    remote=server is not None and not server.synchronous,
+                )
             # A stream is repeated without end where the number of updates ends the run.
             repeats = settings.epochs if schedule.total_steps is None else None
-            train = _train(update, data, settings.batch_size, repeats)
+            train = _train(update, data, settings, repeats)
         sync = wrapped[0] if wrapped else None
-        return Program(experiment, data, train, sync, _evaluations(experiment, data))
+        return Program(experiment, data, train, sync, _evaluations(experiment, data, copies))
 
 
 def _train(
-    update: Callable[[Any], Any], data: Data, batch_size: int, repeats: int | None
+    update: Callable[[Any], Any], data: Data, settings: Any, repeats: int | None
 ) -> compat.Step:
     if data.streams:
+        if settings.communication_period > 1:
+            raise UserError(
+                f"--communication_period={settings.communication_period} needs a training split of "
+                "arrays; leave it out for one of tf.data"
+            )
         return compat.step(
             update, [], dataset=lambda worker, workers: data.train(worker, workers).repeat(repeats)
         )
-    names = sorted(data.train)
+    names, period = sorted(data.train), settings.communication_period
 
     def on_indices(*tensors: Any) -> Any:
         *arrays, indices = tensors
@@ -118,34 +130,41 @@ def _train(
 
     return compat.step(
         on_indices,
-        [tf.TensorSpec([batch_size], tf.int32)],
+        [tf.TensorSpec([*([period] if period > 1 else []), settings.batch_size], tf.int32)],
         per_worker_data=[data.train[name] for name in names],
+        updates=period,
     )
 
 
-def _evaluations(experiment: Any, data: Data) -> dict[str, compat.Step]:
+def _evaluations(
+    experiment: Any, data: Data, copies: downpour.Copies | None
+) -> dict[str, compat.Step]:
     """Makes a step for each split that is evaluated; one for both that are arrays of one kind."""
     found: dict[str, compat.Step] = {}
     if data.validation is not None:
-        found["validation"] = _evaluation(experiment, data.validation)
+        found["validation"] = _evaluation(experiment, data.validation, copies)
     if data.test is not None:
         both = [examples for examples in (data.validation, data.test) if isinstance(examples, dict)]
         same = len(both) == 2 and inputs.specs(both[0]) == inputs.specs(both[1])
-        found["test"] = found["validation"] if same else _evaluation(experiment, data.test)
+        found["test"] = found["validation"] if same else _evaluation(experiment, data.test, copies)
     return found
 
 
-def _evaluation(experiment: Any, examples: Any) -> compat.Step:
+def _evaluation(experiment: Any, examples: Any, copies: downpour.Copies | None) -> compat.Step:
+    def evaluate(batch: Any) -> dict[str, Any]:
+        with tf.control_dependencies(copies.fetch()[1] if copies else []):
+            return step.evaluate(experiment, batch)
+
     if callable(examples):
         return compat.step(
-            lambda batch: step.evaluate(experiment, batch),
+            evaluate,
             [],
             on_coordinator=True,
             dataset=examples,
         )
     names = sorted(examples)
     return compat.step(
-        lambda *arrays: step.evaluate(experiment, dict(zip(names, arrays))),
+        lambda *arrays: evaluate(dict(zip(names, arrays))),
         inputs.specs(examples),
         on_coordinator=True,
     )

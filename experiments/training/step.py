@@ -32,18 +32,7 @@ def training_step(
 
     def step(batch: Any) -> dict[str, Any]:
         seen = global_step.read_value() if stale else None
-        loss, outputs = _loss_and_outputs(experiment, batch, training=True)
-        scalars = {name: value for name, value in outputs.items() if value.shape.rank == 0}
-        variables = tf1.trainable_variables()
-        gradients = tf1.gradients(loss, variables)
-        # A variable that is frozen has none, nor has one that the loss does not depend on.
-        pairs = [pair for pair in zip(gradients, variables) if pair[0] is not None]
-        if not pairs:
-            raise UserError(
-                "the loss depends on no trainable variable, so nothing can be trained; make it "
-                "from variables of build() or get_variable"
-            )
-        pairs = list(experiment.gradients(pairs))
+        loss, scalars, pairs = loss_and_gradients(experiment, batch, tf1.trainable_variables())
         gradients, variables = [list(part) for part in zip(*pairs)]
         # The loss as well, so that all workers see at the same step that it is NaN or infinite.
         names = [name for name in sorted(scalars) if scalars[name].dtype == tf.float32]
@@ -51,13 +40,12 @@ def training_step(
         gradients, loss = averaged[: len(gradients)], averaged[len(gradients)]
         scalars.update(zip(names, averaged[len(gradients) + 1 :]))
         if remote:
-            gradients = _in_one_message(gradients, variables)
+            gradients = in_one_message(gradients, variables)
         values: dict[str, Any] = {"loss": loss, **scalars}
         with tf.control_dependencies([] if seen is None else [seen]):
             values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
             pairs = list(zip(gradients, variables))
-            groups = _groups(experiment.optimizer(global_step), pairs)
-            optimizer = wrap(groups[0][0] if len(groups) == 1 else _Grouped(groups))
+            optimizer = wrap(grouped(experiment.optimizer(global_step), pairs))
             values["train"] = optimizer.apply_gradients(pairs, global_step=global_step)
         if seen is not None:
             with tf.control_dependencies([values["train"]]):
@@ -65,6 +53,26 @@ def training_step(
         return values
 
     return step
+
+
+def loss_and_gradients(
+    experiment: Any, batch: Any, variables: Sequence[Any], again: bool = False
+) -> tuple[Any, dict[str, Any], list[Any]]:
+    """Returns the loss of a batch, the scalars of its outputs, and gradients with their variables.
+
+    `again`: the experiment has made its variables in a call before.
+    """
+    loss, outputs = _loss_and_outputs(experiment, batch, training=True, again=again)
+    scalars = {name: value for name, value in outputs.items() if value.shape.rank == 0}
+    gradients = tf1.gradients(loss, variables)
+    # A variable that is frozen has none, nor has one that the loss does not depend on.
+    pairs = [pair for pair in zip(gradients, variables) if pair[0] is not None]
+    if not pairs:
+        raise UserError(
+            "the loss depends on no trainable variable, so nothing can be trained; make it "
+            "from variables of build() or get_variable"
+        )
+    return loss, scalars, list(experiment.gradients(pairs))
 
 
 def evaluate(experiment: Any, batch: Any) -> dict[str, Any]:
@@ -83,16 +91,18 @@ def predict(experiment: Any, batch: Any) -> dict[str, Any]:
     return {str(name): tf.convert_to_tensor(value) for name, value in found.items()}
 
 
-def _variables(training: bool) -> Any:
+def _variables(training: bool, again: bool = False) -> Any:
     """Opens the scope in which `get_variable` makes variables, and later finds the same ones."""
     # An evaluation uses the variables that `get_variable` has made for training, if there are any.
-    reuse = None if training else tf1.AUTO_REUSE
+    reuse = None if training and not again else tf1.AUTO_REUSE
     return tf1.variable_scope(tf1.get_variable_scope(), reuse=reuse, auxiliary_name_scope=False)
 
 
-def _loss_and_outputs(experiment: Any, batch: Any, training: bool) -> tuple[Any, dict[str, Any]]:
+def _loss_and_outputs(
+    experiment: Any, batch: Any, training: bool, again: bool = False
+) -> tuple[Any, dict[str, Any]]:
     """Calls `Experiment.loss`, and checks what it returns."""
-    with _variables(training):
+    with _variables(training, again):
         found = experiment.loss(batch, training)
     loss, outputs = found if isinstance(found, tuple) else (found, {})
     if not tf.is_tensor(loss) or loss.shape.rank != 0 or not loss.dtype.is_floating:
@@ -108,7 +118,7 @@ def _loss_and_outputs(experiment: Any, batch: Any, training: bool) -> tuple[Any,
     return loss, {name: tf.convert_to_tensor(value) for name, value in outputs.items()}
 
 
-def _in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
     """Returns the gradients where their variables are, sent as one tensor to each device."""
     arrived = list(gradients)
     places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
@@ -123,6 +133,12 @@ def _in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[
         for i, part in zip(there, parts):
             arrived[i] = part
     return arrived
+
+
+def grouped(found: Any, pairs: list[Any]) -> Any:
+    """Returns the optimizer, or those of several groups as one; see `Experiment.optimizer`."""
+    groups = _groups(found, pairs)
+    return groups[0][0] if len(groups) == 1 else _Grouped(groups)
 
 
 def _groups(found: Any, pairs: list[Any]) -> list[tuple[Any, list[Any]]]:

@@ -258,6 +258,24 @@ def test_tf_config_with_a_chief(tasks: Any, record: Any, runtime: str) -> None:
     assert recorded.checkpoints[-1] in ([24, 25] if runtime == "legacy" else [24])
 
 
+@pytest.mark.once
+def test_updates_of_its_own_are_those_of_a_process_alone(
+    train: Any, local: Any, record: Any, read_weights: Any, runtime: str
+) -> None:
+    """Of one worker, which fetches the variables, makes four updates and pushes what is changed."""
+    flags = ["--strategy=ps", "--num_ps=1", "--num_workers=1", f"--runtime={runtime}"]
+    flags += ["--epochs=4", "--learning_rate=0.5", "--communication_period=4"]
+    training = train(*flags).wait()
+    assert training.code == 0, training.out
+    assert record(training.logdir).checkpoints[-1] == 48
+    theirs, alone = read_weights((training.logdir, 48), (local.logdir, 48))
+    assert set(theirs) == set(alone)
+    for name, values in alone.items():
+        np.testing.assert_allclose(theirs[name], values, atol=1e-4, err_msg=name)
+    points = [dict(record(run.logdir).points["test/accuracy"]) for run in (training, local)]
+    assert points[0][48].simple_value == pytest.approx(points[1][48].simple_value, abs=0.01)
+
+
 # On every line, tests/conformance has the numbers of such updates.
 @pytest.mark.once
 @pytest.mark.parametrize("aggregated", [pytest.param(0, marks=pytest.mark.slow), 1])

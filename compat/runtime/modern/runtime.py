@@ -116,7 +116,8 @@ class ModernRuntime(Runtime):
 
     def worker_variable(self, initial: Any, name: str) -> Any:
         local = [tf1.GraphKeys.LOCAL_VARIABLES]
-        return tf1.Variable(initial, trainable=False, collections=local, name=name)
+        with self.placement.local_scope():
+            return tf1.Variable(initial, trainable=False, collections=local, name=name)
 
     def variables(self) -> dict[str, Any]:
         return dict(self.placement.variables)

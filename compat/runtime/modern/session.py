@@ -140,7 +140,7 @@ class ModernSession(Session):
         result = self._wait(functools.partial(schedule, loop, args=arguments))
         self._in_flight.append(_Scheduled(step, count, summary, result))
         if step.trains:
-            self.planned_step += count
+            self.planned_step += count * step.updates
 
     def _collect(self) -> ModernStep | None:
         """Waits for the closure that was scheduled first; returns its step if it made any."""
@@ -156,7 +156,7 @@ class ModernSession(Session):
         if outcome.made < count:
             self._ended[step].add(outcome.worker)
             if step.trains:
-                self.planned_step -= count - outcome.made
+                self.planned_step -= (count - outcome.made) * step.updates
         if not outcome.made:
             return None
         if not step.streams:

@@ -28,7 +28,7 @@ class ModernStep(Step):
         alone = definition.on_coordinator
         coordinator = None if alone else runtime.coordinator
         server = None if alone else runtime.server
-        self._definition = definition
+        self._definition, self.updates = definition, definition.updates
         self._replicas = None if alone else runtime.replicas
         self.on_coordinator = coordinator is None  # So it runs in this process.
         self.streams = definition.dataset is not None

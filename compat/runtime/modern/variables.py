@@ -90,12 +90,20 @@ class Placement:
             yield
         self._variable_store = tf1.get_collection(_VARIABLE_STORE)
 
-    def _note_collections(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        self._is_local = tf1.GraphKeys.LOCAL_VARIABLES in (kwargs.get("collections") or ())
+    @contextlib.contextmanager
+    def local_scope(self) -> Iterator[None]:
+        """Makes variables of each worker's own, also outside of a lifted function."""
+        before, self._is_local = self._is_local, True
         try:
-            return next_creator(**kwargs)
+            yield
         finally:
-            self._is_local = False
+            self._is_local = before
+
+    def _note_collections(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        if tf1.GraphKeys.LOCAL_VARIABLES not in (kwargs.get("collections") or ()):
+            return next_creator(**kwargs)
+        with self.local_scope():
+            return next_creator(**kwargs)
 
     def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         initial = kwargs.get("initial_value")

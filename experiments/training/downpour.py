@@ -1,0 +1,117 @@
+"""Downpour SGD: each worker makes several updates of its own between two messages to the servers.
+
+Source: Dean et al., Large scale distributed deep networks, 2012: a worker fetches the parameters
+before every n-th update, and what its updates have changed is added to them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+import compat
+from compat import tf, tf1
+from experiments.training.step import grouped, in_one_message, loss_and_gradients
+
+
+class Copies:
+    """Makes a copy on the worker of each trainable variable; a model is given the copies.
+
+    The variables themselves stay where they were made: on a parameter server, in checkpoints.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[Any, Any]] = []  # Of a variable and its copy.
+        self._is_local = False
+
+    @contextlib.contextmanager
+    def scope(self) -> Iterator[None]:
+        """Gives whoever makes a trainable variable inside a copy of it."""
+        with tf.variable_creator_scope(self._create):
+            yield
+
+    def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        variable = next_creator(**kwargs)
+        if self._is_local or not variable.trainable:
+            return variable
+        self._is_local = True
+        try:
+            # It is always fetched before it is read.
+            zeros = np.zeros(variable.shape.as_list(), variable.dtype.base_dtype.as_numpy_dtype)
+            copy = compat.worker_variable(zeros, variable.name.partition(":")[0] + "/copy")
+        finally:
+            self._is_local = False
+        self._pairs.append((variable, copy))
+        return copy
+
+    @contextlib.contextmanager
+    def local(self) -> Iterator[None]:
+        """Keeps variables made inside, such as an optimizer's moments, on the worker."""
+
+        def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+            kwargs.update(collections=[tf1.GraphKeys.LOCAL_VARIABLES], trainable=False)
+            return next_creator(**kwargs)
+
+        with tf.variable_creator_scope(create):
+            yield
+
+    def known(self) -> list[Any]:
+        """Returns the copies that were made so far."""
+        return [copy for _, copy in self._pairs]
+
+    def fetch(self) -> tuple[list[Any], list[Any]]:
+        """Gives the copies the variables' values; returns those, and what has to run for it."""
+        values = [variable.read_value() for variable, _ in self._pairs]
+        assigned = [copy.assign(value) for value, (_, copy) in zip(values, self._pairs)]
+        return values, [getattr(found, "op", found) for found in assigned]
+
+    def push(self, fetched: Sequence[Any]) -> list[Any]:
+        """Adds to the variables how the copies differ from what was fetched."""
+        changes = [copy.read_value() - value for (_, copy), value in zip(self._pairs, fetched)]
+        variables = [variable for variable, _ in self._pairs]
+        changes = in_one_message(changes, variables)
+        added = [v.assign_add(change) for v, change in zip(variables, changes)]
+        return [getattr(found, "op", found) for found in added]
+
+
+def training_step(
+    experiment: Any, global_step: Any, copies: Copies, period: int, stale: bool
+) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Returns the function of `period` batches, an update for each; see `step.training_step`.
+
+    `staleness` counts the updates of other workers since the variables were fetched.
+    """
+
+    def step(batches: Mapping[str, Any]) -> dict[str, Any]:
+        seen = global_step.read_value() if stale else None
+        parts = [{name: array[i] for name, array in batches.items()} for i in range(period)]
+        again = not copies.known()
+        if again:  # It makes its variables when it is called.
+            loss_and_gradients(experiment, parts[0], [])
+        with tf.control_dependencies([] if seen is None else [seen]):
+            fetched, done = copies.fetch()
+        values: dict[str, Any] = {}
+        rate = tf.convert_to_tensor(experiment.learning_rate(global_step))
+        with copies.local():
+            found = experiment.optimizer(global_step)
+        for part in parts:
+            with tf.control_dependencies(done):
+                loss, scalars, pairs = loss_and_gradients(
+                    experiment, part, copies.known(), again=again
+                )
+                with copies.local():
+                    done = [grouped(found, pairs).apply_gradients(pairs)]
+            values = {"loss": loss, **scalars, "learning_rate": rate}
+        with tf.control_dependencies(done):
+            pushed = copies.push(fetched)
+        with tf.control_dependencies(pushed):
+            counted = global_step.assign_add(period)
+            values["train"] = getattr(counted, "op", counted)
+        if seen is not None:
+            with tf.control_dependencies([values["train"]]):
+                values["staleness"] = global_step.read_value() - seen - period
+        return values
+
+    return step
