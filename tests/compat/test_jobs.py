@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.cluster, pytest.mark.once]
 
 PROGRAM = Path(__file__).with_name("programs") / "job_names.py"
-# Each name and each kind of session once; all of them are slow.
-QUICK = [
-    ({"ps": 1, "learner": 2}, "MonitoredSession"),
-    ({"ps": 1, "master": 1, "trainer": 1}, "SingularMonitoredSession"),
+CASES = [
+    ({"ps": 1, "master": 1, "learner": 1}, "MonitoredSession"),
+    pytest.param(
+        {"ps": 1, "master": 1, "trainer": 1}, "SingularMonitoredSession", marks=pytest.mark.slow
+    ),
+    *(
+        pytest.param({"ps": 1, job: 2}, session, marks=pytest.mark.slow)
+        for job in ("learner", "trainer", "worker")
+        for session in ("Supervisor", "MonitoredTrainingSession", "MonitoredSession")
+    ),
 ]
-SLOW = [
-    ({"ps": 1, job: 2}, session)
-    for job in ("learner", "trainer", "worker")
-    for session in ("Supervisor", "MonitoredTrainingSession", "MonitoredSession")
-]
-CASES = QUICK + [pytest.param(*case, marks=pytest.mark.slow) for case in SLOW if case not in QUICK]
 
 
 @pytest.mark.parametrize(("jobs", "session"), CASES)

@@ -105,13 +105,16 @@ class Client:
         self._next += count
         numbers = (np.arange(first, first + count) * self._stride + self._index).astype(np.int32)
         self.journal.write("sent", first, count)
-        broken = self._settings.get("broken", "") if first == 3 * count else ""
-        if broken == "drops":
+        if self._is_to("drop", first):
             self._told({"number": numbers[-1], "staleness": 0})
             return
         self._told(session.run_many(self._step, numbers))
-        if broken == "repeats":
+        if self._is_to("repeat", first):
             session.run_many(self._step, numbers)
+
+    def _is_to(self, err: str, first: int) -> bool:
+        """Whether a client that errs on purpose does so in the call from this number on."""
+        return bool(self._settings.get(err) == first // self._count)
 
     def _told(self, values: Any) -> None:
         last = (int(values["number"]) - self._index) // self._stride
