@@ -139,7 +139,7 @@ def test_model_is_logged_to_the_run_of_mlflow(
     assert calls["mlflow"].splitlines()[-1] == f"  mlflow runs:/{run}/model"
     assert status == "FINISHED"
     ((uri,),) = recorded.select("select artifact_uri from runs")
-    (described,) = Path(uri[len("file://") :]).parents[1].rglob("MLmodel")
+    described = next(Path(uri[len("file://") :]).parents[1].rglob("MLmodel"))
     text = described.read_text()
     assert "loader_module: mlflow_loader" in text
     assert "uint8" in text
@@ -151,8 +151,10 @@ def test_best_version_has_the_alias(own: Path, calls: dict[str, str], record: An
         assert "needs the aliases of MLflow 2.3" in calls["register"]
         return
     first, again = (calls[call].splitlines()[-1] for call in ("register", "register again"))
-    assert re.fullmatch(r"  mlflow own 1, validation/loss [\d.]+, models:/own@best now", first)
-    assert re.fullmatch(r"  mlflow own 2, validation/loss [\d.]+; version 1 is not worse", again)
+    assert re.fullmatch(r"  mlflow own 1, validation/accuracy [\d.]+, models:/own@best now", first)
+    assert re.fullmatch(
+        r"  mlflow own 2, validation/accuracy [\d.]+; version 1 is not worse", again
+    )
     aliases = record(own / "run").select("select alias, version from registered_model_aliases")
     assert aliases == [("best", 1)]
 
@@ -204,7 +206,7 @@ def page(tmp_path_factory: Any, own: Path) -> tuple[Path, list[str]]:
 @pytest.mark.once
 def test_commands_print_what_the_page_shows(page: tuple[Path, list[str]]) -> None:
     _, (_, exported, predicted) = page
-    signature, _, rows, _ = blocks("text")
+    signature, _, rows, *_ = blocks("text")
     assert exported.splitlines()[1:] == signature.splitlines()[1:]
     assert re.match(r"runs/1/export/(60|120): step \1, the best checkpoint of runs/1\n", exported)
     assert [line[:11] for line in predicted.splitlines()] == [
@@ -240,6 +242,10 @@ def test_mlflow_serves_the_model_of_the_page(page: tuple[Path, list[str]]) -> No
     done = python(folder, *shlex.split(command)[1:])
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     uri = done.stdout.split()[-1]
+    registered = python(folder, *shlex.split(blocks("sh")[3])[1:])
+    assert registered.returncode == 0, registered.stdout + registered.stderr
+    value = re.compile(r"0\.\d+")
+    assert value.sub("V", registered.stdout).endswith(value.sub("V", blocks("text")[-1]))
     env = {**_environment(folder), "MLFLOW_TRACKING_URI": "sqlite:///mlflow.db"}
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
     images = json.dumps({"inputs": {"images": np.load(str(folder / "digits.npy")).tolist()}})
