@@ -75,7 +75,8 @@ def exported(package: str) -> list[str]:
 def origin(package: str, name: str) -> str:
     """Returns where a name is defined, which tells `load` from the module that it is in."""
     for node in parse(package).body:
-        if isinstance(node, ast.ImportFrom):
+        # What a package imports from itself is one of its modules.
+        if isinstance(node, ast.ImportFrom) and node.module != package:
             for alias in node.names:
                 if name == (alias.asname or alias.name):
                     return origin(str(node.module), alias.name)
