@@ -89,7 +89,7 @@ def training_step(
         parts = [{name: array[i] for name, array in batches.items()} for i in range(period)]
         again = not copies.known()
         if again:  # It makes its variables when it is called.
-            loss_and_gradients(experiment, parts[0], [])
+            loss_and_gradients(experiment, parts[0], copies.known)
         with tf.control_dependencies([] if seen is None else [seen]):
             fetched, done = copies.fetch()
         values: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def training_step(
         for part in parts:
             with tf.control_dependencies(done):
                 loss, scalars, pairs = loss_and_gradients(
-                    experiment, part, copies.known(), again=again
+                    experiment, part, copies.known, again=again
                 )
                 with copies.local():
                     done = [grouped(found, pairs).apply_gradients(pairs)]

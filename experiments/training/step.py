@@ -32,7 +32,7 @@ def training_step(
 
     def step(batch: Any) -> dict[str, Any]:
         seen = global_step.read_value() if stale else None
-        loss, scalars, pairs = loss_and_gradients(experiment, batch, tf1.trainable_variables())
+        loss, scalars, pairs = loss_and_gradients(experiment, batch, tf1.trainable_variables)
         gradients, variables = [list(part) for part in zip(*pairs)]
         # The loss as well, so that all workers see at the same step that it is NaN or infinite.
         names = [name for name in sorted(scalars) if scalars[name].dtype == tf.float32]
@@ -56,14 +56,15 @@ def training_step(
 
 
 def loss_and_gradients(
-    experiment: Any, batch: Any, variables: Sequence[Any], again: bool = False
+    experiment: Any, batch: Any, variables_of: Callable[[], Sequence[Any]], again: bool = False
 ) -> tuple[Any, dict[str, Any], list[Any]]:
     """Returns the loss of a batch, the scalars of its outputs, and gradients with their variables.
 
-    `again`: the experiment has made its variables in a call before.
+    `variables_of` is called when the loss has made its own; `again`: it has in a call before.
     """
     loss, outputs = _loss_and_outputs(experiment, batch, training=True, again=again)
     scalars = {name: value for name, value in outputs.items() if value.shape.rank == 0}
+    variables = variables_of()
     gradients = tf1.gradients(loss, variables)
     # A variable that is frozen has none, nor has one that the loss does not depend on.
     pairs = [pair for pair in zip(gradients, variables) if pair[0] is not None]

@@ -29,7 +29,8 @@ import sys, types
 for name in ("compat", "compat.v1", "compat.v2"):
     sys.modules["tensorflow." + name] = types.ModuleType("tensorflow." + name)
 v2 = sys.modules["tensorflow.compat.v2"]
-v2.config = types.SimpleNamespace(list_physical_devices=lambda kind: [])
+devices = types.SimpleNamespace(list_physical_devices=lambda kind: [])
+v2.config = types.SimpleNamespace(experimental=devices)
 v2.distribute = types.SimpleNamespace(experimental=None)
 """
 
