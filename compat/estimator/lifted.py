@@ -67,7 +67,7 @@ def _train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> 
             ],
         )
         no_summary = types.SimpleNamespace(scalar=lambda *args: None)  # The step has it.
-        args: Any = [], hooks, tf1.train.get_global_step(), saving_listeners
+        args: Any = ([], hooks, tf1.train.get_global_step(), saving_listeners)
         return train_with_spec(estimator, _Session, spec, *args, summary=no_summary)
 
 

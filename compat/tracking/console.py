@@ -121,8 +121,8 @@ class Console:
                     unit="step",
                     leave=False,
                     # Some terminals report 0 by 0, in which tqdm would show nothing.
-                    ncols=self._columns or shutil.get_terminal_size().columns,
-                    nrows=shutil.get_terminal_size().lines,
+                    ncols=self._columns or shutil.get_terminal_size().columns or 80,
+                    nrows=shutil.get_terminal_size().lines or 24,
                 )
             else:
                 self._bar.update(step - self._bar.n)
