@@ -168,7 +168,7 @@ class ModernSession(Session):
         self._last[step] = outcome
         if step.trains:
             if self.on_updates is not None:
-                self.on_updates(outcome.worker, outcome.made, outcome.values)
+                self.on_updates(outcome.worker, outcome.made * step.updates, outcome.values)
             services = self._supervisor.services
             collects = self._collects(step)
             services.after_training_call(self, outcome.values, outcome.summary, collects)
@@ -230,7 +230,8 @@ def _outcome(step: ModernStep, count: int, summary: bool, found: Any) -> Outcome
 
 def _worker_of(result: Any) -> int | None:
     """Returns the worker that has made a result; None if TensorFlow does not show it."""
-    made = tf.nest.flatten(getattr(result, "_values", None))
+    # By the name that 2.4 has for it, and by that of later releases.
+    made = tf.nest.flatten(getattr(result, "_values", getattr(result, "_value", None)))
     place = re.search(r"/job:worker/replica:\d+/task:(\d+)", getattr(made[0], "device", ""))
     return int(place.group(1)) if place else None
 
