@@ -7,12 +7,21 @@ PACKAGES has a package with its release in each line, as `uv pip compile` writes
 from __future__ import annotations
 
 import re
+import runpy
 import sys
 from pathlib import Path
+from typing import Any
 
-from compat.doctor.audit import NOTHING_LEARNT, audit
-
-_WORDS = {0: "nothing is known", 1: "vulnerable", 2: "failed", NOTHING_LEARNT: "not all is known"}
+# By its path: where packages are audited, none of this project's is installed.
+AUDIT = runpy.run_path(
+    str(Path(__file__).resolve().parents[1] / "compat" / "doctor" / "audit.py"), run_name="audit"
+)
+_WORDS = {
+    0: "nothing is known",
+    1: "vulnerable",
+    2: "failed",
+    AUDIT["NOTHING_LEARNT"]: "not all is known",
+}
 _EXCEPTION = re.compile(r"(?P<id>[A-Z]+-\S+) +(?P<date>\d{4}-\d\d-\d\d) +(?P<reason>\S+: \S.*)")
 
 
@@ -34,9 +43,10 @@ def exceptions(text: str) -> list[str]:
     return found
 
 
-def main(packages: str, excepted: str) -> int:
+def main(packages: str, excepted: str) -> Any:
     """Holds the packages against the published vulnerabilities; returns the exit code."""
-    lines, code = audit(Path(packages), exceptions(Path(excepted).read_text(encoding="utf-8")))
+    ignored = exceptions(Path(excepted).read_text(encoding="utf-8"))
+    lines, code = AUDIT["audit"](Path(packages), ignored)
     print("\n".join(lines))
     print("audit:", _WORDS[code])
     return code
