@@ -169,13 +169,15 @@ def test_epochs_are_those_of_each_worker(launched: Any, record: Any, runtime: st
     assert 4 * 12 * 2 <= updates <= 4 * 12 * 2 + (runtime == "legacy")
 
 
-def test_tasks_and_their_updates_are_recorded(launched: Any, record: Any) -> None:
+def test_tasks_and_their_updates_are_recorded(launched: Any, record: Any, runtime: str) -> None:
     events = list(task_record.read(str(launched.logdir)))
     ends = {event["task"]: event["code"] for event in events if event["event"] == "end"}
     assert ends == {"ps 0": 0, "worker 0": 0, "worker 1": 0}
     counts = {e["task"]: e["count"] for e in events if e["event"] == "updates"}
     assert set(counts) <= {"worker 0", "worker 1"}
-    assert sum(counts.values()) == record(launched.logdir).checkpoints[-1]
+    saved = record(launched.logdir).checkpoints[-1]
+    # The other worker's last one may come while the chief saves.
+    assert saved <= sum(counts.values()) <= saved + (runtime == "legacy")
 
 
 @pytest.fixture(scope="module")
