@@ -44,8 +44,9 @@ def main(argv: list[str]) -> None:
     with open_model(options.logdir, options.checkpoint, options.program) as model:
         default = os.path.join(options.logdir, "export", f"{model.step}{FORMATS[options.format]}")
         path = options.output or default
+        monitored = None
         if options.register is not None:
-            mlflow_registry.monitored(model)  # Refused before anything is written.
+            monitored = mlflow_registry.monitored(model)  # Refused before anything is written.
         write(model, path)
         print(f"{path}: step {model.step}, the {model.which} checkpoint of {options.logdir}")
         for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
@@ -54,8 +55,9 @@ def main(argv: list[str]) -> None:
         if options.mlflow:
             uri = mlflow_model.log(model, path)
             print(f"  mlflow {uri}")
-            if options.register is not None:
-                print(f"  mlflow {mlflow_registry.register(model, uri, options.register)}")
+            if monitored is not None:
+                said = mlflow_registry.register(model, uri, options.register, monitored)
+                print(f"  mlflow {said}")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def monitored(model: Model) -> float:
     )
 
 
-def register(model: Model, uri: str, name: str) -> str:
+def register(model: Model, uri: str, name: str, value: float) -> str:
     """Registers a model as a new version of `name`; returns a line about it.
 
     The alias moves to it unless the version that has it is as good, by the monitored value.
@@ -45,13 +45,14 @@ def register(model: Model, uri: str, name: str) -> str:
       model: that was exported.
       uri: of the logged model, "runs:/...".
       name: of the registered model, which is created if it does not exist.
+      value: as `monitored` returns it.
 
     Raises:
-      UserError: as by `monitored`, or the store has no registry.
+      UserError: the store has no registry, or refuses the name.
     """
     import mlflow
 
-    value, experiment = monitored(model), model.experiment
+    experiment = model.experiment
     monitor, settings = experiment.monitor, experiment.settings
     client = mlflow.tracking.MlflowClient(store_uri(settings.tracking_uri, settings.logdir))
     try:
