@@ -145,7 +145,7 @@ def bulk_saver_builder() -> Any:
 
 
 def register_function(definition: Any) -> None:
-    """Registers a `FunctionDef`, which TensorFlow has not traced, here and on all servers, once."""
+    """Registers an untraced `FunctionDef` here and on all servers, unless it is there."""
     context: Any = importlib.import_module("tensorflow.python.eager.context").context()
     if not context.has_function(definition.signature.name):
         context.add_function_def(definition)

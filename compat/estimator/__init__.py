@@ -1,4 +1,4 @@
-"""`tf.estimator`, which TensorFlow has not had since 2.16, on either runtime.
+"""`tf.estimator`, which TensorFlow removed in 2.16, on either runtime.
 
     def model_fn(features, labels, mode, params):
         loss = tf1.losses.mean_squared_error(labels, tf1.layers.dense(features["x"], 1))

@@ -42,7 +42,7 @@ class TaskRecord:
 
 
 def append(logdir: str, events: list[Event]) -> bool:
-    """Adds events to the file by one write; returns whether it could: a run goes on without."""
+    """Appends events to the file in one write; returns False if that fails, without an error."""
     text = "".join(json.dumps(event) + "\n" for event in events)
     try:
         with open(os.path.join(logdir, FILE), "ab", buffering=0) as file:

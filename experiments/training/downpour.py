@@ -28,7 +28,7 @@ class Copies:
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[None]:
-        """Gives whoever makes a trainable variable inside a copy of it."""
+        """Returns a local copy in place of each trainable variable that is created inside."""
         with tf.variable_creator_scope(self._create):
             yield
 

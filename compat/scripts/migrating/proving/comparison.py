@@ -21,7 +21,7 @@ _ROUNDING = 1e-6  # Of a variable: a smaller change may be lost in float32.
 
 @dataclass(frozen=True)
 class Loss:
-    """A number of a training call, of both runs."""
+    """A number that both runs have for a training call."""
 
     call: int
     name: str

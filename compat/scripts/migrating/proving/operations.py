@@ -1,4 +1,4 @@
-"""Finds the operation of a training call with which a difference begins."""
+"""Finds the first operation of a training call that differs between two runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROUNDING = 2e-6  # Of the inputs of an operation, for each of the elements that
 
 @dataclass
 class Trace:
-    """Where in a training call two runs part.
+    """The first difference between two runs of a training call.
 
     Attributes:
       variables: those that differ before it.

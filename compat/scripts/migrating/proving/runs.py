@@ -93,7 +93,7 @@ def run(
       timeout: in seconds.
 
     Raises:
-      UserError: it did not end in time; the first run does not have to, after a training call.
+      UserError: it did not end in time; the first run may go on after a training call.
     """
     out = os.path.join(folder, "out")
     os.makedirs(out)
