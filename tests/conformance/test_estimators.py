@@ -58,8 +58,9 @@ def test_a_cluster_of_tf_config(start_cluster: StartCluster, runtime: str, tmp_p
         tasks = {job: cluster.start(job, **settings) for job in jobs}
         reports = {job: task.report for job, task in tasks.items()}
     last = reports["evaluator"]
-    # On the legacy runtime both trainers may have begun a last step.
-    assert MAX_STEPS <= last["step"] <= MAX_STEPS + (runtime == "legacy")
+    # On the legacy runtime a trainer stops by the step that it read, which the other's update may
+    # follow: each of the two may make one update more.
+    assert MAX_STEPS <= last["step"] <= MAX_STEPS + (2 if runtime == "legacy" else 0)
     assert last["weight"] == pytest.approx(RATE * MEAN * last["step"])
     assert reports["chief"] == last
     assert list((tmp_path / "model" / "eval").glob("events.out.tfevents.*"))
