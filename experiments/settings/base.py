@@ -113,10 +113,18 @@ class Settings:
     )
     communication_period: int = _training(
         1,
-        "Updates that a worker makes of its own between two messages to the parameter servers "
-        "(Downpour SGD).",
+        "Updates that a worker makes of its own between two messages to the parameter servers.",
         at_least=1,
         at_most=1000,
+    )
+    algorithm: str = _training(
+        "downpour",
+        "With --communication_period, what a worker's copy of the variables does: start anew from "
+        "them (downpour), or be drawn to them (easgd).",
+        choices=("downpour", "easgd"),
+    )
+    moving_rate: float = _training(
+        0.9, "Of --algorithm=easgd, the draw of all workers together.", above=0, at_most=1
     )
     evaluator: bool = _evaluation(
         False,
@@ -166,6 +174,16 @@ class Settings:
                 f"--communication_period={self.communication_period} is of workers that update "
                 "parameter servers, each for itself; use --strategy=ps without --sync, or leave it "
                 "out"
+            )
+        if self.algorithm == "easgd" and self.communication_period == 1:
+            raise UserError(
+                "--algorithm=easgd is of workers with updates of their own; give "
+                "--communication_period, such as 10, or leave it out"
+            )
+        if self.moving_rate != 0.9 and self.algorithm != "easgd":
+            raise UserError(
+                f"--moving_rate={self.moving_rate:g} is of --algorithm=easgd; add that, or leave "
+                "it out"
             )
         _check_name("experiment_name", self.experiment_name)
         _check_name("run_name", self.run_name)

@@ -7,7 +7,7 @@ before every n-th update, and what its updates have changed is added to them.
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class Copies:
     """
 
     def __init__(self) -> None:
-        self._pairs: list[tuple[Any, Any]] = []  # Of a variable and its copy.
+        self.pairs: list[tuple[Any, Any]] = []  # Of a variable and its copy.
         self._is_local = False
 
     @contextlib.contextmanager
@@ -36,15 +36,19 @@ class Copies:
         variable = next_creator(**kwargs)
         if self._is_local or not variable.trainable:
             return variable
+        # It is always fetched before it is read.
+        copy = self.make_local(variable, "copy")
+        self.pairs.append((variable, copy))
+        return copy
+
+    def make_local(self, variable: Any, name: str) -> Any:
+        """Makes a variable like another on the worker, with zeros."""
+        zeros = np.zeros(variable.shape.as_list(), variable.dtype.base_dtype.as_numpy_dtype)
         self._is_local = True
         try:
-            # It is always fetched before it is read.
-            zeros = np.zeros(variable.shape.as_list(), variable.dtype.base_dtype.as_numpy_dtype)
-            copy = compat.worker_variable(zeros, variable.name.partition(":")[0] + "/copy")
+            return compat.worker_variable(zeros, f"{variable.name.partition(':')[0]}/{name}")
         finally:
             self._is_local = False
-        self._pairs.append((variable, copy))
-        return copy
 
     @contextlib.contextmanager
     def local(self) -> Iterator[None]:
@@ -59,18 +63,22 @@ class Copies:
 
     def known(self) -> list[Any]:
         """Returns the copies that were made so far."""
-        return [copy for _, copy in self._pairs]
+        return [copy for _, copy in self.pairs]
 
     def fetch(self) -> tuple[list[Any], list[Any]]:
         """Gives the copies the variables' values; returns those, and what has to run for it."""
-        values = [variable.read_value() for variable, _ in self._pairs]
-        assigned = [copy.assign(value) for value, (_, copy) in zip(values, self._pairs)]
+        values = [variable.read_value() for variable, _ in self.pairs]
+        assigned = [copy.assign(value) for value, (_, copy) in zip(values, self.pairs)]
         return values, [getattr(found, "op", found) for found in assigned]
 
-    def push(self, fetched: Sequence[Any]) -> list[Any]:
+    def begin(self) -> tuple[Any, list[Any]]:
+        """Prepares the copies for updates; returns what `end` needs, and what has to run before."""
+        return self.fetch()
+
+    def end(self, begun: Any) -> list[Any]:
         """Adds to the variables how the copies differ from what was fetched."""
-        changes = [copy.read_value() - value for (_, copy), value in zip(self._pairs, fetched)]
-        variables = [variable for variable, _ in self._pairs]
+        changes = [copy.read_value() - value for (_, copy), value in zip(self.pairs, begun)]
+        variables = [variable for variable, _ in self.pairs]
         changes = in_one_message(changes, variables)
         added = [v.assign_add(change) for v, change in zip(variables, changes)]
         return [getattr(found, "op", found) for found in added]
@@ -87,11 +95,10 @@ def training_step(
     def step(batches: Mapping[str, Any]) -> dict[str, Any]:
         seen = global_step.read_value() if stale else None
         parts = [{name: array[i] for name, array in batches.items()} for i in range(period)]
-        again = not copies.known()
-        if again:  # It makes its variables when it is called.
-            loss_and_gradients(experiment, parts[0], copies.known)
+        # Variables that the loss makes when it is called are fetched before the first update too.
+        loss_and_gradients(experiment, parts[0], copies.known)
         with tf.control_dependencies([] if seen is None else [seen]):
-            fetched, done = copies.fetch()
+            begun, done = copies.begin()
         values: dict[str, Any] = {}
         rate = tf.convert_to_tensor(experiment.learning_rate(global_step))
         with copies.local():
@@ -99,13 +106,13 @@ def training_step(
         for part in parts:
             with tf.control_dependencies(done):
                 loss, scalars, pairs = loss_and_gradients(
-                    experiment, part, copies.known, again=again
+                    experiment, part, copies.known, again=True
                 )
                 with copies.local():
                     done = [grouped(found, pairs).apply_gradients(pairs)]
             values = {"loss": loss, **scalars, "learning_rate": rate}
         with tf.control_dependencies(done):
-            pushed = copies.push(fetched)
+            pushed = copies.end(begun)
         with tf.control_dependencies(pushed):
             counted = global_step.assign_add(period)
             values["train"] = getattr(counted, "op", counted)

@@ -13,6 +13,7 @@ from compat.runtime.device_placement import shortened
 from compat.runtime.interface import current_runtime
 from experiments.evaluation.evaluate import evaluate
 from experiments.training import downpour, inputs, step
+from experiments.training.elastic import ElasticCopies
 from experiments.training.inputs import Data
 from experiments.training.recording.schedule import Schedule
 
@@ -87,7 +88,11 @@ def build(
         return wrapped[-1]
 
     period = settings.communication_period
-    copies = downpour.Copies() if server is not None and period > 1 else None
+    copies = None
+    if server is not None and period > 1:
+        share = settings.moving_rate / server.num_workers
+        is_elastic = settings.algorithm == "easgd"
+        copies = ElasticCopies(share) if is_elastic else downpour.Copies()
     with compat.device(setter), copies.scope() if copies else contextlib.nullcontext():
         global_step = compat.get_or_create_global_step()
         experiment.build()

@@ -104,6 +104,8 @@ def tf_config(job: str, index: Any, **jobs: list[str]) -> dict[str, str]:
         (["--strategy=multi_worker", PS], "--ps_hosts=127.0.0.1:2222 is of no use to --strategy="),
         (["--strategy=multi_worker", "--num_workers=0"], "--num_workers=0 is too small; use 1"),
         (["--communication_period=5"], "use --strategy=ps without --sync, or leave it out"),
+        (["--algorithm=easgd"], "give --communication_period, such as 10, or leave it out"),
+        (["--moving_rate=0.5"], "is of --algorithm=easgd; add that, or leave it out"),
         (["--replicas_to_aggregate=2"], "--replicas_to_aggregate=2 says how many gradients make"),
     ],
 )
