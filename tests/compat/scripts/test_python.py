@@ -27,6 +27,7 @@ def test_a_script_sees_itself_as_python_shows_it(run_script: RunScript, tmp_path
         "--flag=a b",
         "x",
         name="a script über.py",
+        alone=True,
     )
     assert ran.out.splitlines() == [
         "__main__ a script über.py ['--flag=a b', 'x'] sibling",
@@ -131,7 +132,8 @@ def test_children_that_are_not_forked_see_it_too(run_script: RunScript, method: 
             process.start()
             print(queue.get(timeout=60))
             process.join()
-        """
+        """,
+        alone=True,
     )
     assert (ran.code, ran.out, ran.err) == (0, "('__mp_main__', 3)\n", "")
 
