@@ -98,7 +98,7 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
         assert b"hush" not in pathlib.Path(logdir, name).read_bytes()
 
 
-@pytest.mark.parametrize("status", ["KILLED", "FAILED"])
+@pytest.mark.parametrize("status", ["KILLED", pytest.param("FAILED", marks=pytest.mark.slow)])
 def test_an_unfinished_training_leaves_what_takes_long_to_the_sender(
     stored, said, wait_for, status
 ):
