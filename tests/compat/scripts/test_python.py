@@ -132,8 +132,7 @@ def test_children_that_are_not_forked_see_it_too(run_script: RunScript, method: 
             process.start()
             print(queue.get(timeout=60))
             process.join()
-        """,
-        alone=True,
+        """
     )
     assert (ran.code, ran.out, ran.err) == (0, "('__mp_main__', 3)\n", "")
 
