@@ -25,11 +25,9 @@ from typing import Any, Callable, Iterator, Mapping
 import mlflow  # noqa: F401
 import pytest
 
-import compat
 from compat.cluster import ports
 
 DEADLINE_SECS = 150.0
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 
 
 def has_modern_runtime() -> bool:
@@ -44,8 +42,10 @@ RUNTIMES = ["legacy", "modern"] if has_modern_runtime() else ["legacy"]
 
 
 # Begun first, so that none of several processes of pytest is still at one when the others are done.
-LONGEST = "experiment cluster_training resume launch command_line hooks tracking recording sweep "
-LONGEST += "shared_queue export api contrib local_training evaluator readme peers failures together"
+LONGEST = "experiment cluster_training clusters recording resume tracking failures shared_queue "
+LONGEST += "tracking_server command_line export api contrib sweep local_training ledger readme "
+LONGEST += "losses estimators peers prove launch doctor seeds any_program matpow completion "
+LONGEST += "monitored notebooks architecture"
 
 
 @pytest.hookimpl(tryfirst=True)  # Before slow tests are left out.
@@ -108,7 +108,7 @@ def runtime(request: pytest.FixtureRequest) -> str:
 
 # By path: where tox runs, the folder of the tests is not on Python's.
 STARTING = runpy.run_path(str(Path(__file__).with_name("starting.py")))
-start_program = STARTING["start_program"]
+start_program, environment = STARTING["start_program"], STARTING["environment"]
 
 
 def pytest_unconfigure() -> None:
@@ -121,6 +121,10 @@ def pytest_unconfigure() -> None:
 def _start_program() -> Callable[..., Any]:
     """Starts a program; see `starting.py`."""
     return start_program
+
+
+empty_store = pytest.fixture(scope="session")(STARTING["make_store"])
+run_source = pytest.fixture(scope="session", name="run_source")(lambda: STARTING["run_source"])
 
 
 class Process:
@@ -145,7 +149,7 @@ class Process:
         argv = [sys.executable, str(program), json.dumps(settings)]
         with open(self._stdout, "wb") as out, open(self._stderr, "wb") as err:
             options = {"stdout": out, "stderr": err, "pass_fds": pass_fds, "cwd": folder}
-            self._process = start_program(argv, env={**_environment(), **env}, **options)
+            self._process = start_program(argv, env={**environment(), **env}, **options)
         self._over = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
 
@@ -189,14 +193,6 @@ class Process:
         self.wait()
         assert self.code == 0, f"{self._name} ended with {self.code}: {self.complaints}"
         return json.loads(self.said.splitlines()[-1])
-
-
-def _environment() -> dict[str, str]:
-    """Returns ours, without what would divert the traffic of a cluster."""
-    proxies = {"http_proxy", "https_proxy", "grpc_proxy", "all_proxy"}
-    kept = {k: v for k, v in os.environ.items() if k.lower() not in proxies | {"tf_config"}}
-    kept.update(PYTHONPATH=PACKAGES, PYTHONUNBUFFERED="1", TF_CPP_MIN_LOG_LEVEL="3")
-    return {**kept, "MLFLOW_DISABLE_TELEMETRY": "true"}  # It would be a thread.
 
 
 class Cluster:

@@ -173,6 +173,9 @@ def _become(request: Any, descriptors: list[int]) -> None:
         os.close(number)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(request["cwd"])
+    multiprocessing: Any = sys.modules.get("multiprocessing.process")
+    if multiprocessing is not None:
+        multiprocessing.ORIGINAL_DIR = os.getcwd()  # Where a spawned child looks for the script.
     os.environ.clear()
     os.environ.update(request["env"])
     _show(request["argv"])

@@ -38,7 +38,6 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
     mine = agreement.fingerprint(settings, data, current_runtime().variables().values())
     if server is not None and chief:
         server.wait_for_peers(everybody=together)
-        agreement.publish(server, mine)
     supervisor = compat.Supervisor(
         is_chief=chief,
         logdir=settings.logdir,
@@ -71,7 +70,7 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
             training.run_as_worker(server)
             return None
         # The record is closed last, when the other tasks have been told that the run is over.
-        return training.run_as_chief(outer)
+        return training.run_as_chief(outer, mine)
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class _Training:
         for values in self._updates(lambda: end.poll(self.session.planned_step)):
             check_finite(values, self.program.experiment.settings.learning_rate)
 
-    def run_as_chief(self, outer: contextlib.ExitStack) -> Result | None:
+    def run_as_chief(self, outer: contextlib.ExitStack, mine: dict[str, str]) -> Result | None:
         started = time.monotonic()
         program, session, schedule = self.program, self.session, self.schedule
         experiment, settings = program.experiment, program.experiment.settings
@@ -124,6 +123,9 @@ class _Training:
         )
         reporter.request = early_stopping.standing(settings.logdir, first, patience)
         recording.start(schedule.total_steps, program.train.graph_def(), reporter.request)
+        if self.server is not None:
+            # Now: a worker that found no record of the run when it ends would leave no count in it.
+            agreement.publish(self.server, mine)
         run.writer.charts(program.charts())
         experiment.on_start(run)
         for values in self._updates(lambda: reporter.request is not None):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.cluster, pytest.mark.endings]
 
-NOTICE_SECS = 60.0
+NOTICE_SECS = 120.0
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,8 @@ def test_one_is_lost_before_the_variables_have_values(
     with start_cluster(programs / "task.py", "legacy", ps=1, worker=2) as cluster:
         first = {"ps": cluster.start("ps"), "worker": cluster.start("worker", delay=1000)}
         second = cluster.start("worker", 1, steps=1, rendezvous_timeout=5)
+        first["ps"].wait_until_it_says("serves at")
+        first["worker"].wait_until_it_says("built")
         second.wait_until_it_says("opening a session")
         time.sleep(3)  # It meets the others, and goes on to wait for the values.
         first[victim].send(signal.SIGKILL)

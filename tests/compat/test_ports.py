@@ -12,7 +12,7 @@ import pytest
 from compat.cluster import ports
 from compat.errors import UserError
 
-DEADLINE_SECS = 20
+DEADLINE_SECS = 60
 
 # Takes over the reservation of port argv[1] as a server does, and serves one connection.
 SERVER = """

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 import pytest
 
@@ -35,6 +34,7 @@ def main(argv):
 compat.run_main(main)
 """
 SECONDS = 120
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 
 
 @pytest.fixture(scope="module")
@@ -74,17 +74,30 @@ def test_an_error_of_the_program_is_not_a_lost_peer(seen: Any) -> None:
     assert seen["restarted peer"] == "lost a task of the cluster"
 
 
-def run(*flags: str) -> subprocess.CompletedProcess[str]:
-    with ports.reserve() as ps, ports.reserve() as worker:
-        hosts = f"--hosts={ps.address},{worker.address}"
-        worker.release()
-        return subprocess.run(
-            [sys.executable, "-c", PROGRAM, hosts, *flags],
-            env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3"),
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-        )
+@pytest.fixture
+def run(tmp_path: Path, start_program: Callable[..., Any]) -> Callable[..., Any]:
+    """Runs the program; returns its exit code and what it wrote to standard error."""
+
+    def run(*flags: str) -> tuple[int, str]:
+        (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+        with ports.reserve() as ps, ports.reserve() as worker, (tmp_path / "err").open("wb") as err:
+            env, pass_fds = worker.pass_to_child()
+            program = start_program(
+                [
+                    *(sys.executable, "program.py"),
+                    *(f"--hosts={ps.address},{worker.address}", *flags),
+                ],
+                cwd=tmp_path,
+                env={**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3", **env},
+                stdout=err,
+                stderr=err,
+                pass_fds=pass_fds,
+            )
+            worker.release()
+            code = program.wait(SECONDS)
+        return code, (tmp_path / "err").read_text(encoding="utf-8")
+
+    return run
 
 
 @pytest.mark.once
@@ -97,21 +110,23 @@ def run(*flags: str) -> subprocess.CompletedProcess[str]:
         (["--no_flag"], 2, "error: Unknown command line flag 'no_flag'"),
     ],
 )
-def test_a_program_keeps_its_exit_codes(flags: list[str], code: int, line: str) -> None:
-    process = run(*flags)
+def test_a_program_keeps_its_exit_codes(
+    run: Callable[..., Any], flags: list[str], code: int, line: str
+) -> None:
+    found, written = run(*flags)
     # TensorFlow logs what it finds on the machine when it is loaded; 1.15 also what is deprecated.
     notes = ("I0000 ", "WARNING: All log messages before absl::InitializeLog()")
     notes += ("W", "Instructions for updating", "If using Keras")
-    ours = [text for text in process.stderr.splitlines() if not text.startswith(notes)]
-    assert (process.returncode, len(ours)) == (code, 1), process.stderr
+    ours = [text for text in written.splitlines() if not text.startswith(notes)]
+    assert (found, len(ours)) == (code, 1), written
     assert ours[0].startswith(line)
 
 
 @pytest.mark.once
-def test_other_errors_keep_their_traceback() -> None:
-    process = run("--error=step")  # Not an error at all: it raises a TypeError.
-    assert process.returncode == 1
-    assert "TypeError" in process.stderr.splitlines()[-1]
+def test_other_errors_keep_their_traceback(run: Callable[..., Any]) -> None:
+    code, written = run("--error=step")  # Not an error at all: it raises a TypeError.
+    assert code == 1
+    assert "TypeError" in written.splitlines()[-1]
 
 
 def test_run_main_is_public() -> None:

@@ -45,7 +45,7 @@ def in_a_cluster(start_cluster: StartCluster, runtime: str) -> Found:
         with start_cluster(PROGRAMS[table], runtime, ps=2, worker=1) as cluster:
             servers = [cluster.start("ps", index) for index in (0, 1)]
             found: dict[str, Any] = cluster.start("worker").report
-            assert [server.wait(30).code for server in servers] == [0, 0]
+            assert [server.wait().code for server in servers] == [0, 0]
         return found
 
     return run

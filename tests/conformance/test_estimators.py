@@ -6,17 +6,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict
 
 import pytest
-
-import compat
 
 if TYPE_CHECKING:
     from tests.conftest import RunProgram, StartCluster
@@ -25,7 +20,6 @@ HERE = Path(__file__).parent
 PROGRAM = HERE / "estimator_program.py"
 GOLDEN: dict[str, list[float]] = json.loads((HERE / "golden_estimators.json").read_text("utf-8"))
 PAGE = (HERE.parents[1] / "docs" / "estimator.md").read_text("utf-8")
-PACKAGES = Path(compat.__file__).parents[1]
 REFUSED = {
     "warm_start_from": "warm_start_from=WarmStartSettings(",
     "queues": "the input function reads from queues by queue runners",
@@ -61,7 +55,10 @@ def test_a_cluster_of_tf_config(start_cluster: StartCluster, runtime: str, tmp_p
     # On the legacy runtime a trainer stops by the step that it read, which the other's update may
     # follow: each of the two may make one update more.
     assert MAX_STEPS <= last["step"] <= MAX_STEPS + (2 if runtime == "legacy" else 0)
-    assert last["weight"] == pytest.approx(RATE * MEAN * last["step"])
+    # These may come while the chief saves the weight and the step, one after the other.
+    updates = last["weight"] / (RATE * MEAN)
+    assert updates == pytest.approx(round(updates))
+    assert abs(round(updates) - last["step"]) <= (2 if runtime == "legacy" else 0)
     assert reports["chief"] == last
     assert list((tmp_path / "model" / "eval").glob("events.out.tfevents.*"))
     assert len(list((tmp_path / "model").glob("events.out.tfevents.*"))) == 1  # The chief's.
@@ -77,18 +74,12 @@ def test_what_is_refused_takes_a_line(run_program: RunProgram, runtimes: list[st
 
 
 @pytest.mark.once
-def test_the_page_s_program_prints_what_the_page_shows(runtimes: list[str], tmp_path: Path) -> None:
+def test_the_page_s_program_prints_what_the_page_shows(
+    run_source: RunProgram, runtimes: list[str], tmp_path: Path
+) -> None:
     """On the legacy runtime of TensorFlow 1.15, and on the modern one of the newest."""
     program, output = re.findall(r"```(?:python|text)\n(.*?)```", PAGE, re.DOTALL)
-    process = subprocess.run(
-        [sys.executable, "-c", program, runtimes[-1]],
-        cwd=tmp_path,
-        env=dict(os.environ, PYTHONPATH=str(PACKAGES), TF_CPP_MIN_LOG_LEVEL="2"),
-        stdout=subprocess.PIPE,
-        timeout=150,
-        check=True,
-    )
-    assert process.stdout.decode() == output
+    assert run_source(program, runtimes[-1], folder=tmp_path) == output
     assert list((tmp_path / "model" / "eval").glob("events.out.tfevents.*"))
 
 

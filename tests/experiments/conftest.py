@@ -11,7 +11,6 @@ import re
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -40,11 +39,6 @@ def _environment(folder: Path) -> dict[str, str]:
     kept.update({name: str(folder.parent / "home") for name in _PRIVATE})
     kept.update(PYTHONPATH=PACKAGES, MLFLOW_DISABLE_TELEMETRY="true")
     return {name: value for name, value in kept.items() if name not in _DROPPED}
-
-
-def _run_python(source: str, folder: Path, *argv: str) -> None:
-    command = [sys.executable, "-c", source, *argv]
-    subprocess.run(command, cwd=folder, env=_environment(folder), check=True, timeout=DEADLINE_SECS)
 
 
 class Training:
@@ -237,17 +231,17 @@ def start(
 
 
 @pytest.fixture(scope="session")
-def train(start: Train, tmp_path_factory: pytest.TempPathFactory) -> Train:
+def train(start: Train, empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Train:
     """Starts a training on digits, beside an empty MLflow store: making one takes seconds."""
-    empty: Path = tmp_path_factory.mktemp("store") / "mlflow.db"
-    source = "import sys, mlflow; mlflow.tracking.MlflowClient(sys.argv[1]).search_runs(['0'])"
-    _run_python(source, empty.parent, f"sqlite:///{empty}")
 
-    def begin(*flags: str, logdir: Path | None = None, **options: Any) -> Training:
+    def begin(
+        *flags: str, logdir: Path | None = None, files: Sequence[Path] = (), **options: Any
+    ) -> Training:
         logdir = logdir or tmp_path_factory.mktemp("log")
         # The settings that the tests' numbers are of; only this program has presets.
         preset = [] if "module" in options else ["--preset=2016"]
-        return start("--dataset=digits", *preset, *flags, logdir=logdir, files=[empty], **options)
+        files = [empty_store, *files]
+        return start("--dataset=digits", *preset, *flags, logdir=logdir, files=files, **options)
 
     return begin
 
@@ -265,17 +259,21 @@ def record() -> Callable[[Path], Record]:
 
 
 @pytest.fixture(scope="session")
-def read_weights(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[Any]]:
+def read_weights(
+    tmp_path_factory: pytest.TempPathFactory, start_program: Callable[..., Any]
+) -> Callable[..., list[Any]]:
     """Reads the checkpoints of (log folder, step) each, in a process that has TensorFlow."""
 
     def read(*checkpoints: tuple[Path, int]) -> list[Any]:
         folder: Path = tmp_path_factory.mktemp("weights")
-        source = (
+        (folder / "read.py").write_text(
             "import sys, numpy; from compat.checkpoint import files\n"
             "for i, prefix in enumerate(sys.argv[1:]):\n"
             "    numpy.savez(str(i), **files.read(prefix))"
         )
-        _run_python(source, folder, *(f"{logdir}/model.ckpt-{n}" for logdir, n in checkpoints))
+        argv = [sys.executable, "read.py", *(f"{where}/model.ckpt-{n}" for where, n in checkpoints)]
+        reading = Training(argv, folder, None, {"TF_CPP_MIN_LOG_LEVEL": "3"}, start_program)
+        assert reading.wait().code == 0, reading.err
         return [dict(np.load(str(folder / f"{i}.npz"))) for i in range(len(checkpoints))]
 
     return read

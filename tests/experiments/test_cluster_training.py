@@ -13,8 +13,9 @@ import pytest
 from experiments.launching import task_record
 
 pytestmark = [pytest.mark.cluster, pytest.mark.feature]
-# A machine that has other tests beside it is no measure.
-SECONDS_TO_END = 30 if "PYTEST_XDIST_WORKER" in os.environ else 10
+SECONDS_TO_END = (
+    60  # Of a machine that has much else to do; who waits for a lost task waits longer.
+)
 PREFIX = re.compile(r"\[(ps 0|worker [01])\] ")
 LINE = re.compile(r"Step: (\d+),  Epoch: ([ \d]\d),  Batch: ([ \d]{3}) of  12,  Cost: ")
 SHAPES = {

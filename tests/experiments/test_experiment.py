@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-from tests.experiments.conftest import DEADLINE_SECS, Training, _environment
+from tests.experiments.conftest import Training
 
 PROGRAMS = Path(__file__).parent / "programs"
 DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
@@ -221,19 +221,14 @@ def test_stream_of_the_docs_learns_in_a_cluster(
 
 
 @pytest.mark.once
-def test_python_use_of_the_docs(tmp_path: Path) -> None:
+def test_python_use_of_the_docs(tmp_path: Path, start_program: Any) -> None:
     _, program, source = _programs_of_the_docs()
     (tmp_path / "questions.py").write_text(program)
-    done = subprocess.run(
-        [sys.executable, "-c", source],
-        cwd=str(tmp_path),
-        capture_output=True,
-        env=_environment(tmp_path),
-        timeout=DEADLINE_SECS,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = re.findall(r"^(\d+) ([01]\.\d+) (\S+) (\w+)$", done.stdout, re.MULTILINE)
+    (tmp_path / "use.py").write_text(source)
+    argv, env = [sys.executable, "use.py"], {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = Training(argv, tmp_path, None, env, start_program).wait()
+    assert done.code == 0, done.out + done.err
+    found = re.findall(r"^(\d+) ([01]\.\d+) (\S+) (\w+)$", done.out, re.MULTILINE)
     (step, auc, checkpoint, run_id) = found[-1]
     assert (step, checkpoint) == ("60", str(tmp_path / "runs" / "notebook" / "model.ckpt-60"))
     assert float(auc) > 0.85
@@ -261,13 +256,13 @@ def test_use_from_python(runtime: str, tmp_path: Path, start_program: Any) -> No
 
 def test_programs_are_listed() -> None:
     listed = subprocess.run(
-        [sys.executable, "-m", "experiments"], stdout=subprocess.PIPE, text=True, timeout=60
+        [sys.executable, "-m", "experiments"], stdout=subprocess.PIPE, text=True, timeout=150
     )
     names = "a3c export launch language_model matpow mnist predict scaling shared_queue word2vec"
     for name in names.split():
         assert re.search(rf"^  {name} +\w", listed.stdout, re.MULTILINE)
     command = [sys.executable, "-m", "experiments", "minst"]
-    wrong = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    wrong = subprocess.run(command, capture_output=True, text=True, timeout=150)
     assert wrong.returncode == 2
     assert (
         "'minst' is unknown, expected one of a3c, export, language_model, launch, " in wrong.stderr

@@ -15,15 +15,16 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import pytest
 
 from compat import datasets
 from compat.cluster.ports import reserve
-from tests.experiments.conftest import DEADLINE_SECS, PACKAGES, Train, _environment
+from tests.experiments.conftest import DEADLINE_SECS, Train, Training, _environment
 
+Python = Callable[..., Training]
 PROGRAMS = Path(__file__).parent / "programs"
 PAGE = Path(__file__).parents[2] / "docs" / "export.md"
 FLAGS = ("--max_steps=24", "--eval_every=12", "--eval_in_chief")
@@ -43,35 +44,31 @@ print(json.dumps({name: value.tolist() for name, value in found.items()}))
 """
 
 
-def python(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *argv],
-        cwd=str(folder),
-        env=_environment(folder),
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        timeout=DEADLINE_SECS,
-        text=True,
-    )
+@pytest.fixture(scope="module")
+def python(start_program: Any) -> Python:
+    """Runs Python on arguments in a folder, to its end."""
+
+    def run(folder: Path, *argv: str) -> Training:
+        env = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+        return Training([sys.executable, *argv], folder, None, env, start_program).wait()
+
+    return run
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: Any, train: Train) -> Path:
-    """The log folder of an own file, on the legacy runtime, beside digits to predict from."""
-    folder: Path = tmp_path_factory.mktemp("own")
-    shutil.copy(str(PROGRAMS / "own_digits.py"), str(folder))
-    np.save(str(folder / "digits.npy"), datasets.load("digits").test.images[:2])
-    where = {"PYTHONPATH": f"{folder}{os.pathsep}{PACKAGES}"}
-    training = train(*FLAGS, "--runtime=legacy", module="own_digits", env=where).wait()
+def own(train: Train) -> Path:
+    """The folder of an own file and of its run, on the legacy runtime, with digits to predict."""
+    program = [PROGRAMS / "own_digits.py"]
+    training = train(*FLAGS, "--runtime=legacy", module="own_digits", files=program).wait()
     assert training.code == 0, training.out + training.err
     assert training.left_running() == []  # MLflow has the run.
-    (folder / "run").symlink_to(training.logdir)
-    shutil.copy(str(training.folder / "mlflow.db"), str(folder))
-    return folder
+    np.save(str(training.folder / "digits.npy"), datasets.load("digits").test.images[:2])
+    (training.folder / "run").symlink_to(training.logdir)
+    return training.folder
 
 
 @pytest.fixture(scope="module")
-def calls(own: Path) -> dict[str, str]:
+def calls(own: Path, python: Python) -> dict[str, str]:
     """What each call, all in one process, printed or refused."""
     shutil.copytree(str(own / "run"), str(own / "unknown"))
     (own / "unknown" / "program.json").unlink()
@@ -101,8 +98,8 @@ def calls(own: Path) -> dict[str, str]:
         "other": ["export", "moved", "--program=experiments.recommender"],
     }
     done = python(own, str(PROGRAMS / "export.py"), json.dumps(list(made.values())))
-    assert done.returncode == 0, done.stderr
-    return dict(zip(made, json.loads(done.stdout.splitlines()[-1])))
+    assert done.code == 0, done.err
+    return dict(zip(made, json.loads(done.out.splitlines()[-1])))
 
 
 def test_signature_has_the_inputs_that_outputs_depend_on(calls: dict[str, str]) -> None:
@@ -188,7 +185,7 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: Any, own: Path) -> tuple[Path, list[str]]:
+def page(tmp_path_factory: Any, own: Path, python: Python) -> tuple[Path, list[str]]:
     """A folder in which the commands of the page ran, up to MLflow's, and what they printed."""
     folder: Path = tmp_path_factory.mktemp("page")
     (folder / "runs" / "1").mkdir(parents=True)
@@ -198,8 +195,8 @@ def page(tmp_path_factory: Any, own: Path) -> tuple[Path, list[str]]:
     said = []
     for command in "".join(blocks("sh")[:2]).splitlines():
         done = python(folder, *shlex.split(command)[1:])
-        assert (done.returncode, done.stderr) == (0, ""), command + done.stdout + done.stderr
-        said.append(done.stdout)
+        assert (done.code, done.err) == (0, ""), command + done.out + done.err
+        said.append(done.out)
     return folder, said
 
 
@@ -216,7 +213,7 @@ def test_commands_print_what_the_page_shows(page: tuple[Path, list[str]]) -> Non
 
 @pytest.mark.once
 def test_plain_tensorflow_computes_what_predict_prints(
-    page: tuple[Path, list[str]], runtimes: list[str]
+    page: tuple[Path, list[str]], python: Python, runtimes: list[str]
 ) -> None:
     folder, (_, _, predicted) = page
     (exported,) = (folder / "runs" / "1" / "export").iterdir()
@@ -224,8 +221,8 @@ def test_plain_tensorflow_computes_what_predict_prints(
     if len(runtimes) > 1:  # In 1.15 the page's names are those of another API.
         source += blocks("python")[0].replace("120", exported.name)
     done = python(folder, "-c", source, str(exported), "digits.npy")
-    assert done.returncode == 0, done.stderr
-    first, *others = done.stdout.splitlines()
+    assert done.code == 0, done.err
+    first, *others = done.out.splitlines()
     rows = [json.loads(line) for line in predicted.splitlines()]
     found = json.loads(first)
     assert found["class"] == [row["class"] for row in rows]
@@ -236,16 +233,16 @@ def test_plain_tensorflow_computes_what_predict_prints(
 
 
 @pytest.mark.slow
-def test_mlflow_serves_the_model_of_the_page(page: tuple[Path, list[str]]) -> None:
+def test_mlflow_serves_the_model_of_the_page(page: tuple[Path, list[str]], python: Python) -> None:
     folder, (_, _, predicted) = page
     command = blocks("sh")[2]
     done = python(folder, *shlex.split(command)[1:])
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
-    uri = done.stdout.split()[-1]
+    assert (done.code, done.err) == (0, ""), done.out + done.err
+    uri = done.out.split()[-1]
     registered = python(folder, *shlex.split(blocks("sh")[3])[1:])
-    assert registered.returncode == 0, registered.stdout + registered.stderr
+    assert registered.code == 0, registered.out + registered.err
     value = re.compile(r"0\.\d+")
-    assert value.sub("V", registered.stdout).endswith(value.sub("V", blocks("text")[-1]))
+    assert value.sub("V", registered.out).endswith(value.sub("V", blocks("text")[-1]))
     env = {**_environment(folder), "MLFLOW_TRACKING_URI": "sqlite:///mlflow.db"}
     env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
     images = json.dumps({"inputs": {"images": np.load(str(folder / "digits.npy")).tolist()}})

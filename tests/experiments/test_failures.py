@@ -108,7 +108,7 @@ def test_sigterm_stops_all(train: Any, record: Any) -> None:
     assert "got SIGTERM; stopping ps 0, worker 0, worker 1" in training.out.splitlines()
     recorded = record(training.logdir)
     assert recorded.run[1] == "KILLED"
-    assert len(recorded.checkpoints) == 1
+    assert recorded.checkpoints
 
 
 @pytest.mark.cluster

@@ -171,7 +171,7 @@ def test_wrong_input_is_said_in_one_line(
     np.save(str(tmp_path / "3.npy"), np.full([3, 3], 9.0))
     np.save(str(tmp_path / "2.npy"), np.eye(2))
     there = [re.sub(r"=(?=\w+\.npy)", f"={tmp_path}/", flag) for flag in flags]
-    done = start(*there, module=MODULE).wait(60)
+    done = start(*there, module=MODULE).wait()
     assert done.code == 2
     assert done.err.replace(f"{tmp_path}/", "").startswith(f"error: {sentence}")
     assert done.err.count("\n") == 1

@@ -15,7 +15,7 @@ SAID = "proxies are set; what the tasks send each other goes past them (no_proxy
 def test_a_cluster_trains_past_proxies(train: Any, tasks: Any, runtime: str) -> None:
     """Without a word from the task whose user has seen to it; an evaluator looks for its chief."""
     cluster = tasks(ps=1, worker=1)
-    flags = [f"--runtime={runtime}", "--max_steps=24", "--rendezvous_timeout=40"]
+    flags = [f"--runtime={runtime}", "--max_steps=24", "--rendezvous_timeout=120"]
     with socket.socket() as proxy:
         proxy.bind(("127.0.0.1", 0))
         proxy.listen()

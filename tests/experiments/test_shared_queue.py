@@ -141,7 +141,7 @@ TWO_WORKERS = "--worker_hosts=127.0.0.1:2223,127.0.0.1:2224"
     ],
 )
 def test_wrong_flags_are_said_in_one_line(start: Any, flags: list[str], sentence: str) -> None:
-    counting = start(*flags, module=MODULE).wait(60)
+    counting = start(*flags, module=MODULE).wait()
     assert counting.code == 2
     assert counting.err.startswith(f"error: {sentence}")
     assert counting.err.count("\n") == 1

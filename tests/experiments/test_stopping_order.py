@@ -13,7 +13,7 @@ import pytest
 from compat.processes.group import Command, ProcessGroup
 
 pytestmark = pytest.mark.once
-DEADLINE_SECS = 30
+DEADLINE_SECS = 120
 SERVER = """
 import os, signal, time
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))

@@ -98,7 +98,7 @@ def test_wrong_flags_start_nothing(program: str, words: str, sentence: str, tmp_
         env=dict(os.environ, PYTHONPATH=PACKAGES),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(f"error: {sentence}.*\n", done.stderr), done.stderr
@@ -111,7 +111,7 @@ def test_without_optuna_the_extra_is_named() -> None:
         "from experiments import sweep; sweep.main(['experiments.mnist', '--space=hidden=1..2'])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, timeout=60
+        [sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, timeout=150
     )
     last = done.stderr.splitlines()[-1]
     assert "Optuna is not installed for " in last

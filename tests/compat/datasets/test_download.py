@@ -141,7 +141,7 @@ def test_the_time_limit_is_for_all_together(
             say=print,
             limit_secs=1,
         )
-    assert time.monotonic() - start < 9
+    assert time.monotonic() - start < 60
     assert not list(tmp_path.iterdir())
 
 

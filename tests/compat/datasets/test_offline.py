@@ -47,7 +47,7 @@ def test_auto_falls_back_at_once_and_says_why(made: Sample, refusing: str) -> No
     said: list[str] = []
     start = time.monotonic()
     dataset = choose(made.served_by(refusing, refusing), None, say=said.append)
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 60
     assert dataset.name == "digits"
     (line,) = said
     assert line.startswith(
@@ -64,7 +64,7 @@ def test_auto_falls_back_when_nobody_answers(
     published = made.served_by(serve("silent").url, serve("dripping").url)
     start = time.monotonic()
     dataset = choose(published, None, say=said.append, limit_secs=1.5)
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 60
     assert dataset.name == "digits"
     assert "not done within the time limit" in said[0]
 

@@ -33,6 +33,7 @@ print(json.dumps({
     "shown": open("/proc/self/cmdline").read().rstrip(chr(0)).split(chr(0)),
     "descriptors": [n for n in map(int, os.listdir("/proc/self/fd")) if os.path.exists(f"/proc/self/fd/{n}")],
     "threads": max(pool["num_threads"] for pool in threadpoolctl.threadpool_info()),
+    "origin": __import__("multiprocessing.process").process.ORIGINAL_DIR,
     "random": [__import__("random").random(), float(__import__("numpy").random.rand())],
 }))
 """  # noqa: E501
@@ -88,6 +89,7 @@ def test_a_program_is_as_if_it_were_started_alone(
     assert found["argv"] == [called, "--a=1"]
     assert (found["path"], found["folder"]) == (folder, folder)
     assert (found["name"], found["own"], found["stdin"]) == ("__main__", "mine", "")
+    assert found["origin"] == folder
     assert found["loaded"]
     assert found["leads"]
     assert found["early"] == os.environ.get("OPENBLAS_NUM_THREADS")

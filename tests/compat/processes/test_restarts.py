@@ -13,7 +13,7 @@ from compat.processes.group import ProcessGroup
 from compat.processes.restarts import Restarts
 from tests.compat.processes.conftest import python, run
 
-pytestmark = [pytest.mark.once, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.once, pytest.mark.timeout(120)]
 
 SLEEP = "import time; time.sleep(60)"
 
@@ -139,6 +139,8 @@ def test_who_is_seen_to_end_with_the_one_that_it_lost_spends_none() -> None:
     def say(line: str) -> None:
         said.append(line)
         if "evaluator" in line:
+            while not (Path("tries").exists() and Path("losses").exists()):
+                time.sleep(0.01)
             Path("go").touch()
             time.sleep(1.0)  # Both end meanwhile.
 

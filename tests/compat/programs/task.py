@@ -97,6 +97,7 @@ def train(server: compat.Server, settings: dict[str, Any]) -> dict[str, Any]:
     supervisor = compat.Supervisor(
         is_chief=server.is_chief, logdir=logdir, sync_optimizer=program.sync_optimizer
     )
+    print("built", flush=True)
     time.sleep(settings.get("delay", 0))
     print("opening a session", flush=True)
     report["steps"] = []

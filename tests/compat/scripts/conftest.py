@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
-import subprocess
+import signal
 import sys
+import tempfile
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,8 +50,11 @@ NEEDED = {
 
 
 @pytest.fixture
-def run_script(tmp_path: Path) -> RunScript:
-    """Writes a script into a folder of its own and runs it by `python -m compat run`."""
+def run_script(tmp_path: Path, start_program: Callable[..., Any]) -> RunScript:
+    """Writes a script into a folder of its own and runs it by `python -m compat run`.
+
+    Where TensorFlow is loaded already, unless it runs `alone`.
+    """
 
     def run(
         text: str | None,
@@ -57,22 +62,30 @@ def run_script(tmp_path: Path) -> RunScript:
         options: tuple[str, ...] = (),
         name: str = "script.py",
         env: dict[str, str] | None = None,
+        **how: Any,
     ) -> Ran:
         words = [*arguments]
         if text is not None:
             (tmp_path / name).write_text(textwrap.dedent(text), encoding="utf-8")
             words = [name, *words]
-        # jax sets this one in the process of the tests, where TensorFlow 2.12 loads it.
-        kept = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
-        done = subprocess.run(
-            [sys.executable, "-m", "compat", "run", *options, *words],
-            cwd=str(tmp_path),
-            env={**kept, "PYTHONPATH": PACKAGES, "PYTHONIOENCODING": "utf-8", **(env or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=DEADLINE_SECS,
-        )
-        return Ran(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+        command = [sys.executable, "-m", "compat", "run", *options, *words]
+        environment = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = start_program(
+                command,
+                cwd=tmp_path,
+                env={**environment, **(env or {})},
+                stdout=out,
+                stderr=err,
+                **how,
+            )
+            try:
+                code = process.wait(DEADLINE_SECS)
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            written = [os.pread(file.fileno(), 1 << 24, 0).decode("utf-8") for file in (out, err)]
+            return Ran(code, *written)
 
     return run
 

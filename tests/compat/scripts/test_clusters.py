@@ -161,7 +161,7 @@ def test_malformed_cluster_strings_are_refused(text: str) -> None:
         [sys.executable, "-m", "compat", "serve", f"--cluster_spec={text}", "--job_name=ps"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         cwd=str(Path(serve.__file__).parents[2]),
     )
     assert done.returncode == 2
@@ -171,17 +171,21 @@ def test_malformed_cluster_strings_are_refused(text: str) -> None:
 
 @pytest.mark.cluster
 def test_a_client_computes_on_a_standalone_server(run_script: RunScript) -> None:
-    with ports.reserve() as reservation:
-        address = reservation.address
+    reservation = ports.reserve()
+    address = reservation.address
+    env, pass_fds = reservation.pass_to_child()
     server = subprocess.Popen(
         [
             *(sys.executable, "-u", "-m", "compat", "serve"),
             *(f"--cluster_spec=worker|{address}", "--job_name=worker", "--task_id=0"),
         ],
+        env={**os.environ, **env},
         stdout=subprocess.PIPE,
         text=True,
         cwd=str(Path(serve.__file__).parents[2]),
+        pass_fds=pass_fds,
     )
+    reservation.release()
     try:
         assert server.stdout is not None
         said = server.stdout.readline()
@@ -200,4 +204,4 @@ def test_a_client_computes_on_a_standalone_server(run_script: RunScript) -> None
         assert ran.out == "42\n"
     finally:
         os.kill(server.pid, signal.SIGTERM)
-        assert server.wait(30) == 0
+        assert server.wait(120) == 0

@@ -27,6 +27,7 @@ def test_a_script_sees_itself_as_python_shows_it(run_script: RunScript, tmp_path
         "--flag=a b",
         "x",
         name="a script über.py",
+        alone=True,
     )
     assert ran.out.splitlines() == [
         "__main__ a script über.py ['--flag=a b', 'x'] sibling",

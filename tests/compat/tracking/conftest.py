@@ -43,22 +43,11 @@ def logdir(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "run")
 
 
-@pytest.fixture(scope="session")
-def _empty_store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("empty_store")
-    source = "import sys, mlflow; mlflow.tracking.MlflowClient(sys.argv[1]).search_runs(['0'])"
-    path = str(folder / "mlflow.db")
-    subprocess.run(
-        [sys.executable, "-c", source, f"sqlite:///{path}"], cwd=folder, check=True, timeout=200
-    )
-    return path
-
-
 @pytest.fixture
-def stored(logdir: str, _empty_store: str) -> str:
+def stored(logdir: str, empty_store: pathlib.Path) -> str:
     """A log folder beside an empty database, as making one takes MLflow seconds."""
     os.makedirs(logdir)
-    return shutil.copy(_empty_store, store(logdir)) and logdir
+    return shutil.copy(str(empty_store), store(logdir)) and logdir
 
 
 @pytest.fixture
@@ -85,7 +74,7 @@ def python() -> Callable[..., subprocess.Popen]:
     yield start
     for process in started:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 @pytest.fixture
@@ -156,7 +145,7 @@ def served_by_mlflow(folder: pathlib.Path, port: int) -> Iterator[str]:
         if server.poll() is None:
             # The server and its workers are a group of their own, which has the server's id.
             os.killpg(server.pid, signal.SIGKILL)
-            server.wait(10)
+            server.wait(60)
 
 
 @pytest.fixture(scope="session")
@@ -244,7 +233,7 @@ def tensorboard(folder: pathlib.Path, loader: str) -> Iterator[str]:
     finally:
         deadline.cancel()
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def tracker(logdir, said, **options):

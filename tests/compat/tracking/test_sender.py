@@ -20,7 +20,7 @@ def test_the_sender_says_what_it_expects(tmp_path):
     root = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
         [sys.executable, "-m", "compat.tracking.mlflow.sender", str(tmp_path)],
-        env=dict(os.environ, PYTHONPATH=root), stderr=subprocess.PIPE, timeout=60,
+        env=dict(os.environ, PYTHONPATH=root), stderr=subprocess.PIPE, timeout=150,
     )  # fmt: skip
     assert done.returncode == 1
     (line,) = done.stderr.decode().splitlines()
@@ -34,7 +34,7 @@ def test_the_sender_loads_no_pandas(stored):
     root = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "compat.tracking.mlflow.sender", stored],
-        env=dict(os.environ, PYTHONPATH=root), stderr=subprocess.PIPE, timeout=60, check=True,
+        env=dict(os.environ, PYTHONPATH=root), stderr=subprocess.PIPE, timeout=150, check=True,
     )  # fmt: skip
     loaded = [line.split("|")[-1].strip() for line in done.stderr.decode().splitlines()]
     assert "mlflow" in loaded
@@ -71,7 +71,7 @@ def test_a_store_that_could_not_be_made_whole_is_made_later(logdir, python, wait
     assert trainer.stdout.readline() == b"written\n"
     log = pathlib.Path(logdir, "tracking.log")
     wait_for(lambda: log.exists() and "not delivered" in log.read_text(), "full disk", 180)
-    out, _ = trainer.communicate(b"\n", timeout=60)
+    out, _ = trainer.communicate(b"\n", timeout=150)
     assert b"records were not delivered" in out
     # The sender goes on by itself, and may be at another attempt.
     wait_for(
@@ -84,6 +84,6 @@ def test_a_store_that_could_not_be_made_whole_is_made_later(logdir, python, wait
     )
     root = os.pathsep.join(filter(None, sys.path))
     send = [sys.executable, "-m", "compat.tracking.mlflow.sender", logdir]
-    subprocess.run(send, env=dict(os.environ, PYTHONPATH=root), timeout=120, check=True)
+    subprocess.run(send, env=dict(os.environ, PYTHONPATH=root), timeout=150, check=True)
     assert history(logdir, "cost") == [(1, 1.0)]
     assert run(logdir).info.status == "FINISHED"

@@ -48,7 +48,7 @@ def address(request, tmp_path_factory) -> Iterator[str]:
 
 def get(address, path, **query):
     url = f"{address}/data/{path}?{urllib.parse.urlencode(query)}"
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=100) as answer:
         return json.load(answer)
 
 
@@ -56,7 +56,7 @@ def post(address, path, body):
     request = urllib.request.Request(
         f"{address}/data/{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=20) as answer:
+    with urllib.request.urlopen(request, timeout=100) as answer:
         return json.load(answer)
 
 
@@ -65,9 +65,14 @@ def test_the_run_shows(address, wait_for):
     wait_for(
         lambda: len(get(address, "plugin/scalars/tags").get("run", {})) == 2, "two scalar tags"
     )
-    points = get(address, "plugin/scalars/scalars", run="run", tag="train/cost")
-    assert [(step, value) for _, step, value in points] == [
-        (10, 10), (20, 20), (30, 30), (40, -40), (50, -50), (60, -60)]  # fmt: skip
+    expected = [(10, 10), (20, 20), (30, 30), (40, -40), (50, -50), (60, -60)]
+
+    def shown():
+        points = get(address, "plugin/scalars/scalars", run="run", tag="train/cost")
+        return [(step, value) for _, step, value in points]
+
+    # A loader shows what it has read so far, such as the first of the two files.
+    wait_for(lambda: shown() == expected, f"points but {shown()}")
 
 
 def test_histograms_and_images_show(address, wait_for):
@@ -79,14 +84,14 @@ def test_histograms_and_images_show(address, wait_for):
     images = get(address, "plugin/images/images", run="run", tag="digits", sample=1)
     assert [image["step"] for image in images] == [60]
     url = f"{address}/data/plugin/images/individualImage?{images[0]['query']}"
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=100) as answer:
         assert Image.open(io.BytesIO(answer.read())).size == (28, 28)
 
 
 def test_the_graph_shows(address, wait_for):
     wait_for(lambda: "run" in get(address, "plugin/graphs/info"), "graph")
     url = f"{address}/data/plugin/graphs/graph?run=run"
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=100) as answer:
         assert b"train_step" in answer.read()
 
 
@@ -106,6 +111,9 @@ def test_the_settings_show_with_the_metrics_and_the_end(address, wait_for):
         return post(address, "plugin/hparams/session_groups", body).get("sessionGroups", [])
 
     wait_for(lambda: session_groups(), "session group")
+    # A loader shows what it has read so far, such as the first of the two files.
+    ended = {"status": "STATUS_SUCCESS"}.items()
+    wait_for(lambda: ended <= session_groups()[0]["sessions"][0].items(), "the end")
     wait_for(lambda: session_groups()[0].get("metricValues"), "metric values")
     (group,) = session_groups()
     assert group["hparams"] == {"learning_rate": 0.2}

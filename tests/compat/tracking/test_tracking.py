@@ -98,7 +98,7 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
         assert b"hush" not in pathlib.Path(logdir, name).read_bytes()
 
 
-@pytest.mark.parametrize("status", ["KILLED", "FAILED"])
+@pytest.mark.parametrize("status", ["KILLED", pytest.param("FAILED", marks=pytest.mark.slow)])
 def test_an_unfinished_training_leaves_what_takes_long_to_the_sender(
     stored, said, wait_for, status
 ):
@@ -109,7 +109,7 @@ def test_an_unfinished_training_leaves_what_takes_long_to_the_sender(
         connection.execute("begin exclusive")
         began = time.monotonic()
         writer.close(status)
-        assert 8 <= time.monotonic() - began < 15
+        assert 8 <= time.monotonic() - began < 60  # Not the 180 s of a run that is complete.
         connection.rollback()
     (line,) = said
     assert re.fullmatch(
@@ -131,7 +131,7 @@ def test_a_resumed_training_goes_on_with_its_run_as_long_as_there_is_one(stored,
 
     writer = tracker(stored, said, run_name="second")
     writer.params({"steps": 20, "rate": 0.1, "new": "yes"})
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 150
     while client(stored).get_run(first.info.run_id).info.status != "RUNNING":
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -189,7 +189,7 @@ def test_a_killed_trainer_has_failed(stored, python, wait_for):
     assert run(stored).info.status == "RUNNING"
     os.kill(sender, signal.SIGINT)  # as Ctrl-C would
     trainer.kill()
-    trainer.wait(10)
+    trainer.wait(60)
     wait_for(lambda: run(stored).info.status == "FAILED", "honest status")
     wait_for(lambda: not os.path.exists(f"/proc/{sender}/cmdline") or ended(sender), "end")
     assert os.path.exists(os.path.join(stored, CURVE))
@@ -227,7 +227,7 @@ def test_a_full_disk_is_told_once(stored, python):
         "for step in range(1, 300): writer.scalars(step, {'cost': 1.0})\n"
         "writer.close()\n"
     )
-    out, _ = python(source, stored).communicate(timeout=60)
+    out, _ = python(source, stored).communicate(timeout=150)
     assert out.decode().count("no more is recorded in") == 1, out
     written = [s for s, _ in history(stored, "cost")]
     assert written == list(range(1, len(written) + 1)) and len(written) > 10
