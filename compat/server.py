@@ -11,7 +11,7 @@ from compat._tensorflow import startup, tf1
 from compat.cluster import access, keepalive, ports, proxies, roles
 from compat.cluster.address import split_address
 from compat.cluster.roles import Role
-from compat.cluster.spec import ClusterSpec, Task, all_tasks, only_task
+from compat.cluster.spec import Task, all_tasks, checked_cluster, only_task
 from compat.errors import PeerError, UserError, is_retryable, raised_as
 from compat.liveness import diagnosis, identity, shutdown
 from compat.liveness.monitor import Monitor
@@ -93,7 +93,7 @@ class Server:
             merged.MergeFrom(config or tf1.ConfigProto())
             defined, config = defined.cluster, merged
         with raised_as(tf1.errors.InvalidArgumentError):
-            self.cluster = ClusterSpec(defined)
+            self.cluster = checked_cluster(defined)
         self.task = only_task(self.cluster, job_name, task_index)
         self.role = roles.role(self.task, self.cluster, self.runtime)
         if self.role is Role.EVALUATE:

@@ -46,6 +46,7 @@ class Supervisor(Coordinated):
     """
 
     USE_DEFAULT = 0  # As in TensorFlow, whose users pass it on.
+    writes_graph = True
 
     def __init__(
         self,

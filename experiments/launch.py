@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from typing import Iterator, Mapping, Sequence, TextIO
 
-from compat.cluster.spec import ClusterSpec
+from compat.cluster.spec import checked_cluster
 from compat.errors import Parser, UserError
 from compat.processes.local_cluster import LocalCluster, commands
 from compat.scripts.cluster import local_cluster
@@ -130,7 +130,7 @@ def _cluster(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, lis
         )
     if given and options.chief and "chief" not in given:
         raise UserError("--chief has no address beside lists of hosts; add --chief_hosts=host:port")
-    counts = {job: len(addresses) for job, addresses in ClusterSpec(given).as_dict().items()}
+    counts = {job: len(addresses) for job, addresses in checked_cluster(given).as_dict().items()}
     if not given:
         counts["chief"] = int(options.chief)
         counts["ps"] = 1 if options.num_ps is None else options.num_ps

@@ -27,7 +27,7 @@ from compat.cluster import access, proxies
 from compat.cluster.address import split_address
 from compat.cluster.environment import parse_cluster_spec
 from compat.cluster.ports import reserve
-from compat.cluster.spec import ClusterSpec, Task
+from compat.cluster.spec import ClusterSpec, Task, checked_cluster
 from compat.errors import PeerError, UserError
 from compat.liveness import diagnosis, watchdog
 from compat.liveness.monitor import Monitor, connection_checks
@@ -105,7 +105,7 @@ def _cluster(values: flags.FlagValues) -> ClusterSpec | None:
     if given == ["cluster_spec"]:
         cluster = parse_cluster_spec(text)
     else:
-        cluster = ClusterSpec({"worker": [host.strip() for host in text.split(",")]})
+        cluster = checked_cluster({"worker": [host.strip() for host in text.split(",")]})
     for task in _TASKS:
         if task.job not in cluster.jobs or task.index not in cluster.task_indices(task.job):
             raise UserError(

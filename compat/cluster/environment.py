@@ -7,7 +7,7 @@ import re
 import reprlib
 from typing import Any, Mapping, Sequence
 
-from compat.cluster.spec import ClusterSpec, Task
+from compat.cluster.spec import ClusterSpec, Task, checked_cluster
 from compat.errors import UserError
 
 _TF_CONFIG_EXAMPLE = (
@@ -34,7 +34,7 @@ def cluster_from_hosts(
         if not hosts or isinstance(hosts, str) and not hosts.strip():
             raise UserError(f"--{job}_hosts is empty; write --{job}_hosts=host:port,host:port")
         jobs[job] = [h.strip() for h in hosts.split(",")] if isinstance(hosts, str) else list(hosts)
-    return ClusterSpec(jobs)
+    return checked_cluster(jobs)
 
 
 def parse_cluster_spec(text: str) -> ClusterSpec:
@@ -47,7 +47,7 @@ def parse_cluster_spec(text: str) -> ClusterSpec:
         if job in jobs:
             raise UserError(f"job {job!r} is twice in cluster spec {text!r}; join its hosts by ';'")
         jobs[job] = [host.strip() for host in hosts.split(";")]
-    return ClusterSpec(jobs)
+    return checked_cluster(jobs)
 
 
 def cluster_from_tf_config(text: str) -> tuple[ClusterSpec, Task]:
@@ -82,7 +82,7 @@ def _parse_tf_config(text: str) -> tuple[ClusterSpec, Task]:
     if "master" in jobs:
         jobs["chief"] = jobs.pop("master")
     task = Task("chief" if job == "master" else job, index)
-    cluster = ClusterSpec(jobs)
+    cluster = checked_cluster(jobs)
     if task.job in cluster.jobs or task.job != "evaluator":
         cluster.address_of(task)
     elif task.index < 0:

@@ -29,9 +29,9 @@ class Task:
 class ClusterSpec:
     """`tf.train.ClusterSpec` without TensorFlow, checked when made and never changed afterwards.
 
-    TensorFlow's own classes take it for theirs. Other than there, each task has a well-formed
-    address, no two the same one, and what is wrong with a cluster or with a question to it is a
-    `UserError`, which is the `ValueError` or `TypeError` that TensorFlow raises.
+    TensorFlow's own classes take it for theirs. What is wrong with a cluster or with a question to
+    it is a `UserError`, which is the `ValueError` or `TypeError` that TensorFlow raises. As there,
+    an address is any text; where it is used, `checked_cluster` refuses what cannot be one.
     """
 
     def __init__(self, cluster: Any) -> None:
@@ -43,7 +43,7 @@ class ClusterSpec:
             anything with `as_dict()`.
 
         Raises:
-          UserError: a name, an index or an address is malformed, or an address taken.
+          UserError: a name or an index is malformed, or an address is not text.
         """
         jobs = cluster.as_dict() if hasattr(cluster, "as_dict") else cluster
         if hasattr(jobs, "SerializeToString"):  # A `ClusterDef`.
@@ -54,16 +54,6 @@ class ClusterSpec:
                 f"cluster {shown} is not a mapping; write {{'ps': ['host:port'], ...}}"
             )
         self._jobs = {job: _checked_tasks(job, addresses) for job, addresses in jobs.items()}
-        taken: dict[tuple[str, int], Task] = {}
-        for task in all_tasks(self):
-            address = self.address_of(task)
-            host, port = split_address(address, any_port=True)
-            other = taken.setdefault((host.lower(), port), task)
-            if port and other != task:
-                raise UserError(
-                    f"address {address!r} is given to both {other.name} and {task.name}; "
-                    "give each task a port of its own"
-                )
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -157,11 +147,35 @@ def _checked_tasks(job: object, addresses: Any) -> dict[int, str]:
     for index, address in addresses.items():
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
             raise UserError(f"task index {index!r} of job {job!r} is malformed; use 0, 1, 2, ...")
-        try:
-            split_address(address, any_port=True)
-        except UserError as error:
-            raise type(error)(f"{Task(job, index).name}: {error}") from None
+        if not isinstance(address, str):
+            shown = reprlib.repr(address)
+            raise UserTypeError(
+                f"{Task(job, index).name}: address {shown} is not text; write 'host:port'"
+            )
     return dict(sorted(addresses.items()))
+
+
+def checked_cluster(jobs: Any) -> ClusterSpec:
+    """Returns the `ClusterSpec` of `jobs`, each of whose tasks has an address that can be one.
+
+    Raises:
+      UserError: as `ClusterSpec`; or an address is malformed, or given to two tasks.
+    """
+    cluster = ClusterSpec(jobs)
+    taken: dict[tuple[str, int], Task] = {}
+    for task in all_tasks(cluster):
+        address = cluster.address_of(task)
+        try:
+            host, port = split_address(address, any_port=True)
+        except UserError as error:
+            raise UserError(f"{task.name}: {error}") from None
+        other = taken.setdefault((host.lower(), port), task)
+        if port and other != task:
+            raise UserError(
+                f"address {address!r} is given to both {other.name} and {task.name}; "
+                "give each task a port of its own"
+            )
+    return cluster
 
 
 def only_task(cluster: ClusterSpec, job: str | None, index: int | None) -> Task:

@@ -78,6 +78,32 @@ class StepDefinition(NamedTuple):
                 f"{len(self.signature)}, pass as many"
             )
 
+    def arrays(self, given: Sequence[Any], feed_dict: Mapping[Any, Any] | None) -> list[Any]:
+        """Returns the arrays of a call in the signature's order.
+
+        Those of `feed_dict`, by the name of their `tf.TensorSpec`, are not among the `given`.
+
+        Raises:
+          UserError: the signature does not have such a name, or there are too few or too many.
+        """
+        names = [getattr(spec, "name", None) for spec in self.signature]
+        fed = {fed_name(key): array for key, array in (feed_dict or {}).items()}
+        unknown = next((name for name in fed if name not in names), None)
+        if unknown is not None:
+            known = ", ".join(repr(name) for name in names if name) or "no names"
+            raise UserError(
+                f"feed_dict has {unknown!r}, and the signature of the step has {known}; name what "
+                "is fed as in tf.TensorSpec([None], name='x'), or pass the arrays behind the step"
+            )
+        self.check_arrays([*fed, *given])
+        rest = iter(given)
+        return [fed[name] if name in fed else next(rest) for name in names]
+
+
+def fed_name(key: Any) -> str:
+    """Returns the name of a feed's key: a text, with ":0" or without, or a `tf.TensorSpec`."""
+    return str(getattr(key, "name", key)).partition(":")[0]
+
 
 class Packed(NamedTuple):
     """What a step computes, as few tensors."""
@@ -173,6 +199,8 @@ class Session(abc.ABC):
     @abc.abstractmethod
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs one step on the arrays `args`, and returns its values by name.
+
+        Arrays may also be given by the names in the step's signature: `feed_dict={"x": ...}`.
 
         On the modern runtime workers are kept busy, so the values may be those of a call of this
         step that was scheduled a little earlier. A variable, or a list or dict of variables, gives

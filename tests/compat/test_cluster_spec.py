@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compat.cluster.spec import ClusterSpec, Task, all_tasks, only_task
+from compat.cluster.spec import ClusterSpec, Task, all_tasks, checked_cluster, only_task
 from compat.errors import UserError
 
 JOBS = {"worker": ["h1:2222", "h2:2222"], "ps": ["h0:2222"]}
@@ -111,6 +111,18 @@ def test_any_shape_survives_the_round_trip(sizes: tuple[int, ...]) -> None:
         ({"ps": {"0": "h:1"}}, "task index '0' of job 'ps' is malformed; use 0, 1, 2, ...$"),
         ({"ps": {-1: "h:1"}}, "task index -1 of job 'ps' is malformed"),
         ({"ps": {True: "h:1"}}, "task index True of job 'ps' is malformed"),
+        ({"ps": ["h:1", 1]}, "/job:ps/task:1: address 1 is not text; write 'host:port'$"),
+    ],
+)
+def test_malformed(jobs: Any, sentence: str) -> None:
+    with pytest.raises(UserError, match="^" + sentence) as caught:
+        ClusterSpec(jobs)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "sentence"),
+    [
         ({"ps": ["h:1", "h"]}, "/job:ps/task:1: address 'h' has no port; write host:port"),
         ({"ps": ["h:1", ""]}, "/job:ps/task:1: address '' is empty; write host:port"),
         ({"ps": {4: "h:x"}}, "/job:ps/task:4: port 'x' of 'h:x' is not a number"),
@@ -126,9 +138,11 @@ def test_any_shape_survives_the_round_trip(sizes: tuple[int, ...]) -> None:
         ({"ps": ["[::1]:1"], "worker": ["[0::1]:1"]}, "address .* is given to both"),
     ],
 )
-def test_malformed(jobs: Any, sentence: str) -> None:
+def test_an_address_is_checked_where_it_is_used(jobs: Any, sentence: str) -> None:
+    """As in TensorFlow, a cluster keeps any text."""
+    assert ClusterSpec(jobs).as_dict() == ClusterSpec(ClusterSpec(jobs)).as_dict()
     with pytest.raises(UserError, match="^" + sentence) as caught:
-        ClusterSpec(jobs)
+        checked_cluster(jobs)
     assert "\n" not in str(caught.value)
 
 

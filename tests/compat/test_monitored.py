@@ -58,7 +58,7 @@ def test_a_value_that_a_step_does_not_have_is_refused(supervised: Any) -> None:
         ("local_init_op", "Scaffold(local_init_op=...) needs a graph of the program, "),
         ("saver", "needs a graph, which the modern runtime does not have; pass a compat.Saver, "),
         ("other step", "a hook fetches 'cost_1', which the step of this call does not return; "),
-        ("feed", "feed_dict needs placeholders, which the modern runtime does not support; "),
+        ("feed", "feed_dict of a hook needs placeholders, which the modern runtime does not "),
         ("two steps", "run() was given 2 steps; run one after the other"),
         ("file", "checkpoint_filename_with_path='model.ckpt-7' needs a graph, which the modern "
                  "runtime does not have; give checkpoint_dir=, whose newest checkpoint is "),

@@ -82,7 +82,8 @@ def observe(
 
         def before_run(self, run_context: Any) -> Any:
             self.order.append(300)
-            return api.SessionRunArgs({"loss": tensors["loss"]})
+            fetched = {"loss": tensors["loss"], "step": tf1.train.get_global_step()}
+            return api.SessionRunArgs(fetched)
 
         def after_run(self, run_context: Any, run_values: Any) -> None:
             self.order.append(float(run_values.results["loss"]))

@@ -9,23 +9,21 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import compat
 from compat import tf, tf1
 
 if TYPE_CHECKING:
-    from tests.conformance.rows import ROWS
+    from tests.conformance.rows import ROWS, arguments
 else:
-    from rows import ROWS
+    from rows import ROWS, arguments
 
 
 def build(name: str) -> Any:
     """Returns the row's step and the arrays of its calls."""
     function, calls = ROWS[name](tf1)
     specs = [
-        tf.TensorSpec([None] * array.ndim, tf.string if array.dtype.kind == "S" else array.dtype)
-        for array in map(np.asarray, calls[0])
+        tf.TensorSpec(shape, dtype, name)
+        for dtype, shape, name in arguments(tf1, function, calls[0])
     ]
     return compat.step(function, specs), calls
 
@@ -34,7 +32,8 @@ def run(session: Any, step: Any, calls: Any) -> list[float]:
     """Returns the first value of each call; the next call waits for it."""
     found = []
     for arrays in calls:
-        values = session.run(step, *arrays)
+        fed = isinstance(arrays, dict)
+        values = session.run(step, feed_dict=arrays) if fed else session.run(step, *arrays)
         for last in session.drain():
             values = last
         found.append(float(next(v for k, v in values.items() if k != "global_step")))

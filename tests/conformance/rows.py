@@ -9,6 +9,7 @@ nothing of ours, so that TensorFlow 1.15 alone can tell what the numbers have to
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from typing import Any, Callable
@@ -214,6 +215,14 @@ def py_func(tf1: Any) -> Any:
     return step, [(np.float32(1),), (np.float32(4),)]
 
 
+@row("Input", "tf.Session.run(..., feed_dict)")
+def feed_dict(tf1: Any) -> Any:
+    def step(x: Any, y: Any) -> Any:
+        return {"sum": x + 10.0 * y}
+
+    return step, [{"y": np.float32(k), "x": np.float32(1)} for k in (2, 3)]
+
+
 @row("Input", "tf.data.Dataset.make_one_shot_iterator in a step")
 def one_shot(tf1: Any) -> Any:
     def step(x: Any) -> Any:
@@ -235,6 +244,19 @@ def lookup(tf1: Any) -> Any:
     return step, [(np.array([b"a", b"b"]),), (np.array([b"b", b"c"]),)]
 
 
+def arguments(tf1: Any, function: Any, arrays: Any) -> list[Any]:
+    """Returns dtype, shape and name of each argument; calls that feed by name have a dict."""
+    names: Any = [None] * len(arrays)
+    if isinstance(arrays, dict):
+        names = list(inspect.signature(function).parameters)
+        arrays = [arrays[name] for name in names]
+    arrays = map(np.asarray, arrays)
+    return [
+        (tf1.string if a.dtype.kind == "S" else a.dtype, [None] * a.ndim, name)
+        for a, name in zip(arrays, names)
+    ]
+
+
 def native(name: str) -> list[float]:
     """Returns the first value of each call, by TensorFlow alone: graph and session."""
     import tensorflow
@@ -242,16 +264,14 @@ def native(name: str) -> list[float]:
     tf1 = tensorflow.compat.v1
     with tf1.Graph().as_default(), tf1.Session() as session:
         function, calls = ROWS[name](tf1)
-        inputs = [
-            tf1.placeholder(tf1.string if a.dtype.kind == "S" else a.dtype, [None] * a.ndim)
-            for a in map(np.asarray, calls[0])
-        ]
+        inputs = [tf1.placeholder(*argument) for argument in arguments(tf1, function, calls[0])]
         values = function(*inputs)
         session.run([tf1.global_variables_initializer(), tf1.local_variables_initializer()])
         session.run(tf1.tables_initializer())
         found = []
         for arrays in calls:
-            fetched = session.run(values, dict(zip(inputs, arrays)))
+            feed = {f"{k}:0": v for k, v in arrays.items()} if isinstance(arrays, dict) else {}
+            fetched = session.run(values, feed or dict(zip(inputs, arrays)))
             found.append(float(fetched[next(iter(values))]))
     return found
 

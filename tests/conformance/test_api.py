@@ -1,6 +1,6 @@
 """The old API, name by name: its numbers are TensorFlow 1.15's, on either runtime, anywhere.
 
-The golden files are what `rows.py` and `hook_rows.py` print on TensorFlow 1.15.5.
+The golden files are what the modules of the rows print on TensorFlow 1.15.5.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 # The program that runs the rows of each module by `compat`.
-PROGRAMS = {"rows": HERE / "row_program.py", "hook_rows": HERE / "hook_program.py"}
+PROGRAMS = {
+    "rows": HERE / "row_program.py",
+    "hook_rows": HERE / "hook_program.py",
+    "supervisor_rows": HERE / "supervisor_program.py",
+}
 TABLES = {table: runpy.run_path(str(HERE / f"{table}.py")) for table in PROGRAMS}
 GOLDEN: dict[str, dict[str, list[float]]] = {
     table: json.loads((HERE / f"golden_{table}.json").read_text("utf-8")) for table in TABLES

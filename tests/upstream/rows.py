@@ -79,12 +79,7 @@ ROWS = [
         "`Server` and `ClusterSpec`",
         TRAINING + "server_lib_test.py",
         27,
-        {
-            "ClusterSpecTest.testNonEmptyClusterSpecIsTrue": (
-                "by a port that is not a number, which is refused at once"
-            ),
-            **because(RUNTIME, "GrpcServerTest", "testShapeChangingIsolateState"),
-        },
+        because(RUNTIME, "GrpcServerTest", "testShapeChangingIsolateState"),
     ),
     Row("a server's containers", TRAINING + "server_lib_multiple_containers_test.py", 1),
     Row(

@@ -138,7 +138,8 @@ class _RunsSteps(_Monitored):
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(fetches, LegacyStep):
             return super().run(fetches, *args, **kwargs)
-        return fetches.unpack(*super().run(fetches.outputs, fetches.feed(args), **kwargs))
+        feed = fetches.feed(args, kwargs.pop("feed_dict", None))
+        return fetches.unpack(*super().run(fetches.outputs, feed, **kwargs))
 
     def close(self) -> None:
         self.__exit__(None, None, None)

@@ -51,7 +51,8 @@ class LegacySession(tf1.Session, Session):
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(fetches, LegacyStep):
-            return self._run_step(fetches, fetches.feed(args))
+            feed = fetches.feed(args, kwargs.pop("feed_dict", None))
+            return self._run_step(fetches, feed, **kwargs)
         fetches = self._of_names(fetches)
         if not self._is_training_call(fetches):
             return self._call(fetches, *args, **kwargs)
@@ -88,16 +89,18 @@ class LegacySession(tf1.Session, Session):
             step.made += number
         return values
 
-    def _run_step(self, step: LegacyStep, feed: dict[Any, Any], outputs: Any = None) -> Values:
+    def _run_step(
+        self, step: LegacyStep, feed: dict[Any, Any], outputs: Any = None, **kwargs: Any
+    ) -> Values:
         """Runs a step, or several copies of it, of which the last gives the `outputs`."""
         trains = self._is_training_call(step.outputs)
         services, default = self._supervisor.services, self._supervisor.USE_DEFAULT
         collects = step.summary is not None and self._supervisor.summary_op is default
         summary = None
         if outputs is None and trains and collects and services.summary_due():
-            *found, summary = self._call([*step.outputs, step.summary], feed)
+            *found, summary = self._call([*step.outputs, step.summary], feed, **kwargs)
         else:
-            found = self._call(outputs or step.outputs, feed)
+            found = self._call(outputs or step.outputs, feed, **kwargs)
         values = step.unpack(*found)
         if "global_step" in values:
             self.planned_step = int(values["global_step"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from compat._tensorflow import tf1
+from compat._tensorflow import tf, tf1
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.legacy.chain import Chain
 from compat.runtime.legacy.variables import global_step
@@ -53,10 +53,14 @@ class LegacyStep(Step):
         handles = {n.name: n.device for n in graph_def.node if n.op in _VARIABLES}
         return operations(graph_def, [t.name for t in self.outputs], handles)
 
-    def feed(self, arrays: Sequence[Any]) -> dict[Any, Any]:
-        """Returns the feed of one call."""
-        self._definition.check_arrays(arrays)
-        return dict(zip(self.placeholders, arrays))
+    def feed(self, arrays: Sequence[Any], feed_dict: Any = None) -> dict[Any, Any]:
+        """Returns the feed of one call; `feed_dict` may also have tensors of the graph."""
+        named: dict[Any, Any] = {}
+        feed: dict[Any, Any] = {}
+        for key, array in (feed_dict or {}).items():
+            (named if isinstance(key, (str, tf.TensorSpec)) else feed)[key] = array
+        feed.update(zip(self.placeholders, self._definition.arrays(arrays, named)))
+        return feed
 
     def chain(self, arrays: Sequence[Any]) -> Chain | None:
         """Returns what makes several updates in a call; None if each is to have its own.
@@ -74,5 +78,5 @@ class LegacyStep(Step):
 
 def _placeholder(spec: Any) -> Any:
     if type(spec).__name__ == "SparseTensorSpec":
-        return tf1.sparse_placeholder(spec.dtype, spec.shape)
-    return tf1.placeholder(spec.dtype, spec.shape)
+        return tf1.sparse_placeholder(spec.dtype, spec.shape)  # Such a spec has no name.
+    return tf1.placeholder(spec.dtype, spec.shape, spec.name)

@@ -30,6 +30,7 @@ class Lifted:
 
     def __init__(self, packed: Packed, function: Any, placement: Placement) -> None:
         self.names, self.others = packed.names, list(packed.others)
+        self._placement = placement
         # The types of its values by name.
         self.specs = {n: tf.TensorSpec(t.shape, t.dtype) for n, t in packed.tensors.items()}
         self.summarizes = packed.summary is not None  # Its last output is a summary.
@@ -64,7 +65,7 @@ class Lifted:
         captured = list(self._captured)
         for i, outer in enumerate(self._captured) if on_worker else ():
             if id(outer) in self._local:
-                captured[i] = _local_handle(self._local[id(outer)])
+                captured[i] = _local_handle(self._local[id(outer)], self._placement.sessions)
             elif id(outer) in self._tables:
                 captured[i] = self._tables[id(outer)].on_worker()
         names = [f"{node.name}:0" for node in self._state.node]
@@ -111,10 +112,10 @@ class Lifted:
         return operations(self.graph_def, self._values, self._variables)
 
 
-def _local_handle(variable: Any) -> Any:
+def _local_handle(variable: Any, session: int) -> Any:
     """Returns the handle of a worker's own variable, which has the value of `variable` first."""
     handle = tf1.raw_ops.VarHandleOp(
-        dtype=variable.dtype, shape=variable.shape, shared_name=f"local/{id(variable)}"
+        dtype=variable.dtype, shape=variable.shape, shared_name=f"local/{id(variable)}/{session}"
     )
     with tf.init_scope():  # Its value as this process has it, which is the initial one.
         first = variable.numpy()

@@ -51,8 +51,8 @@ class _HookedSession:
         del run_metadata
         if feed_dict:
             raise UserError(
-                "feed_dict needs placeholders, which the modern runtime does not support; pass the "
-                "arrays behind the step: session.run(step, images, labels)"
+                "feed_dict of a hook needs placeholders, which the modern runtime does not have; "
+                "pass the arrays behind the step: session.run(step, images, labels)"
             )
         if options is not None and options.ByteSize():
             raise UserError(
@@ -171,6 +171,7 @@ class _RunsSteps(_Monitored):
             stop_grace_secs=arguments.stop_grace_period_secs,
             init_fn=scaffold.init_fn,
         )
+        self._supervisor.writes_graph = False  # The hook that saves does.
         graph.add_variables(runtime.variables(), runtime.global_step())
         serves = server is not None and server.serves
         hooks = [] if serves else arguments.hooks  # The run is over when it has served.
@@ -207,8 +208,10 @@ class _RunsSteps(_Monitored):
 
     def run(self, fetches: Any, *arrays: Any, **kwargs: Any) -> Any:
         if isinstance(fetches, ModernStep):
-            return super().run(_Call(fetches, arrays), **kwargs)
-        return super().run(fetches, *arrays, **kwargs)
+            given = fetches.given(arrays, kwargs.pop("feed_dict", None))
+            fetches, arrays = _Call(fetches, given), ()
+        with self._hook_graph.as_default():  # Hooks ask it for the global step.
+            return super().run(fetches, *arrays, **kwargs)
 
     def should_stop(self) -> bool:
         return self._supervisor.should_stop() or bool(super().should_stop())

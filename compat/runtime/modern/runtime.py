@@ -45,6 +45,7 @@ class ModernRuntime(Runtime):
         self.placement = Placement()
         self.hook_graph = HookGraph()
         self._global_step: Any = None
+        self._steps: list[ModernStep] = []
         # As in a graph, variables of a process alone count wherever they are made.
         self._anywhere = tf.variable_creator_scope(
             lambda creator, **kwargs: self.placement.create_anywhere(
@@ -98,17 +99,17 @@ class ModernRuntime(Runtime):
         return step
 
     def step(self, definition: StepDefinition) -> Step:
-        if definition.on_coordinator:
-            return ModernStep(definition, self)
-        self._check_inside("a step")
+        if not definition.on_coordinator:
+            self._check_inside("a step")
         made = ModernStep(definition, self)
-        for name in made.outside:
+        for name in () if definition.on_coordinator else made.outside:
             self._check_inside(f"variable {name.rpartition(':')[0]}", inside=False)
+        self._steps.append(made)
         return made
 
     def clear(self) -> None:
         self.placement, self.hook_graph = Placement(), HookGraph()
-        self._global_step = None
+        self._global_step, self._steps = None, []
 
     def monitored_session(self, arguments: MonitoredArguments) -> Any:
         kind = ModernMonitoredSession if arguments.recovers else ModernSingularSession
@@ -135,10 +136,22 @@ class ModernRuntime(Runtime):
 
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
         del target, config  # The strategy knows its workers; options go to the Server.
+        self.placement.begin_session(supervisor.is_chief)
+        for step in self._steps if self.placement.sessions > 1 else ():
+            step.begin_session()
         values = supervisor.recovery.take()
         if values is not None:
             for name, variable in supervisor.saver.variables().items():
                 variable.assign(values[name])
         if self.replicas is not None:
             self.replicas.broadcast(list(self.placement.variables.values()))
+        if supervisor.logdir and supervisor.writes_graph:
+            self._write_graph(supervisor.logdir, supervisor.summary_writer)
         return ModernSession(self, supervisor)
+
+    def _write_graph(self, folder: str, writer: Any) -> None:
+        """Writes the graph of a step that trains, for TensorBoard."""
+        graph_def = self.hook_graph.as_graph_def(add_shapes=True)
+        tf1.train.write_graph(graph_def, folder, "graph.pbtxt")
+        if writer is not None:
+            writer.add_graph(self.hook_graph)

@@ -113,7 +113,7 @@ class ModernSaver(tf1.train.Saver, Saver):
 
     def restore(self, sess: Any, save_path: Any) -> None:
         variables = self.variables()
-        values = fitted(save_path, read(save_path), variables)
+        values = fitted(save_path, read(save_path), variables, others=True)
         eagerly(lambda: _session(sess).assign(variables, values))
 
 

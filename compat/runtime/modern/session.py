@@ -59,13 +59,15 @@ class ModernSession(Session):
         self.planned_step = 0 if step is None else int(step.numpy())
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("feed_dict") is not None:
-            raise UserError(
-                "feed_dict needs placeholders, which the modern runtime does not support; pass the "
-                "arrays behind the step: session.run(step, images, labels)"
-            )
+        feed_dict = kwargs.get("feed_dict")
         if isinstance(fetches, ModernStep):
-            return self.run_many(fetches, *[np.asarray(array)[np.newaxis] for array in args])
+            arrays = fetches.given(args, feed_dict)
+            return self.run_many(fetches, *[np.asarray(array)[np.newaxis] for array in arrays])
+        if feed_dict:
+            raise UserError(
+                "feed_dict feeds a step, and the modern runtime has no other placeholders: "
+                "session.run(step, feed_dict={'x': ...})"
+            )
         return self._wait(lambda: tf.nest.map_structure(_value, fetches))
 
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:

@@ -69,6 +69,11 @@ class ModernStep(Step):
             runtime.hook_graph.shown = self
         self._loops: dict[tuple[int, bool], Any] = {}
 
+    def begin_session(self) -> None:
+        """Forgets what runs of the step have left on workers: local variables, iterators."""
+        self.restart()
+        self._loops.clear()
+
     def restart(self) -> None:
         """Begins the dataset anew."""
         self._data.restart()
@@ -168,6 +173,10 @@ class ModernStep(Step):
 
     def operations(self) -> list[Placed]:
         return self._lifted.operations()
+
+    def given(self, arrays: Sequence[Any], feed_dict: Any) -> list[Any]:
+        """Returns the arrays of a call in the order of the signature."""
+        return self._definition.arrays(arrays, feed_dict)
 
     def arguments(self, stacked: Sequence[Any], count: int) -> Sequence[Any]:
         """Returns the arguments of a call of `loop(count)`."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
+from compat.runtime.modern.hook_graph import eagerly
 from compat.runtime.nodes import is_seeded
 
 # The collection in which a graph keeps what `get_variable` has made; it has had no public name, and
@@ -36,6 +37,9 @@ class Placement:
         self.outside = list(outside)
         self.global_step: Any = None  # Once the program has made it.
         self.next_seed = 0  # How far the graphs of steps have counted what draws.
+        self.sessions = 0  # Counts those that were opened.
+        # Each variable, and its initial value or what makes that.
+        self._first: list[tuple[Any, Any]] = []
         self._variable_store: list[Any] = []
         self._slices: dict[str, Any] = {}
         self._graph = tf1.Graph()
@@ -106,16 +110,18 @@ class Placement:
             return next_creator(**kwargs)
 
     def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        initial = kwargs.get("initial_value")
+        initial = first = kwargs.get("initial_value")
         if tf.is_tensor(initial) and not hasattr(initial, "numpy"):
             # A 2016 program's `tf.Variable(tf.random_normal(...))`, inside the lifted function.
-            initial = kwargs["initial_value"] = _evaluate(initial)
+            initial = first = kwargs["initial_value"] = _evaluate(initial)
         elif callable(initial):
-            initial = kwargs["initial_value"] = _as_drawn_in_a_graph(initial, kwargs.get("dtype"))
+            first = functools.partial(_as_drawn_in_a_graph, initial, kwargs.get("dtype"))
+            initial = kwargs["initial_value"] = first()
         if self._is_local:
             with tf.device(None):
                 variable = next_creator(**kwargs)
             self.local_variables.append(variable)
+            self._first.append((variable, first))
             return variable
         shape, dtype = _shape_and_dtype(initial, kwargs)
         here = _current_device()
@@ -125,10 +131,24 @@ class Placement:
         with tf.device(device or None):
             variable = next_creator(**kwargs)
         self.variables[name] = variable
-        variable.eval = lambda session=None: variable.numpy()  # As in a default session.
+        self._first.append((variable, first))
+        # As in a default session, also from within the graph of hooks.
+        variable.eval = lambda session=None: eagerly(variable.numpy)
         # Kept here: TensorFlow's optimizers ask a part that knows it for its operation.
         variable._set_save_slice_info = functools.partial(self._note_slice, name, variable)
         return variable
+
+    def begin_session(self, is_chief: bool) -> None:
+        """Gives variables their initial values, as a new session does; local ones if no chief's."""
+        self.sessions += 1
+        local = set(map(id, self.local_variables))
+        for variable, value in self._first if self.sessions > 1 else ():
+            if not (is_chief or id(variable) in local):
+                continue
+            with tf.device(variable.device):
+                while callable(value):
+                    value = value()
+                variable.assign(tf.convert_to_tensor(value, variable.dtype))
 
     def _note_slice(self, name: str, variable: Any, part: Any) -> None:
         self._slices[name] = part
