@@ -33,7 +33,12 @@ _USAGE = "python -m experiments.launch [options] -- PROGRAM [arguments of the pr
 _PERMANENT = (130, UserError.exit_code)
 _CHIEF_PATIENCE_SECS = 10.0
 _JOBS = ("chief", "ps", "worker")
-_MANIFESTS = {"jobset": manifests.job_set, "tfjob": manifests.tf_job}
+_MANIFESTS = {
+    "jobset": manifests.job_set,
+    "trainjob": manifests.train_job,
+    "tfjob": manifests.tf_job,
+}
+_KINDS = "jobset, trainjob or tfjob"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -87,9 +92,9 @@ def parser() -> argparse.ArgumentParser:
         const="shell",
         choices=("shell", *_MANIFESTS),
         help="start nothing, and print the command line and the environment of each task; or, with "
-        "=jobset or =tfjob, a manifest for Kubernetes",
+        f"={_KINDS}, a manifest for Kubernetes",
     )
-    add("--image", help="with --dry_run=jobset or tfjob: the image that has the program")
+    add("--image", help=f"with --dry_run={_KINDS}: the image that has the program")
     for job in _JOBS:
         add(
             f"--{job}_hosts",
@@ -122,7 +127,7 @@ def _cluster(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, lis
     if (options.max_restarts or 0) < 0:
         raise UserError(f"--max_restarts={options.max_restarts} is negative; use 0 or more")
     if options.image is not None and options.dry_run is None:
-        raise UserError("--image has no effect without --dry_run=jobset or tfjob; leave it out")
+        raise UserError(f"--image has no effect without --dry_run={_KINDS}; leave it out")
     if given and options.dry_run is None:
         raise UserError(
             f"--{next(iter(given))}_hosts names hosts, and tasks are started on this machine only; "

@@ -106,7 +106,7 @@ class Console:
         """Moves the bar to global step `step`.
 
         The first step, at which a resumed run starts, is where speed and time left are counted
-        from.
+        from. The speed is the mean since then, with the pauses for evaluations and checkpoints.
         """
         if self._columns is None or not self._is_open:
             return
@@ -120,6 +120,7 @@ class Console:
                     file=self._stream,
                     unit="step",
                     leave=False,
+                    smoothing=0,  # By default the speed between two pauses, of the last second.
                     # Some terminals report 0 by 0, in which tqdm would show nothing.
                     ncols=self._columns or shutil.get_terminal_size().columns or 80,
                     nrows=shutil.get_terminal_size().lines or 24,

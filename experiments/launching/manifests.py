@@ -1,7 +1,9 @@
 """What --dry_run prints: lines for a shell, or a manifest for Kubernetes.
 
 A JobSet gives each pod an index, and a name by which the others reach it; so TF_CONFIG and flags
-are written into the manifest. For a TFJob the training operator sets TF_CONFIG, and nothing else.
+are written into the manifest. A TrainJob runs such a JobSet, which its runtime holds: Kubeflow
+Trainer's policy for plain ML sets no environment of its own. For a TFJob the training operator, its
+predecessor, sets TF_CONFIG, and nothing else.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ _INDEX = "$(JOB_COMPLETION_INDEX)"  # Kubernetes replaces it in arguments and en
 _INDEX_FIELD = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 _REPLICAS = {"chief": "Chief", "evaluator": "Evaluator", "ps": "PS", "worker": "Worker"}
 _ENDLESS = 2**31 - 1
+_TRAINER = "trainer.kubeflow.org"
+_STEP = {f"{_TRAINER}/trainjob-ancestor-step": "trainer"}
 
 
 def shell(commands: Sequence[Command], hosts: Mapping[str, Sequence[str]]) -> str:
@@ -53,6 +57,43 @@ def job_set(
     Each task runs the command, with what `how` adds to it, in a pod of the image; `max_restarts`
     pods of each job may fail before the job does.
     """
+    body = _job_set(command, counts, how, image, evaluator, max_restarts)
+    return _document("jobset.x-k8s.io/v1alpha2", "JobSet", body)
+
+
+def train_job(
+    command: Sequence[str],
+    counts: Mapping[str, int],
+    how: Spelling,
+    image: str,
+    evaluator: bool = False,
+    max_restarts: int = 0,
+) -> str:
+    """Returns a TrainJob and its TrainingRuntime, which has the tasks; given what `job_set` is."""
+    body = _job_set(command, counts, how, image, evaluator, max_restarts)
+    nodes = "worker" if "worker" in counts else "chief"
+    for job in body["replicatedJobs"]:
+        if job["name"] == nodes:  # What Trainer counts as nodes, by the names that it requires.
+            job["template"] = {"metadata": {"labels": _STEP}, **job["template"]}
+            job["template"]["spec"]["template"]["spec"]["containers"][0]["name"] = "node"
+    runtime = {"mlPolicy": {"numNodes": counts[nodes]}, "template": {"spec": body}}
+    reference = {"apiGroup": _TRAINER, "kind": "TrainingRuntime", "name": NAME}
+    version = f"{_TRAINER}/v1alpha1"
+    documents = (
+        _document(version, "TrainingRuntime", runtime),
+        _document(version, "TrainJob", {"runtimeRef": reference}),
+    )
+    return "---\n".join(documents)
+
+
+def _job_set(
+    command: Sequence[str],
+    counts: Mapping[str, int],
+    how: Spelling,
+    image: str,
+    evaluator: bool,
+    max_restarts: int,
+) -> dict[str, Any]:
     hosts = {
         job: [f"{NAME}-{job}-0-{index}.{NAME}:{_PORT}" for index in range(count)]
         for job, count in counts.items()
@@ -86,8 +127,7 @@ def job_set(
         jobs.append({"name": job, "template": {"spec": spec}})
     trainer = "chief" if "chief" in counts else "worker"
     success = {"operator": "All", "targetReplicatedJobs": [trainer]}
-    body = {"successPolicy": success, "replicatedJobs": jobs}
-    return _document("jobset.x-k8s.io/v1alpha2", "JobSet", body)
+    return {"successPolicy": success, "replicatedJobs": jobs}
 
 
 def tf_job(
@@ -102,7 +142,7 @@ def tf_job(
     if how.arguments:
         raise UserError(
             f"a TFJob sets TF_CONFIG only, and each task is to get {' '.join(how.arguments)}; use "
-            "--dry_run=jobset, or --flags=none if the program reads TF_CONFIG"
+            "--dry_run=trainjob or jobset, or --flags=none if the program reads TF_CONFIG"
         )
     specs = {
         _REPLICAS[job]: {

@@ -146,6 +146,11 @@ class Settings:
         0, "Updates between two points of a curve; 0: a tenth of the run, at most 100.", at_least=0
     )
     checkpoint_every: int = _recording(1000, "Updates between two checkpoints.", at_least=1)
+    system_metrics_every: float = _recording(
+        10.0,
+        "Seconds between two samples of each task's CPU, memory and network; 0: none.",
+        at_least=0,
+    )
     logdir: str | None = _recording(None, "Log folder; default runs/NAME-DATE-TIME.")
     tracking_uri: str | None = _recording(
         None, "MLflow's tracking URI; default $MLFLOW_TRACKING_URI, or mlflow.db in this folder."

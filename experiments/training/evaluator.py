@@ -26,7 +26,7 @@ from experiments.training.loop import selection
 from experiments.training.program import Program, build
 from experiments.training.recording import completion
 from experiments.training.recording.log_folder import Wait, activity_monitor, newest_checkpoint
-from experiments.training.recording.recording import check_logdir
+from experiments.training.recording.recording import check_logdir, system_metrics
 from experiments.training.recording.report import named
 from experiments.training.recording.run import Run
 
@@ -67,7 +67,8 @@ def run(
     ) as session, contextlib.ExitStack() as opened:
         print(f"{task.name} evaluates the checkpoints of {settings.logdir} as they come")
         evaluator = _Evaluator(program, session, opened)
-        evaluator.follow(_chief_monitor(settings, cluster), stop, earlier_end)
+        with system_metrics(settings, task):
+            evaluator.follow(_chief_monitor(settings, cluster), stop, earlier_end)
 
 
 def _chief_monitor(settings: Any, cluster: ClusterSpec) -> Monitor:

@@ -20,7 +20,7 @@ from experiments.launching.signals import Stop
 from experiments.training import agreement, devices, inputs
 from experiments.training.inputs import Data
 from experiments.training.program import Program, build
-from experiments.training.recording.recording import Recording
+from experiments.training.recording.recording import Recording, system_metrics
 from experiments.training.recording.report import DivergedError, Reporter, check_finite, named
 from experiments.training.recording.run import Result, Run
 from experiments.training.recording.schedule import Schedule
@@ -67,7 +67,8 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
         training = _Training(program, server, schedule, supervisor, session, batches, stop, tally)
         if server is not None and not chief:
             agreement.check(server, mine, settings.rendezvous_timeout)
-            training.run_as_worker(server)
+            with system_metrics(settings, server.task):
+                training.run_as_worker(server)
             return None
         # The record is closed last, when the other tasks have been told that the run is over.
         return training.run_as_chief(outer, mine)
@@ -101,6 +102,7 @@ class _Training:
             console.say(program.placement())
         recording = Recording(experiment, program.data, self.server, first, console)
         outer.enter_context(recording)
+        outer.enter_context(system_metrics(settings, self.server.task if self.server else None))
         run = Run(first, settings, session, recording.writer, settings.logdir)
         select, patience = None, settings.early_stopping_patience
         if settings.eval_in_chief:

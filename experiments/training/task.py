@@ -16,7 +16,7 @@ from experiments.training import devices
 from experiments.training.inputs import data_of
 from experiments.training.loop import train
 from experiments.training.recording import completion
-from experiments.training.recording.recording import check_logdir
+from experiments.training.recording.recording import check_logdir, system_metrics
 from experiments.training.recording.run import Result
 
 
@@ -55,7 +55,7 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
             return train(experiment, server, data, stop)
         if server is not None:
             # Without it the chief, which was asked to end as well, could not save what was reached.
-            with stop.deferred():
+            with stop.deferred(), system_metrics(settings, task):
                 server.join(lambda: stop.linger(server.chief_runs))
         return None
     except BaseException as error:

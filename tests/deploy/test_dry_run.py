@@ -21,7 +21,7 @@ SCHEMAS = Path(__file__).parent / "schemas"
 
 def definitions() -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name in ("kubernetes", "tfjob", "jobset"):
+    for name in ("kubernetes", "tfjob", "jobset", "trainjob"):
         found.update(json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))["$defs"])
     return found
 
@@ -32,15 +32,15 @@ def complaints(document: dict[str, Any], name: str) -> list[str]:
     return [f"{list(error.path)}: {error.message}" for error in found]
 
 
-def written(capsys: pytest.CaptureFixture[str], *argv: str) -> Any:
+def written(capsys: pytest.CaptureFixture[str], *argv: str) -> list[Any]:
     assert launch.main([*argv, "--image=mine:1", "--", "python", "train.py", "--text=$(HOME)"]) == 0
-    return yaml.safe_load(capsys.readouterr().out)
+    return list(yaml.safe_load_all(capsys.readouterr().out))
 
 
 @pytest.mark.parametrize("chief", [False, True])
 def test_job_set(chief: bool, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["--dry_run=jobset", "--flags=hosts", "--evaluator", "--max_restarts=3"]
-    document = written(capsys, *argv, *(["--chief"] if chief else []))
+    (document,) = written(capsys, *argv, *(["--chief"] if chief else []))
     assert complaints(document, "JobsetV1alpha2JobSet") == []
     document["spec"]["replicatedJobs"][0]["template"]["spec"]["completion"] = 1
     assert len(complaints(document, "JobsetV1alpha2JobSet")) == 1, "unknown fields are refused"
@@ -79,8 +79,36 @@ def test_job_set(chief: bool, capsys: pytest.CaptureFixture[str]) -> None:
             assert cluster.address_of(task) == address
 
 
+@pytest.mark.parametrize("argv", [["--evaluator"], ["--chief", "--num_workers=0"]])
+def test_train_job(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    (job_set,) = written(capsys, "--dry_run=jobset", *argv)
+    runtime, job = written(capsys, "--dry_run=trainjob", *argv)
+    assert complaints(runtime, "TrainerV1alpha1TrainingRuntime") == []
+    assert complaints(job, "TrainerV1alpha1TrainJob") == []
+    reference = job["spec"]["runtimeRef"]
+    assert f"{reference['apiGroup']}/v1alpha1" == runtime["apiVersion"]
+    assert (reference["kind"], reference["name"]) == (runtime["kind"], runtime["metadata"]["name"])
+    # The JobSet has the name of the TrainJob, which is part of the addresses.
+    assert job["metadata"] == job_set["metadata"]
+    assert list(runtime["spec"]["mlPolicy"]) == ["numNodes"]
+
+    step = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
+    (nodes,) = [
+        replicated["template"]
+        for replicated in runtime["spec"]["template"]["spec"]["replicatedJobs"]
+        if replicated["template"].pop("metadata", None) == {"labels": step}
+    ]
+    assert nodes["spec"]["completions"] == runtime["spec"]["mlPolicy"]["numNodes"]
+    (container,) = nodes["spec"]["template"]["spec"]["containers"]
+    assert container["name"] == "node"  # Trainer refuses a trainer without it.
+    container["name"] = "tensorflow"
+    assert runtime["spec"]["template"]["spec"] == job_set["spec"]
+    job["spec"]["numNodes"] = 3
+    assert len(complaints(job, "TrainerV1alpha1TrainJob")) == 1, "unknown fields are refused"
+
+
 def test_tf_job(capsys: pytest.CaptureFixture[str]) -> None:
-    document = written(capsys, "--dry_run=tfjob", "--chief", "--evaluator", "--num_workers=3")
+    (document,) = written(capsys, "--dry_run=tfjob", "--chief", "--evaluator", "--num_workers=3")
     assert complaints(document, "KubeflowOrgV1TFJob") == []
     specs = document["spec"]["tfReplicaSpecs"]
     assert {name: spec["replicas"] for name, spec in specs.items()} == {
@@ -101,7 +129,7 @@ def test_tf_job(capsys: pytest.CaptureFixture[str]) -> None:
         ("--dry_run=tfjob --image=i --flags=hosts", r"a TFJob sets TF_CONFIG only, and each task "),
         ("--dry_run=jobset", r"--dry_run=jobset needs .*; add --image=NAME$"),
         ("--dry_run --image=i", r"--image has no effect with --dry_run=shell; "),
-        ("--image=i", r"--image has no effect without --dry_run=jobset or tfjob; leave it out$"),
+        ("--image=i", r"--image has no effect without --dry_run=jobset, trainjob or tfjob; "),
         ("--dry_run=tfjob --image=i --ps_hosts=a:1 --worker_hosts=b:1", r"--ps_hosts has no "),
         ("--dry_run=yaml", r"argument --dry_run: invalid choice: 'yaml' "),
     ],

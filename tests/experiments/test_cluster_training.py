@@ -140,6 +140,7 @@ def test_one_record(launched: Any, record: Any, runtime: str) -> None:
 
 def test_it_learns_and_both_records_say_so(launched: Any, record: Any) -> None:
     recorded = record(launched.logdir)
+    assert recorded.select("select 1 from metrics where key like 'system/worker-0/cpu_%'")
     query = "select step, value from metrics where key = 'test/accuracy'"
     ((step, value),) = recorded.points["test/accuracy"]
     assert recorded.select(query) == [(step, value.simple_value)]
@@ -179,6 +180,8 @@ def test_tasks_and_their_updates_are_recorded(launched: Any, record: Any, runtim
     saved = record(launched.logdir).checkpoints[-1]
     # The other worker's last one may come while the chief saves.
     assert saved <= sum(counts.values()) <= saved + (runtime == "legacy")
+    samples = launched.logdir.glob("system/*/tracking.jsonl")
+    assert {path.parent.name for path in samples} == {task.replace(" ", "-") for task in ends}
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from mlflow.entities import Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
-from compat.tracking.mlflow import run_id, spool
+from compat.tracking.mlflow import run_id, spool, system_metrics
 from compat.tracking.mlflow.stores import artifact_root, make_database
 
 # The least of what MLflow 1.30 to 3 take, since a server may be older than the client.
@@ -33,11 +33,21 @@ _KEY = "training.id"
 class Delivery:
     """Delivers the spool of one log folder to one store, as `stores.store_uri` gives it.
 
-    `say` takes a line about what was not delivered, and why.
+    And then those in which its tasks have recorded their system metrics, into the same run.
+
+    Args:
+      logdir: the log folder.
+      uri: of the store.
+      say: takes a line about what was not delivered, and why.
+      training: the log folder whose run is joined; None for what the spool says.
     """
 
-    def __init__(self, logdir: str, uri: str, say: Callable[[str], object]) -> None:
+    def __init__(
+        self, logdir: str, uri: str, say: Callable[[str], object], training: str | None = None
+    ) -> None:
         self.refused = False  # Whether the store refused some of it for good.
+        self._training = training
+        self._tasks: dict[str, Delivery] = {}
         self._logdir = logdir
         self._uri = uri
         self._say = say
@@ -50,12 +60,13 @@ class Delivery:
     def attempt(self, over: bool) -> bool:
         """Sends what there is, if the training is `over` its end too; returns if it could."""
         if not over:
-            training = spool.joined(self._logdir)
+            training = self._joined()
             if training is not None and run_id.read(training) is None:
                 return True  # The training makes its run, and the store is in no trouble.
         try:
             self._deliver()
-            last_heard_of = spool.abandoned(self._logdir) if over else None
+            is_own = self._training is None
+            last_heard_of = spool.abandoned(self._logdir) if over and is_own else None
             if last_heard_of is not None:
                 self._end("FAILED", last_heard_of)
         except Exception as error:  # whatever MLflow and what is below it raise
@@ -67,7 +78,13 @@ class Delivery:
             self._reason = reason
             return False
         self._reason = ""
-        return True
+        for folder in system_metrics.folders(self._logdir):
+            if folder not in self._tasks:
+                self._tasks[folder] = Delivery(folder, self._uri, self._say, self._logdir)
+        return all(task.attempt(over) for task in self._tasks.values())
+
+    def _joined(self) -> str | None:
+        return self._training or spool.joined(self._logdir)
 
     def upload(self, name: str) -> None:
         """Adds a file of the log folder, if it is there, to the artifacts of the run."""
@@ -125,7 +142,7 @@ class Delivery:
 
     def _connect(self) -> None:
         """Finds the run or creates it, to which all is sent then."""
-        training = spool.joined(self._logdir)
+        training = self._joined()
         if training is not None:
             # First the id: whoever trains makes the store as well, and nobody else may meanwhile.
             joined = run_id.read(training)

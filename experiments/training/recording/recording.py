@@ -9,15 +9,17 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, ContextManager
 
 from compat import Server, _tensorflow
 from compat.checkpoint.files import history as checkpoints
+from compat.cluster.spec import Task
 from compat.errors import Stopped, unless_usable
 from compat.runtime.interface import current_runtime
 from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, run_page, tracking_command
 from compat.tracking.console import LOG
 from compat.tracking.mlflow import run_id
+from compat.tracking.mlflow.system_metrics import sampled
 from compat.tracking.mlflow.tracker import git_commit
 from compat.tracking.writer import FAILED, FINISHED, KILLED
 from experiments.evaluation import best_checkpoint
@@ -35,6 +37,12 @@ def check_logdir(logdir: str) -> None:
     what, remedy = f"log folder {logdir} cannot be written to", "choose another with --logdir"
     with unless_usable(what, remedy):
         tempfile.TemporaryFile(dir=next(filter(os.path.lexists, paths))).close()
+
+
+def system_metrics(settings: Any, task: Task | None) -> ContextManager[None]:
+    """Samples what this task uses, while the context is open; no task is a process alone."""
+    task = task or Task("worker", 0)
+    return sampled(settings.logdir, f"{task.job}-{task.index}", settings.system_metrics_every)
 
 
 class Recording:

@@ -62,7 +62,7 @@ def test_a_log_that_cannot_be_written_is_told_once(tmp_path):
     assert "cannot be written to" in told and "the run continues" in told
 
 
-# A run of 1,000 steps that resumes from step 500 and makes 200 steps a second.
+# A run of 1,000 steps that resumes from step 500, and makes 100 in 0.9 s, with a pause.
 RUN = """
 import time
 from compat.tracking.console import Console
@@ -70,7 +70,7 @@ console = Console(None, total_steps=1000)
 console.say("Variables initialized ...")
 console.progress(500)
 for step in range(520, 620, 20):
-    time.sleep(0.1)
+    time.sleep(0.5 if step == 520 else 0.1)
     console.progress(step)
 console.say("Step: 600")
 console.close()
@@ -113,9 +113,9 @@ def test_a_terminal_has_a_bar_and_the_lines_above_it(rows, columns):
     assert "Variables initialized ...\r\n" in shown
     assert "\rStep: 600\r\n" in shown
     assert shown.endswith("done\r\n")
-    speeds = re.findall(r"\| 600/1000 \[.* ([0-9.]+)step/s\]", shown)
-    assert speeds
-    assert all(float(speed) <= 200 for speed in speeds)  # The first 500 steps are another run's.
+    speeds = re.findall(r"\| 600/1000 \[[^\]]* ([0-9.]+)step/s\]", shown)
+    # The first 500 steps are another run's.
+    assert speeds and all(0 < float(speed) <= 112 for speed in speeds), speeds
 
 
 def test_a_launcher_on_a_terminal_has_the_bar_as_its_last_line():

@@ -16,6 +16,7 @@ from mlflow.tracking import MlflowClient
 from compat.tracking import Tracker
 from compat.tracking.mlflow import spool
 from compat.tracking.mlflow.learning_curve import FILE as CURVE
+from compat.tracking.mlflow.system_metrics import sampled
 from tests.compat.tracking.conftest import Relay
 
 pytestmark = pytest.mark.once
@@ -169,3 +170,50 @@ def test_another_store_gets_a_run_of_its_own_from_the_beginning(logdir, said, ml
     assert said == []
     client = MlflowClient(tracking_uri=mlflow_server)
     assert history(client, logdir, "cost") == recorded(logdir)
+
+
+def test_the_system_metrics_of_all_tasks_wait_for_a_server(
+    logdir, said, closed_port, mlflow_server, python, wait_for
+):
+    writer = tracker(logdir, said, f"http://127.0.0.1:{closed_port}", patience=0.5)
+    source = (
+        "import sys\n"
+        "from compat.tracking.mlflow.system_metrics import sampled\n"
+        "with sampled(sys.argv[1], 'ps-0', every=0.05):\n"
+        "    print(flush=True)\n"
+        "    sys.stdin.readline()\n"
+    )
+    task = python(source, logdir)
+    task.stdout.readline()
+    with sampled(logdir, "worker-0", every=0.02):
+        path = os.path.join(logdir, "system", "worker-0", "tracking.jsonl")
+        wait_for(lambda: os.path.exists(path) and os.path.getsize(path), "sample")
+    with sampled(logdir, "worker-0", every=600.0):  # Of a task that was restarted.
+        pass
+    with sampled(logdir, "worker-1", every=0.0):
+        pass
+    task.communicate(b"\n", timeout=60)
+    writer.close()
+    (line,) = said
+    assert "not delivered" in line
+
+    command = [sys.executable, "-m", "compat.tracking.mlflow.sender", logdir]
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
+    sent = [*command, f"--tracking_uri={mlflow_server}"]
+    subprocess.run(sent, env=env, timeout=100, check=True)
+    client = MlflowClient(tracking_uri=mlflow_server)
+    found = client.get_run(run_id(logdir)).data.metrics
+    values = {
+        "cpu_utilization_percentage",
+        "memory_usage_megabytes",
+        "network_receive_megabytes",
+        "network_transmit_megabytes",
+        "system_memory_usage_percentage",
+    }
+    tasks = ("ps-0", "worker-0")
+    assert set(found) == {f"system/{name}/{value}" for name in tasks for value in values}
+    assert 5 < found["system/ps-0/memory_usage_megabytes"] < 100
+    used = history(client, logdir, "system/worker-0/memory_usage_megabytes")
+    assert [step for step, _, _ in used] == list(range(len(used)))
+    assert len(used) > 1
+    assert sum(spool.pending(os.path.join(logdir, "system", name)) for name in tasks) == 0
