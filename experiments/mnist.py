@@ -17,7 +17,16 @@ from typing import Any
 
 from compat import datasets, tf
 from experiments import Data, Experiment, run, setting
+from experiments.evaluation.metrics import (
+    ConfusionMatrix,
+    Embedding,
+    Misclassified,
+    PrecisionRecallCurve,
+)
 from experiments.training.recording.images import as_images
+
+CLOTHES = ["T-shirt", "trouser", "pullover", "dress", "coat"]
+CLOTHES += ["sandal", "shirt", "sneaker", "bag", "ankle boot"]
 
 
 class MNIST(Experiment):
@@ -69,8 +78,18 @@ class MNIST(Experiment):
         import models
 
         logits = self._logits(batch["images"], training)
-        outputs = {"accuracy": models.accuracy(logits, batch["labels"])}
+        outputs = {**batch, "predictions": logits}  # For the metrics.
+        outputs["accuracy"] = models.accuracy(logits, batch["labels"])
         return models.cross_entropy(logits, batch["labels"]), outputs
+
+    def metrics(self) -> Any:
+        classes = CLOTHES if self.settings.dataset == "fashion_mnist" else None
+        return {
+            "confusion": ConfusionMatrix(classes=classes),
+            "misclassified": Misclassified(classes=classes),
+            "pr_curve": PrecisionRecallCurve(classes=classes, from_logits=True),
+            "logits": Embedding(images="images", classes=classes),
+        }
 
     def predict(self, batch: Any) -> Any:
         logits = self._logits(batch["images"], training=False)

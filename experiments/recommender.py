@@ -17,7 +17,7 @@ import numpy as np
 
 from compat import tf, tf1
 from experiments import Data, Experiment, run, setting
-from experiments.evaluation.metrics import AUC
+from experiments.evaluation.metrics import AUC, PrecisionRecallCurve
 
 NUMBERS = 4  # Numerical features of an example.
 EVALUATED = 4000  # Examples of validation, and of the test.
@@ -88,7 +88,7 @@ class Recommender(Experiment):
         return tf.reduce_mean(losses), outputs
 
     def metrics(self) -> Any:
-        return {"auc": AUC()}
+        return {"auc": AUC(), "pr_curve": PrecisionRecallCurve()}
 
 
 def clicks(settings: Any, seed: int, count: int) -> dict[str, np.ndarray]:

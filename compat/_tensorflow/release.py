@@ -93,6 +93,23 @@ def coordinator_module() -> Any:
     return getattr(tf.distribute.experimental, "coordinator", None)
 
 
+def profiler_module() -> Any:
+    """Returns the module that starts and stops the profiler, or None before TensorFlow 2.2."""
+    return getattr(getattr(tf, "profiler", None), "experimental", None)
+
+
+def profile_class() -> Any:
+    """Returns the protobuf of a profile, `XSpace`, which has no public name.
+
+    It is in the first module until 2.16 or so, in the second since 2.11 or so.
+    """
+    for package in ("core", "tsl"):
+        with contextlib.suppress(ImportError):
+            name = f"tensorflow.{package}.profiler.protobuf.xplane_pb2"
+            return importlib.import_module(name).XSpace
+    return None
+
+
 def traced(function: Any) -> Any:
     """Returns `tf.function(function)`, retraced for a new rank but not for each new shape."""
     options = inspect.signature(tf.function).parameters

@@ -33,7 +33,7 @@ def lock(path: str, busy: str, patience: float = 0.0) -> BinaryIO:
 
 def write_atomically(path: str, text: str) -> None:
     """Writes a small file such that a reader gets either all of the old text or all of the new."""
-    with open(path + ".tmp", "w") as file:
+    with open(path + ".tmp", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(path + ".tmp", path)
 

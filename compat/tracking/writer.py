@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Collection, Mapping, Union
+from typing import TYPE_CHECKING, Any, Collection, Mapping, Sequence, Union
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ KILLED = "KILLED"
 class Writer:
     """Records a run; this base class records nothing and is what tasks other than the chief use.
 
-    Per name, the steps of scalars, histograms, images, texts and figures strictly increase.
+    Per name, the steps of scalars, histograms, images, texts, figures and curves strictly increase.
     """
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
@@ -35,6 +35,29 @@ class Writer:
 
     def figures(self, step: int, values: Mapping[str, Any]) -> None:
         """Records each `matplotlib.figure.Figure` as an image."""
+
+    def pr_curves(self, step: int, values: Mapping[str, np.ndarray]) -> None:
+        """Records precision-recall curves, each float64 `[6, n]`, at n thresholds from 0 to 1.
+
+        The rows are true positives, false positives, true negatives, false negatives, precision
+        and recall. The thresholds are evenly spaced, 0 and 1 included.
+        """
+
+    def embedding(
+        self,
+        name: str,
+        vectors: np.ndarray,
+        labels: Sequence[str] | None = None,
+        images: np.ndarray | None = None,
+    ) -> None:
+        """Records points for the projector, in place of earlier ones of that name.
+
+        Args:
+          name: of the embedding.
+          vectors: numbers `[n, width]`, n and width above 1; more than 10,000 are cut off.
+          labels: a text for each.
+          images: of each a picture, uint8 `[n, h, w, c]` with c = 1, 3 or 4.
+        """
 
     def summary(self, step: int, serialized: bytes) -> None:
         """Records a serialized `Summary`, as TensorFlow's summary operations return it."""

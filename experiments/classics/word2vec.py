@@ -92,12 +92,21 @@ class Word2Vec(Experiment):
         run.writer.scalars(run.step, {"validation/analogies": self._analogies(run)})
 
     def on_end(self, run: Any, result: Any) -> None:
+        settings = self.settings
+        words = [
+            f"country {c}, kind {k}"
+            for c in range(settings.countries)
+            for k in range(settings.kinds)
+        ]
+        run.writer.embedding("words", self._table(run), words)
         print(f"Analogies: {self._analogies(run):.2f} of {QUESTIONS} right")
 
-    def _analogies(self, run: Any) -> float:
+    def _table(self, run: Any) -> np.ndarray:
         parts = run.session.read({f"{i:04}": part for i, part in enumerate(self.parts)})
-        table = np.concatenate([parts[name] for name in sorted(parts)])
-        return analogies(table, self.settings.countries, self.settings.kinds)
+        return np.concatenate([parts[name] for name in sorted(parts)])
+
+    def _analogies(self, run: Any) -> float:
+        return analogies(self._table(run), self.settings.countries, self.settings.kinds)
 
 
 def law(settings: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from compat import Session, Step, UserError, tf1
 from compat.checkpoint import files
 from compat.runtime.interface import current_runtime
+from compat.tracking import Writer
 from experiments.evaluation import best_checkpoint
 
 Values = Dict[str, float]
@@ -50,8 +51,23 @@ def evaluate(
         raise UserError(f"metric {taken[0]!r} has the name of a scalar of the step; choose another")
     names = sorted(sums, key=lambda name: (name != "loss", name))  # In a line, the loss is first.
     values = {name: sums[name] / examples for name in names}
-    values.update((name, float(metric.result())) for name, metric in metrics.items())
+    results = {name: metric.result() for name, metric in metrics.items()}
+    values.update((name, float(value)) for name, value in results.items() if value is not None)
     return {**values, _GLOBAL_STEP: global_step}
+
+
+def write_pictures(metrics: Mapping[str, Any], writer: Writer, step: int, split: str) -> None:
+    """Records the pictures of those metrics that have one, of the last evaluation."""
+    for name, metric in metrics.items():
+        if hasattr(metric, "write"):
+            metric.write(writer, step, f"{split}/{name}")
+
+
+def write_at_end(metrics: Mapping[str, Any], writer: Writer) -> None:
+    """Records what metrics record once, of the last evaluation of the run."""
+    for name, metric in metrics.items():
+        if hasattr(metric, "write_at_end"):
+            metric.write_at_end(writer, name)
 
 
 def evaluate_best(

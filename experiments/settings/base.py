@@ -145,6 +145,11 @@ class Settings:
     summary_every: int = _recording(
         0, "Updates between two points of a curve; 0: a tenth of the run, at most 100.", at_least=0
     )
+    profile_steps: str | None = _recording(
+        None,
+        "Global steps between which the chief's updates are profiled, such as 100-120.",
+        recorded=False,
+    )
     checkpoint_every: int = _recording(1000, "Updates between two checkpoints.", at_least=1)
     system_metrics_every: float = _recording(
         10.0,
@@ -190,6 +195,12 @@ class Settings:
                 f"--moving_rate={self.moving_rate:g} is of --algorithm=easgd; add that, or leave "
                 "it out"
             )
+        first, _ = self.profiled or (0, 0)
+        if self.max_steps is not None and first >= self.max_steps:
+            raise UserError(
+                f"--profile_steps={self.profile_steps} begins when --max_steps={self.max_steps} "
+                "ends the run; give earlier steps"
+            )
         _check_name("experiment_name", self.experiment_name)
         _check_name("run_name", self.run_name)
         if self.strategy == "multi_worker":
@@ -228,6 +239,20 @@ class Settings:
         return dataclasses.replace(
             self, logdir=logdir, experiment_name=experiment(self.experiment_name, name)
         )
+
+    @property
+    def profiled(self) -> tuple[int, int] | None:
+        """The global steps at which the profile begins and ends; None without one."""
+        if self.profile_steps is None:
+            return None
+        found = re.fullmatch(r"(\d{1,15})-(\d{1,15})", self.profile_steps, re.ASCII)
+        first, last = map(int, found.groups()) if found else (0, 0)
+        if first >= last:
+            raise UserError(
+                f"--profile_steps={shortened(self.profile_steps)} is not a range of global steps; "
+                "give the first and the last one, such as 100-120"
+            )
+        return first, last
 
     def params(self) -> dict[str, bool | int | float | str]:
         """Returns the run's parameters, without secrets; None is "none"."""

@@ -18,6 +18,7 @@ from compat.liveness.monitor import Monitor
 from compat.runtime.interface import current_runtime
 from compat.tracking import FINISHED, KILLED, TensorBoard, Tracker, store_uri
 from experiments.evaluation import best_checkpoint
+from experiments.evaluation.evaluate import write_pictures
 from experiments.evaluation.selection import Evaluation, Selection
 from experiments.launching.signals import Stop
 from experiments.training import devices
@@ -159,6 +160,7 @@ class _Evaluator:
         self._board.scalars(step, values)
         # In the run's own record, where the chief has these names.
         self._tracker.scalars(step, {f"eval/{k.partition('/')[2]}": v for k, v in values.items()})
+        write_pictures(self._program.metrics, self._board, step, "validation")
         run = Run(step, self._settings, self._session, self._board, self._settings.logdir)
         self._program.experiment.on_evaluation(run, values)
         selected.take(prefix, Evaluation(step, values))

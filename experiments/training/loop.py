@@ -6,7 +6,7 @@ import contextlib
 import functools
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, ContextManager, Iterator, Mapping
 
 import compat
 from compat import tf1
@@ -14,12 +14,13 @@ from compat.datasets import Batches
 from compat.runtime.interface import current_runtime
 from compat.tracking import Console, closing_lines
 from experiments.evaluation import early_stopping
-from experiments.evaluation.evaluate import Values, evaluate_best
+from experiments.evaluation.evaluate import Values, evaluate_best, write_at_end, write_pictures
 from experiments.evaluation.selection import Selection
 from experiments.launching.signals import Stop
 from experiments.training import agreement, devices, inputs
 from experiments.training.inputs import Data
 from experiments.training.program import Program, build
+from experiments.training.recording.profile import Profile
 from experiments.training.recording.recording import Recording, system_metrics
 from experiments.training.recording.report import DivergedError, Reporter, check_finite, named
 from experiments.training.recording.run import Result, Run
@@ -119,6 +120,7 @@ class _Training:
             run,
             console,
             measure=measure,
+            metrics=program.metrics,
             write_checkpoint=self._save,
             read_weights=functools.partial(session.read, weights),
             select=select,
@@ -128,10 +130,10 @@ class _Training:
         if self.server is not None:
             # Now: a worker that found no record of the run when it ends would leave no count in it.
             agreement.publish(self.server, mine)
-        run.writer.charts(program.charts())
         experiment.on_start(run)
-        for values in self._updates(lambda: reporter.request is not None):
-            reporter.report(values)
+        with Profile(settings, console.say) as profile:
+            for values in self._updates(lambda: reporter.request is not None, profile.call):
+                reporter.report(values)
         request = None
         if not schedule.is_over(session.planned_step) and not self.stop.requested:
             request = reporter.request
@@ -153,6 +155,10 @@ class _Training:
         if "test" in program.evaluations:
             evaluate = functools.partial(program.evaluate, session, "test")
             test = evaluate()
+            if reporter.step > first:
+                write_pictures(program.metrics, run.writer, reporter.step, "test")
+        write_at_end(program.metrics, run.writer)  # Of the test or, without one, the validation.
+        if test:
             best = evaluate_best(session, settings.logdir, evaluate, console.say)
             metrics = {**named("test", test, loss_name), **named("best_test", best, loss_name)}
         test.pop("global_step", None)
@@ -163,8 +169,15 @@ class _Training:
             console.say(line)
         return result
 
-    def _updates(self, ends_early: Callable[[], bool]) -> Iterator[Mapping[str, float]]:
-        """Makes updates until the run or its data end; yields values of the last of each loop."""
+    def _updates(
+        self,
+        ends_early: Callable[[], bool],
+        around: Callable[[int], ContextManager[Any]] = contextlib.nullcontext,
+    ) -> Iterator[Mapping[str, float]]:
+        """Makes updates until the run or its data end; yields values of the last of each loop.
+
+        `around` opens a context for each loop, which it is given the first step of.
+        """
         session, step, stop = self.session, self.program.train, self.stop
         while not self.schedule.is_over(session.planned_step):
             ending = session.any_worker(stop.requested or ends_early())
@@ -179,7 +192,8 @@ class _Training:
                 stacked = [self._stacked(self.batches, number)]
                 calls = len(stacked[0])
             try:
-                values = session.run_many(step, *stacked, count=calls)
+                with around(session.planned_step):
+                    values = session.run_many(step, *stacked, count=calls)
             except tf1.errors.OutOfRangeError:
                 return
             if self.tally is not None:
@@ -219,6 +233,12 @@ def _schedule(settings: Any, data: Data, num_workers: int) -> Schedule:
                 "examples; give fewer"
             )
     ends = None if batches is None else settings.epochs * batches * num_workers
+    total_steps = settings.max_steps or ends
+    if total_steps is not None and (settings.profiled or (0, 0))[0] >= total_steps:
+        raise compat.UserError(
+            f"--profile_steps={settings.profile_steps} begins when the run has ended, at step "
+            f"{total_steps}; give earlier steps"
+        )
     modern = current_runtime().name == "modern"
     # What replicas aggregate is one update, for which all of them wait.
     steps_per_loop = 50 if modern else 1 if settings.sync else 20
@@ -226,10 +246,11 @@ def _schedule(settings: Any, data: Data, num_workers: int) -> Schedule:
     return Schedule(
         batches_per_epoch=batches,
         num_workers=num_workers,
-        total_steps=settings.max_steps or ends,
+        total_steps=total_steps,
         steps_per_loop=settings.steps_per_loop or steps_per_loop,
         log_every=settings.log_every,
         intervals=tuple(every for every in intervals if every),
+        stops=settings.profiled or (),
         num_loops=1 if modern else num_workers,
     )
 

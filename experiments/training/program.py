@@ -29,6 +29,7 @@ class Program:
     train: Any  # The step that makes an update; None in an evaluator.
     sync_optimizer: Any  # The `SyncReplicasOptimizer` that aggregates gradients, or None.
     evaluations: Mapping[str, compat.Step]  # By the splits that can be evaluated.
+    metrics: Mapping[str, Any]  # By name; they hold what the last evaluation has given them.
 
     def evaluate(self, session: compat.Session, split: str) -> dict[str, float]:
         """Returns "global_step", the loss, and the metrics of a split by name."""
@@ -39,19 +40,7 @@ class Program:
             session.restart(evaluation)
         else:
             chunks = inputs.chunks(examples, CHUNK)
-        return evaluate(session, evaluation, chunks, self.experiment.metrics())
-
-    def charts(self) -> dict[str, list[str]]:
-        """Returns the names of the curves that share a chart: of training and of validation."""
-        if "validation" not in self.evaluations:
-            return {}
-        evaluated = {*self.evaluations["validation"].names, *self.experiment.metrics()}
-        charts = {}
-        for name in sorted(evaluated - {"examples", "global_step"}):
-            shown = self.experiment.loss_name if name == "loss" else name
-            splits = ["train", "validation"] if name in self.train.names else ["validation"]
-            charts[shown] = [f"{split}/{shown}" for split in splits]
-        return charts
+        return evaluate(session, evaluation, chunks, self.metrics)
 
     def placement(self) -> str:
         """Returns which variable and which operation of an update lives where, a line each."""
@@ -112,7 +101,8 @@ def build(
             repeats = settings.epochs if schedule.total_steps is None else None
             train = _train(update, data, settings, repeats)
         sync = wrapped[0] if wrapped else None
-        return Program(experiment, data, train, sync, _evaluations(experiment, data, copies))
+        evaluations = _evaluations(experiment, data, copies)
+        return Program(experiment, data, train, sync, evaluations, experiment.metrics())
 
 
 def _train(

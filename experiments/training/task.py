@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import compat
+from compat._tensorflow.release import profiler_module, version
 from compat.cluster import roles
 from compat.cluster.roles import Role, role
 from compat.cluster.spec import ClusterSpec, Task
@@ -81,6 +82,11 @@ def _check(settings: Any, cluster: ClusterSpec | None, runtime: str) -> None:
         )
     if settings.sync and cluster is None:
         raise compat.UserError("--sync aggregates several workers; use it with --strategy=ps")
+    if settings.profile_steps is not None and profiler_module() is None:
+        raise compat.UserError(
+            f"--profile_steps={settings.profile_steps} needs the profiler of TensorFlow 2.2 or "
+            f"later, this is {version()}; leave it out"
+        )
     workers = 1 if cluster is None else roles.num_workers(cluster, runtime)
     if settings.replicas_to_aggregate > workers:
         raise compat.UserError(

@@ -26,6 +26,12 @@ TRAINING = ["train/cost", "train/accuracy", "learning_rate", "steps_per_sec"]
 VALIDATION = ["validation/cost", "validation/accuracy"]
 TEST = ["test/cost", "test/accuracy"]
 IMAGES = ["input", "first_layer"]
+CURVES = [f"pr_curve/{label}" for label in range(10)]
+PICTURES = [
+    f"{split}/{name}"
+    for split in ("validation", "test")
+    for name in ("confusion", "confusion/table", "misclassified", *CURVES)
+]
 HISTOGRAMS = [f"weights/{name}" for name in WEIGHTS]
 CHARTS = "custom_scalars__config__"
 SETTINGS = [CHARTS, "params", "_hparams_/session_start_info", "_hparams_/session_end_info"]
@@ -53,7 +59,7 @@ def test_there_is_one_event_file(recorded: Any) -> None:
 
 
 def test_tags(recorded: Any) -> None:
-    expected = TRAINING + VALIDATION + TEST + IMAGES + HISTOGRAMS + SETTINGS
+    expected = TRAINING + VALIDATION + TEST + IMAGES + PICTURES + HISTOGRAMS + SETTINGS
     assert sorted(recorded.points) == sorted(expected)
 
 
@@ -71,6 +77,8 @@ def test_steps_are_those_of_the_schedule(recorded: Any) -> None:
         assert steps(recorded, tag) == [12, 24, 36, 48], tag
     for tag in TEST:
         assert steps(recorded, tag) == [48], tag
+    for tag in PICTURES:
+        assert steps(recorded, tag) == ([48] if "test" in tag else [12, 24, 36, 48]), tag
 
 
 def test_values(recorded: Any, local: Any) -> None:

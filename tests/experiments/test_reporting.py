@@ -148,6 +148,7 @@ def test_measurements_have_the_step_at_which_they_were_made(
     chief = chief(eval_every=eval_every, summary_every=1000)
     chief.see(*range(1, 44))
     points = chief.points()
+    assert len(points.pop("custom_scalars__config__")) == 1
     assert set(points) == {"validation/cost", "validation/accuracy", "weights/kernel"}
     assert [[step for step, _ in found] for found in points.values()] == [steps] * 3
     called = [step for hook, step in chief.experiment.calls if hook == "on_evaluation"]

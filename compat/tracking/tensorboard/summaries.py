@@ -32,9 +32,19 @@ def image_summary(tag: str, images: np.ndarray) -> Summary:
         )
     _, height, width, _ = images.shape
     # The plugin's tensor: width and height as text, then one PNG per image.
-    texts = [str(width).encode(), str(height).encode()] + [_png(image) for image in images]
+    texts = [str(width).encode(), str(height).encode()] + [png(image) for image in images]
     metadata = create_summary_metadata(display_name=None, description=None)
     return _tensor_summary(tag, metadata, texts)
+
+
+def pr_curve_summary(tag: str, curve: np.ndarray) -> Summary:
+    """Returns the summary of a precision-recall curve, float64 `[6, n]`."""
+    from tensorboard.plugins.pr_curve.metadata import create_summary_metadata
+
+    if curve.ndim != 2 or len(curve) != 6:
+        raise ValueError(f"curve {tag!r} is {list(curve.shape)}; expected [6, thresholds]")
+    metadata = create_summary_metadata(None, None, num_thresholds=curve.shape[1])
+    return _tensor_summary(tag, metadata, curve)
 
 
 def figure_image(figure: Any) -> np.ndarray:
@@ -106,7 +116,8 @@ def _tensor_summary(tag: str, metadata: Any, values: Any) -> Summary:
     return Summary(value=[value])
 
 
-def _png(image: np.ndarray) -> bytes:
+def png(image: np.ndarray) -> bytes:
+    """Returns an image, uint8 `[h, w, c]`, c = 1, 3 or 4, as a file of PNG."""
     from PIL import Image
 
     encoded = io.BytesIO()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, Callable, Collection, Container, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Collection, Container, Mapping, Sequence
 
 from compat.errors import UserError
 from compat.tracking.files import lock, writing_to
 from compat.tracking.redaction import redacted
-from compat.tracking.tensorboard import summaries
+from compat.tracking.tensorboard import projector, summaries
 from compat.tracking.tensorboard.eventfile import EventFile, event_files, read_events, trim
 from compat.tracking.writer import FINISHED, Param, Writer
 
@@ -90,6 +90,24 @@ class TensorBoard(Writer):
 
     def figures(self, step: int, values: Mapping[str, Any]) -> None:
         self.images(step, {tag: summaries.figure_image(figure) for tag, figure in values.items()})
+
+    def pr_curves(self, step: int, values: Mapping[str, np.ndarray]) -> None:
+        """See `Writer.pr_curves`; anything else is a `ValueError`."""
+        self._add(step, *(summaries.pr_curve_summary(tag, value) for tag, value in values.items()))
+
+    def embedding(
+        self,
+        name: str,
+        vectors: np.ndarray,
+        labels: Sequence[str] | None = None,
+        images: np.ndarray | None = None,
+    ) -> None:
+        """See `Writer.embedding`; anything else is a `ValueError`."""
+        if self._file:
+            try:
+                projector.write(self._logdir, name, vectors, labels, images)
+            except OSError as error:
+                self._give_up(error)
 
     def summary(self, step: int, serialized: bytes) -> None:
         from tensorboard.compat.proto.summary_pb2 import Summary

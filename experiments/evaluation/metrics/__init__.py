@@ -11,7 +11,8 @@ dimensions. What has the weight 0, such as padding, is left out, whatever its va
 NaN where a value is NaN, and where it is undefined, such as a recall without positive labels.
 
 A metric of one's own is any object with the same three methods, `reset`, `update` and `result`; it
-need not be derived from `Metric`.
+need not be derived from `Metric`. One that has a picture has a method `write(writer, step, name)`,
+called at each evaluation, and returns None from `result` where there is no number.
 """
 
 from experiments.evaluation.metrics.classification import (
@@ -23,18 +24,30 @@ from experiments.evaluation.metrics.classification import (
     Recall,
 )
 from experiments.evaluation.metrics.metric import Metric
+from experiments.evaluation.metrics.pictures import (
+    ConfusionMatrix,
+    Embedding,
+    Misclassified,
+    Picture,
+    PrecisionRecallCurve,
+)
 from experiments.evaluation.metrics.regression import MAE, R2, RMSE, Mean, Perplexity
 
 __all__ = [
     "AUC",
     "Accuracy",
+    "ConfusionMatrix",
+    "Embedding",
     "F1",
     "LogLoss",
     "MAE",
     "Mean",
     "Metric",
+    "Misclassified",
     "Perplexity",
+    "Picture",
     "Precision",
+    "PrecisionRecallCurve",
     "R2",
     "RMSE",
     "Recall",

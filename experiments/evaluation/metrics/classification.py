@@ -10,6 +10,13 @@ import numpy as np
 from experiments.evaluation.metrics.metric import Comparison
 
 
+def predicted_class(predictions: np.ndarray, threshold: float) -> np.ndarray:
+    """Returns the class of each example, `[n]`, of class ids or scores; see `Accuracy`."""
+    if predictions.ndim == 2:
+        return np.asarray(predictions.argmax(axis=1))
+    return predictions > threshold if predictions.dtype.kind == "f" else predictions
+
+
 @dataclass(eq=False)
 class Accuracy(Comparison):
     """The share of examples whose class is predicted, in [0, 1].
@@ -32,12 +39,7 @@ class Accuracy(Comparison):
         self._whole_sum = 0.0
 
     def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
-        true, guess = self._whole(labels), predictions
-        if predictions.ndim == 2:
-            guess = predictions.argmax(axis=1)
-        elif predictions.dtype.kind == "f":
-            guess = predictions > self.threshold
-        part, whole = self._share(true, guess)
+        part, whole = self._share(self._whole(labels), predicted_class(predictions, self.threshold))
         self._sum += float((weights * part).sum())
         self._whole_sum += float((weights * whole).sum())
 

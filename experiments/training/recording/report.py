@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Mapping
 
 import numpy as np
@@ -14,6 +14,7 @@ from compat.tracking import Console, step_line
 from experiments.evaluation import early_stopping
 from experiments.evaluation.best_checkpoint import step_of
 from experiments.evaluation.early_stopping import StopRequest
+from experiments.evaluation.evaluate import write_pictures
 from experiments.evaluation.selection import Evaluation
 from experiments.training.recording.run import Run
 from experiments.training.recording.schedule import Schedule, due
@@ -58,6 +59,7 @@ class Reporter:
     measure: Callable[[], dict[str, float]] | None  # Evaluates on the validation split.
     write_checkpoint: Callable[[], str]  # Returns its prefix.
     read_weights: Callable[[], Mapping[str, np.ndarray]]
+    metrics: Mapping[str, Any] = field(default_factory=dict)  # Those that `measure` evaluates.
     # Given the checkpoint and the values of each evaluation, if the chief evaluates.
     select: Callable[[str, Evaluation], None] | None = None
     clock: Callable[[], float] = time.monotonic
@@ -66,6 +68,7 @@ class Reporter:
         self.step = self.run.step  # The last that was reported.
         self.loss: float | None = None
         self.evaluated: dict[str, float] = {}  # By the last evaluation.
+        self._values: Values = {}  # Of the last update.
         self.request: StopRequest | None = None  # To end the run early.
         self._evaluated_step = self._line_step = self._summary_step = self.step
         self._line_time = self._summary_time = self.clock()
@@ -77,7 +80,7 @@ class Reporter:
         before, after = self.step, int(values["global_step"])
         if after <= before:  # Workers' updates may arrive out of order; steps always increase.
             return
-        self.step, self.loss = after, values["loss"]
+        self.step, self.loss, self._values = after, values["loss"], values
         self.console.progress(after)
         eval_every = settings.eval_every or schedule.steps_per_epoch or settings.checkpoint_every
         evaluating = self.measure is not None and due(eval_every, before, after)
@@ -137,6 +140,8 @@ class Reporter:
         self._evaluated_step = step
         self.evaluated = named("validation", values, self.experiment.loss_name)
         self.run.writer.scalars(step, self.evaluated)
+        self.run.writer.charts(self._charts())
+        write_pictures(self.metrics, self.run.writer, step, "validation")
         weights = self.read_weights().items()
         self.run.writer.histograms(
             step, {f"weights/{name}": v for name, v in weights if v.size <= _MOST_WEIGHTS}
@@ -144,3 +149,12 @@ class Reporter:
         self.experiment.on_evaluation(replace(self.run, step=step), self.evaluated)
         if self.select is not None and prefix is not None:
             self.select(prefix, Evaluation(step_of(prefix), self.evaluated))
+
+    def _charts(self) -> dict[str, list[str]]:
+        """Returns the names of the curves that share a chart: of training and of validation."""
+        trained = named("train", self._values, self.experiment.loss_name)
+        charts: dict[str, list[str]] = {}
+        for curve in sorted(self.evaluated):
+            name = curve.partition("/")[2]
+            charts[name] = [f"train/{name}", curve] if f"train/{name}" in trained else [curve]
+        return charts

@@ -22,6 +22,7 @@ class Schedule:
     steps_per_loop: int  # The most updates between two checks of the chief.
     log_every: int  # Batches of each worker between two lines.
     intervals: tuple[int, ...] = ()  # Updates between two of what else the chief has to do.
+    stops: tuple[int, ...] = ()  # Steps at which a call ends as well.
     num_loops: int = 1  # How many are run at a time, which share the updates up to the next stop.
 
     @property
@@ -45,6 +46,7 @@ class Schedule:
         next_line = min(self._last_line(batches) + self.log_every, next_epoch)
         stops = [next_line * self.num_workers]
         stops += [(step // every + 1) * every for every in self.intervals]
+        stops += [stop for stop in self.stops if stop > step]
         if self.total_steps is not None:
             stops.append(self.total_steps)
         if self.num_loops > 1 and self._is_near_end(step):

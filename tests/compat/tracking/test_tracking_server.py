@@ -85,7 +85,6 @@ def test_a_dead_server_costs_no_step_and_the_command_sends_the_rest(
     assert time.monotonic() - began < 90.0
     (line,) = said
     assert line.startswith(f"MLflow: 10002 records were not delivered and wait in {logdir}/")
-    assert os.path.exists(os.path.join(logdir, CURVE))
 
     command = re.search(r"python (-m .*)$", line).group(1)
     assert command.endswith(f"--tracking_uri=http://127.0.0.1:{closed_port}")
@@ -98,6 +97,7 @@ def test_a_dead_server_costs_no_step_and_the_command_sends_the_rest(
     assert done.returncode == 0, done.stdout
     client = MlflowClient(tracking_uri=mlflow_server)
     assert client.get_run(run_id(logdir)).info.status == "KILLED"
+    assert os.path.exists(os.path.join(logdir, CURVE))  # By whichever of the two had the time.
     assert spool.pending(logdir) == 0
     assert recorded(logdir)[:1000] == history(client, logdir, "cost")[:1000]
     assert client.get_metric_history(run_id(logdir), "cost")[-1].step == 10000
