@@ -18,6 +18,7 @@ from experiments.evaluation.metrics.classification import (
     AUC,
     F1,
     Accuracy,
+    Calibration,
     LogLoss,
     Precision,
     Recall,
@@ -28,6 +29,7 @@ from experiments.evaluation.metrics.regression import MAE, R2, RMSE, Mean, Perpl
 __all__ = [
     "AUC",
     "Accuracy",
+    "Calibration",
     "F1",
     "LogLoss",
     "MAE",
