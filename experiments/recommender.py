@@ -1,10 +1,9 @@
-r"""Predicts clicks: categories by embeddings, numbers beside them, streamed by `tf.data`.
+r"""Predicts clicks by wide & deep or DLRM: hashed categories, tables on parameter servers.
 
-    python -m experiments.recommender --strategy=ps --num_ps=2 --num_workers=2
+    python -m experiments.recommender --strategy=ps --num_ps=2 --num_workers=2 --model=dlrm
 
-The clicks are made up by a known law, so that the AUC can be compared with the best possible one,
-which is logged at the start. Only the rows of the table that a batch reads travel to and from the
-parameter servers. Model: Cheng et al., Wide & Deep Learning for Recommender Systems, 2016.
+With `--data_dir` it reads files in Criteo's format; else the clicks are made up by a known law, and
+the best AUC and log loss that there can be are logged at the start. docs/recommender.md has more.
 """
 
 from __future__ import annotations
@@ -15,16 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from compat import tf, tf1
+from compat import UserError, tf
+from compat.datasets import clicks, criteo
 from experiments import Data, Experiment, run, setting
-from experiments.evaluation.metrics import AUC, PrecisionRecallCurve
+from experiments.evaluation.metrics import AUC, Calibration, LogLoss, PrecisionRecallCurve
 
-NUMBERS = 4  # Numerical features of an example.
-EVALUATED = 4000  # Examples of validation, and of the test.
+MODELS = ("wide_deep", "dlrm")
+SPLITS = ("train", "validation", "test")
+EVALUATED = 10000  # Made-up examples of validation, and of the test.
 
 
 class Recommender(Experiment):
-    """A wide part that adds a weight for each category, and a deep part on embeddings."""
+    """Wide & deep or DLRM, on 13 numbers and 26 categories."""
 
     monitor, mode = "validation/auc", "max"
 
@@ -32,85 +33,109 @@ class Recommender(Experiment):
     class Settings(Experiment.Settings):
         """What can be chosen for this experiment beside the settings of every one."""
 
-        optimizer: str = setting("adagrad", "Optimizer.", choices=("adagrad", "adam", "sgd"))
-        learning_rate: float = 0.1
-        epochs: int = setting(4, "Passes over the training set.", at_least=1, group="training")
-        examples: int = setting(40000, "Training examples.", at_least=1000, group="data")
-        features: int = setting(8, "Categorical features.", at_least=1, group="data")
-        categories: int = setting(100, "Categories of each feature.", at_least=2, group="data")
+        model: str = setting("wide_deep", "Model.", choices=MODELS)
+        optimizer: str = "adagrad"
+        learning_rate: float = 0.2
+        epochs: int = setting(2, "Passes over the training set.", at_least=1, group="training")
+        data_dir: str = setting(
+            "", "Folder of train*, validation* and test* in Criteo's format.", group="data"
+        )
+        examples: int = setting(
+            100000, "Training examples, where they are made up.", at_least=1000, group="data"
+        )
+        values: int = setting(
+            1000, "Values of the largest made-up category.", at_least=4, group="data"
+        )
+        buckets: int = setting(10000, "Rows of each category's table.", at_least=1)
         width: int = setting(8, "Numbers in an embedding.", at_least=1)
-        hidden: int = setting(32, "Hidden units.", at_least=1)
+        hidden: str = setting("64,32", "Units of each hidden layer, separated by commas.")
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            units(self.hidden)
 
     def data(self) -> Any:
-        counts = {"train": self.settings.examples, "validation": EVALUATED, "test": EVALUATED}
-        made = {
-            split: clicks(self.settings, seed, counts[split]) for seed, split in enumerate(counts)
-        }
-        best = AUC()
-        best.update({"labels": made["test"]["clicked"], "predictions": made["test"].pop("law")})
-        print(f"the law that made the clicks has a test AUC of {best.result():.4f}")
-
-        streams: Any = {
-            split: partial(self._batches, made[split], split == "train") for split in made
-        }
+        folder, count = self.settings.data_dir, self.settings.examples
+        if folder:
+            files = {split: criteo.files(folder, split) for split in SPLITS}
+            streams: Any = {split: partial(self._lines, files[split], split) for split in SPLITS}
+            return Data(**streams, name="clicks in Criteo's format", source=folder)
+        law = clicks.Law(values=self.settings.values)
+        made = dict(zip(SPLITS, map(law.make, range(3), (count, EVALUATED, EVALUATED))))
+        best = {"labels": made["test"].labels, "predictions": made["test"].chances}
+        found = quality()
+        for metric in found.values():
+            metric.update(best)
+        shown = ", ".join(f"{name} {metric.result():.4f}" for name, metric in found.items())
+        print(f"the law that made the clicks has on the test: {shown}")
+        streams = {split: partial(self._made, made[split], split) for split in SPLITS}
         return Data(**streams, name="made-up clicks")
 
-    def _batches(self, arrays: Any, training: bool, worker: int, workers: int) -> Any:
-        # Sharded before it is a dataset: each worker holds its own part only.
-        own = {name: array[worker::workers] for name, array in arrays.items() if name != "law"}
-        dataset = tf.data.Dataset.from_tensor_slices(own)
-        if training:
-            dataset = dataset.shuffle(len(own["clicked"]), seed=self.settings.seed)
-        return dataset.batch(self.settings.batch_size, drop_remainder=training).prefetch(2)
+    def _lines(self, files: Any, split: str, worker: int, workers: int) -> Any:
+        """Returns the batches of a worker, of files."""
+        dataset = criteo.lines(files, worker, workers)
+        if split == "train":
+            dataset = dataset.shuffle(50 * self.settings.batch_size, seed=self.settings.seed)
+        return self._batched(dataset, split).map(criteo.parse, num_parallel_calls=2).prefetch(2)
+
+    def _made(self, made: clicks.Clicks, split: str, worker: int, workers: int) -> Any:
+        """Returns the batches of a worker, of made-up examples: its own part of them."""
+        numbers, labels = np.nan_to_num(made.numbers), made.labels
+        own = [array[worker::workers] for array in (labels, numbers, made.texts)]
+        dataset = tf.data.Dataset.from_tensor_slices(tuple(own))
+        if split == "train":
+            dataset = dataset.shuffle(len(own[0]), seed=self.settings.seed)
+
+        def example(labels: Any, numbers: Any, texts: Any) -> dict[str, Any]:
+            return {"labels": labels, **criteo.features(numbers, texts)}
+
+        return self._batched(dataset, split).map(example, num_parallel_calls=2).prefetch(2)
+
+    def _batched(self, dataset: Any, split: str) -> Any:
+        return dataset.batch(self.settings.batch_size, drop_remainder=split == "train")
 
     def loss(self, batch: Any, training: bool) -> Any:
+        import models  # Not at the top: its classes need TensorFlow, and --help does not.
+        from models import embeddings
+
         del training
         settings = self.settings
-        random = np.random.RandomState(settings.seed)
-
-        def variable(name: str, *shape: int) -> Any:
-            values = random.standard_normal(shape) / np.sqrt(shape[0])
-            return tf1.get_variable(name, initializer=values.astype(np.float32))
-
-        rows = settings.features * settings.categories
-        table = variable("table", rows, settings.width + 1)
-        # All features in one table: one gather, and one message to each parameter server.
-        found = tf.gather(table, batch["categories"])
-        wide = tf.reduce_sum(found[:, :, -1], axis=1)
-        embeddings = tf.reshape(found[:, :, :-1], [-1, settings.features * settings.width])
-        inputs = tf.concat([embeddings, batch["numbers"]], axis=1)
-        kernel = variable("hidden/kernel", int(inputs.shape[1]), settings.hidden)
-        hidden = tf.nn.relu(tf.matmul(inputs, kernel) + variable("hidden/bias", settings.hidden))
-        logits = wide + tf.squeeze(tf.matmul(hidden, variable("output", settings.hidden, 1)), 1)
-        labels = tf.cast(batch["clicked"], tf.float32)
+        rows = embeddings.Rows(batch["categories"], self._sizes())
+        hidden, model = units(settings.hidden), getattr(models, settings.model)
+        logits = model(batch["numbers"], rows, settings.width, hidden, settings.seed)
+        labels = tf.cast(batch["labels"], tf.float32)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
-        outputs = {"labels": batch["clicked"], "predictions": tf.sigmoid(logits)}
-        return tf.reduce_mean(losses), outputs
+        outputs = {"labels": batch["labels"], "predictions": tf.sigmoid(logits)}
+        return tf.reduce_mean(losses), {**outputs, "categories": batch["categories"]}
 
     def metrics(self) -> Any:
-        return {"auc": AUC(), "pr_curve": PrecisionRecallCurve()}
+        from models.embeddings import Collisions
+
+        collisions = Collisions(self._sizes())
+        return {**quality(), "pr_curve": PrecisionRecallCurve(), "collisions": collisions}
+
+    def _sizes(self) -> list[int]:
+        return [self.settings.buckets] * criteo.CATEGORIES
 
 
-def clicks(settings: Any, seed: int, count: int) -> dict[str, np.ndarray]:
-    """Makes up examples, clicked at random by a law that is the same for every seed.
+def quality() -> dict[str, Any]:
+    """Returns the metrics of predictions, which also a law of clicks has."""
+    return {"auc": AUC(), "log_loss": LogLoss(), "calibration": Calibration()}
 
-    These are `categories`, int64 `[count, features]`, as rows of one table; `numbers`, float32
-    `[count, 4]`; `clicked`, int64 `[count]`, 0 or 1; and `law`, the probability of it.
+
+def units(text: str) -> list[int]:
+    """Returns the numbers in a text such as "64,32".
+
+    Raises:
+      UserError: it is no list of positive whole numbers.
     """
-    law = np.random.RandomState(0)
-    weights = law.standard_normal([settings.features, settings.categories])
-    slopes = law.standard_normal(NUMBERS) / 2
-    random = np.random.RandomState([seed, 1])
-    chosen = random.randint(settings.categories, size=[count, settings.features])
-    numbers = random.standard_normal([count, NUMBERS])
-    logits = weights[np.arange(settings.features), chosen].sum(1) + numbers @ slopes
-    law_says = 1 / (1 + np.exp(-logits))
-    return {
-        "categories": chosen + settings.categories * np.arange(settings.features),
-        "numbers": numbers.astype(np.float32),
-        "clicked": (random.random_sample(count) < law_says).astype(np.int64),
-        "law": law_says,
-    }
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise UserError(
+            f"--hidden={text} is not a list of positive whole numbers; give units of each layer, "
+            "as in --hidden=64,32"
+        )
+    return [int(part) for part in parts]
 
 
 if __name__ == "__main__":

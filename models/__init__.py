@@ -4,13 +4,27 @@
     logits = model(images)  # float32 `[batch, 784]` to `[batch, 10]`
     cost = models.cross_entropy(logits, labels)
 
-`models.mlp_tf1` holds the same network as a TensorFlow 1.x function.
+`models.mlp_tf1` holds the same network as a TensorFlow 1.x function, as `wide_deep` and `dlrm` are;
+`models.embeddings` has the tables that these two look up.
 """
 
 from models.actor_critic import ActorCritic
 from models.cnn import CNN
+from models.dlrm import dlrm
 from models.losses import accuracy, cross_entropy
 from models.mlp import MLP
 from models.mlp_tf1 import model_fn
+from models.perceptron import perceptron
+from models.wide_deep import wide_deep
 
-__all__ = ["ActorCritic", "CNN", "MLP", "accuracy", "cross_entropy", "model_fn"]
+__all__ = [
+    "ActorCritic",
+    "CNN",
+    "MLP",
+    "accuracy",
+    "cross_entropy",
+    "dlrm",
+    "model_fn",
+    "perceptron",
+    "wide_deep",
+]

@@ -87,7 +87,11 @@ class Settings:
     )
     log_device_placement: bool = _cluster(False, "Print the devices of variables and operations.")
     batch_size: int = setting(100, "Examples in an update.", at_least=1, group="data")
-    optimizer: str = _training("adam", "Optimizer.", choices=("sgd", "momentum", "adam", "adagrad"))
+    optimizer: str = _training(
+        "adam",
+        "Optimizer; lazy_adam and rowwise_adagrad update of a table only the rows of the batch.",
+        choices=("sgd", "momentum", "adam", "adagrad", "ftrl", "lazy_adam", "rowwise_adagrad"),
+    )
     learning_rate: float = _training(0.001, "Learning rate.", above=0)
     weight_decay: float = _training(
         0.0, "Factor of a variable that is added to its gradient (L2).", at_least=0.0

@@ -22,7 +22,13 @@ from experiments.training.inputs import Data
 from experiments.training.program import Program, build
 from experiments.training.recording.profile import Profile
 from experiments.training.recording.recording import Recording, system_metrics
-from experiments.training.recording.report import DivergedError, Reporter, check_finite, named
+from experiments.training.recording.report import (
+    DivergedError,
+    Reporter,
+    check_finite,
+    has_histogram,
+    named,
+)
 from experiments.training.recording.run import Result, Run
 from experiments.training.recording.schedule import Schedule
 from experiments.training.tally import Tally
@@ -113,7 +119,7 @@ class _Training:
         if "validation" in program.evaluations:
             measure = functools.partial(program.evaluate, session, "validation")
         variables = current_runtime().variables().items()
-        weights = {name: variable for name, variable in variables if variable.trainable}
+        weights = {n: v for n, v in variables if v.trainable and has_histogram(v)}
         reporter = Reporter(
             experiment,
             schedule,

@@ -6,15 +6,19 @@ import functools
 from typing import Any, Sequence
 
 from compat import UserError, tf, tf1
+from experiments.training.row_optimizers import LazyAdam, RowwiseAdagrad
 
 
 def create(name: str, learning_rate: Any) -> Any:
-    """Returns the optimizer `name` of `tf.compat.v1.train`."""
+    """Returns an optimizer by its name: those of `tf.compat.v1.train`, and two for tables."""
     makers = {
         "sgd": tf1.train.GradientDescentOptimizer,
         "momentum": functools.partial(tf1.train.MomentumOptimizer, momentum=0.9),
         "adam": tf1.train.AdamOptimizer,
         "adagrad": tf1.train.AdagradOptimizer,
+        "ftrl": tf1.train.FtrlOptimizer,
+        "lazy_adam": LazyAdam,
+        "rowwise_adagrad": RowwiseAdagrad,
     }
     if name not in makers:
         raise UserError(f"optimizer {name!r} is unknown; choose one of {', '.join(makers)}")

@@ -17,6 +17,7 @@ from tests.experiments.conftest import Training
 PROGRAMS = Path(__file__).parent / "programs"
 DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
 CLUSTER = ["--strategy=ps", "--num_ps=1", "--num_workers=2"]
+CLICKS = ["--examples=30000", "--values=100", "--epochs=1"]
 
 RunFile = Callable[..., Training]
 
@@ -141,7 +142,15 @@ def test_wrong_setting_is_one_line(run_file: RunFile, flag: str, sentence: str) 
 @pytest.mark.parametrize(
     ("module", "flags", "line", "least", "most"),
     [
-        ("recommender", ["--epochs=1"], r"Test-Auc: (\d\.\d+)", 0.8, 0.95),
+        ("recommender", CLICKS, r"Test-Auc: (\d\.\d+)", 0.75, 0.9),
+        pytest.param(
+            "recommender",
+            [*CLICKS, "--model=dlrm", "--optimizer=rowwise_adagrad"],
+            r"Test-Auc: (\d\.\d+)",
+            0.7,
+            0.9,
+            marks=pytest.mark.slow,
+        ),
         ("language_model", ["--epochs=2"], r"Test-Perplexity: (\d+\.\d+)", 3.7, 5.5),
         pytest.param(
             "classics.word2vec",

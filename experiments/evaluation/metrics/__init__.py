@@ -19,6 +19,7 @@ from experiments.evaluation.metrics.classification import (
     AUC,
     F1,
     Accuracy,
+    Calibration,
     LogLoss,
     Precision,
     Recall,
@@ -36,6 +37,7 @@ from experiments.evaluation.metrics.regression import MAE, R2, RMSE, Mean, Perpl
 __all__ = [
     "AUC",
     "Accuracy",
+    "Calibration",
     "ConfusionMatrix",
     "Embedding",
     "F1",

@@ -147,3 +147,24 @@ class LogLoss(Comparison):
             chosen = np.take_along_axis(predictions, true, axis=1)[:, 0]
             losses = -np.log(np.clip(chosen, least, 1 - least))
         self._sum += float((weights * losses).sum())
+
+
+class Calibration(Comparison):
+    """The mean predicted probability over the share of class 1: 1 where both agree, NaN without 1s.
+
+    Args:
+      labels: name of the classes, 0 or 1, `[n]`.
+      predictions: name of the probabilities of class 1, `[n]`.
+      weights: name of the weights, or None.
+    """
+
+    def reset(self) -> None:
+        super().reset()
+        self._ones = 0.0
+
+    def _add(self, labels: np.ndarray, predictions: np.ndarray, weights: np.ndarray) -> None:
+        self._ones += float((weights * self._whole(labels, classes=2)).sum())
+        self._sum += float((weights * predictions).sum())
+
+    def _value(self) -> float:
+        return self._sum / self._ones if self._ones else math.nan

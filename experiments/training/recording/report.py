@@ -20,7 +20,7 @@ from experiments.training.recording.run import Run
 from experiments.training.recording.schedule import Schedule, due
 
 Values = Mapping[str, float]
-_MOST_WEIGHTS = 1_000_000  # Of a larger variable, such as a table, no histogram is made.
+_MOST_WEIGHTS = 1_000_000  # A larger variable, such as a table, is not read.
 
 
 class DivergedError(UserError):
@@ -37,6 +37,11 @@ def check_finite(values: Values, learning_rate: float, loss_name: str = "loss") 
             "finite number; the last good checkpoint stays; lower "
             f"--learning_rate={learning_rate:g}"
         )
+
+
+def has_histogram(variable: Any) -> bool:
+    """Whether histograms of a variable are made: it is not too large to be read for that."""
+    return 0 < (variable.shape.num_elements() or 0) <= _MOST_WEIGHTS
 
 
 def named(split: str, values: Values, loss_name: str) -> dict[str, float]:
@@ -143,9 +148,7 @@ class Reporter:
         self.run.writer.charts(self._charts())
         write_pictures(self.metrics, self.run.writer, step, "validation")
         weights = self.read_weights().items()
-        self.run.writer.histograms(
-            step, {f"weights/{name}": v for name, v in weights if v.size <= _MOST_WEIGHTS}
-        )
+        self.run.writer.histograms(step, {f"weights/{name}": v for name, v in weights})
         self.experiment.on_evaluation(replace(self.run, step=step), self.evaluated)
         if self.select is not None and prefix is not None:
             self.select(prefix, Evaluation(step_of(prefix), self.evaluated))

@@ -1,0 +1,92 @@
+"""Clicks made up by a known law, so that a model can be compared with the best possible one.
+
+    law = clicks.Law(seed=0, values=1000)
+    found = law.make(seed=1, count=10000)
+    law.write(folder, {"train-0": 50000, "train-1": 50000, "test": 10000})   # Criteo's format
+
+`Law` describes what is drawn, and how it counts.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Mapping, NamedTuple
+
+import numpy as np
+
+from compat.datasets.criteo import CATEGORIES, NUMBERS
+
+_RANK = 4  # Of the matrices by which two features count together.
+_MISSING = 0.1  # Share of the numbers.
+
+
+class Clicks(NamedTuple):
+    """Made-up examples.
+
+    Attributes:
+      labels: int64 `[count]`, 1 where it was clicked.
+      numbers: float32 `[count, 13]`, whole and at least 0; NaN where missing.
+      texts: bytes of length 8 `[count, 26]`.
+      chances: float64 `[count]`, the probability of a click by the law.
+    """
+
+    labels: np.ndarray
+    numbers: np.ndarray
+    texts: np.ndarray
+    chances: np.ndarray
+
+
+class Law:
+    """The probability of a click: the sigmoid of a sum over values, numbers and pairs of values.
+
+    Features have 4 values at least and `values` at most, in equal steps of the logarithm; few
+    values are frequent, as in real clicks. Each value counts alone and, by vectors whose products
+    are summed, together with the value of each other feature.
+
+    Args:
+      seed: of the law; equal seeds make the same law.
+      values: number of values of the largest feature.
+    """
+
+    def __init__(self, seed: int = 0, values: int = 1000) -> None:
+        random = np.random.RandomState(seed)
+        self.sizes = np.geomspace(4, max(4, values), CATEGORIES).astype(int)
+        self._offsets = np.cumsum(self.sizes) - self.sizes
+        total = int(self.sizes.sum())
+        self._weights = random.standard_normal(total) * 0.4
+        self._vectors = random.standard_normal([total, _RANK]) * 0.12
+        self._slopes = random.standard_normal(NUMBERS) * 0.2
+        self._texts = np.array([b"%08x" % n for n in random.randint(0, 2**31 - 1, total)])
+
+    def make(self, seed: int, count: int) -> Clicks:
+        """Makes up examples; equal seeds make the same ones."""
+        random = np.random.RandomState([seed, 1])
+        # Value v of n with a density that falls with its logarithm.
+        chosen = (self.sizes ** random.random_sample([count, CATEGORIES]) - 1).astype(int)
+        rows = self._offsets + chosen
+        numbers = np.floor(np.exp(random.standard_normal([count, NUMBERS]) * 1.5 + 1))
+        vectors = self._vectors[rows]
+        # All products of two different ones: the square of the sum without the squares.
+        pairs = (vectors.sum(axis=1) ** 2 - (vectors**2).sum(axis=1)).sum(axis=1) / 2
+        logits = self._weights[rows].sum(axis=1) + pairs - 1
+        missing = random.random_sample(numbers.shape) < _MISSING
+        logits += (np.log1p(np.where(missing, 0, numbers)) - 1.3) @ self._slopes
+        chances = 1 / (1 + np.exp(-logits))
+        labels = (random.random_sample(count) < chances).astype(np.int64)
+        shown = np.where(missing, np.nan, numbers).astype(np.float32)
+        return Clicks(labels, shown, self._texts[rows], chances)
+
+    def write(self, folder: str, counts: Mapping[str, int]) -> None:
+        """Writes files in Criteo's format, by name with their numbers of examples.
+
+        Each is complete as soon as it is there. The n-th of them is made with the seed n.
+        """
+        os.makedirs(folder, exist_ok=True)
+        for seed, (name, count) in enumerate(counts.items()):
+            found = self.make(seed, count)
+            part = os.path.join(folder, f".{name}.{os.getpid()}")
+            with open(part, "w", encoding="ascii") as file:
+                for label, numbers, texts in zip(found.labels, found.numbers, found.texts):
+                    shown = ["" if np.isnan(number) else f"{number:.0f}" for number in numbers]
+                    file.write("\t".join([str(label), *shown, *map(bytes.decode, texts)]) + "\n")
+            os.replace(part, os.path.join(folder, name))

@@ -1,0 +1,106 @@
+"""Trains tables in two parts by each optimizer, and parses a file of clicks; prints what it got."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import compat
+from compat import tf, tf1
+from compat.datasets import clicks, criteo
+from experiments.training import optimizers
+from models import embeddings
+
+SIZES = [5, 4]
+WIDTH = 3
+UPDATES = 3
+NAMES = ("adagrad", "ftrl", "lazy_adam", "rowwise_adagrad")
+
+
+def train(name: str) -> dict[str, Any]:
+    """Makes updates whose gradients are given; returns values, and what a table was before."""
+    found: dict[str, Any] = {}
+
+    def lookup(ids: Any) -> Any:
+        with tf1.variable_scope(name, reuse=tf1.AUTO_REUSE):
+            rows = embeddings.Rows(ids, SIZES)
+            return rows.lookup(embeddings.table("table", rows.total, WIDTH, parts=2))
+
+    def update(ids: Any, gradients: Any) -> dict[str, Any]:
+        loss = tf.reduce_sum(lookup(ids) * gradients)
+        variables = [v for v in tf1.trainable_variables() if v.name.startswith(name + "/")]
+        changes = tf1.gradients(loss, variables)
+        found["sparse"] = [isinstance(change, tf.IndexedSlices) for change in changes]
+        sent = tf.add_n([tf.shape(change.indices)[0] for change in changes])
+        done = optimizers.create(name, 0.1).apply_gradients(list(zip(changes, variables)))
+        return {"sent": sent, "train": done}
+
+    def read(ids: Any) -> dict[str, Any]:
+        return {"found": lookup(ids)}
+
+    with compat.device(None):
+        signature = [tf.TensorSpec([4, 2], tf.int64), tf.TensorSpec([4, 2, WIDTH], tf.float32)]
+        trained = compat.step(update, signature)
+        every = compat.step(read, [tf.TensorSpec([5, 2], tf.int64)])
+    random = np.random.RandomState(1)
+    all_ids = np.stack([np.arange(5), np.minimum(np.arange(5), 3)], axis=1)
+    found.update(ids=[], gradients=[], sent=[])
+    with compat.Supervisor(logdir=None, summary_op=None).managed_session() as session:
+        found["first"] = session.run(every, all_ids)["found"].tolist()
+        for _ in range(UPDATES):
+            ids = random.randint(0, 3, [4, 2]) + 5 * random.randint(0, 2, [4, 1]) * [1, 0]
+            gradients = random.standard_normal([4, 2, WIDTH]).astype(np.float32)
+            found["sent"].append(float(session.run(trained, ids, gradients)["sent"]))
+            found["ids"].append(ids.tolist())
+            found["gradients"].append(gradients.tolist())
+        found["last"] = session.run(every, all_ids)["found"].tolist()
+        slots = [v for v in runtime.variables() if v.startswith(name + "/") and "part_0/" in v]
+        read_slots = session.read({slot: runtime.variables()[slot] for slot in slots})
+    found["slots"] = {slot: list(value.shape) for slot, value in read_slots.items()}
+    return found
+
+
+def parse(folder: str) -> dict[str, Any]:
+    """Writes files of clicks; returns what two workers read of one of them, and what was made."""
+    law = clicks.Law(values=50)
+    law.write(folder, {"train-0": 7, "train-1": 6})
+    paths = criteo.files(folder, "train")
+
+    def dataset(shard: Any) -> Any:
+        return criteo.lines(*shard).batch(10).map(criteo.parse)
+
+    def element(batch: Any) -> dict[str, Any]:
+        kept = ("labels", "numbers", "categories")
+        return {name: tf.identity(batch[name]) for name in kept}
+
+    shards = [(paths, 0, 1), (paths, 1, 2), (paths[:1], 1, 2)]
+    with compat.device(None):
+        steps = [
+            compat.step(element, [], dataset=lambda *_, shard=shard: dataset(shard))
+            for shard in shards
+        ]
+    with compat.Supervisor(logdir=None, summary_op=None).managed_session() as session:
+        found = [session.run(step) for step in steps]
+    made = law.make(0, 7), law.make(1, 6)
+    return {
+        "labels": [values["labels"].tolist() for values in found],
+        "numbers": found[1]["numbers"].tolist(),
+        "categories": found[1]["categories"].tolist(),
+        "made_labels": [one.labels.tolist() for one in made],
+        "made_numbers": np.nan_to_num(made[1].numbers).tolist(),
+        "made_texts": made[1].texts.astype(str).tolist(),
+    }
+
+
+if __name__ == "__main__":
+    runtime = compat.select_runtime(json.loads(sys.argv[1])["runtime"])
+    report: dict[str, Any] = {}
+    for optimizer in NAMES:
+        report[optimizer] = train(optimizer)
+        runtime.clear()
+    report["parsed"] = parse(str(Path("clicks").resolve()))
+    print(json.dumps(report))
