@@ -12,9 +12,10 @@ from compat import UserError, tf, tf1
 from compat.runtime.device_placement import shortened
 from compat.runtime.interface import current_runtime
 from experiments.evaluation.evaluate import evaluate
-from experiments.training import downpour, inputs, step
-from experiments.training.elastic import ElasticCopies
+from experiments.training import inputs, step
 from experiments.training.inputs import Data
+from experiments.training.local_updates import downpour
+from experiments.training.local_updates.elastic import ElasticCopies
 from experiments.training.recording.schedule import Schedule
 
 CHUNK = 1000  # Examples in a call: some 120 MB of feature maps for a small convolutional network.

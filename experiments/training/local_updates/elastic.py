@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import compat
 from compat import tf
-from experiments.training.downpour import Copies
+from experiments.training.local_updates.downpour import Copies
 from experiments.training.step import in_one_message
 
 

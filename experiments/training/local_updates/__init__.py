@@ -1,0 +1,1 @@
+"""Updates that a worker makes of its own, between two messages to the parameter servers."""
