@@ -140,6 +140,27 @@ def deferred_captures(graph: Any) -> list[Any]:
     return list(getattr(graph, "deferred_external_captures", []))
 
 
+def variable_store() -> list[Any]:
+    """Returns the list in which the default graph keeps what `get_variable` has made.
+
+    The collection has had no public name, and no other name, from 1.15 to 2.21. Where it is
+    another, each step makes its variables anew.
+    """
+    found: list[Any] = tf1.get_collection_ref(("__variable_store",))
+    return found
+
+
+def scope_counts() -> dict[str, int]:
+    """Returns how often each variable scope of the default graph was opened; to be changed.
+
+    The collection is as old. Where it is another, layers without a name share their variables.
+    """
+    tf1.get_variable_scope()  # Which makes what is in it.
+    found = tf1.get_collection(("__varscope",))
+    counts: dict[str, int] = getattr(found[0], "variable_scopes_count", {}) if found else {}
+    return counts
+
+
 def keep_functions() -> None:
     """Keeps traced functions on servers, and in memory, after Python has deleted them.
 

@@ -215,7 +215,8 @@ def step(
 
     Random operations and initial values that are given `seed=` draw the same numbers on both
     runtimes. `tf1.set_random_seed` alone makes runs of one runtime and release repeatable, not
-    those of the other: TensorFlow counts what draws, and counts otherwise on each.
+    those of the other: TensorFlow counts what draws, and counts otherwise on each. On the modern
+    runtime the updates of one `run_many` draw other numbers than as many calls would.
 
     On the modern runtime a call that a lost worker had begun is run again as a whole by another
     one: each loss of a worker may apply up to the `count` steps of one `run_many` twice.

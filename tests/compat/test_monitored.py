@@ -25,6 +25,14 @@ def test_a_hook_writes_the_summary_of_one_step(supervised: Any) -> None:
     assert supervised["monitored_summary_of_one_step"] == [[1, "seen", 1], [2, "seen", 1 / 4]]
 
 
+def test_names_of_two_steps_are_those_of_one_graph(supervised: Any) -> None:
+    """So a second layer without a name has weights of its own, and summaries."""
+    saved, tags = supervised["monitored_two_steps"]
+    weights = ["dense/kernel", "dense_1/kernel", "global_step", "layer/bias", "layer_1/bias"]
+    assert saved == weights
+    assert tags == ["layer/bias_1", "loss", "layer_1/bias_1", "loss_1"]
+
+
 def test_a_session_resumes_in_the_same_and_in_another_process(supervised: Any) -> None:
     steps, last = supervised["monitored_resumes"]
     assert steps == [1, 2, 3, 4, 5]
@@ -58,7 +66,7 @@ def test_a_value_that_a_step_does_not_have_is_refused(supervised: Any) -> None:
         ("local_init_op", "Scaffold(local_init_op=...) needs a graph of the program, "),
         ("saver", "needs a graph, which the modern runtime does not have; pass a compat.Saver, "),
         ("other step", "a hook fetches 'cost_1', which the step of this call does not return; "),
-        ("feed", "feed_dict of a hook needs placeholders, which the modern runtime does not "),
+        ("feed", "feed_dict feeds the arrays of a step, by the names in its signature, and the "),
         ("two steps", "run() was given 2 steps; run one after the other"),
         ("file", "checkpoint_filename_with_path='model.ckpt-7' needs a graph, which the modern "
                  "runtime does not have; give checkpoint_dir=, whose newest checkpoint is "),

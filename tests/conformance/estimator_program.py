@@ -28,6 +28,7 @@ def run_task(settings: dict[str, Any]) -> dict[str, float]:
     config = api.RunConfig(
         settings["folder"],
         save_checkpoints_steps=10,
+        keep_checkpoint_max=100,  # None is deleted before the evaluator has read it.
         experimental_max_worker_delay_secs=0,
     )
     model = api.Estimator(model_fn_of(api, tf1, []), config=config, params={"rate": RATE})

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from compat._tensorflow import tf1
+from compat._tensorflow import tf, tf1
 from compat.checkpoint.recovery import default_saver
 from compat.errors import PeerError
 from compat.runtime.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
+from compat.runtime.legacy.variables import needs_feed
 from compat.runtime.services import Services
 
 if TYPE_CHECKING:
@@ -32,9 +33,22 @@ class _HookedSession(LegacySession):
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(fetches, dict):  # With hooks as keys, which cannot be sorted.
-            named = {key: self._of_names(fetch) for key, fetch in fetches.items()}
+            fed = {getattr(key, "name", key) for key in kwargs.get("feed_dict") or ()}
+            named = {key: self._of_names(self._fed(f, fed)) for key, f in fetches.items()}
             return self._call(named, *args, **kwargs)
         return super().run(fetches, *args, **kwargs)
+
+    def _fed(self, fetches: Any, fed: set[str]) -> Any:
+        """Returns fetches in which the summaries of all steps are those of the one that is fed."""
+
+        def of_step(fetch: Any) -> Any:
+            is_merged = getattr(getattr(fetch, "op", None), "type", "") == "MergeSummary"
+            if not (is_merged and needs_feed(fetch, fed)):
+                return fetch
+            own = (step.summary for step in self._steps if step.summary is not None)
+            return next((tensor for tensor in own if not needs_feed(tensor, fed)), fetch)
+
+        return tf.nest.map_structure(of_step, fetches)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         return _recoverable(lambda: super(_HookedSession, self)._call(*args, **kwargs))

@@ -38,7 +38,7 @@ class LegacySession(tf1.Session, Session):
         return session
 
     def _begin(self, supervisor: Any, steps: Sequence[LegacyStep]) -> None:
-        self._supervisor = supervisor
+        self._supervisor, self._steps = supervisor, steps
         self._summary = supervisor.own.summary_op
         self.last_tokens: Any = None  # Run by the chief of replicas when it ends.
         self.planned_step = 0

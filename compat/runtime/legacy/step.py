@@ -78,5 +78,5 @@ class LegacyStep(Step):
 
 def _placeholder(spec: Any) -> Any:
     if type(spec).__name__ == "SparseTensorSpec":
-        return tf1.sparse_placeholder(spec.dtype, spec.shape)  # Such a spec has no name.
-    return tf1.placeholder(spec.dtype, spec.shape, spec.name)
+        return tf1.sparse_placeholder(spec.dtype, spec.shape)
+    return tf1.placeholder(spec.dtype, spec.shape)  # A variable may have its name.

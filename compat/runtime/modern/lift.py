@@ -47,12 +47,13 @@ class Lifted:
         # The keys by which workers find each other's tensors: each copy needs one of its own.
         self._deferred = release.deferred_captures(function.graph)
         self._local = {id(variable.handle): variable for variable in placement.local_variables}
+        self._tables = captured_tables(function)
+        of_workers = {*self._local, *self._tables}
         self._variables = {
-            inner.op.name: "" if id(outer) in self._local else outer.device
+            inner.op.name: "" if id(outer) in of_workers else outer.device
             for outer, inner in function.graph.captures
             if outer.dtype == tf.resource
         }
-        self._tables = captured_tables(function)
         step, trainable = placement.global_step, placement.variables.values()
         counted = [v for v in trainable if v.trainable] if step is None else [step]
         counting = {id(variable.handle) for variable in counted}
@@ -146,6 +147,7 @@ def lift(
             variable_scope, auxiliary_name_scope=False
         ):
             found.append(pack(lambda: function(*tensors), tf1.train.get_global_step))
+            placement.note_scopes()
         placement.next_seed = tf1.get_seed(None)[1] or 0
         summary = [] if found[0].summary is None else [found[0].summary]
         return [found[0].vector, *found[0].others.values(), *summary]

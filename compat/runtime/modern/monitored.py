@@ -11,7 +11,7 @@ from compat._tensorflow import tf, tf1
 from compat.errors import UserError
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.modern.hook_graph import HookGraph, eagerly
-from compat.runtime.modern.session import ModernSession
+from compat.runtime.modern.session import NO_PLACEHOLDERS, ModernSession
 from compat.runtime.modern.step import ModernStep
 from compat.runtime.session import Values
 from compat.supervisor import Supervisor
@@ -50,10 +50,7 @@ class _HookedSession:
         """Runs at most one step; returns what is fetched, in the structure of `fetches`."""
         del run_metadata
         if feed_dict:
-            raise UserError(
-                "feed_dict of a hook needs placeholders, which the modern runtime does not have; "
-                "pass the arrays behind the step: session.run(step, images, labels)"
-            )
+            raise UserError(NO_PLACEHOLDERS)
         if options is not None and options.ByteSize():
             raise UserError(
                 "RunOptions, such as the trace that ProfilerHook asks for, need a TensorFlow "

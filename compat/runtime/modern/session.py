@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from compat.supervisor import Supervisor
 
 
+NO_PLACEHOLDERS = (
+    "feed_dict feeds the arrays of a step, by the names in its signature, and the modern runtime "
+    "has no other placeholders; write session.run(step, feed_dict={'x': ...})"
+)
+
+
 class _Scheduled(NamedTuple):
     """A closure that the coordinator has been given, and its result to come."""
 
@@ -64,10 +70,7 @@ class ModernSession(Session):
             arrays = fetches.given(args, feed_dict)
             return self.run_many(fetches, *[np.asarray(array)[np.newaxis] for array in arrays])
         if feed_dict:
-            raise UserError(
-                "feed_dict feeds a step, and the modern runtime has no other placeholders: "
-                "session.run(step, feed_dict={'x': ...})"
-            )
+            raise UserError(NO_PLACEHOLDERS)
         return self._wait(lambda: tf.nest.map_structure(_value, fetches))
 
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:

@@ -40,7 +40,12 @@ class ModernStep(Step):
         element = definition.dataset(*shard).element_spec if definition.dataset else None
         specs = tf.nest.flatten(element, expand_composites=True) if self.streams else []
         components = len(specs)
-        specs += [tf.TensorSpec(t.shape, t.dtype) for t in arrays] + list(definition.signature)
+        specs += [tf.TensorSpec(t.shape, t.dtype) for t in arrays]
+        # Without names, which are those of placeholders no more than on the legacy runtime.
+        specs += [
+            tf.TensorSpec(spec.shape, spec.dtype) if isinstance(spec, tf.TensorSpec) else spec
+            for spec in definition.signature
+        ]
 
         def on_flat(*tensors: Any) -> Mapping[str, Any]:
             if not self.streams:

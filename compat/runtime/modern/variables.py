@@ -8,14 +8,10 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from compat._tensorflow import tf, tf1
+from compat._tensorflow import release, tf, tf1
 from compat.errors import UserError
 from compat.runtime.modern.hook_graph import eagerly
 from compat.runtime.nodes import is_seeded
-
-# The collection in which a graph keeps what `get_variable` has made; it has had no public name, and
-# no other name, from 1.15 to 2.21. Where it is another, each step makes its variables anew.
-_VARIABLE_STORE = ("__variable_store",)
 
 
 class Placement:
@@ -41,6 +37,8 @@ class Placement:
         # Each variable, and its initial value or what makes that.
         self._first: list[tuple[Any, Any]] = []
         self._variable_store: list[Any] = []
+        self._scope_counts: dict[str, int] = {}
+        self._names: set[str] = set()  # Of the operations and scopes of all graphs so far.
         self._slices: dict[str, Any] = {}
         self._graph = tf1.Graph()
         self._setters: list[Any] = []
@@ -79,10 +77,17 @@ class Placement:
 
     @contextlib.contextmanager
     def graph_scope(self) -> Iterator[None]:
-        """Makes the default graph know the variables made so far; for the inside of a lift."""
+        """Makes the default graph know what was made so far; for the inside of a lift.
+
+        So names are those of one graph: a second layer without a name has weights of its own.
+        """
+        graph = tf1.get_default_graph()
+        for name in sorted({*self._names, *_with_scopes(self.variables)}):
+            graph.unique_name(name)
+        release.scope_counts().update(self._scope_counts)
+        release.variable_store().extend(self._variable_store)
         known, keys = list(self.variables.values()), tf1.GraphKeys
         for key, members in (
-            (_VARIABLE_STORE, self._variable_store),
             (keys.GLOBAL_VARIABLES, known),
             (keys.TRAINABLE_VARIABLES, [variable for variable in known if variable.trainable]),
             (keys.LOCAL_VARIABLES, self.local_variables),
@@ -92,7 +97,12 @@ class Placement:
         # Here, for the creator of `wrap_function` keeps the collections to itself.
         with tf.variable_creator_scope(self._note_collections):
             yield
-        self._variable_store = tf1.get_collection(_VARIABLE_STORE)
+        self._variable_store = list(release.variable_store())
+        self._names |= _with_scopes(operation.name for operation in graph.get_operations())
+
+    def note_scopes(self) -> None:
+        """Remembers how often variable scopes were opened; called before the outermost closes."""
+        self._scope_counts = dict(release.scope_counts())
 
     @contextlib.contextmanager
     def local_scope(self) -> Iterator[None]:
@@ -139,7 +149,7 @@ class Placement:
         return variable
 
     def begin_session(self, is_chief: bool) -> None:
-        """Gives variables their initial values, as a new session does; local ones if no chief's."""
+        """Gives the variables their initial values, as a new session does; a worker local ones."""
         self.sessions += 1
         local = set(map(id, self.local_variables))
         for variable, value in self._first if self.sessions > 1 else ():
@@ -176,6 +186,15 @@ class Placement:
                 scopes.enter_context(tf1.device(setter))
             handle = tf1.raw_ops.VarHandleOp(dtype=dtype, shape=shape, name=name)
         return handle.op.name, handle.op.device
+
+
+def _with_scopes(names: Iterable[str]) -> set[str]:
+    """Returns names and those of the scopes that they are in."""
+    found: set[str] = set()
+    for name in names:
+        parts = name.split("/")
+        found.update("/".join(parts[: i + 1]) for i in range(len(parts)))
+    return found
 
 
 def _current_device() -> str:

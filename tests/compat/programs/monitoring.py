@@ -63,6 +63,30 @@ def monitored_summary_of_one_step(logdir: Path) -> Any:
 
 
 @case
+def monitored_two_steps(logdir: Path) -> Any:
+    """Two networks of layers that have no names of their own, and their summaries."""
+    compat.get_or_create_global_step()
+
+    def network(x: Any) -> Any:
+        with tf1.variable_scope(None, "dense"):
+            kernel = tf1.get_variable("kernel", initializer=np.float32(1))
+        with tf1.name_scope("layer"):
+            bias = tf1.Variable(np.float32(2), name="bias")
+            tf1.summary.scalar("bias", bias)
+        loss = kernel * x + bias
+        tf1.summary.scalar("loss", loss)
+        step = tf1.train.get_global_step()
+        return {"train": tf1.train.GradientDescentOptimizer(1.0).minimize(loss, step)}
+
+    steps = [compat.step(network, [tf.TensorSpec([], tf.float32, name="x")]) for _ in range(2)]
+    with monitored(logdir, save_summaries_steps=1) as session:
+        for step in steps:
+            session.run(step, feed_dict={"x": ONE})
+    saved = [name for name, _ in tf1.train.list_variables(str(logdir))]
+    return saved, [tag for _, tag, _ in scalars(logdir)]
+
+
+@case
 def monitored_resumes(logdir: Path) -> Any:
     """In a second session, and in another process."""
     seen = []
