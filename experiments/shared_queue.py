@@ -51,7 +51,7 @@ def main(values: flags.FlagValues) -> int:
     access.check_allowed(access.cluster_hosts(cluster), values.allow_network)
     with signals.signals():
         command_line.load_tensorflow()
-        from experiments.launching.seeds.counting import Counting
+        from experiments.classics.calculations.counting import Counting
 
         server = compat.Server(
             cluster,
