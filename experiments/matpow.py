@@ -32,9 +32,9 @@ from compat.errors import PeerError, UserError
 from compat.liveness import diagnosis, watchdog
 from compat.liveness.monitor import Monitor, connection_checks
 from compat.processes.group import Command, ProcessGroup
+from experiments.classics.calculations import matrices
+from experiments.classics.calculations import matrix_powers as powers
 from experiments.launching import command_line, signals
-from experiments.launching.seeds import matrices
-from experiments.launching.seeds import matrix_powers as powers
 from experiments.settings.base import ALLOW_NETWORK
 
 _RELATIVE_ERROR = 1e-9

@@ -22,27 +22,14 @@ from compat.cluster import access
 from compat.cluster.roles import role
 from compat.errors import UserError
 from experiments.launching import command_line, local_cluster, signals
-from experiments.settings.base import ALLOW_NETWORK
+from experiments.settings.flags import define_task_flags
 from experiments.settings.place import place_from_flags
 
 _MOST = 100000
 
 flags.DEFINE_enum("strategy", "ps", ("ps",), "Only parameter servers are supported.")
-flags.DEFINE_enum(
-    "runtime",
-    "auto",
-    ("auto", "legacy", "modern"),
-    "legacy: sessions; modern: ParameterServerStrategy; auto: modern if available.",
-)
 flags.DEFINE_integer("increments", 5, "Increments of each worker; the same for all tasks.")
-flags.DEFINE_integer("num_workers", 2, "Number of workers of a cluster on this machine.")
-flags.DEFINE_string("job_name", None, "Job of this process: ps or worker.")
-flags.DEFINE_integer("task_index", 0, "Index of this process within its job.")
-flags.DEFINE_string("ps_hosts", None, "Addresses of the parameter servers, host:port,...")
-flags.DEFINE_string("worker_hosts", None, "Addresses of the workers, host:port,host:port.")
-flags.DEFINE_float("rendezvous_timeout", 60.0, "Limit for other tasks to start, in seconds.")
-flags.DEFINE_string("run_token", "", "Token that only the tasks of this cluster have.")
-flags.DEFINE_bool("allow_network", False, ALLOW_NETWORK)
+define_task_flags("runtime", "num_workers", "rendezvous_timeout", "run_token", "allow_network")
 
 
 def main(values: flags.FlagValues) -> int:
@@ -64,7 +51,7 @@ def main(values: flags.FlagValues) -> int:
     access.check_allowed(access.cluster_hosts(cluster), values.allow_network)
     with signals.signals():
         command_line.load_tensorflow()
-        from experiments.launching.seeds.counting import Counting
+        from experiments.classics.calculations.counting import Counting
 
         server = compat.Server(
             cluster,

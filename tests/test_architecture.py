@@ -37,7 +37,7 @@ ROOMS = (
     "experiments.evaluation",
     "experiments.launching",
     "experiments.settings",
-    "experiments.launching.seeds",
+    "experiments.classics.calculations",
     "models",
     "compat.__main__",
     "compat.doctor",

@@ -27,7 +27,7 @@ from compat import tf, tf1
 from compat.cluster import access
 from compat.tracking import Console
 from experiments.launching import command_line, local_cluster, signals
-from experiments.settings.base import ALLOW_NETWORK
+from experiments.settings.flags import define_task_flags
 from experiments.settings.place import place_from_flags
 
 # Each step costs 0.01; G ends a game with 1, a pit (O) with -1. Walls (#) cannot be entered.
@@ -43,20 +43,12 @@ RECENT = 100  # Games of each thread whose mean return is logged.
 EVALUATED = 2000  # Games of the evaluation.
 
 flags.DEFINE_enum("strategy", "local", ("local", "ps"), "One process, or parameter servers.")
-flags.DEFINE_enum("runtime", "auto", ("auto", "legacy", "modern"), "Runtime.")
 flags.DEFINE_integer("updates", 1500, "Updates of all threads.", lower_bound=1)
 flags.DEFINE_integer("threads", 4, "Threads of a process.", lower_bound=1, upper_bound=100)
 flags.DEFINE_float("learning_rate", 0.03, "Learning rate.", lower_bound=0)
 flags.DEFINE_integer("seed", 1, "Seed of weights, games and actions.", lower_bound=0)
 flags.DEFINE_string("logdir", None, "Log folder; default runs/a3c-DATE-TIME.")
-flags.DEFINE_integer("num_ps", 1, "Parameter servers of a local cluster.")
-flags.DEFINE_integer("num_workers", 2, "Workers of a local cluster.")
-flags.DEFINE_string("job_name", None, "Job of this process: ps, worker or chief.")
-flags.DEFINE_integer("task_index", 0, "Index of this process within its job.")
-flags.DEFINE_string("ps_hosts", None, "Addresses of the parameter servers, host:port,...")
-flags.DEFINE_string("worker_hosts", None, "Addresses of the workers, host:port,...")
-flags.DEFINE_string("run_token", "", "Text that only the tasks of this run have.")
-flags.DEFINE_bool("allow_network", False, ALLOW_NETWORK)
+define_task_flags("runtime", "num_ps", "num_workers", "run_token", "allow_network")
 
 
 class Games:

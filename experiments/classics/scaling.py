@@ -21,9 +21,9 @@ from compat.processes.group import MOST_TASKS
 from compat.tracking import FAILED, FINISHED, KILLED, Tracker, store_uri, tracking_command
 from compat.tracking.mlflow import run_id
 from experiments.launching import command_line, local_cluster
-from experiments.launching.seeds import scaling_report
-from experiments.launching.seeds.scaling_report import Cell, Result
 from experiments.mnist import MNIST
+from experiments.report import scaling_table
+from experiments.report.scaling_table import Cell, Result
 from experiments.settings.flags import check_end, define_flags
 from experiments.settings.setting import GROUPS
 
@@ -69,16 +69,16 @@ def main(values: flags.FlagValues) -> int:
             print(f"{number} of {len(cells)}: {cell.name}", flush=True)
             folder = os.path.join(logdir, cell.name)
             ended = train(cell, [*own, f"--logdir={folder}", f"--run_name={cell.name}"], folder)
-            results.append(scaling_report.result(cell, folder, ended))
+            results.append(scaling_table.result(cell, folder, ended))
             print(f"    {results[-1]}", flush=True)
-            for path in scaling_report.write(results, logdir):
+            for path in scaling_table.write(results, logdir):
                 tracker.artifact(path)
             code = code or ended
             if ended in (130, 143):
                 status = KILLED
                 return ended
         status = FAILED if code else FINISHED
-        print(Path(logdir, scaling_report.MARKDOWN).read_text(encoding="utf-8"))
+        print(Path(logdir, scaling_table.MARKDOWN).read_text(encoding="utf-8"))
         print(f"Tables, plot:  {logdir}")
         print(f"TensorBoard:   tensorboard --logdir {logdir}")
         print(f"MLflow:        {tracking_command(logdir, settings.tracking_uri)}")

@@ -10,6 +10,7 @@ from typing import Any, Mapping, Sequence
 from absl import flags
 
 from compat.errors import UserError
+from experiments.settings.base import Settings
 from experiments.settings.files import read_settings
 from experiments.settings.setting import GROUPS, bounds, check_class, kind_of, wrong
 
@@ -35,18 +36,10 @@ def define_flags(
     """
     check_class(settings)
     for field in dataclasses.fields(settings):
-        meta = field.metadata
-        if meta["group"] not in groups:
+        if field.metadata["group"] not in groups:
             continue
-        limits = bounds(field)
-        words = f"{meta['help']} Bounds: {limits}." if limits else meta["help"]
-        where = {"flag_values": values, "module_name": meta["group"]}
         try:
-            if meta["choices"]:
-                flags.DEFINE_enum(field.name, field.default, meta["choices"], words, **where)
-            else:
-                kind, _ = kind_of(field.name, field.type)
-                _DEFINE[kind](field.name, field.default, words, **where)
+            _define(field, values)
         except flags.Error as error:
             reason = "has the name of another flag; choose another name"
             raise wrong(settings, field.name, reason) from error
@@ -56,6 +49,30 @@ def define_flags(
         flags.DEFINE_enum("preset", None, list(presets), words, **where)
     if "cluster" in groups:
         _define_process_flags(values)
+        where = {"flag_values": values, "module_name": "recording"}
+        words = "File of settings (YAML or JSON), as settings.yaml of a log folder; "
+        flags.DEFINE_string("config", None, words + "flags take precedence.", **where)
+        flags.DEFINE_bool("print_config", False, "Print the settings as YAML, and exit.", **where)
+
+
+def define_task_flags(*names: str, values: flags.FlagValues = flags.FLAGS) -> None:
+    """Defines the flags of a task, and of named settings, for a program that is no experiment."""
+    for field in dataclasses.fields(Settings):
+        if field.name in names:
+            _define(field, values)
+    _define_process_flags(values)
+
+
+def _define(field: Any, values: flags.FlagValues) -> None:
+    """Defines the flag of a field of settings."""
+    meta, limits = field.metadata, bounds(field)
+    words = f"{meta['help']} Bounds: {limits}." if limits else meta["help"]
+    where = {"flag_values": values, "module_name": meta["group"]}
+    if meta["choices"]:
+        flags.DEFINE_enum(field.name, field.default, meta["choices"], words, **where)
+    else:
+        kind, _ = kind_of(field.name, field.type)
+        _DEFINE[kind](field.name, field.default, words, **where)
 
 
 def _define_process_flags(values: flags.FlagValues) -> None:
@@ -68,10 +85,6 @@ def _define_process_flags(values: flags.FlagValues) -> None:
         flags.DEFINE_string(name, None, words, **where)
     flags.DEFINE_alias("parameter_servers", "ps_hosts", **where)
     flags.DEFINE_alias("workers", "worker_hosts", **where)
-    where["module_name"] = "recording"
-    words = "File of settings (YAML or JSON), as settings.yaml of a log folder; "
-    flags.DEFINE_string("config", None, words + "flags take precedence.", **where)
-    flags.DEFINE_bool("print_config", False, "Print the settings as YAML, and exit.", **where)
 
 
 def settings_from_flags(

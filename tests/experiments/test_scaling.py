@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from experiments.launching.seeds import scaling_report
-from experiments.launching.seeds.scaling_report import Cell, Result
+from experiments.report import scaling_table
+from experiments.report.scaling_table import Cell, Result
 from tests.conftest import RUNTIMES
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
@@ -93,7 +93,7 @@ def test_a_cell_that_failed_stays_in_the_table(tmp_path: Any) -> None:
         Result(Cell("async", "legacy", 1), 0, 0.42, 11000, 220.0),
         Result(Cell("async", "legacy", 2), 138),
     ]
-    scaling_report.write(results, str(tmp_path))
+    scaling_table.write(results, str(tmp_path))
     lines = (tmp_path / "scaling.md").read_text().splitlines()
     row = ["async", "legacy", "1", "0.4200", "0.42", "11000", "220.0", "50"]
     assert re.split(r" *\| *", lines[2])[1:-1] == row

@@ -18,7 +18,7 @@ from compat.datasets import idx
 from compat.datasets.published import FILES, MNIST, read_keras_archive
 from compat.datasets.published import verify as verify_files
 from compat.errors import UserError
-from experiments.launching.seeds import matrices
+from experiments.classics.calculations import matrices
 from tests.fuzz.conftest import attempt, mutated, times
 
 pytestmark = pytest.mark.once
