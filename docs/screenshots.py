@@ -42,18 +42,23 @@ TABS = {
     "distributions": "#distributions&tagFilter=hidden",
     "histograms": "#histograms&tagFilter=hidden",
     "text": "#text",
+    "prcurves": "#pr_curves&tagFilter=validation",
     "hparams": "#hparams",
+    "projector": "#projector",
+}
+# Further pictures of a tab, by name: the tab, and the address.
+MORE = {
+    "confusion": ("images", "#images&tagFilter=validation/(confusion|misclassified)$"),
 }
 SIZE = (1280, 760)
 COLOURS = 128
 START_SECS = 60.0
 SETTLE_SECS = 10.0
+SLOW = {"projector": 30.0}
 BROWSER_SECS = 90.0
 FLAGS = (
     "--headless",
     "--no-sandbox",  # Or it refuses to run as root.
-    "--disable-gpu",
-    "--disable-3d-apis",  # Without a GPU, curves on WebGL stay empty; as SVG they do not.
     "--disable-quic",
     "--disable-background-networking",
     "--disable-component-update",
@@ -63,10 +68,15 @@ FLAGS = (
     "--hide-scrollbars",
     f"--window-size={SIZE[0]},{SIZE[1]}",
 )
+# Without a GPU, curves on WebGL stay empty; as SVG they do not. The projector has WebGL alone.
+NO_WEBGL = ("--disable-gpu", "--disable-3d-apis")
+WEBGL = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
 
 
 class Frame(http.server.BaseHTTPRequestHandler):
-    """Answers with a page that shows the address in its query, and counts as loaded only later.
+    """Answers with a page that shows the address in its query, and counts as loaded after a time.
+
+    `/30?http://...` does so after 30 seconds.
 
     The browser takes its picture when a page is loaded, and TensorBoard begins to draw only then.
     """
@@ -74,14 +84,14 @@ class Frame(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:  # noqa: N802 (the name that http.server calls)
         """Answers; the picture that nobody sees, late."""
         path, _, address = self.path.partition("?")
-        if path == "/late":
-            time.sleep(SETTLE_SECS)
+        if path.startswith("/late/"):
+            time.sleep(float(path.rpartition("/")[2]))
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
         source = html.escape(urllib.parse.unquote(address))
         page = (
-            '<body style="margin:0"><img src="/late" style="display:none">'
+            f'<body style="margin:0"><img src="/late{path}" style="display:none">'
             f'<iframe src="{source}" style="border:0;width:100vw;height:100vh"></iframe>'
         )
         self.wfile.write(page.encode())
@@ -157,6 +167,7 @@ def photograph(browser: str, address: str, picture: Path) -> None:
         [
             browser,
             *FLAGS,
+            *(WEBGL if picture.stem == "projector" else NO_WEBGL),
             f"--user-data-dir={picture.with_suffix('')}",
             f"--screenshot={picture}",
             address,
@@ -218,10 +229,12 @@ def take(logdir: Path, out: Path) -> None:
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         frame = stack.enter_context(frames())
-        pictures = {tab: Path(folder) / f"{tab}.png" for tab in TABS}
-        for tab, picture in pictures.items():
-            print(f"taking {tab} ...", flush=True)
-            photograph(browser, f"{frame}?{urllib.parse.quote(board + TABS[tab])}", picture)
+        pages = {**TABS, **{name: page for name, (_, page) in MORE.items()}}
+        pictures = {name: Path(folder) / f"{name}.png" for name in pages}
+        for name, picture in pictures.items():
+            print(f"taking {name} ...", flush=True)
+            address = urllib.parse.quote(board + pages[name])
+            photograph(browser, f"{frame}{SLOW.get(name, SETTLE_SECS)}?{address}", picture)
         out.mkdir(parents=True, exist_ok=True)
         for picture in pictures.values():
             with Image.open(picture) as image:

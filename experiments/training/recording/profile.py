@@ -13,7 +13,10 @@ from compat._tensorflow.release import profile_class, profiler_module
 
 
 class Profile:
-    """Profiles this process while it makes the updates of `--profile_steps`; saved at the end."""
+    """Profiles this process while it makes the updates of `--profile_steps`, or the next ones.
+
+    While the chief makes one update the others may make all of them.
+    """
 
     def __init__(self, settings: Any, say: Callable[[str], object]) -> None:
         steps: tuple[int, int] = settings.profiled or (0, 0)
@@ -21,6 +24,7 @@ class Profile:
         self._logdir = settings.logdir
         self._say = say
         self._begun: int | None = None  # At which step.
+        self._over: bool | None = None  # Not known before the first call.
 
     def __enter__(self) -> Profile:
         return self
@@ -31,9 +35,11 @@ class Profile:
 
     def call(self, step: int) -> ContextManager[Any]:
         """Returns the context in which a call makes updates from global step `step` on."""
+        if self._over is None:  # A run may resume behind it.
+            self._over = step >= self._last
         if self._begun is not None and step >= self._last:
             self._stop(f"step {step}")
-        if self._begun is None and self._first <= step < self._last:
+        if not self._over and self._begun is None and step >= self._first:
             self._begun = step
             profiler_module().start(self._logdir)
         if self._begun is None:
@@ -42,7 +48,7 @@ class Profile:
         return trace
 
     def _stop(self, end: str, save: bool = True) -> None:
-        begun, self._begun, self._last = self._begun, None, 0
+        begun, self._begun, self._over = self._begun, None, True
         before = set(_files(self._logdir, "*.xplane.pb"))
         profiler_module().stop(save=save)
         for path in set(_files(self._logdir, "*.xplane.pb")) - before:
