@@ -15,7 +15,7 @@ from typing import Any
 from compat import UserError, tf
 from compat.datasets import clicks, criteo
 from experiments import Data, Experiment, run, setting
-from experiments.evaluation.metrics import AUC, Calibration, LogLoss
+from experiments.evaluation.metrics import AUC, Calibration, Collisions, LogLoss
 
 MODELS = ("wide_deep", "dlrm")
 SPLITS = ("train", "validation", "test")
@@ -99,8 +99,6 @@ class Recommender(Experiment):
         return tf.reduce_mean(losses), {**outputs, "categories": batch["categories"]}
 
     def metrics(self) -> Any:
-        from models.embeddings import Collisions
-
         return {**quality(), "collisions": Collisions(self._sizes())}
 
     def _sizes(self) -> list[int]:

@@ -12,10 +12,8 @@ import pytest
 from compat.datasets import criteo
 from compat.datasets.clicks import Law
 from compat.errors import UserError
-from experiments.evaluation.metrics import AUC, LogLoss
-from experiments.evaluation.metrics.classification import Calibration
+from experiments.evaluation.metrics import AUC, Calibration, Collisions, LogLoss
 from experiments.recommender import Recommender
-from models.embeddings import Collisions
 
 PROGRAM = Path(__file__).parent / "programs" / "rows.py"
 SIZES = [5, 4]

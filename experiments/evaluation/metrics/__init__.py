@@ -23,6 +23,7 @@ from experiments.evaluation.metrics.classification import (
     Precision,
     Recall,
 )
+from experiments.evaluation.metrics.collisions import Collisions
 from experiments.evaluation.metrics.metric import Metric
 from experiments.evaluation.metrics.regression import MAE, R2, RMSE, Mean, Perplexity
 
@@ -30,6 +31,7 @@ __all__ = [
     "AUC",
     "Accuracy",
     "Calibration",
+    "Collisions",
     "F1",
     "LogLoss",
     "MAE",
