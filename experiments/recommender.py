@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from compat import UserError, tf
 from compat.datasets import clicks, criteo
 from experiments import Data, Experiment, run, setting
-from experiments.evaluation.metrics import AUC, Calibration, LogLoss, PrecisionRecallCurve
+from experiments.evaluation.metrics import (
+    AUC,
+    Calibration,
+    Collisions,
+    LogLoss,
+    PrecisionRecallCurve,
+)
 
 MODELS = ("wide_deep", "dlrm")
 SPLITS = ("train", "validation", "test")
@@ -49,6 +53,11 @@ class Recommender(Experiment):
         buckets: int = setting(10000, "Rows of each category's table.", at_least=1)
         width: int = setting(8, "Numbers in an embedding.", at_least=1)
         hidden: str = setting("64,32", "Units of each hidden layer, separated by commas.")
+        precision: str = setting(
+            "float32",
+            "Of the products of layers; bfloat16 is quicker where the processor has it.",
+            choices=("float32", "bfloat16"),
+        )
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -58,7 +67,7 @@ class Recommender(Experiment):
         folder, count = self.settings.data_dir, self.settings.examples
         if folder:
             files = {split: criteo.files(folder, split) for split in SPLITS}
-            streams: Any = {split: partial(self._lines, files[split], split) for split in SPLITS}
+            streams: Any = {split: partial(self._stream, files[split], split) for split in SPLITS}
             return Data(**streams, name="clicks in Criteo's format", source=folder)
         law = clicks.Law(values=self.settings.values)
         made = dict(zip(SPLITS, map(law.make, range(3), (count, EVALUATED, EVALUATED))))
@@ -68,31 +77,16 @@ class Recommender(Experiment):
             metric.update(best)
         shown = ", ".join(f"{name} {metric.result():.4f}" for name, metric in found.items())
         print(f"the law that made the clicks has on the test: {shown}")
-        streams = {split: partial(self._made, made[split], split) for split in SPLITS}
-        return Data(**streams, name="made-up clicks")
+        arrays: Any = {split: examples.arrays() for split, examples in made.items()}
+        return Data(**arrays, name="made-up clicks", source=clicks.__name__)
 
-    def _lines(self, files: Any, split: str, worker: int, workers: int) -> Any:
-        """Returns the batches of a worker, of files."""
-        dataset = criteo.lines(files, worker, workers)
+    def _stream(self, files: Any, split: str, worker: int, workers: int) -> Any:
+        """Returns the batches of a worker."""
+        lines, size = criteo.lines(files, worker, workers), self.settings.batch_size
         if split == "train":
-            dataset = dataset.shuffle(50 * self.settings.batch_size, seed=self.settings.seed)
-        return self._batched(dataset, split).map(criteo.parse, num_parallel_calls=2).prefetch(2)
-
-    def _made(self, made: clicks.Clicks, split: str, worker: int, workers: int) -> Any:
-        """Returns the batches of a worker, of made-up examples: its own part of them."""
-        numbers, labels = np.nan_to_num(made.numbers), made.labels
-        own = [array[worker::workers] for array in (labels, numbers, made.texts)]
-        dataset = tf.data.Dataset.from_tensor_slices(tuple(own))
-        if split == "train":
-            dataset = dataset.shuffle(len(own[0]), seed=self.settings.seed)
-
-        def example(labels: Any, numbers: Any, texts: Any) -> dict[str, Any]:
-            return {"labels": labels, **criteo.features(numbers, texts)}
-
-        return self._batched(dataset, split).map(example, num_parallel_calls=2).prefetch(2)
-
-    def _batched(self, dataset: Any, split: str) -> Any:
-        return dataset.batch(self.settings.batch_size, drop_remainder=split == "train")
+            lines = lines.shuffle(50 * size, seed=self.settings.seed)
+        batches = lines.batch(size, drop_remainder=split == "train")
+        return batches.map(criteo.parse, num_parallel_calls=2).prefetch(2)
 
     def loss(self, batch: Any, training: bool) -> Any:
         import models  # Not at the top: its classes need TensorFlow, and --help does not.
@@ -102,15 +96,15 @@ class Recommender(Experiment):
         settings = self.settings
         rows = embeddings.Rows(batch["categories"], self._sizes())
         hidden, model = units(settings.hidden), getattr(models, settings.model)
-        logits = model(batch["numbers"], rows, settings.width, hidden, settings.seed)
+        logits = model(
+            *(batch["numbers"], rows, settings.width, hidden, settings.seed, settings.precision)
+        )
         labels = tf.cast(batch["labels"], tf.float32)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
         outputs = {"labels": batch["labels"], "predictions": tf.sigmoid(logits)}
         return tf.reduce_mean(losses), {**outputs, "categories": batch["categories"]}
 
     def metrics(self) -> Any:
-        from models.embeddings import Collisions
-
         collisions = Collisions(self._sizes())
         return {**quality(), "pr_curve": PrecisionRecallCurve(), "collisions": collisions}
 

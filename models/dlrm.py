@@ -16,25 +16,35 @@ from models.perceptron import perceptron
 
 
 def dlrm(
-    numbers: Any, rows: embeddings.Rows, width: int, hidden: Sequence[int], seed: int = 1
+    numbers: Any,
+    rows: embeddings.Rows,
+    width: int,
+    hidden: Sequence[int],
+    seed: int = 1,
+    precision: str = "float32",
 ) -> Any:
     """Returns logits, float32 `[batch]`; see `wide_deep` for the arguments.
 
     The numbers become a vector as long as an embedding, by layers of half the hidden units.
     """
     found = rows.lookup(embeddings.table("table", rows.total, width, seed))
-    dense = perceptron("bottom", numbers, [*(max(1, n // 2) for n in hidden), width], seed)
+    dense = perceptron(
+        "bottom", numbers, [*(max(1, n // 2) for n in hidden), width], seed, True, precision
+    )
     vectors = tf.concat([tf.expand_dims(dense, 1), found], axis=1)
     inputs = tf.concat([dense, products(vectors)], axis=1)
-    logits = perceptron("top", inputs, [*hidden, 1], seed + 1, activated=False)
+    logits = perceptron("top", inputs, [*hidden, 1], seed + 1, False, precision)
     return tf.squeeze(logits, axis=1)
 
 
 def products(vectors: Any) -> Any:
-    """Returns the products of each two vectors, `[batch, n * (n - 1) / 2]`, of `[batch, n, width]`.
+    """Returns the product of each two vectors.
 
-    Those of the lower triangle, which one matrix product selects: the gradient of a gather along
-    the second axis would take longer.
+    Args:
+      vectors: float32 `[batch, n, width]`.
+
+    Returns:
+      float32 `[batch, n * (n - 1) / 2]`.
     """
     count = int(vectors.shape[1])
     all_of_them = tf.reshape(tf.matmul(vectors, vectors, transpose_b=True), [-1, count * count])

@@ -12,7 +12,7 @@ table as for a large one.
 from __future__ import annotations
 
 import math
-from typing import Any, Mapping, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -86,36 +86,6 @@ def table(
         servers = len(server.cluster.task_indices("ps"))
     split = tf1.fixed_size_partitioner(min(parts or servers, rows))
     return tf1.get_variable(name, [rows, width], tf.float32, initial, partitioner=split)
-
-
-class Collisions:
-    """A metric: of the values of all features, the share of those that have no row of their own.
-
-    A value counts once, however often it is seen; it keeps all that it has seen, 8 bytes each.
-
-    Args:
-      sizes: number of rows of each feature.
-      ids: name of the output that `Rows` is made of, int64 `[batch, features]`.
-    """
-
-    def __init__(self, sizes: Sequence[int], ids: str = "categories") -> None:
-        self._sizes, self._ids = sizes, ids
-        self.reset()
-
-    def reset(self) -> None:
-        """Forgets all values."""
-        self._seen = [np.zeros(0, np.int64)] * len(self._sizes)
-
-    def update(self, outputs: Mapping[str, np.ndarray]) -> None:
-        """Takes the values of a chunk of examples."""
-        self._seen = [np.union1d(*pair) for pair in zip(self._seen, outputs[self._ids].T)]
-
-    def result(self) -> float:
-        """Returns the share, in [0, 1]; 0 if nothing was seen."""
-        alone = 0
-        for seen, size in zip(self._seen, self._sizes):
-            alone += int((np.bincount(seen % size) == 1).sum())
-        return 1 - alone / max(1, sum(map(len, self._seen)))
 
 
 def _each(found: Any, positions: Any) -> Any:

@@ -26,14 +26,19 @@ class Clicks(NamedTuple):
     Attributes:
       labels: int64 `[count]`, 1 where it was clicked.
       numbers: float32 `[count, 13]`, whole and at least 0; NaN where missing.
-      texts: bytes of length 8 `[count, 26]`.
+      values: int64 `[count, 26]`, in [0, 2^31); files have them as hexadecimal texts.
       chances: float64 `[count]`, the probability of a click by the law.
     """
 
     labels: np.ndarray
     numbers: np.ndarray
-    texts: np.ndarray
+    values: np.ndarray
     chances: np.ndarray
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Returns what a model reads, as `criteo.parse` does, but for the hash of the values."""
+        numbers = np.log1p(np.nan_to_num(self.numbers))
+        return {"labels": self.labels, "numbers": numbers, "categories": self.values}
 
 
 class Law:
@@ -56,7 +61,7 @@ class Law:
         self._weights = random.standard_normal(total) * 0.4
         self._vectors = random.standard_normal([total, _RANK]) * 0.12
         self._slopes = random.standard_normal(NUMBERS) * 0.2
-        self._texts = np.array([b"%08x" % n for n in random.randint(0, 2**31 - 1, total)])
+        self._values = random.randint(0, 2**31 - 1, total).astype(np.int64)
 
     def make(self, seed: int, count: int) -> Clicks:
         """Makes up examples; equal seeds make the same ones."""
@@ -74,7 +79,7 @@ class Law:
         chances = 1 / (1 + np.exp(-logits))
         labels = (random.random_sample(count) < chances).astype(np.int64)
         shown = np.where(missing, np.nan, numbers).astype(np.float32)
-        return Clicks(labels, shown, self._texts[rows], chances)
+        return Clicks(labels, shown, self._values[rows], chances)
 
     def write(self, folder: str, counts: Mapping[str, int]) -> None:
         """Writes files in Criteo's format, by name with their numbers of examples.
@@ -83,10 +88,11 @@ class Law:
         """
         os.makedirs(folder, exist_ok=True)
         for seed, (name, count) in enumerate(counts.items()):
-            found = self.make(seed, count)
+            made = self.make(seed, count)
             part = os.path.join(folder, f".{name}.{os.getpid()}")
             with open(part, "w", encoding="ascii") as file:
-                for label, numbers, texts in zip(found.labels, found.numbers, found.texts):
+                for label, numbers, values in zip(made.labels, made.numbers, made.values):
                     shown = ["" if np.isnan(number) else f"{number:.0f}" for number in numbers]
-                    file.write("\t".join([str(label), *shown, *map(bytes.decode, texts)]) + "\n")
+                    texts = [f"{value:08x}" for value in values]
+                    file.write("\t".join([str(label), *shown, *texts]) + "\n")
             os.replace(part, os.path.join(folder, name))

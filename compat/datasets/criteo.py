@@ -42,30 +42,21 @@ def lines(paths: list[str], worker: int, workers: int) -> Any:
 
 
 def parse(batch: Any) -> dict[str, Any]:
-    """Returns the tensors of a batch of lines, string `[batch]`.
+    """Parses a whole batch of lines by one operation.
 
-    A whole batch is parsed by one operation. See `features` for what is returned, with `labels`,
-    int64 `[batch]`, 0 or 1.
+    Args:
+      batch: string `[batch]`.
+
+    Returns:
+      `labels`, int64 `[batch]`, 0 or 1; `numbers`, float32 `[batch, 13]`, the logarithm of 1 +
+      count, where missing and negative ones count 0; and `categories`, int64 `[batch, 26]`, a hash
+      of each text in [0, 2^62), the same on each machine and release.
     """
     defaults: list[Any] = [[0], *[[0.0]] * NUMBERS, *[[""]] * CATEGORIES]
     columns = tf.io.decode_csv(batch, defaults, field_delim="\t", use_quote_delim=False)
     numbers, texts = columns[1 : 1 + NUMBERS], columns[1 + NUMBERS :]
-    found = features(tf.stack(numbers, axis=1), tf.stack(texts, axis=1))
-    return {"labels": tf.cast(columns[0], tf.int64), **found}
-
-
-def features(numbers: Any, texts: Any) -> dict[str, Any]:
-    """Returns what a model reads.
-
-    Args:
-      numbers: float32 `[batch, 13]`, counts; missing ones are 0, and so are negative ones.
-      texts: string `[batch, 26]`; missing ones are empty.
-
-    Returns:
-      `numbers`, float32 `[batch, 13]`, the logarithm of 1 + count; and `categories`, int64
-      `[batch, 26]`, a hash of each text in [0, 2^62), the same on each machine and release.
-    """
     return {
-        "numbers": tf.math.log1p(tf.nn.relu(numbers)),
-        "categories": tf.strings.to_hash_bucket_fast(texts, FINGERPRINTS),
+        "labels": tf.cast(columns[0], tf.int64),
+        "numbers": tf.math.log1p(tf.nn.relu(tf.stack(numbers, axis=1))),
+        "categories": tf.strings.to_hash_bucket_fast(tf.stack(texts, axis=1), FINGERPRINTS),
     }

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Callable, Sequence
+import re
+from typing import Any, Callable, Iterable, Sequence
 
 from compat._tensorflow import tf1
 from compat.cluster.spec import ClusterSpec
+
+_FACTOR = 1.5  # Above so many times the mean a parameter server stores too much,
+_LEAST = 10_000_000  # if it stores more bytes than these.
 
 
 def replica_device_setter(
@@ -83,3 +87,34 @@ class RandomStrategy:
     def __call__(self, op: Any) -> int:
         key = f"{op.name}_{self._seed}".encode()
         return int(hashlib.md5(key).hexdigest(), 16) % self._num_tasks  # noqa: S324 - Contrib's.
+
+
+def stored_bytes(variables: Iterable[Any], servers: int) -> list[int]:
+    """Returns the size in bytes of the variables that are on each parameter server.
+
+    Strings, and variables of unknown shape, count 0.
+    """
+    found = [0] * servers
+    for variable in variables:
+        task = re.search(r"/job:ps/.*task:(\d+)", variable.device)
+        if task and int(task.group(1)) < servers:
+            size = (variable.shape.num_elements() or 0) * (variable.dtype.base_dtype.size or 0)
+            found[int(task.group(1))] += size
+    return found
+
+
+def describe_load(stored: Sequence[int]) -> str:
+    """Returns how much each parameter server stores, as one line."""
+    return "stored: " + ", ".join(f"ps {i} {size / 1e6:.1f} MB" for i, size in enumerate(stored))
+
+
+def imbalance(stored: Sequence[int]) -> str:
+    """Returns a warning if a parameter server stores far more than the mean, else ""."""
+    mean, most = sum(stored) / len(stored), max(stored)
+    if most <= max(_FACTOR * mean, _LEAST):
+        return ""
+    return (
+        f"WARNING: ps {list(stored).index(most)} stores {most / 1e6:.1f} MB, {most / mean:.1f} "
+        f"times the mean of {len(stored)} parameter servers; cut large variables into parts, by "
+        "get_variable(..., partitioner=...)"
+    )

@@ -12,6 +12,7 @@ import compat
 from compat import tf1
 from compat.datasets import Batches
 from compat.runtime.interface import current_runtime
+from compat.runtime.placement import imbalance
 from compat.tracking import Console, closing_lines
 from experiments.evaluation import early_stopping
 from experiments.evaluation.evaluate import Values, evaluate_best, write_at_end, write_pictures
@@ -107,6 +108,9 @@ class _Training:
         console = Console(settings.logdir, schedule.total_steps)
         if settings.log_device_placement:
             console.say(program.placement())
+        warning = imbalance(program.stored() or [0])
+        if warning:
+            console.say(warning)
         recording = Recording(experiment, program.data, self.server, first, console)
         outer.enter_context(recording)
         outer.enter_context(system_metrics(settings, self.server.task if self.server else None))

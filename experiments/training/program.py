@@ -11,6 +11,7 @@ import compat
 from compat import UserError, tf, tf1
 from compat.runtime.device_placement import shortened
 from compat.runtime.interface import current_runtime
+from compat.runtime.placement import describe_load, stored_bytes
 from experiments.evaluation.evaluate import evaluate
 from experiments.training import inputs, step
 from experiments.training.inputs import Data
@@ -52,7 +53,17 @@ class Program:
         here = "(the worker that computes)" if current_runtime().server else "(this process)"
         operations = [("operation", "kind", "device")]
         operations += [(name, kind, at or here) for name, kind, at in self.train.operations()]
-        return f"{_table(variables)}\n{_table(operations)}"
+        stored = self.stored()
+        load = f"{describe_load(stored)}\n" if stored else ""
+        return f"{load}{_table(variables)}\n{_table(operations)}"
+
+    def stored(self) -> list[int]:
+        """Returns the bytes of variables on each parameter server, empty if there is none."""
+        server = current_runtime().server
+        if server is None or "ps" not in server.cluster.jobs:
+            return []
+        servers = 1 + max(server.cluster.task_indices("ps"))
+        return stored_bytes(current_runtime().variables().values(), servers)
 
 
 def build(

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from compat.runtime.placement import describe_load, imbalance
+
 # The variables are made in the order a [4, 4], b [2], c [8, 8], d [2], e [3], of float32.
 ROUND_ROBIN = {"a": "ps 0", "b": "ps 1", "c": "ps 2", "d": "ps 0", "e": "ps 1"}
 WORKER = dict.fromkeys("abcde", "worker 0")
@@ -55,3 +57,27 @@ def test_what_has_no_load_is_said(placed: Any) -> None:
     )
     unknown = r"variable open has shape \((None|\?), 2\); its size is not known"
     assert re.match(unknown, placed["sizes"]["open"])
+
+
+def test_load_is_counted_by_server(placed: Any) -> None:
+    """Of a, of b, d and e, and of c."""
+    assert placed["stored"] == [4 * 16, 4 * (2 + 2 + 3), 4 * 64]
+
+
+@pytest.mark.parametrize(
+    ("stored", "start"),
+    [
+        ([30_000_000, 10_000_000, 10_000_000], "WARNING: ps 0 stores 30.0 MB, 1.8 times the mean"),
+        ([24_000_000, 10_000_000, 14_000_000], ""),  # Exactly 1.5 times.
+        ([9_000_000, 0], ""),  # Too little to matter.
+        ([0], ""),
+    ],
+)
+def test_imbalance_is_a_warning(stored: list[int], start: str) -> None:
+    found = imbalance(stored)
+    assert found.startswith(start)
+    assert bool(found) == bool(start)
+
+
+def test_load_is_described_in_one_line() -> None:
+    assert describe_load([1_200_000, 0]) == "stored: ps 0 1.2 MB, ps 1 0.0 MB"

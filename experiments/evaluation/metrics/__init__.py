@@ -24,6 +24,7 @@ from experiments.evaluation.metrics.classification import (
     Precision,
     Recall,
 )
+from experiments.evaluation.metrics.collisions import Collisions
 from experiments.evaluation.metrics.metric import Metric
 from experiments.evaluation.metrics.pictures import (
     ConfusionMatrix,
@@ -38,6 +39,7 @@ __all__ = [
     "AUC",
     "Accuracy",
     "Calibration",
+    "Collisions",
     "ConfusionMatrix",
     "Embedding",
     "F1",

@@ -19,6 +19,7 @@ from compat.cluster import ports
 from compat.cluster.spec import Task
 from compat.liveness import identity
 from compat.runtime.interface import current_runtime
+from compat.runtime.placement import stored_bytes
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import refusal
@@ -196,6 +197,9 @@ def main(runtime: str) -> None:
         adam=placed("adam", setter(cluster=cluster), with_slots(tf1.train.AdamOptimizer(0.1))),
     )
     report["sizes"] = sizes()
+    known = current_runtime().variables().items()
+    greedy = [variable for name, variable in known if name.startswith("greedy/")]
+    report["stored"] = stored_bytes(greedy, NUM_PS)
     report["names"] = placed("names", None, names)
     with tf1.variable_scope("shared"), compat.device(setter(cluster=cluster)):
         spec = [tf.TensorSpec([3], tf.float32)]

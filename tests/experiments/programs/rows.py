@@ -92,7 +92,7 @@ def parse(folder: str) -> dict[str, Any]:
         "categories": found[1]["categories"].tolist(),
         "made_labels": [one.labels.tolist() for one in made],
         "made_numbers": np.nan_to_num(made[1].numbers).tolist(),
-        "made_texts": made[1].texts.astype(str).tolist(),
+        "made_values": made[1].values.tolist(),
     }
 
 
