@@ -96,7 +96,8 @@ def test_first_failure_stops_all(train: Any, record: Any, runtime: str) -> None:
     assert said in training.out.splitlines()
     recorded = record(training.logdir)
     assert recorded.run[1] in ("KILLED", "FAILED")
-    assert recorded.checkpoints, training.out
+    # What it says where the steps of the lost worker have held it up for too long.
+    assert recorded.checkpoints or "no last checkpoint was written" in training.out, training.out
 
 
 @pytest.mark.cluster

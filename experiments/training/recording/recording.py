@@ -124,7 +124,16 @@ class Recording:
         self._console.say(f"stopped; the same command with --logdir={self._logdir} resumes")
 
     def finish(self, step: int, evaluated: Values, test: Values) -> Result:
-        """Records that the run is complete at global step `step`; returns its result."""
+        """Records that the run is complete; returns its result.
+
+        Args:
+          step: the last global step that the chief has seen. Other workers may have made updates
+            since, which the checkpoint has.
+          evaluated: the last values of the validation split.
+          test: those of the test split, which are recorded at the step of the checkpoint.
+        """
+        if self._checkpoint is not None:
+            step = max(step, best_checkpoint.step_of(self._checkpoint))
         # A run that was complete before has these values already, at this very step.
         if step > self._step and test:
             self.writer.scalars(step, test)
@@ -134,7 +143,7 @@ class Recording:
             completion.write(self._settings, self._checkpoint)
         best = checkpoints(os.path.join(self._logdir, best_checkpoint.FOLDER))
         return Result(
-            step=step if self._checkpoint is None else best_checkpoint.step_of(self._checkpoint),
+            step=step,
             metrics={**evaluated, **test},
             checkpoint=self._checkpoint,
             best_checkpoint=best[-1] if best else None,

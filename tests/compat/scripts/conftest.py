@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -81,9 +81,9 @@ def run_script(tmp_path: Path, start_program: Callable[..., Any]) -> RunScript:
             )
             try:
                 code = process.wait(DEADLINE_SECS)
-            finally:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
             written = [os.pread(file.fileno(), 1 << 24, 0).decode("utf-8") for file in (out, err)]
             return Ran(code, *written)
 

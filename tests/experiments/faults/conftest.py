@@ -124,7 +124,7 @@ def updates_lost(out: str) -> list[int]:
     reached, losses = 0, []
     for line in out.splitlines():
         told = re.match(r"(?:\[worker 0\] )?(?:Step: |resuming from step )(\d+)", line)
-        if told and "going on" in line:
+        if told and "resuming" in line:
             losses.append(max(0, reached - int(told.group(1))))
         if told:
             reached = int(told.group(1))
@@ -172,7 +172,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def _assert_steps_increase(address: str, run: str, expected: str) -> None:
     def get(path: str, **query: str) -> Any:
         url = f"{address}/data/plugin/scalars/{path}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with urllib.request.urlopen(url, timeout=100) as answer:
             return json.load(answer)
 
     wait_for(lambda: expected in get("tags").get(run, {}), f"{expected} of {run}")
