@@ -91,6 +91,7 @@ _OTHERS = {
     "models.rnn.seq2seq": Served(_OWN + "contrib.legacy_seq2seq:", "1.0"),
     "GraphKeys.VARIABLES": Served("tf.GraphKeys.GLOBAL_VARIABLES", "1.0"),
     **dict.fromkeys(("GIT_VERSION", "VERSION", "__version__", "version.VERSION"), _VERSION),
+    "__git_version__": _VERSION,
     "constant": Served(_OWN + "calls.graphs:constant", "", "also converts ranges, maps and zips"),
 }
 

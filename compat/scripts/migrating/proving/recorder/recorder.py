@@ -23,11 +23,12 @@ class Recorder(object):
       replay: the folder of the run to repeat; None for the first one.
       steps: after how many training calls the program ends.
       details: numbers of the calls, from 1, of which all operations are recorded.
+      every: whether all calls that fetch numbers are recorded, as of a program that trains nothing.
     """
 
-    def __init__(self, folder, replay, steps, details):
+    def __init__(self, folder, replay, steps, details, every=False):
         self._folder, self._replay, self._steps = folder, replay, steps
-        self._details = details
+        self._details, self._every = details, every
         self._count, self._bytes, self._lock, self._kinds = 0, 0, threading.RLock(), {}
         self._seen, self._names = {}, {}
         self._known = _lines(replay) if replay else []
@@ -65,7 +66,7 @@ class Recorder(object):
     def _plan(self, call):
         key = (id(call.graph),) + call.key()
         if key not in self._kinds:
-            self._kinds[key] = _Plan(call)
+            self._kinds[key] = _Plan(call, self._every)
         return self._kinds[key]
 
     def _train(self, call, plan, options, metadata):
@@ -102,6 +103,10 @@ class Recorder(object):
             after = sessions.read_variables(call, self._names)
             self._bytes += sum(value.nbytes for value in after.values())
             arrays.save(self._path("after", number), after)
+        if self._every:
+            fetched = dict((name, looked[name]) for name in call.fetches if _is_array(looked[name]))
+            record["fetched"] = [name for name in call.fetches if name in fetched]
+            arrays.save(self._path("fetched", number), fetched)
         self._done(record)
         return values
 
@@ -182,9 +187,11 @@ class Recorder(object):
 class _Plan(object):
     """What is to be done in calls that run the same."""
 
-    def __init__(self, call):
+    def __init__(self, call, every):
         operations = call.operations()
         self.kind = graphs.kind(call.graph, operations)
+        if every and not self.kind and any(map(_is_numeric, call.dtypes())):
+            self.kind = "trains"
         if self.kind != "trains":
             return
         found = graphs.losses(call.graph, operations)
@@ -228,6 +235,14 @@ def _paired(theirs, ours, stored):
 def _is_number(value, is_loss):
     value = numpy.asarray(value)
     return value.dtype.kind == "f" and (value.size == 1 or (is_loss and value.size > 0))
+
+
+def _is_array(value):
+    return _is_numeric(numpy.asarray(value).dtype)
+
+
+def _is_numeric(dtype):
+    return dtype.kind in "fiub"
 
 
 def _error(name):
