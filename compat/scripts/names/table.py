@@ -78,6 +78,7 @@ _VERSION = Served(_OWN + "names.era:version()", "", "the release of the script's
 
 _OTHERS = {
     **dict.fromkeys(("train.SyncReplicasOptimizer", "train.SyncReplicasOptimizerV2"), _OPTIMIZER),
+    "train.match_filenames_once": Served(_OWN + "calls.graphs:match_filenames_once", ""),
     "train.ClusterSpec": Served(_OWN + "cluster.distributed:ClusterSpec", ""),
     "train.Server": Served(_OWN + "cluster.distributed:Server", ""),
     "train.Supervisor": Served(_OWN + "cluster.distributed:Supervisor", ""),

@@ -131,12 +131,17 @@ def _ends_differ(a: Run, b: Run) -> str:
 
 
 def _compare_changes(a: Run, b: Run, found: Comparison) -> None:
-    """Compares what the first training call has changed, which a loss does not show in it."""
-    for name, gap in changes(a, b, 1):
-        if gap.differs:
-            found.verdict = f"what training call 1 adds to variable {name}: {gap}"
-            found.call = found.cause = 1
-            return
+    """Compares what training calls have changed: the first, which its loss does not show, or all.
+
+    All where no loss is known of both.
+    """
+    last = 1 if found.losses else len(a.calls)
+    for call in range(1, last + 1):
+        for name, gap in changes(a, b, call):
+            if gap.differs:
+                found.verdict = f"what training call {call} adds to variable {name}: {gap}"
+                found.call = found.cause = call
+                return
 
 
 def first_change(a: Run, b: Run, last: int) -> int:

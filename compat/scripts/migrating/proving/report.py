@@ -46,7 +46,7 @@ def verdict(proof: Proof) -> str:
     worst = found.worst()
     calls = len(proof.a.calls)
     if worst is None:
-        return f"equal: the variables after training call 1 of {calls}; no loss was recorded"
+        return f"equal: the variables after each of {calls} training calls; no loss was recorded"
     first = "the first " if proof.a.is_cut else ""
     what, kind = ("values", "") if proof.a.trains_nothing else ("losses", "training ")
     return (

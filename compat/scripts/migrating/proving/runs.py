@@ -106,7 +106,7 @@ def run(
     os.makedirs(out)
     specification = {
         "script": side.script,
-        "args": [word.replace(OUT, out) for word in arguments],
+        "args": [word.replace(OUT, out) for word in [*arguments, *side.arguments]],
         "how": side.how,
         "packages": _PACKAGES,
         "begun": begun,

@@ -100,10 +100,10 @@ class Graph:
         return self.called(node) in _INITIALIZERS
 
     def assignment(self, name: str) -> Any:
-        """Returns the value of the only statement that assigns a name in the graph, or None."""
+        """Returns the only statement of the scope that assigns a name, or None."""
         found = [
             node
-            for node in self._nodes()
+            for node in ast.walk(self.scope)
             if isinstance(node, ast.Assign) and name in scopes.bound([node])
         ]
         is_plain = len(found) == 1 and isinstance(found[0].targets[0], ast.Name)
@@ -116,22 +116,23 @@ class Graph:
     def _find_block(self) -> ast.With:
         found: list[ast.With] = []
         for node in self.program.nodes(ast.With):
-            devices = [self.called(item.context_expr) == "device" for item in node.items]
+            kinds = [self._is_block(item.context_expr) for item in node.items]
             within = any(node in ast.walk(outer) for outer in found)
-            if any(devices) and not within and self._trains(node):
+            if any(kinds) and not within and self._trains(node):
                 found.append(node)
         if len(found) != 1:
             node = found[1] if found else self.program.tree.body[0]
             what = f"`with {self.tf}.device(...):` that builds what is trained"
             self.refuse(node, f"it has {len(found) or 'no'} blocks {what}, expected one")
-        for node in self.program.nodes(ast.With):
-            if any(
-                "as_default" in literals.dotted(i.context_expr.func)
-                for i in node.items
-                if isinstance(i.context_expr, ast.Call)
-            ) and found[0] in ast.walk(node):
-                self.refuse(node, "its graph is not the default one")
+        if not any(_makes_session(self.called(call)) for call in self.program.nodes(ast.Call)):
+            self.refuse(found[0], "it has no Supervisor and no MonitoredTrainingSession")
         return found[0]
+
+    def _is_block(self, node: ast.AST) -> bool:
+        """Whether an expression is `tf.device(...)`, or the graph that a program is built in."""
+        is_graph = isinstance(node, ast.Call) and _last(node) == "as_default"
+        made = node.func.value if is_graph else node  # type: ignore[attr-defined]
+        return self.called(made) in ("device", "Graph")
 
     def _updates(self, node: ast.AST) -> bool:
         return any(isinstance(n, ast.Call) and _last(n) in _TRAINS for n in ast.walk(node))
@@ -235,7 +236,7 @@ class Graph:
 
     def _step_statement(self) -> Any:
         statement = self.assignment(self.step_name) if self.step_name else None
-        if statement is None:
+        if statement is None or statement not in self._nodes():
             return None
         call, name = statement.value, self.called(statement.value).rpartition(".")[2]
         if name in _GLOBAL_STEPS:
@@ -254,6 +255,12 @@ class Graph:
 
 def _words(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _makes_session(name: str) -> bool:
+    """Whether what is called makes a session that `compat` has as well."""
+    last = name.rpartition(".")[2]
+    return last == "Supervisor" or last.endswith(("MonitoredSession", "TrainingSession"))
 
 
 def _first_name(call: ast.Call) -> str:

@@ -199,6 +199,7 @@ class _Rewriting:
         """Returns the line of the block, with what `compat` has."""
         tf = re.escape(self.graph.tf)
         header = re.sub(rf"\b{tf}\.device\(", "compat.device(", header)
+        header = re.sub(rf"\b{tf}\.Graph\(\)\.as_default\(\)", "compat.device(None)", header)
         return re.sub(rf"\b{tf}\.train\.replica_device_setter\b", f"compat.{_SETTER}", header)
 
     def _step_of(self, call: Call) -> str:

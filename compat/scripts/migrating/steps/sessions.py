@@ -56,13 +56,14 @@ class Sessions:
             if call not in inside and name[1] and name[2] in _OURS:
                 start, end = graph.program.span(call.func)
                 self.edits.append(Edit(start, end, "compat." + name[2]))
-                if name[2] == "Supervisor":
-                    self._supervisor(call)
+                if name[2] in ("Supervisor", "Scaffold"):
+                    self._known(call)
         self.edits += _joins(graph)
 
-    def _supervisor(self, call: ast.Call) -> None:
-        """Drops what a supervisor knows by itself."""
-        dropped = []
+    def _known(self, call: ast.Call) -> None:
+        """Drops the arguments of which a supervisor or a scaffold knows the value by itself."""
+        dropped: list[ast.keyword] = []
+        fed: list[ast.keyword] = []
         for keyword in call.keywords:
             value = keyword.value
             if keyword.arg == "global_step":
@@ -72,18 +73,22 @@ class Sessions:
                 drop = is_own and known
             elif keyword.arg in _DEFAULTS:
                 made: Any = value
-                if isinstance(value, ast.Name) and value.id in self._graph.assigned:
+                if isinstance(value, ast.Name):
                     made = getattr(self._graph.assignment(value.id), "value", None)
                 drop = (
                     made is not None
                     and self._graph.called(made) in _DEFAULTS[keyword.arg]
                     and not (made.args or made.keywords)
                 )
+                feed = f"{keyword.arg[:-3]}_feed_dict"
+                fed += [other for other in call.keywords if drop and other.arg == feed]
             else:
                 continue
-            if drop:
-                self.dropped.update(ast.walk(value))
-                dropped.append(keyword)
+            dropped += [keyword] if drop else []
+        # What is fed to the initial values: on the modern runtime they depend on no input.
+        for keyword in [*dropped, *fed]:
+            self.dropped.update(ast.walk(keyword.value))
+        dropped += fed
         self.edits += self._without(call, dropped)
 
     def _without(self, call: ast.Call, dropped: list[ast.keyword]) -> Iterator[Edit]:

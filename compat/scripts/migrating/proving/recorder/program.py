@@ -91,6 +91,10 @@ def _install_with_runtime(namespace):
     def select_runtime(name="auto"):
         runtime = select(name)
         namespace.top()
+        if runtime.name == "modern":
+            from . import steps
+
+            steps.install(_RECORDER[0])
         return runtime
 
     compat.select_runtime = interface.select_runtime = select_runtime
