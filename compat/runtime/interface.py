@@ -135,6 +135,23 @@ def select_runtime(name: str = "auto") -> Runtime:
     return _current
 
 
+def runtime_from(argv: list[str], default: str = "legacy") -> str:
+    """Takes `--runtime=NAME` out of a command line; returns the name, or the default.
+
+    For a program whose other flags are none of ours: `compat.runtime_from(sys.argv)`.
+    """
+    found = default
+    for word in [word for word in argv[1:] if word.startswith("--runtime=")]:
+        found = word.partition("=")[2]
+        argv.remove(word)
+    return found
+
+
+def selected() -> str | None:
+    """Returns the name of the runtime of this process, if it has settled on one."""
+    return None if _current is None else _current.name
+
+
 def current_runtime() -> Runtime:
     """Returns the runtime of this process; settles on "auto" where nothing was chosen yet."""
     return _current if _current is not None else select_runtime("auto")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import abc
 import collections
-import warnings
+import inspect
 from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from compat._tensorflow import tf, tf1
 from compat.errors import UserError
 from compat.runtime.device_placement import Placed
 
@@ -46,6 +45,21 @@ class Step(abc.ABC):
         return self.tensors[name]
 
     @abc.abstractmethod
+    def select(self, *names: str, inputs: Sequence[str] | None = None) -> Any:
+        """Returns a step that computes these values alone, in the same graph as this one.
+
+        So one function can build all that a program computes, as a graph of TensorFlow 1.x does,
+        and each call runs its part: `step.select("loss", "train")`, `step.select("accuracy")`.
+
+        Args:
+          names: of values and operations that the function returns.
+          inputs: the parameters of the function that a call passes, in this order; by default all.
+
+        Raises:
+          UserError: the step has no such value or parameter, or a value needs another input.
+        """
+
+    @abc.abstractmethod
     def graph_def(self) -> bytes:
         """Returns the serialized graph of which the step is part, for TensorBoard."""
 
@@ -54,10 +68,16 @@ class Step(abc.ABC):
         """Returns the operations of the step, and where they run."""
 
     def unpack(self, vector: Any, *others: Any) -> Values:
-        """Returns the values of a call by name: the packed scalars as floats, others as arrays."""
+        """Returns the values of a call by name: floats, strings as bytes, others as arrays."""
         values: Values = dict(zip(self.names, np.asarray(vector).tolist()))
-        values.update(zip(self.others, map(np.asarray, others)))
+        values.update(zip(self.others, map(_value, others)))
         return values
+
+
+def _value(tensor: Any) -> Any:
+    value = tensor.numpy() if hasattr(tensor, "numpy") else tensor
+    # An array of strings drops zeros at their ends, which a summary may have.
+    return value if isinstance(value, bytes) else np.asarray(value)
 
 
 class StepDefinition(NamedTuple):
@@ -69,6 +89,21 @@ class StepDefinition(NamedTuple):
     on_coordinator: bool
     dataset: Callable[[int, int], Any] | None
     updates: int = 1
+
+    def parameters(self) -> list[str]:
+        """Returns the names of the function's parameters that each call passes."""
+        every = [*inspect.signature(self.function).parameters]
+        return every[-len(self.signature) :] if self.signature else []
+
+    def positions(self, inputs: Sequence[str] | None) -> list[int]:
+        """Returns which elements of the signature are the parameters with these names."""
+        known = self.parameters()
+        for name in inputs or ():
+            if name not in known:
+                raise UserError(
+                    f"a step has no parameter {name!r}; choose inputs among {', '.join(known)}"
+                )
+        return [*range(len(known))] if inputs is None else [known.index(name) for name in inputs]
 
     def check_arrays(self, arrays: Sequence[Any]) -> None:
         """Raises a `UserError` if a call passes another number of arrays."""
@@ -103,69 +138,6 @@ class StepDefinition(NamedTuple):
 def fed_name(key: Any) -> str:
     """Returns the name of a feed's key: a text, with ":0" or without, or a `tf.TensorSpec`."""
     return str(getattr(key, "name", key)).partition(":")[0]
-
-
-class Packed(NamedTuple):
-    """What a step computes, as few tensors."""
-
-    names: list[str]  # Of the scalars.
-    vector: Any  # The scalars, float64 `[len(names)]`, exact for integers up to 2**53.
-    others: dict[str, Any]  # The other tensors by name.
-    tensors: dict[str, Any]  # All by name, as the step made them.
-    summary: Any  # Of the summary operations, merged, serialized; None if there are none.
-
-
-def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], Any]) -> Packed:
-    """Packs the scalars that a step's function makes into one tensor, so that a call fetches once.
-
-    Operations among the outputs are run first; "global_step", the variable that the second
-    function returns, is added where it is missing.
-    """
-    key = tf1.GraphKeys.SUMMARIES
-    earlier = len(tf1.get_collection(key))
-    with warnings.catch_warnings():
-        # That no writer of TensorFlow 2 takes what `tf1.summary` makes.
-        warnings.filterwarnings("ignore", "Cannot activate TF2 compatibility")
-        outputs, step = function(), global_step()
-    summaries = tf1.get_collection(key)[earlier:]
-    if not isinstance(outputs, Mapping):
-        raise UserError(
-            f"a step returned {type(outputs).__name__}; return a dict of tensors by name"
-        )
-    operations = [value for value in outputs.values() if isinstance(value, tf.Operation)]
-    with tf.control_dependencies(operations):  # Variables are read when these have run.
-        tensors = {
-            str(name): _tensor(name, value)
-            for name, value in outputs.items()
-            if value is not None and not isinstance(value, tf.Operation)
-        }
-    scalars = {n: t for n, t in tensors.items() if t.shape.rank == 0 and t.dtype != tf.string}
-    last = operations
-    if step is not None and "global_step" not in tensors:
-        # After the operations alone: to wait for the scalars as well would cost a message to the
-        # parameter server and back. Only where there are none, a scalar may hide the update.
-        with tf.control_dependencies(operations or list(tensors.values())):
-            scalars["global_step"] = tensors["global_step"] = step.read_value()
-        last = []  # It has waited for them.
-    if not scalars and not tensors:
-        raise UserError("a step returned no value; return at least one tensor by name")
-    names = sorted(scalars)
-    with tf.control_dependencies(last):
-        columns = [tf.cast(scalars[name], tf.float64) for name in names]
-        vector = tf.stack(columns) if columns else tf.zeros([0], tf.float64)
-        others = {n: tf.identity(tensors[n]) for n in sorted(set(tensors) - set(scalars))}
-        summary = tf1.summary.merge(summaries) if summaries else None
-    return Packed(names, vector, others, tensors, summary)
-
-
-def _tensor(name: Any, value: Any) -> Any:
-    try:
-        return tf.convert_to_tensor(value)
-    except (TypeError, ValueError) as error:
-        raise UserError(
-            f"value {name!r} of a step is {type(value).__name__}; return a tensor, a number or an "
-            "operation"
-        ) from error
 
 
 def number_of_updates(stacked: Sequence[Any], count: int | None) -> int:

@@ -15,7 +15,7 @@ from compat.scripts.source import python2_builtins
 _TOP = "compat.v1."
 _PACKAGES = "packages."
 _FILES = ("era_0x", "packages", "python2")  # Of this package.
-_SPECIAL = ("__all__", "__version__")  # Python asks modules for others as well.
+_SPECIAL = ("__all__", *namespace.VERSIONS)  # Python asks modules for others as well.
 
 
 def __getattr__(name: str) -> Any:

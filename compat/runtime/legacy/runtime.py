@@ -155,6 +155,10 @@ class LegacyRuntime(Runtime):
 
     def monitored_session(self, arguments: MonitoredArguments) -> Any:
         graph = tf1.get_default_graph()
+        found = global_step()
+        if found is not None and not tf1.get_collection(tf1.GraphKeys.GLOBAL_STEP):
+            # Called so alone: TensorFlow would find the handle of the variable by the name.
+            tf1.add_to_collection(tf1.GraphKeys.GLOBAL_STEP, found)
         steps = [step for step in self._steps if step.graph is graph]
         kind = LegacyMonitoredSession if arguments.recovers else LegacySingularSession
         return kind(self, steps, arguments)

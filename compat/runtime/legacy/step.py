@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Sequence
 
 from compat._tensorflow import tf, tf1
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.legacy.chain import Chain
-from compat.runtime.legacy.variables import global_step
-from compat.runtime.session import Step, StepDefinition, pack
+from compat.runtime.legacy.variables import dependencies, global_step
+from compat.runtime.outputs import Packed, check_inputs, pack
+from compat.runtime.session import Step, StepDefinition
 
 # To make and optimize copies takes as long as a hundred updates or two: not in a short run.
 _UPDATES_BEFORE = 100
@@ -38,12 +40,31 @@ class LegacyStep(Step):
                 )
                 self.per_worker_data.append((variable, first, array))
                 inputs.append(variable)
-        found = pack(lambda: definition.function(*inputs, *self.placeholders), global_step)
+        self._take(pack(lambda: definition.function(*inputs, *self.placeholders), global_step))
+
+    def _take(self, found: Packed) -> None:
+        self._packed = found
         self.names, self.others = found.names, list(found.others)
         self.tensors, self.summary = found.tensors, found.summary
         self.outputs = [found.vector, *found.others.values()]
         self.made = 0  # How many updates this process has made.
         self._chain: Chain | None = None
+
+    def select(self, *names: str, inputs: Sequence[str] | None = None) -> LegacyStep:
+        selected, places = copy.copy(self), self._definition.positions(inputs)
+        signature = [self._definition.signature[place] for place in places]
+        selected._definition = self._definition._replace(signature=signature)
+        selected.placeholders = [self.placeholders[place] for place in places]
+        with self.graph.as_default():
+            is_whole = len(places) == len(self.placeholders)
+            selected._take(self._packed.select(names, is_whole, global_step))
+        others = {
+            self.placeholders[place].op: name
+            for place, name in enumerate(self._definition.parameters())
+            if place not in places
+        }
+        check_inputs(names, [others[op] for op in dependencies(selected.outputs) if op in others])
+        return selected
 
     def graph_def(self) -> bytes:
         return bytes(self.graph.as_graph_def().SerializeToString())

@@ -9,7 +9,7 @@ from compat.runtime.device_placement import Placed, operations
 from compat.runtime.modern import graphs
 from compat.runtime.modern.tables import captured_tables
 from compat.runtime.modern.variables import Placement, full_name
-from compat.runtime.session import Packed, pack
+from compat.runtime.outputs import Packed, check_inputs, pack
 
 
 class Resources(NamedTuple):
@@ -28,16 +28,23 @@ class Lifted:
     all results of the one before, which takes a message to the parameter servers and back.
     """
 
-    def __init__(self, packed: Packed, function: Any, placement: Placement) -> None:
+    def __init__(
+        self,
+        packed: Packed,
+        function: Any,
+        placement: Placement,
+        outputs: Sequence[Any],
+        tables: Any = None,
+    ) -> None:
+        self._packed, self._function, self._placement = packed, function, placement
         self.names, self.others = packed.names, list(packed.others)
-        self._placement = placement
         # The types of its values by name.
         self.specs = {n: tf.TensorSpec(t.shape, t.dtype) for n, t in packed.tensors.items()}
         self.summarizes = packed.summary is not None  # Its last output is a summary.
-        self._outputs = [tensor.name for tensor in function.outputs]
+        self._outputs = [tensor.name for tensor in outputs]
         self._values = self._outputs[: 1 + len(self.others)]  # All but the summary.
-        self._empty = [(t.shape, t.dtype) for t in function.outputs]
-        self._inputs = [tensor.name for tensor in function.inputs]
+        self._empty = [(t.shape, t.dtype) for t in outputs]
+        self._inputs = [tensor.name for tensor in function.graph.inputs]
         self.graph_def = graphs.needed(function.graph.as_graph_def(), self._outputs, self._inputs)
         self._body, self._state = graphs.without_state(self.graph_def)
         self._captured = [outer for outer, _ in function.graph.captures]
@@ -47,7 +54,7 @@ class Lifted:
         # The keys by which workers find each other's tensors: each copy needs one of its own.
         self._deferred = release.deferred_captures(function.graph)
         self._local = {id(variable.handle): variable for variable in placement.local_variables}
-        self._tables = captured_tables(function)
+        self._tables = captured_tables(function) if tables is None else tables
         of_workers = {*self._local, *self._tables}
         self._variables = {
             inner.op.name: "" if id(outer) in of_workers else outer.device
@@ -60,6 +67,28 @@ class Lifted:
         handles = [i.op.name for outer, i in function.graph.captures if id(outer) in counting]
         # Whether it updates the global step or, where there is none, the model.
         self.trains = graphs.writes(self.graph_def, handles)
+
+    def select(self, names: Sequence[str], inputs: Sequence[int], known: Sequence[str]) -> Lifted:
+        """Returns some values of the same graph; see `Step.select`.
+
+        Args:
+          names: of the values.
+          inputs: which of its last inputs before the captured ones it takes, in this order.
+          known: the names of all of these.
+        """
+        with self._function.graph.as_default():
+            is_whole = len(inputs) == len(known)
+            packed = self._packed.select(names, is_whole, lambda: self._placement.global_step)
+        selected = Lifted(packed, self._function, self._placement, packed.flat(), self._tables)
+        end = len(selected._inputs) - len(selected._captured)
+        start = end - len(known)
+        given = selected._inputs[start:end]
+        present = {node.name for node in selected.graph_def.node}
+        left_out = [i for i in range(len(known)) if i not in inputs]
+        missing = [known[i] for i in left_out if given[i].partition(":")[0] in present]
+        check_inputs(names, missing)
+        selected._inputs[start:end] = [given[i] for i in inputs]
+        return selected
 
     def resources(self, on_worker: bool) -> Resources:
         """Opens what copies share, in a function; a worker has variables and tables of its own."""
@@ -149,11 +178,10 @@ def lift(
             found.append(pack(lambda: function(*tensors), tf1.train.get_global_step))
             placement.note_scopes()
         placement.next_seed = tf1.get_seed(None)[1] or 0
-        summary = [] if found[0].summary is None else [found[0].summary]
-        return [found[0].vector, *found[0].others.values(), *summary]
+        return found[0].flat()
 
     with placement.scope():
         lifted = tf1.wrap_function(build, list(signature))
     if placement.global_step is None:
         placement.global_step = placement.variables.get("global_step")
-    return Lifted(found[0], lifted, placement)
+    return Lifted(found[0], lifted, placement, lifted.outputs)

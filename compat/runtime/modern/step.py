@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ from compat.errors import UserError
 from compat.runtime.device_placement import Placed
 from compat.runtime.modern import graphs
 from compat.runtime.modern.data import OwnData, WorkerData
-from compat.runtime.modern.lift import lift
+from compat.runtime.modern.lift import Lifted, lift
 from compat.runtime.session import Step, StepDefinition
 
 if TYPE_CHECKING:
@@ -54,10 +55,8 @@ class ModernStep(Step):
             packed = tf.nest.pack_sequence_as(element, flat, expand_composites=True)
             return definition.function(packed, *rest)
 
-        self._lifted = lift(on_flat, specs, runtime.placement)
-        self.names, self.others = self._lifted.names, self._lifted.others
-        self.trains, self.outside = self._lifted.trains, self._lifted.outside
-        self.summarizes = self._lifted.summarizes
+        self._hook_graph = runtime.hook_graph
+        self._take(lift(on_flat, specs, runtime.placement))
         if coordinator is not None and graphs.calls_python(self._lifted.graph_def):
             raise UserError(
                 "the step calls Python (tf.py_func, tf.py_function or tf.numpy_function), and the "
@@ -68,16 +67,31 @@ class ModernStep(Step):
             self._data = OwnData(arrays, definition.dataset, shard)
         else:
             self._data = WorkerData(coordinator, arrays, definition.dataset, shard)
-        fetched = runtime.hook_graph.add_step(self._lifted.specs, self.summarizes)
-        self.tensors, self.summary = fetched
-        if self.trains and runtime.hook_graph.shown is None:
-            runtime.hook_graph.shown = self
+
+    def _take(self, lifted: Lifted) -> None:
+        self._lifted = lifted
+        self.names, self.others = lifted.names, lifted.others
+        self.trains, self.outside = lifted.trains, lifted.outside
+        self.summarizes = lifted.summarizes
+        self.tensors, self.summary = self._hook_graph.add_step(lifted.specs, self.summarizes)
+        if self.trains and self._hook_graph.shown is None:
+            self._hook_graph.shown = self
         self._loops: dict[tuple[int, bool], Any] = {}
+        self._selected: list[ModernStep] = []
 
     def begin_session(self) -> None:
         """Forgets what runs of the step have left on workers: local variables, iterators."""
         self.restart()
-        self._loops.clear()
+        for step in [self, *self._selected]:
+            step._loops.clear()
+
+    def select(self, *names: str, inputs: Sequence[str] | None = None) -> ModernStep:
+        selected, places = copy.copy(self), self._definition.positions(inputs)
+        signature = [self._definition.signature[place] for place in places]
+        selected._definition = self._definition._replace(signature=signature)
+        selected._take(self._lifted.select(names, places, self._definition.parameters()))
+        self._selected.append(selected)
+        return selected
 
     def restart(self) -> None:
         """Begins the dataset anew."""

@@ -8,7 +8,9 @@ from concurrent import futures
 from typing import Any
 
 from compat._tensorflow import tf1
+from compat.errors import UserError
 from compat.liveness.watchdog import submit
+from compat.runtime import interface
 from compat.scripts.calls.arguments import rename
 
 RELEASE = "compat_release_sync_replicas"
@@ -41,6 +43,11 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
     """Accepts `replica_id`, an argument until 0.11, and ignores it."""
 
     def __init__(self, opt: Any, replicas_to_aggregate: int, *args: Any, **kwargs: Any) -> None:
+        if interface.selected() == "modern":
+            raise UserError(
+                "SyncReplicasOptimizer is not available on the modern runtime, where "
+                "parameter-server training is asynchronous; use --runtime=legacy"
+            )
         kwargs.pop("replica_id", None)
         if not kwargs.get("total_num_replicas", 1):
             kwargs.pop("total_num_replicas")  # 0 meant `replicas_to_aggregate`.

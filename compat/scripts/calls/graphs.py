@@ -21,6 +21,17 @@ def constant(value: Any, *args: Any, **kwargs: Any) -> Any:
     return tf1.constant(list(value) if isinstance(value, _LISTS) else value, *args, **kwargs)
 
 
+def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
+    """Returns `tf.train.match_filenames_once`, which `string_input_producer` takes.
+
+    That asks whether it is true, which resource variables refuse.
+    """
+    with tf1.variable_scope(
+        tf1.get_variable_scope(), use_resource=False, auxiliary_name_scope=False
+    ):
+        return tf1.train.match_filenames_once(pattern, name)
+
+
 def install() -> None:
     """Makes TensorFlow do so in this process."""
     shapes: Any = importlib.import_module("tensorflow.python.framework.tensor_shape")

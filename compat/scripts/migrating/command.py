@@ -18,6 +18,7 @@ from compat.scripts.checking import programs
 from compat.scripts.migrating import arguments, migration, names, packages, python2
 from compat.scripts.migrating.program import Rule
 from compat.scripts.migrating.proving import command as proving
+from compat.scripts.migrating.steps import rewriting
 from compat.scripts.source import conversion
 
 _USAGE = "python -m compat migrate PATH [--output=PATH | --diff] [--only=ID,..] [--skip=ID,..]"
@@ -46,13 +47,17 @@ def main(argv: list[str]) -> int:
     if options.path is None:
         raise UserError("no script was given; name a script, or a folder with --output=NEW_FOLDER")
     rules = chosen(_ids(options.only), _ids(options.skip))
+    if options.to == "compat" and os.path.isdir(options.path):
+        raise UserError("--to=compat takes a script; name one, or use --to=v1 for a folder")
     if options.prove and (options.diff or os.path.isdir(options.path)):
         raise UserError("--prove runs a new script; leave it out for a folder, and with --diff")
     if os.path.isdir(options.path):
         return _folder(options, [rule for rule in rules if rule.id != "modules"])
-    output = options.output or "{}_v1{}".format(*os.path.splitext(options.path))
+    output = options.output or "{0}_{2}{1}".format(*os.path.splitext(options.path), options.to)
     _refuse_existing(output, options)
     migrated = _migrated(options.path, rules)
+    if options.to == "compat":
+        migrated = _on_steps(options.path, migrated)
     code = _report(options.path, output, migrated)
     if options.diff:
         _print_diff(options.path, output, migrated.text)
@@ -101,10 +106,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("path", metavar="PATH", nargs="?", help="a script, or a folder of them")
-    add("--to", choices=("v1",), default="v1", help="what to migrate to: v1, compat.v1 (default)")
+    add(
+        "--to",
+        choices=("v1", "compat"),
+        default="v1",
+        help="what to migrate to: v1, compat.v1 (default); compat, a step that either runtime runs",
+    )
     output = parser.add_mutually_exclusive_group()
     output.add_argument(
-        "--output", metavar="PATH", help="the new file or folder (default: SCRIPT_v1.py, beside it)"
+        "--output", metavar="PATH", help="the new file or folder (default: SCRIPT_v1.py or _compat)"
     )
     output.add_argument("--diff", action="store_true", help="only show the changes")
     add("--prove", action="store_true", help="run both programs, and compare them")
@@ -145,6 +155,12 @@ def _migrated(path: str, rules: Sequence[Rule]) -> migration.Migrated:
     except SyntaxError as error:
         place = f"{path}:{error.lineno or 1}"
         raise UserError(f"{place}: {' '.join(str(error.msg).split())}; correct it") from None
+
+
+def _on_steps(path: str, migrated: migration.Migrated) -> migration.Migrated:
+    """Migrates a program of `compat.v1` further."""
+    found = rewriting.migrate(path, migrated.text)
+    return found._replace(counts={**migrated.counts, **found.counts}, left=migrated.left)
 
 
 def _report(path: str, output: str, migrated: migration.Migrated) -> int:

@@ -47,7 +47,7 @@ def migrate(source: conversion.Source, rules: Sequence[Rule]) -> Migrated:
     with conversion.deep(source.filename):
         program = Program(source)
         if _is_migrated(program):
-            return _unchanged(source, remarks=_remarks(source.text), was_migrated=True)
+            return _unchanged(source, remarks=remarks_in(source.text), was_migrated=True)
         if not program.uses:
             return _without_tensorflow(source)
         return _apply(program, rules)
@@ -93,7 +93,13 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
     if not remarks and not set(counts) - ({"imports"} if is_today else set()):
         return _unchanged(program.source, left=left)
     # The lines come before what is inserted at the start of a statement.
-    text = program.edited([*_head(program), *_comments(program, remarks), *edits])
+    text = program.edited([*_head(program), *comments(program, remarks), *edits])
+    check(program, text, "write it plainly, or leave rules out with --skip")
+    return Migrated(text, counts, remarks_in(text), left)
+
+
+def check(program: Program, text: str, remedy: str) -> None:
+    """Raises a `UserError` if a new text has wrong syntax."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -101,9 +107,8 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
     except SyntaxError as error:
         raise UserError(
             f"{program.source.filename} would become wrong in line {error.lineno} "
-            f"({error.msg}); write it plainly, or leave rules out with --skip"
+            f"({error.msg}); {remedy}"
         ) from None
-    return Migrated(text, counts, _remarks(text), left)
 
 
 def _is_migrated(program: Program) -> bool:
@@ -137,7 +142,7 @@ def _head(program: Program) -> list[Edit]:
     return [Edit(start, start, lines)] if lines else []
 
 
-def _comments(program: Program, remarks: Sequence[Remark]) -> list[Edit]:
+def comments(program: Program, remarks: Sequence[Remark]) -> list[Edit]:
     """Returns the remarks as comments, in lines of their own, numbered by their lines."""
     placed: dict[tuple[int, str], None] = {}
     for remark in remarks:
@@ -150,7 +155,7 @@ def _comments(program: Program, remarks: Sequence[Remark]) -> list[Edit]:
     return edits
 
 
-def _remarks(text: str) -> list[tuple[int, str]]:
+def remarks_in(text: str) -> list[tuple[int, str]]:
     """Returns the remarks in a program that was migrated, by line."""
     found = ((n, _REMARK.fullmatch(line)) for n, line in enumerate(text.split("\n"), 1))
     return [(number, match[2]) for number, match in found if match]

@@ -15,6 +15,8 @@ from compat.scripts.source import conversion, literals
 # Tokens between the lines of a program.
 _BETWEEN = {tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT}
 _BLANK = {tokenize.NL, tokenize.COMMENT}
+# Expressions that need parentheses to stay one, somewhere.
+_LOOSE = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Tuple, ast.UnaryOp)
 
 
 class Edit(NamedTuple):
@@ -62,7 +64,7 @@ class Rule(NamedTuple):
 class Program:
     """A script as Python 3, which Python 2 is converted to first."""
 
-    def __init__(self, source: conversion.Source) -> None:
+    def __init__(self, source: conversion.Source, marked: bool = False) -> None:
         self.source = source
         self.text = source.python3()
         self.tree = conversion.parse(self.text, source.filename)
@@ -71,7 +73,7 @@ class Program:
         self.other_uses = [use for use in found if not use.is_tensorflow]
         self.is_0x = bool(self.uses) and era.of_sources([source]) == "0.x"
         self._line_starts: list[int] = []
-        if self.uses:  # Only what is rewritten is taken apart.
+        if self.uses or marked:  # Only what is rewritten is taken apart.
             self._marked = _marked(self)
             self._line_starts += _line_starts(self._marked.tokens)
 
@@ -84,6 +86,8 @@ class Program:
         start, end = self._marked.get_text_range(node)
         if end == 0:
             raise UnmarkedError(node)
+        while self.text[start] in " \t":  # The first statement of a block begins with its indent.
+            start += 1
         return start, end
 
     def argument(self, call: ast.Call, node: ast.AST) -> tuple[int, int]:
@@ -99,6 +103,23 @@ class Program:
             if before.string != "(" or before.index == opening.index:
                 return first.startpos, last.endpos
             first, last = before, after
+
+    def expression(self, node: ast.AST) -> str:
+        """Returns the text of an expression, with the parentheses directly around it."""
+        start, end = self.span(node)
+        before = self._next(node.first_token, -1)  # type: ignore[attr-defined]
+        after = self._next(node.last_token)  # type: ignore[attr-defined]
+        if before.string == "(" and after.string == ")" and isinstance(node, _LOOSE):
+            start, end = before.startpos, after.endpos
+        return self.text[start:end]
+
+    def colon(self, statement: Any) -> int:
+        """Returns the end of the colon before the body of a statement."""
+        self.span(statement.body[0])
+        token = self._next(statement.body[0].first_token, -1)
+        while token.string != ":":
+            token = self._next(token, -1)
+        return int(token.endpos)
 
     def between(self, left: ast.AST, right: ast.AST) -> tuple[int, int]:
         """Returns start and end of the operator, with the blanks around it, between two nodes."""

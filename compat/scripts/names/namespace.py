@@ -9,12 +9,16 @@ import types
 from typing import Any
 
 from compat._tensorflow import internals, startup, tf1
+from compat.runtime import interface
 from compat.scripts.names import table
 
 TOP = "tensorflow"
+VERSIONS = ("__version__", "__git_version__")
 _PUBLIC = "tensorflow."
 _OF_THE_EXTRA = ("tensorflow_estimator", "tf_keras", "tf_slim")
 _NOTHING = object()  # `tf.newaxis` is None.
+
+_OF_CLUSTERS = ("compat.scripts.cluster.sessions", "compat.scripts.cluster.distributed")
 
 # Modules whose `install` patches TensorFlow in this process, once it is loaded for the script.
 when_loaded: list[str] = []
@@ -44,7 +48,7 @@ class OldModule(types.ModuleType):
         if name == "__all__":
             # `tf.print` is newer than `from tensorflow import *` scripts, which mean Python's.
             return [known for known in dir(self) if known[0] != "_" and known != "print"]
-        if name.startswith("_") and name != "__version__":
+        if name.startswith("_") and name not in VERSIONS:
             return getattr(self._real, name)
         value = _look_up(self._below + name, self._real)
         setattr(self, name, value)  # Cached: the next lookup does not come here.
@@ -147,13 +151,20 @@ def top() -> Any:
         should_use: Any = importlib.import_module("tensorflow.python.util.tf_should_use")
     # Unused operations were not reported either.
     should_use._add_should_use_warning = lambda value, *args, **kwargs: value
-    level = tf1.logging.get_verbosity()
-    tf1.logging.set_verbosity(tf1.logging.ERROR)
-    tf1.disable_v2_behavior()
-    tf1.logging.set_verbosity(level)
+    runtime = interface.selected()
+    if runtime != "modern":
+        level = tf1.logging.get_verbosity()
+        tf1.logging.set_verbosity(tf1.logging.ERROR)
+        tf1.disable_v2_behavior()
+        tf1.logging.set_verbosity(level)
+    else:
+        internals.load("compat.scripts.calls.summaries").allow_eager_writers()
+    if runtime == "legacy":  # Which has resource variables.
+        tf1.enable_resource_variables()
     real = importlib.import_module("tensorflow.compat.v1")
     for name in when_loaded:
-        importlib.import_module(name).install()
+        if runtime is None or name not in _OF_CLUSTERS:  # A runtime has its own.
+            importlib.import_module(name).install()
     return OldModule(TOP, real)
 
 

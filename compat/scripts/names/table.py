@@ -78,6 +78,7 @@ _VERSION = Served(_OWN + "names.era:version()", "", "the release of the script's
 
 _OTHERS = {
     **dict.fromkeys(("train.SyncReplicasOptimizer", "train.SyncReplicasOptimizerV2"), _OPTIMIZER),
+    "train.match_filenames_once": Served(_OWN + "calls.graphs:match_filenames_once", ""),
     "train.ClusterSpec": Served(_OWN + "cluster.distributed:ClusterSpec", ""),
     "train.Server": Served(_OWN + "cluster.distributed:Server", ""),
     "train.Supervisor": Served(_OWN + "cluster.distributed:Supervisor", ""),
@@ -91,6 +92,7 @@ _OTHERS = {
     "models.rnn.seq2seq": Served(_OWN + "contrib.legacy_seq2seq:", "1.0"),
     "GraphKeys.VARIABLES": Served("tf.GraphKeys.GLOBAL_VARIABLES", "1.0"),
     **dict.fromkeys(("GIT_VERSION", "VERSION", "__version__", "version.VERSION"), _VERSION),
+    "__git_version__": _VERSION,
     "constant": Served(_OWN + "calls.graphs:constant", "", "also converts ranges, maps and zips"),
 }
 

@@ -56,7 +56,7 @@ def _prove(
     begun = runs.now()
 
     def run_both(
-        name: str, steps: int, details: int, replayed: runs.Run | None
+        name: str, steps: int, details: int, replayed: runs.Run | None, every: bool = False
     ) -> tuple[runs.Run, runs.Run]:
         done = replayed
         both: list[runs.Run] = []
@@ -72,11 +72,14 @@ def _prove(
                     replay=done,
                     steps=steps,
                     details=[details],
+                    every=every,
                     begun=begun,
                     timeout=options.timeout,
                 )
             )
             if side.name == "A":
+                if not (both[0].calls or both[0].ended or every):
+                    return run_both("every", steps, details, replayed, True)
                 _check(both[0])
         return both[0], both[1]
 
@@ -86,7 +89,8 @@ def _prove(
     if found.cause == 1:
         traced = operations.trace(a, b, 1)
     elif found.cause:
-        traced = operations.trace(*run_both("again", found.cause, found.cause, a), found.cause)
+        again = run_both("again", found.cause, found.cause, a, a.trains_nothing)
+        traced = operations.trace(*again, found.cause)
     return report.Proof(a, b, found, traced, options.rtol)
 
 
@@ -99,8 +103,8 @@ def _check(a: runs.Run) -> None:
         )
     if not a.calls:
         raise UserError(
-            f"{side} has no training call: no call of a session that updates a trainable variable; "
-            "prove compares programs that train by sessions"
+            f"{side} has no training call: no call of a session that updates a trainable variable, "
+            "or at least fetches a number; prove compares programs that train by sessions"
         )
     if (a.ended is None or a.ended) and not a.is_cut:
         raise UserError(f"{side} failed after {len(a.calls)} training calls: {a.last_line()}")

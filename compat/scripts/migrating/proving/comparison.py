@@ -65,12 +65,13 @@ def compare(a: Run, b: Run, rtol: float) -> Comparison:
     for loss in _losses(a, b, rtol, largest):
         found.losses.append(loss)
         if loss.gap.differs:
-            found.verdict = f"loss {loss.name} of training call {loss.call}: {loss.gap}"
+            what, kind = ("value", "") if a.trains_nothing else ("loss", "training ")
+            found.verdict = f"{what} {loss.name} of {kind}call {loss.call}: {loss.gap}"
             found.call = loss.call
             break
     else:
         found.verdict = _ends_differ(a, b)
-        if not found.verdict:
+        if not (found.verdict or a.trains_nothing):
             _compare_changes(a, b, found)
     if found.call and not found.cause:
         found.cause = first_change(a, b, found.call) or found.call
@@ -79,6 +80,9 @@ def compare(a: Run, b: Run, rtol: float) -> Comparison:
 
 def _losses(a: Run, b: Run, rtol: float, largest: dict[str, float]) -> Iterator[Loss]:
     for number, (ours, theirs) in enumerate(zip(a.calls, b.calls), 1):
+        if a.trains_nothing:
+            yield from _fetched(a, b, number, rtol)
+            continue
         left, right = dict(ours.get("scalars", ())), dict(theirs.get("scalars", ()))
         for name, other in pairs(list(left), list(right)):
             size = abs(left[name])
@@ -86,6 +90,18 @@ def _losses(a: Run, b: Run, rtol: float, largest: dict[str, float]) -> Iterator[
                 largest[name] = max(size, largest.get(name, 0.0))
             least = _LEAST * largest.get(name, 0.0)
             yield Loss(number, name, values.numbers(left[name], right[other], rtol, least))
+
+
+def _fetched(a: Run, b: Run, call: int, rtol: float) -> Iterator[Loss]:
+    """Yields the arrays of a call of a program that trains nothing; other shapes differ."""
+    ours, theirs = (run.load("fetched", call) for run in (a, b))
+    here, there = (run.calls[call - 1].get("fetched", []) for run in (a, b))
+    if len(here) != len(there):
+        yield Loss(call, "count", Gap(float("inf"), rtol, len(here), len(there)))
+    for name, other in pairs(here, there):
+        gap = values.tensors(ours[name], theirs[other], rtol)
+        sizes = float(ours[name].size), float(theirs[other].size)
+        yield Loss(call, name, gap or Gap(float("inf"), rtol, *sizes, "size"))
 
 
 def pairs(left: list[str], right: list[str]) -> list[tuple[str, str]]:
@@ -115,12 +131,17 @@ def _ends_differ(a: Run, b: Run) -> str:
 
 
 def _compare_changes(a: Run, b: Run, found: Comparison) -> None:
-    """Compares what the first training call has changed, which a loss does not show in it."""
-    for name, gap in changes(a, b, 1):
-        if gap.differs:
-            found.verdict = f"what training call 1 adds to variable {name}: {gap}"
-            found.call = found.cause = 1
-            return
+    """Compares what training calls have changed: the first, which its loss does not show, or all.
+
+    All where no loss is known of both.
+    """
+    last = 1 if found.losses else len(a.calls)
+    for call in range(1, last + 1):
+        for name, gap in changes(a, b, call):
+            if gap.differs:
+                found.verdict = f"what training call {call} adds to variable {name}: {gap}"
+                found.call = found.cause = call
+                return
 
 
 def first_change(a: Run, b: Run, last: int) -> int:

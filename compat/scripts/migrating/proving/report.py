@@ -46,10 +46,11 @@ def verdict(proof: Proof) -> str:
     worst = found.worst()
     calls = len(proof.a.calls)
     if worst is None:
-        return f"equal: the variables after training call 1 of {calls}; no loss was recorded"
+        return f"equal: the variables after each of {calls} training calls; no loss was recorded"
     first = "the first " if proof.a.is_cut else ""
+    what, kind = ("values", "") if proof.a.trains_nothing else ("losses", "training ")
     return (
-        f"equal: {len(found.losses)} losses of {first}{calls} training calls; "
+        f"equal: {len(found.losses)} {what} of {first}{calls} {kind}calls; "
         f"largest relative difference {worst.gap.error:.2g}, tolerance {proof.rtol:.2g}"
     )
 
@@ -79,6 +80,8 @@ def notes(proof: Proof) -> Iterator[str]:
     runs = (proof.a, proof.b)
     if any(run.uses_cluster for run in runs):
         yield "cluster: one worker, in one process, without its parameter servers"
+    if proof.a.trains_nothing:
+        yield "it trains nothing: all calls of sessions that fetch numbers are compared"
     odd = sum(not math.isfinite(loss.gap.a) for loss in proof.comparison.losses)
     if odd:
         yield f"{odd} losses of A are NaN or infinite, which shows little"

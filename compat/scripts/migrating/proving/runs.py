@@ -50,6 +50,11 @@ class Run:
     trained_more: bool = False
     log: str = ""
 
+    @property
+    def trains_nothing(self) -> bool:
+        """Whether its calls are all that fetch a number, since none of them trains."""
+        return bool(self.calls) and "fetched" in self.calls[0]
+
     def load(self, kind: str, call: int) -> dict[str, np.ndarray[Any, Any]]:
         """Returns the arrays of one kind of a call; empty if they were not recorded."""
         read: Any = arrays.load
@@ -77,6 +82,7 @@ def run(
     replay: Run | None,
     steps: int,
     details: Iterable[int],
+    every: bool = False,
     begun: float,
     timeout: float,
 ) -> Run:
@@ -89,6 +95,7 @@ def run(
       replay: the run whose initial values and batches it takes.
       steps: after how many training calls it ends.
       details: numbers of the calls of which all operations are recorded.
+      every: whether all calls that fetch numbers are recorded, not training calls alone.
       begun: when the proof began, in seconds since the epoch.
       timeout: in seconds.
 
@@ -99,7 +106,7 @@ def run(
     os.makedirs(out)
     specification = {
         "script": side.script,
-        "args": [word.replace(OUT, out) for word in arguments],
+        "args": [word.replace(OUT, out) for word in [*arguments, *side.arguments]],
         "how": side.how,
         "packages": _PACKAGES,
         "begun": begun,
@@ -107,6 +114,7 @@ def run(
         "replay": os.path.abspath(replay.folder) if replay else None,
         "steps": steps,
         "details": sorted(details),
+        "every": every,
     }
     path = os.path.join(folder, "run.json")
     with open(path, "w", encoding="utf-8") as file:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compat.errors import UserError
 from compat.scripts.migrating.proving import migrated
@@ -37,6 +38,7 @@ class Side:
       name: "A" or "B".
       how: the program runs as it is ("plain"), under `compat run` ("run"), or imports `compat.v1`.
       says: what it is, for people.
+      arguments: of this side alone.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Side:
     script: str
     how: str
     says: str
+    arguments: tuple[str, ...] = ()
 
 
 def side(name: str, given: str, script: str, folder: str) -> Side:
@@ -64,6 +67,10 @@ def side(name: str, given: str, script: str, folder: str) -> Side:
         path = migrated.write(script, os.path.join(folder, "migrated"))
         says = f"{script} migrated to compat.v1, {_here()}"
         return Side(name, sys.executable, path, "compat.v1", says)
+    words = [given] if os.path.isfile(given) else shlex.split(given)
+    if len(words) > 1 and os.path.isfile(words[0]):
+        found = side(name, words[0], script, folder)
+        return replace(found, says=f"{given}, {_here()}", arguments=tuple(words[1:]))
     if not os.path.isfile(given):
         raise UserError(f"--{name.lower()}={given} is no file; {_NO_PYTHON}")
     if given.endswith(".py"):

@@ -19,14 +19,19 @@ def install(joined):
     server.target = property(lambda self: b"" if bytes is str else "")
     server.start = server.stop = lambda self: None
     server.join = lambda self: _leave()
+    ours = sys.modules.get("compat.server")
+    if ours is not None:
+        ours.Server.__init__ = _member(joined)
     base = session.BaseSession
     base.__init__ = _alone(base.__init__)
     graph = ops.Graph
     graph.device = _anywhere(graph.device)
-    replicas = sync_replicas_optimizer.SyncReplicasOptimizer
-    for name in ("apply_gradients", "get_init_tokens_op", "get_chief_queue_runner"):
-        setattr(replicas, name, globals()["_" + name])
-    replicas.make_session_run_hook = lambda self, *args, **kwargs: _hook()
+    module = sync_replicas_optimizer
+    replicas = module.SyncReplicasOptimizer
+    for kind in {replicas, getattr(module, "SyncReplicasOptimizerV2", replicas)}:  # Two in 0.12.
+        for name in ("apply_gradients", "get_init_tokens_op", "get_chief_queue_runner"):
+            setattr(kind, name, globals()["_" + name])
+        kind.make_session_run_hook = lambda self, *args, **kwargs: _hook()
 
 
 def _started(init, joined):
@@ -46,6 +51,27 @@ def _started(init, joined):
         self._server_def = definition
         joined()
         if definition.job_name == "ps":
+            _leave()
+
+    return start
+
+
+def _member(joined):
+    """Returns the constructor of a `compat.Server` that is in no cluster."""
+
+    def start(self, server_or_cluster_def, job_name=None, task_index=None, *args, **kwargs):
+        from compat.cluster import roles, spec
+        from compat.runtime import interface
+
+        self.runtime = interface.current_runtime().name
+        self.cluster = spec.ClusterSpec(server_or_cluster_def)
+        self.task = spec.only_task(self.cluster, job_name, task_index)
+        self.role = roles.role(self.task, self.cluster, self.runtime)
+        self.serves = self.role is roles.Role.SERVE
+        self.is_chief, self.synchronous, self.num_workers = True, False, 1
+        self.target, self.rendezvous_timeout = "", 0
+        joined()
+        if self.serves:
             _leave()
 
     return start

@@ -31,7 +31,11 @@ def main(path):
         spec["args"] = [word.encode("utf-8") for word in spec["args"]]
     _RECORDER.append(
         recorder.Recorder(
-            spec["folder"], spec.get("replay"), spec["steps"], set(spec.get("details", ()))
+            spec["folder"],
+            spec.get("replay"),
+            spec["steps"],
+            set(spec.get("details", ())),
+            spec.get("every", False),
         )
     )
     _BEGUN.append(spec["begun"])
@@ -64,6 +68,7 @@ def _run(spec):
         from compat.scripts.names import namespace
 
         namespace.when_loaded.append(__name__)
+        _install_with_runtime(namespace)
     if spec["how"] == "run":
         from compat.scripts import run
 
@@ -73,6 +78,26 @@ def _run(spec):
     sys.argv = [spec["script"]] + list(spec["args"])
     runpy.run_path(script, run_name="__main__")
     return None
+
+
+def _install_with_runtime(namespace):
+    """Patches TensorFlow as soon as a program on `compat.step` has chosen its runtime."""
+    import compat
+    from compat.runtime import interface
+
+    select = interface.select_runtime
+
+    @functools.wraps(select)
+    def select_runtime(name="auto"):
+        runtime = select(name)
+        namespace.top()
+        if runtime.name == "modern":
+            from . import steps
+
+            steps.install(_RECORDER[0])
+        return runtime
+
+    compat.select_runtime = interface.select_runtime = select_runtime
 
 
 def install():
@@ -112,10 +137,13 @@ def _ignore_checkpoints():
         find = names.get("get_checkpoint_state")
         if callable(find) and getattr(find, "__module__", "").startswith("tensorflow"):
             names["get_checkpoint_state"] = _hiding(find, start)
+    files = sys.modules.get("compat.checkpoint.files")
+    if files is not None:
+        files.history = _hiding(files.history, start, [])
     del saver
 
 
-def _hiding(find, start):
+def _hiding(find, start, nothing=None):
     @functools.wraps(find)
     def get_checkpoint_state(checkpoint_dir, latest_filename=None):
         name = os.path.join(str(checkpoint_dir), latest_filename or "checkpoint")
@@ -124,7 +152,7 @@ def _hiding(find, start):
         except OSError:
             written = 0
         if _BEGUN[0] <= written < start:
-            return None
-        return find(checkpoint_dir, latest_filename)
+            return nothing
+        return find(checkpoint_dir, *([latest_filename] if latest_filename else []))
 
     return get_checkpoint_state

@@ -23,11 +23,12 @@ class Recorder(object):
       replay: the folder of the run to repeat; None for the first one.
       steps: after how many training calls the program ends.
       details: numbers of the calls, from 1, of which all operations are recorded.
+      every: whether all calls that fetch numbers are recorded, as of a program that trains nothing.
     """
 
-    def __init__(self, folder, replay, steps, details):
+    def __init__(self, folder, replay, steps, details, every=False):
         self._folder, self._replay, self._steps = folder, replay, steps
-        self._details = details
+        self._details, self._every = details, every
         self._count, self._bytes, self._lock, self._kinds = 0, 0, threading.RLock(), {}
         self._seen, self._names = {}, {}
         self._known = _lines(replay) if replay else []
@@ -65,20 +66,27 @@ class Recorder(object):
     def _plan(self, call):
         key = (id(call.graph),) + call.key()
         if key not in self._kinds:
-            self._kinds[key] = _Plan(call)
+            self._kinds[key] = _Plan(call, self._every)
         return self._kinds[key]
 
-    def _train(self, call, plan, options, metadata):
+    def next(self):
+        """Returns the number of the next training call, and its record of the run to repeat.
+
+        Ends the program after its last call; raises what the other run did in this call.
+        """
         number = self._count + 1
-        known = None
-        if self._replay:
-            if number > len(self._known):
-                self._write({"more": number})
-                self._stop()
-            known = self._known[number - 1]
-            if known["raised"]:
-                self._done({"call": number, "raised": known["raised"]})
-                raise _error(known["raised"])
+        if not self._replay:
+            return number, None
+        if number > len(self._known):
+            self.stop({"more": number})
+        known = self._known[number - 1]
+        if known["raised"]:
+            self.done({"call": number, "raised": known["raised"]})
+            raise _error(known["raised"])
+        return number, known
+
+    def _train(self, call, plan, options, metadata):
+        number, known = self.next()
         self._begin(call, number, known)
         record = {"call": number, "raised": "", "uncontrolled": list(plan.uncontrolled)}
         try:
@@ -87,7 +95,7 @@ class Recorder(object):
             values = call.run(call.fetches, call.targets, feeds, options, metadata)
         except Exception as error:
             record["raised"] = type(error).__name__
-            self._done(record)
+            self.done(record)
             raise
         looked.update(zip(call.fetches, values))
         record["scalars"] = [
@@ -101,31 +109,33 @@ class Recorder(object):
         if self._bytes < _MOST_BYTES or number in self._details:
             after = sessions.read_variables(call, self._names)
             self._bytes += sum(value.nbytes for value in after.values())
-            arrays.save(self._path("after", number), after)
-        self._done(record)
+            arrays.save(self.path("after", number), after)
+        if self._every:
+            fetched = dict((name, looked[name]) for name in call.fetches if _is_array(looked[name]))
+            record["fetched"] = [name for name in call.fetches if name in fetched]
+            arrays.save(self.path("fetched", number), fetched)
+        self.done(record)
         return values
 
-    def _done(self, record):
+    def done(self, record):
         """Records a call; ends the program if it was the last of interest."""
         self._write(record)
         self._count = record["call"]
         if self._count >= self._steps:
-            self._write({"end": 0, "calls": self._count, "limit": self._steps})
-            self._stop()
+            self.stop({"end": 0, "calls": self._count, "limit": self._steps})
 
     def _begin(self, call, number, known):
         """Records the variables before the first call after they were set, or takes them over."""
         if self._replay:
-            values = arrays.load(self._path("begin", number, self._replay))
+            values = arrays.load(self.path("begin", number, True))
             if values:
                 self._names, why = sessions.matched(call, values, known["learned"])
                 if why:
-                    self._write({"mismatch": why, "call": number})
-                    self._stop()
+                    self.stop({"mismatch": why, "call": number})
                 sessions.write_variables(call, values, self._names)
         if self._seen.get(id(call.session)) is None:
             self._seen[id(call.session)] = call.session  # Kept, so that no other has its identity.
-            arrays.save(self._path("begin", number), sessions.read_variables(call, self._names))
+            arrays.save(self.path("begin", number), sessions.read_variables(call, self._names))
 
     def _feeds(self, call, plan, number, known, record):
         """Returns what to feed: the batch, and what was read or drawn in this call."""
@@ -135,7 +145,7 @@ class Recorder(object):
                 drawn = dict(zip(plan.sources, call.run(plan.sources, (), call.feeds)))
             fed = dict(call.feeds)
         else:
-            stored = arrays.load(self._path("feeds", number, self._replay))
+            stored = arrays.load(self.path("feeds", number, True))
             fed, missing = _paired(known["fed"], list(call.feeds), stored)
             drawn, uncontrolled = _paired(known["drawn"], plan.sources, stored)
             # Of what is drawn, the other run has nothing.
@@ -146,7 +156,7 @@ class Recorder(object):
         record["fed"], record["drawn"] = sorted(fed), [n for n in plan.sources if n in drawn]
         feeds = dict(fed, **drawn)
         if known is None:
-            arrays.save(self._path("feeds", number), feeds)
+            arrays.save(self.path("feeds", number), feeds)
         return feeds
 
     def _look(self, call, plan, feeds, number, record):
@@ -157,23 +167,26 @@ class Recorder(object):
             operations = plan.all_operations
             floats = [tensor.name for tensor in graphs.fetchable_floats(operations)]
             looked = call.values(floats, feeds)
-            arrays.save(self._path("floats", number), looked)
-            with open(self._path("operations", number)[:-4] + ".json", "w") as file:
+            arrays.save(self.path("floats", number), looked)
+            with open(self.path("operations", number)[:-4] + ".json", "w") as file:
                 json.dump(_described(call.graph, operations, self._names), file)
             names = [name for name in names if name not in looked]
         if names:
             looked = dict(looked, **call.values(names, feeds))
         return dict((name, looked[name]) for name in plan.losses if name in looked)
 
-    def _path(self, kind, number, folder=None):
-        return os.path.join(folder or self._folder, "%s-%04d.npz" % (kind, number))
+    def path(self, kind, number, of_other=False):
+        """Returns the file of arrays of one kind of a call, of this run or of the one to repeat."""
+        folder = self._replay if of_other else self._folder
+        return os.path.join(folder, "%s-%04d.npz" % (kind, number))
 
     def _write(self, record):
         self._file.write(json.dumps(record, sort_keys=True) + "\n")
         self._file.flush()
 
-    def _stop(self):
-        """Ends the process, whatever threads it has."""
+    def stop(self, record):
+        """Writes a last record and ends the process, whatever threads it has."""
+        self._write(record)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
@@ -182,9 +195,11 @@ class Recorder(object):
 class _Plan(object):
     """What is to be done in calls that run the same."""
 
-    def __init__(self, call):
+    def __init__(self, call, every):
         operations = call.operations()
         self.kind = graphs.kind(call.graph, operations)
+        if every and not self.kind and any(map(_is_numeric, call.dtypes())):
+            self.kind = "trains"
         if self.kind != "trains":
             return
         found = graphs.losses(call.graph, operations)
@@ -228,6 +243,14 @@ def _paired(theirs, ours, stored):
 def _is_number(value, is_loss):
     value = numpy.asarray(value)
     return value.dtype.kind == "f" and (value.size == 1 or (is_loss and value.size > 0))
+
+
+def _is_array(value):
+    return _is_numeric(numpy.asarray(value).dtype)
+
+
+def _is_numeric(dtype):
+    return dtype.kind in "fiub"
 
 
 def _error(name):

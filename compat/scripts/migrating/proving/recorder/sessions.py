@@ -2,6 +2,8 @@
 
 from __future__ import absolute_import
 
+import numpy
+
 from . import graphs
 
 
@@ -28,6 +30,11 @@ class Call(object):
     def key(self):
         """Returns what calls that run the same have in common."""
         return tuple(self.fetches), tuple(self.targets), frozenset(self.feeds), self.graph.version
+
+    def dtypes(self):
+        """Returns NumPy's types of what is fetched, in that order."""
+        tensors = [self.graph.get_tensor_by_name(name) for name in self.fetches]
+        return [numpy.dtype(tensor.dtype.base_dtype.as_numpy_dtype) for tensor in tensors]
 
     def operations(self):
         """Returns what runs, in the order of its creation."""
@@ -108,7 +115,9 @@ def write_variables(call, values, names):
             if variable.value.name in feeds:  # Two variables begin with the same tensor.
                 later.append(name)
                 continue
-            feeds[variable.value.name] = values[name]
+            # A global step may be a whole number in one of the two alone.
+            kind = variable.value.dtype.base_dtype.as_numpy_dtype
+            feeds[variable.value.name] = numpy.asarray(values[name], kind)
             targets.append(variable.setter.name)
         call.run((), targets, feeds)
         waiting = later
@@ -122,8 +131,29 @@ def translated(name, names):
     return name
 
 
+def _alike(here, there):
+    """Pairs names that differ by scopes which one of the two has more."""
+    found = {}
+    for name in here:
+        near = [other for other in there if _is_near(name, other)]
+        back = [own for own in here if near and _is_near(own, near[0])]
+        if len(near) == len(back) == 1:
+            found[name] = near[0]
+    return found
+
+
+def _is_near(name, other):
+    return _is_within(name, other) or _is_within(other, name)
+
+
+def _is_within(short, long):
+    """Whether the scopes of one name are among those of another, in this order."""
+    left = iter(long.split("/"))
+    return all(part in left for part in short.split("/"))
+
+
 def matched(call, values, learned):
-    """Matches trainable variables with those of the other run: by name, the others in order.
+    """Matches trainable variables with those of the other run: by name, then in order.
 
     Args:
       call: of this run.
@@ -145,7 +175,10 @@ def matched(call, values, learned):
             abs(len(here) - len(there)),
             ", ".join(missing[:5]),
         )
-    names = dict(zip(here, there))
+    names = _alike(here, there)
+    taken = set(names.values())
+    left = [name for name in there if name not in taken]
+    names.update(zip([name for name in here if name not in names], left))
     for name in own:
         other = names.get(name, name)
         if other not in values:

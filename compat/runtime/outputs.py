@@ -1,0 +1,105 @@
+"""What the function of a step returns, as few tensors, so that a call fetches few."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
+
+from compat._tensorflow import tf, tf1
+from compat.errors import UserError
+
+
+class Packed(NamedTuple):
+    """What a step computes, as few tensors."""
+
+    names: list[str]  # Of the scalars.
+    vector: Any  # The scalars, float64 `[len(names)]`, exact for integers up to 2**53.
+    others: dict[str, Any]  # The other tensors by name.
+    tensors: dict[str, Any]  # All by name, as the step made them.
+    summary: Any  # Of the summary operations, merged, serialized; None if there are none.
+    outputs: Mapping[str, Any]  # What the function returned.
+
+    def flat(self) -> list[Any]:
+        """Returns what is fetched: the vector, the others, the summary if there is one."""
+        summary = [] if self.summary is None else [self.summary]
+        return [self.vector, *self.others.values(), *summary]
+
+    def select(
+        self, names: Sequence[str], has_all_inputs: bool, global_step: Callable[[], Any]
+    ) -> Packed:
+        """Packs some of the outputs anew, in the default graph.
+
+        The summary stays with a step that runs all operations, for it waits for them.
+        """
+        for name in names:
+            if name not in self.outputs:
+                raise UserError(
+                    f"a step has no value {name!r} to select; return it from the step's function, "
+                    f"beside {', '.join(map(str, self.outputs))}"
+                )
+        found = pack(lambda: {name: self.outputs[name] for name in names}, global_step)
+        operations = {n for n, value in self.outputs.items() if isinstance(value, tf.Operation)}
+        is_whole = has_all_inputs and operations <= set(names)
+        return found._replace(summary=self.summary if is_whole else None)
+
+
+def check_inputs(names: Sequence[str], missing: Sequence[str]) -> None:
+    """Raises a `UserError` if selected values need inputs that are not selected."""
+    if missing:
+        raise UserError(
+            f"the values {', '.join(names)} of a step need the input {missing[0]!r}; "
+            "select it as well"
+        )
+
+
+def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], Any]) -> Packed:
+    """Packs the scalars that a step's function makes into one tensor, so that a call fetches once.
+
+    Operations among the outputs are run first; "global_step", the variable that the second
+    function returns, is added where it is missing.
+    """
+    key = tf1.GraphKeys.SUMMARIES
+    earlier = len(tf1.get_collection(key))
+    with warnings.catch_warnings():
+        # That no writer of TensorFlow 2 takes what `tf1.summary` makes.
+        warnings.filterwarnings("ignore", "Cannot activate TF2 compatibility")
+        outputs, step = function(), global_step()
+    summaries = tf1.get_collection(key)[earlier:]
+    if not isinstance(outputs, Mapping):
+        raise UserError(
+            f"a step returned {type(outputs).__name__}; return a dict of tensors by name"
+        )
+    operations = [value for value in outputs.values() if isinstance(value, tf.Operation)]
+    with tf.control_dependencies(operations):  # Variables are read when these have run.
+        tensors = {
+            str(name): _tensor(name, value)
+            for name, value in outputs.items()
+            if value is not None and not isinstance(value, tf.Operation)
+        }
+    scalars = {n: t for n, t in tensors.items() if t.shape.rank == 0 and t.dtype != tf.string}
+    last = operations
+    if step is not None and "global_step" not in tensors:
+        # After the operations alone: to wait for the scalars as well would cost a message to the
+        # parameter server and back. Only where there are none, a scalar may hide the update.
+        with tf.control_dependencies(operations or list(tensors.values())):
+            scalars["global_step"] = tensors["global_step"] = step.read_value()
+        last = []  # It has waited for them.
+    if not scalars and not tensors and not operations:
+        raise UserError("a step returned no value; return at least one tensor by name")
+    names = sorted(scalars)
+    with tf.control_dependencies(last):
+        columns = [tf.cast(scalars[name], tf.float64) for name in names]
+        vector = tf.stack(columns) if columns else tf.zeros([0], tf.float64)
+        others = {n: tf.identity(tensors[n]) for n in sorted(set(tensors) - set(scalars))}
+        summary = tf1.summary.merge(summaries) if summaries else None
+    return Packed(names, vector, others, tensors, summary, outputs)
+
+
+def _tensor(name: Any, value: Any) -> Any:
+    try:
+        return tf.convert_to_tensor(value)
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"value {name!r} of a step is {type(value).__name__}; return a tensor, a number or an "
+            "operation"
+        ) from error

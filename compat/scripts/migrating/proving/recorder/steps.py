@@ -1,0 +1,104 @@
+"""Training calls of a program on the modern runtime, which runs steps and has no session."""
+
+from __future__ import absolute_import
+
+import functools
+import json
+
+import numpy
+
+from . import arrays
+
+
+def install(recorder):
+    """Patches the session of the modern runtime."""
+    from compat.runtime.modern.session import ModernSession
+
+    many, now = ModernSession.run_many, ModernSession.run_now
+
+    @functools.wraps(many)
+    def run_many(self, step, *stacked, **options):
+        if not step.trains:
+            return many(self, step, *stacked, **options)
+        values = {}
+        for i in range(options.get("count") or len(stacked[0]) if stacked else 1):
+            rows = [numpy.asarray(array)[i : i + 1] for array in stacked]
+            values = _train(
+                recorder,
+                self,
+                step,
+                rows,
+                lambda rows: many(self, step, *rows),
+                lambda found: found,
+            )
+        return values
+
+    @functools.wraps(now)
+    def run_now(self, step, *given, **options):
+        if not step.trains:
+            return now(self, step, *given, **options)
+        return _train(
+            recorder,
+            self,
+            step,
+            [numpy.asarray(array)[numpy.newaxis] for array in given],
+            lambda rows: now(self, step, *[row[0] for row in rows], **options),
+            lambda found: found.values,
+        )
+
+    ModernSession.run_many, ModernSession.run_now = run_many, run_now
+
+
+def _train(recorder, session, step, rows, run, values_of):
+    """Runs a training call, with a row for each array, and records it."""
+    number, known = recorder.next()
+    variables = dict(session._runtime.variables())
+    learned = [name for name, variable in variables.items() if variable.trainable]
+    record = {"call": number, "raised": "", "uncontrolled": [], "learned": learned, "losses": []}
+    if number == 1:
+        begin = arrays.load(recorder.path("begin", 1, True)) if known else {}
+        missing = sorted(set(known["learned"]) ^ set(learned)) if known else []
+        if missing:
+            recorder.stop({"mismatch": "one of the two has no " + missing[0], "call": number})
+        for name, value in begin.items():
+            if name in variables:
+                variable = variables[name]
+                variable.assign(numpy.asarray(value, variable.dtype.as_numpy_dtype))
+        arrays.save(recorder.path("begin", number), _read(variables))
+    if known:
+        stored = arrays.load(recorder.path("feeds", number, True))
+        names = _names(step)
+        rows = [
+            stored[name][numpy.newaxis] if name in stored else row for name, row in zip(names, rows)
+        ]
+        record["unfed"] = [name for name in names if name not in stored]
+        record["uncontrolled"] = known["drawn"]
+    found = run(rows)
+    values = values_of(found)
+    tensors = step._lifted._packed.tensors
+    record["scalars"] = [
+        [tensors[name].name, float(value)]
+        for name, value in sorted(values.items())
+        if name in tensors and tensors[name].dtype.is_floating and numpy.size(value) == 1
+    ]
+    arrays.save(recorder.path("after", number), _read(variables))
+    with open(recorder.path("operations", number)[:-4] + ".json", "w") as file:
+        json.dump({"gradients": {}, "operations": []}, file)
+    recorder.done(record)
+    return found
+
+
+def _read(variables):
+    return dict((name, variable.numpy()) for name, variable in variables.items())
+
+
+def _names(step):
+    """Returns the names that placeholders would have in a graph."""
+    found, unnamed = [], 0
+    for spec in step._definition.signature:
+        name = spec.name
+        if not name:
+            name = "Placeholder_%d" % unnamed if unnamed else "Placeholder"
+            unnamed += 1
+        found.append(name + ":0")
+    return found

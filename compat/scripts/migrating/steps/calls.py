@@ -1,0 +1,142 @@
+"""Calls of a session on the tensors of a graph, which become calls on a step."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterator, NamedTuple
+
+from compat.scripts.migrating.steps import scopes
+from compat.scripts.migrating.steps.graph import Graph
+from compat.scripts.source import literals
+
+
+class Fetch(NamedTuple):
+    """A value that a session returns.
+
+    Attributes:
+      key: its name among the values of the step.
+      text: the expression that it is in the graph.
+      is_operation: whether a session returns None for it.
+    """
+
+    key: str
+    text: str
+    is_operation: bool
+
+
+class Call(NamedTuple):
+    """A call `session.run(fetches, feed_dict)`.
+
+    Attributes:
+      node: the call.
+      fetches: what it returns.
+      is_list: whether it returns a list of them.
+      inputs: the placeholders that it feeds.
+      arrays: what it feeds, as text.
+    """
+
+    node: ast.Call
+    fetches: list[Fetch]
+    is_list: bool
+    inputs: list[str]
+    arrays: str
+
+
+class Calls:
+    """Finds the calls outside of a graph that can be rewritten.
+
+    Attributes:
+      found: these.
+      feeds: dictionaries in variables, which become tuples: the node, and its new text.
+      done: the names that are rewritten with them, as nodes.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.found: list[Call] = []
+        self.feeds: dict[ast.Dict, str] = {}
+        self.done: set[ast.AST] = set()
+        inside = {node for statement in graph.statements for node in ast.walk(statement)}
+        self._calls = [call for call in _runs(graph.scope) if call not in inside]
+        for call in self._calls:
+            self._add(call)
+
+    def _add(self, call: ast.Call) -> None:
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        given.update(zip(("fetches", "feed_dict"), call.args))
+        fetches, feed = given.get("fetches"), given.get("feed_dict")
+        if fetches is None or set(given) - {"fetches", "feed_dict"} or len(call.args) > 2:
+            return
+        is_list = isinstance(fetches, (ast.List, ast.Tuple))
+        nodes: Any = fetches.elts if isinstance(fetches, (ast.List, ast.Tuple)) else [fetches]
+        found = [self._fetch(node) for node in nodes]
+        if not found or None in found:
+            return
+        named = [fetch for fetch in found if fetch is not None]
+        if literals.is_none(feed) if feed is not None else True:
+            self._take(call, named, is_list, [], "", nodes)
+        elif isinstance(feed, ast.Dict):
+            inputs = self._inputs(feed)
+            if inputs is not None:
+                self._take(call, named, is_list, inputs, self._values(feed), [*nodes, *feed.keys])
+        elif isinstance(feed, ast.Name):
+            inputs = self._of_variable(feed.id)
+            if inputs is not None:
+                self._take(call, named, is_list, inputs, "*" + feed.id, nodes)
+
+    def _take(
+        self, call: ast.Call, fetches: Any, is_list: bool, inputs: Any, arrays: str, nodes: Any
+    ) -> None:
+        self.found.append(Call(call, fetches, is_list, inputs, arrays))
+        self.done.update(name for node in nodes for name in ast.walk(node))
+
+    def _fetch(self, node: ast.AST) -> Fetch | None:
+        """Returns a tensor of the graph that is fetched by its name, as `loss` or `model.loss`."""
+        path = literals.dotted(node)
+        root = path.partition(".")[0]
+        is_path = path == self.graph.program.expression(node)
+        known = self.graph.tensors & self.graph.always - set(self.graph.placeholders)
+        if not is_path or root not in known:
+            return None
+        key = "global_step" if path == self.graph.step_name else path.replace(".", "_")
+        return Fetch(key, path, path in self.graph.operations)
+
+    def _inputs(self, feed: ast.Dict) -> list[str] | None:
+        names = [key.id if isinstance(key, ast.Name) else "" for key in feed.keys]
+        known = all(name in self.graph.placeholders for name in names)
+        return names if names and known and len(set(names)) == len(names) else None
+
+    def _values(self, feed: ast.Dict) -> str:
+        return ", ".join(map(self.graph.program.expression, feed.values))
+
+    def _of_variable(self, name: str) -> list[str] | None:
+        """Returns what a variable feeds, if it is a dictionary in each of its assignments."""
+        scope = self.graph.scope
+        dictionaries: list[Any] = []
+        targets: set[ast.AST] = set()
+        for node in ast.walk(scope):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                target = node.targets[0]
+                if isinstance(target, ast.Name) and target.id == name:
+                    dictionaries.append(node.value)
+                    targets.add(target)
+        feeding = {
+            given
+            for call in self._calls
+            for given in [*call.args[1:], *[k.value for k in call.keywords]]
+        }
+        others = [n for n in scopes.uses(scope, {name}) if n not in targets and n not in feeding]
+        found = [self._inputs(d) if isinstance(d, ast.Dict) else None for d in dictionaries]
+        if others or not found or None in found or any(inputs != found[0] for inputs in found):
+            return None
+        for node in dictionaries:
+            values = self._values(node)
+            self.feeds[node] = f"({values})" if len(node.values) > 1 else f"({values},)"
+            self.done.update(node.keys)
+        return found[0]
+
+
+def _runs(scope: ast.AST) -> Iterator[ast.Call]:
+    for call in ast.walk(scope):
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "run":
+            yield call

@@ -1,0 +1,267 @@
+"""Writes a program of `compat.v1` anew, on `compat.step`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from compat.errors import UserError
+from compat.scripts.migrating import migration
+from compat.scripts.migrating.program import Edit, Program, Remark
+from compat.scripts.migrating.steps import scopes
+from compat.scripts.migrating.steps.calls import Call, Calls
+from compat.scripts.migrating.steps.graph import Graph
+from compat.scripts.migrating.steps.sessions import Sessions
+from compat.scripts.source import conversion, literals
+
+_HEAD = """import sys
+
+import compat
+
+# --runtime=legacy, the default, or --runtime=modern.
+compat.select_runtime(compat.runtime_from(sys.argv))
+
+"""
+_LEGACY_ONLY = "{what} in the graph, so it works with --runtime=legacy alone; {remedy}"
+_SETTER = "replica_device_setter"
+_INPUT = (
+    "string_input_producer",
+    "batch",
+    "shuffle_batch",
+    "input_producer",
+    "slice_input_producer",
+)
+
+
+def migrate(filename: str, text: str) -> migration.Migrated:
+    """Returns a program of `compat.v1` as one of `compat.step`, or raises `UserError`."""
+    program = Program(conversion.Source(filename, text, False), marked=True)
+    if any(literals.dotted(call.func) == "compat.step" for call in program.nodes(ast.Call)):
+        return migration.Migrated(
+            text, {}, migration.remarks_in(text), [], is_changed=False, was_migrated=True
+        )
+    for call in program.nodes(ast.Call):
+        if any(literals.text(word).strip("-") == "runtime" for word in call.args):
+            raise UserError(f"{filename}:{call.lineno} has a flag `runtime` of its own; rename it")
+    graph = Graph(program, _tensorflow(program))
+    return _Rewriting(graph).result()
+
+
+def _tensorflow(program: Program) -> str:
+    for node in program.nodes(ast.Import):
+        for alias in node.names:
+            if alias.name == "compat.v1" and alias.asname:
+                return str(alias.asname)
+    raise UserError(
+        f"{program.source.filename} does not import TensorFlow under a name; "
+        "write `import tensorflow as tf`"
+    )
+
+
+class _Rewriting:
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.program = graph, graph.program
+        self.calls, self.sessions = Calls(graph), Sessions(graph)
+        self.edits = list(self.sessions.edits)
+        self.remarks: list[Remark] = []
+        self.taken = {n.id for n in self.program.nodes(ast.Name)}
+        self.taken |= {n.name for n in self.program.nodes(ast.FunctionDef)}
+        self.build = self._free("build")
+        self.steps: dict[Any, str] = {}  # Names of steps by what they return and take.
+        self.parents = scopes.parents(self.program.tree)
+
+    def result(self) -> migration.Migrated:
+        """Returns the new program."""
+        shared = self._shared()
+        for call in self.calls.found:
+            self._call(call)
+        for node, text in self.calls.feeds.items():
+            self.edits.append(Edit(*self.program.span(node), text))
+        for name in sorted(self.graph.placeholders):
+            self._remove(self.graph.placeholders[name].statement)
+        self._global_step()
+        self._function(shared)
+        start = self.program.head()
+        comments = migration.comments(self.program, self.remarks)
+        text = self.program.edited([Edit(start, start, _HEAD), *comments, *self.edits])
+        migration.check(self.program, text, "write it plainly, or use --to=v1")
+        counts = {"step": len(self.steps), "calls": len(self.calls.found)}
+        counts["sessions"] = len(self.sessions.edits)
+        return migration.Migrated(text, counts, migration.remarks_in(text), [])
+
+    def _free(self, name: str) -> str:
+        found, number = name, 2
+        while found in self.taken:
+            found, number = f"{name}_{number}", number + 1
+        self.taken.add(found)
+        return found
+
+    def _shared(self) -> list[str]:
+        """Returns the names of the graph that the rest of the program uses as they are."""
+        graph, shared = self.graph, set()
+        done = self.calls.done | self.sessions.dropped
+        uses = scopes.uses(graph.scope, graph.assigned, graph.statements)
+        left = [name for name in uses if name not in done]
+        for name in sorted({name.id for name in uses} - {name.id for name in left}):
+            statement = graph.assignment(name)
+            dropped = [n for n in uses if n.id == name and n in self.sessions.dropped]
+            made = graph.called(getattr(statement, "value", None) or ast.Pass())
+            if dropped and (graph.is_initializer(statement.value) or made == "train.Saver"):
+                self._remove(statement)
+        said = set()
+        for name in left:
+            shared.add(name.id)
+            if name.id in graph.placeholders:
+                graph.refuse(name, f"the placeholder {name.id} is used beside session.run()")
+            if name.id in graph.tensors and name.id not in said:
+                said.add(name.id)
+                what = f"{name.id} is used here, and made"
+                remedy = "return it from the step to use its value"
+                self.remarks.append(Remark(name, _LEGACY_ONLY.format(what=what, remedy=remedy)))
+        for statement in graph.statements:
+            for node in ast.walk(statement):
+                called = graph.called(node).rpartition(".")[2]
+                if called.startswith("SyncReplicas"):
+                    remedy = "see compat.average for the modern runtime"
+                    what = "synchronous replicas are"
+                elif called in _INPUT and "train." in graph.called(node):
+                    what, remedy = "queues of input are", "give compat.step a dataset instead"
+                else:
+                    continue
+                self.remarks.append(Remark(node, _LEGACY_ONLY.format(what=what, remedy=remedy)))
+        return sorted(shared)
+
+    def _remove(self, statement: ast.stmt) -> None:
+        """Removes a statement; `pass` stands for the only one of its block."""
+        start, end = self.program.span(statement)
+        parent: Any = self.parents[statement]
+        siblings = parent.body if statement in parent.body else parent.orelse
+        others = [s for s in siblings if s is not statement]
+        removed = {p.statement for p in self.graph.placeholders.values()}
+        if all(other in removed for other in others) and statement is siblings[0]:
+            self.edits.append(Edit(start, end, "pass"))
+            return
+        line = self.program.text.rfind("\n", 0, start) + 1
+        rest = re.compile(r"[ \t]*(#[^\n]*)?\n").match(self.program.text, end)
+        if self.program.text[line:start].strip() or rest is None:
+            self.edits.append(Edit(start, end, "pass"))
+        elif rest[1]:
+            self.edits.append(Edit(start, rest.start(1), ""))  # Its comment stays.
+        else:
+            self.edits.append(Edit(line, rest.end(), ""))
+
+    def _global_step(self) -> None:
+        statement = self.graph.step
+        if statement is not None:
+            span = self.program.span(statement.value)
+            self.edits.append(Edit(*span, "compat.get_or_create_global_step()"))
+
+    def _function(self, shared: list[str]) -> None:
+        """Makes the block a function, and the step of it after its last statement."""
+        graph, text = self.graph, self.program.text
+        start, _ = self.program.span(graph.block)
+        outer = text[text.rfind("\n", 0, start) + 1 : start]
+        first = self.program.line_start(graph.statements[0])
+        inner = text[text.rfind("\n", 0, first) + 1 : first]
+        colon = self.program.colon(graph.block)
+        parameters = list(graph.placeholders.values())
+        names = ", ".join(p.name for p in parameters)
+        head = f"def {self.build}({names}):"
+        if shared and isinstance(graph.scope, ast.Module):
+            head += f"\n{inner}global {', '.join(shared)}"
+        elif shared:
+            elsewhere = scopes.bound(graph.scope.body, without=graph.statements)
+            new = [name for name in shared if name not in elsewhere]
+            first_values = f"{' = '.join(new)} = None\n{outer}" if new else ""
+            head = f"{first_values}{head}\n{inner}nonlocal {', '.join(shared)}"
+        self.edits.append(Edit(start, colon, head))
+        end = text.find("\n", self.program.span(graph.statements[-1])[1]) + 1 or len(text)
+        values: dict[str, str] = {}
+        for call in self.calls.found:
+            values.update((fetch.key, fetch.text) for fetch in call.fetches)
+        unit = "\t" if inner.startswith("\t") else "    "
+        lines = [f"{inner}return {{\n"]
+        lines += [f'{inner}{unit}"{key}": {value},\n' for key, value in values.items()]
+        lines.append(f"{inner}}}\n")
+        specs = ", ".join(p.spec for p in parameters)
+        header = self._new_header(text[start:colon])
+        lines.append(f"\n{outer}{header}\n")
+        lines.append(f"{inner}{self.build} = compat.step({self.build}, [{specs}])\n")
+        for (keys, inputs), name in self.steps.items():
+            words = [f'"{key}"' for key in keys]
+            if inputs != tuple(p.name for p in parameters):
+                words.append(f"inputs={list(inputs)}".replace("'", '"'))
+            lines.append(f"{inner}{name} = {self.build}.select({', '.join(words)})\n")
+        self.edits.append(Edit(end, end, "".join(lines)))
+
+    def _new_header(self, header: str) -> str:
+        """Returns the line of the block, with what `compat` has."""
+        tf = re.escape(self.graph.tf)
+        header = re.sub(rf"\b{tf}\.device\(", "compat.device(", header)
+        header = re.sub(rf"\b{tf}\.Graph\(\)\.as_default\(\)", "compat.device(None)", header)
+        return re.sub(rf"\b{tf}\.train\.replica_device_setter\b", f"compat.{_SETTER}", header)
+
+    def _step_of(self, call: Call) -> str:
+        key = tuple(fetch.key for fetch in call.fetches), tuple(call.inputs)
+        if key not in self.steps:
+            trains = any(fetch.is_operation for fetch in call.fetches)
+            others = [f.key for f in call.fetches if not f.is_operation]
+            self.steps[key] = self._free("train" if trains else f"compute_{others[0]}")
+        return self.steps[key]
+
+    def _call(self, call: Call) -> None:
+        receiver = self.program.text[slice(*self.program.span(call.node.func))]
+        words = [self._step_of(call), *([call.arrays] if call.arrays else [])]
+        new = f"{receiver}({', '.join(words)})"
+        statement = self.parents[call.node]
+        if isinstance(statement, ast.Expr):
+            self.edits.append(Edit(*self.program.span(call.node), new))
+            return
+        if (
+            isinstance(statement, ast.Assign)
+            and call.is_list
+            and self._assign(call, statement, new)
+        ):
+            return
+        if call.is_list:
+            keys = ", ".join(f'"{fetch.key}"' for fetch in call.fetches)
+            new = f"list(map({new}.get, [{keys}]))"
+        else:
+            new = _value(new, call.fetches[0])
+        self.edits.append(Edit(*self.program.span(call.node), new))
+
+    def _assign(self, call: Call, statement: ast.Assign, new: str) -> bool:
+        """Rewrites `_, loss = session.run([train, loss])`."""
+        target = statement.targets[0]
+        names = getattr(target, "elts", [])
+        is_plain = len(statement.targets) == 1 and len(names) == len(call.fetches)
+        if not is_plain or not all(isinstance(name, ast.Name) for name in names):
+            return False
+        pairs = [(n.id, f) for n, f in zip(names, call.fetches) if n.id != "_"]
+        start, end = self.program.span(statement)
+        line = self.program.text[self.program.text.rfind("\n", 0, start) + 1 : start]
+        if not pairs:
+            self.edits.append(Edit(start, end, new))
+        elif len(pairs) == 1:
+            self.edits.append(Edit(start, end, f"{pairs[0][0]} = {_value(new, pairs[0][1])}"))
+        elif line.strip():
+            return False
+        else:
+            values = self._values_name()
+            left = ", ".join(name for name, _ in pairs)
+            right = ", ".join(_value(values, fetch) for _, fetch in pairs)
+            self.edits.append(Edit(start, end, f"{values} = {new}\n{line}{left} = {right}"))
+        return True
+
+    def _values_name(self) -> str:
+        if not hasattr(self, "_values"):
+            self._values = self._free("values")
+        return self._values
+
+
+def _value(values: str, fetch: Any) -> str:
+    if fetch.is_operation:
+        return f'{values}.get("{fetch.key}")'  # None, as a session returns for it.
+    found = f'{values}["{fetch.key}"]'
+    return f"int({found})" if fetch.key == "global_step" else found

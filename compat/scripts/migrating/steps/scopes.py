@@ -1,0 +1,88 @@
+"""Names of a program: which statements bind them, and where they are used."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterable, Iterator
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def bound(nodes: Iterable[ast.AST], without: Iterable[ast.AST] = ()) -> set[str]:
+    """Returns the names that statements bind in their own scope, `without` some of them."""
+    left_out = set(without)
+    return {name for node in nodes for name in _bound(node, left_out)}
+
+
+def _bound(node: ast.AST, left_out: set[ast.AST]) -> Iterator[str]:
+    if node in left_out:
+        return
+    if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+        yield node.id
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name
+        return
+    elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        for alias in node.names:
+            yield (alias.asname or alias.name).partition(".")[0]
+    elif isinstance(node, ast.ExceptHandler) and node.name:
+        yield node.name
+    if isinstance(node, (ast.Lambda, *_COMPREHENSIONS)):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _bound(child, left_out)
+
+
+def uses(scope: ast.AST, names: set[str], without: Iterable[ast.AST] = ()) -> list[Any]:
+    """Returns the uses of names of a scope, in it and in functions inside, as `ast.Name`s.
+
+    Args:
+      scope: a module or a function.
+      names: which.
+      without: statements that are left out.
+    """
+    left_out = {id(node) for node in without}
+    found: list[Any] = []
+
+    def visit(node: ast.AST, names: set[str]) -> None:
+        if id(node) in left_out:
+            return
+        if isinstance(node, ast.Name) and node.id in names:
+            found.append(node)
+        if node is not scope and isinstance(node, _FUNCTIONS):
+            names = names - _own(node)
+        for child in ast.iter_child_nodes(node):
+            visit(child, names)
+
+    visit(scope, names)
+    return found
+
+
+def _own(function: Any) -> set[str]:
+    """Returns the names that are a function's own."""
+    body = function.body if isinstance(function.body, list) else [function.body]
+    declared = {
+        name
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, (ast.Global, ast.Nonlocal))
+        for name in node.names
+    }
+    arguments = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+    return arguments | (bound(body) - declared)
+
+
+def enclosing(tree: ast.Module, node: ast.AST) -> ast.AST:
+    """Returns the innermost function that a node is in, or the module."""
+    found: ast.AST = tree
+    for function in ast.walk(tree):
+        is_function = isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if is_function and function is not node and any(n is node for n in ast.walk(function)):
+            found = function  # Inner ones come later.
+    return found
+
+
+def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
+    """Returns the parent of each node."""
+    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}

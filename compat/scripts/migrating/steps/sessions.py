@@ -1,0 +1,135 @@
+"""What makes and holds a session: servers, supervisors and hooks, which `compat` has as well."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterator
+
+from compat.scripts.migrating.program import Edit, Remark
+from compat.scripts.migrating.steps import scopes
+from compat.scripts.migrating.steps.graph import Graph
+from compat.scripts.source import literals
+
+# Of tf.train, with the arguments that these took.
+_OURS = (
+    "ClusterSpec",
+    "Server",
+    "replica_device_setter",
+    "Supervisor",
+    "MonitoredTrainingSession",
+    "MonitoredSession",
+    "SingularMonitoredSession",
+    "ChiefSessionCreator",
+    "WorkerSessionCreator",
+    "StopAtStepHook",
+    "StepCounterHook",
+    "GlobalStepWaiterHook",
+    "Scaffold",
+    "SessionRunHook",
+    "SessionRunArgs",
+)
+# What a supervisor does by itself as well, by the argument that says it.
+_DEFAULTS = {
+    "init_op": ("global_variables_initializer", "initialize_all_variables"),
+    "summary_op": ("summary.merge_all", "merge_all_summaries"),
+    "saver": ("train.Saver",),
+}
+
+
+class Sessions:
+    """Finds what `compat` serves outside of a graph, and in the line of its block.
+
+    Attributes:
+      edits: of these.
+      dropped: names, as nodes, of arguments that say what a supervisor does by itself.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self.edits: list[Edit] = []
+        self.remarks: list[Remark] = []
+        self.dropped: set[ast.AST] = set()
+        elsewhere = [*graph.statements, *graph.block.items]  # The line of the block is moved.
+        inside = {node for part in elsewhere for node in ast.walk(part)}
+        for call in graph.program.nodes(ast.Call):
+            name = graph.called(call).rpartition("train.")
+            if call not in inside and name[1] and name[2] in _OURS:
+                start, end = graph.program.span(call.func)
+                self.edits.append(Edit(start, end, "compat." + name[2]))
+                if name[2] in ("Supervisor", "Scaffold"):
+                    self._known(call)
+        self.edits += _joins(graph)
+
+    def _known(self, call: ast.Call) -> None:
+        """Drops the arguments of which a supervisor or a scaffold knows the value by itself."""
+        dropped: list[ast.keyword] = []
+        fed: list[ast.keyword] = []
+        for keyword in call.keywords:
+            value = keyword.value
+            if keyword.arg == "global_step":
+                is_own = isinstance(value, ast.Name) and value.id in self._graph.assigned
+                is_step = is_own and value.id == self._graph.step_name  # type: ignore[attr-defined]
+                known = self._graph.step is not None if is_step else self._graph.names_step
+                drop = is_own and known
+            elif keyword.arg in _DEFAULTS:
+                made: Any = value
+                if isinstance(value, ast.Name):
+                    made = getattr(self._graph.assignment(value.id), "value", None)
+                drop = (
+                    made is not None
+                    and self._graph.called(made) in _DEFAULTS[keyword.arg]
+                    and not (made.args or made.keywords)
+                )
+                feed = f"{keyword.arg[:-3]}_feed_dict"
+                fed += [other for other in call.keywords if drop and other.arg == feed]
+            else:
+                continue
+            dropped += [keyword] if drop else []
+        # What is fed to the initial values: on the modern runtime they depend on no input.
+        for keyword in [*dropped, *fed]:
+            self.dropped.update(ast.walk(keyword.value))
+        dropped += fed
+        self.edits += self._without(call, dropped)
+
+    def _without(self, call: ast.Call, dropped: list[ast.keyword]) -> Iterator[Edit]:
+        """Yields the edits that remove arguments, with a comma each."""
+        spans = []
+        for node in [*call.args, *call.keywords]:
+            value = getattr(node, "value", node) if isinstance(node, ast.keyword) else node
+            start, end = self._graph.program.argument(call, value)
+            if isinstance(node, ast.keyword):
+                start = self._graph.program.text.rindex(str(node.arg), 0, start)
+            spans.append((start, end, node in dropped))
+        for i, (start, end, is_dropped) in enumerate(spans):
+            if is_dropped and all(span[2] for span in spans[:i]):
+                yield Edit(start, spans[i + 1][0] if i + 1 < len(spans) else end, "")
+            elif is_dropped:
+                yield Edit(spans[i - 1][1], end, "")
+
+
+def _joins(graph: Graph) -> Iterator[Edit]:
+    """Yields `if server.serves:` for `if FLAGS.job_name == "ps":`, where the server then joins.
+
+    On the modern runtime all workers but one serve as well.
+    """
+    servers = {
+        target.id
+        for node in graph.program.nodes(ast.Assign)
+        if graph.called(node.value) == "train.Server"
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in graph.program.nodes(ast.If):
+        joined = [
+            literals.dotted(statement.value.func)
+            for statement in node.body
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        ]
+        joins = [name for name in joined if name.rpartition(".")[2] == "join"]
+        name = joins[0].rpartition(".")[0] if joins else ""
+        is_made_before = name in servers and name not in scopes.bound(node.body)
+        is_ps = isinstance(node.test, ast.Compare) and any(
+            literals.text(side) == "ps" for side in [node.test.left, *node.test.comparators]
+        )
+        if is_made_before and is_ps and isinstance(node.test.ops[0], ast.Eq):
+            yield Edit(*graph.program.span(node.test), f"{name}.serves")

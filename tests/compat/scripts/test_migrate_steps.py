@@ -1,0 +1,166 @@
+"""`python -m compat migrate --to=compat`: an old script as a step that either runtime runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+import compat
+from compat.cluster import ports
+from compat.errors import UserError
+from compat.scripts.migrating.command import main
+from compat.scripts.migrating.steps import rewriting
+
+pytest.importorskip("asttokens")
+pytest.importorskip("fissix")
+pytestmark = pytest.mark.once
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
+PAGE = (ROOT / "docs" / "migrate-steps.md").read_text(encoding="utf-8")
+OLD, NEW = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+(REMARK,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+DEADLINE_SECS = 120
+HEAD = "import compat.v1 as tf\n"
+BLOCK = """
+def main():
+    with tf.device("/cpu:0"):
+        x = tf.placeholder(tf.float32, [None, 2])
+        loss = tf.reduce_sum(x * tf.Variable(1.0))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with tf.train.MonitoredTrainingSession() as session:
+        session.run(train, {x: [[1, 2]]})
+"""
+
+
+def rewritten(text: str) -> str:
+    return rewriting.migrate("old.py", HEAD + text).text
+
+
+def test_it_does_what_the_page_shows(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(OLD, encoding="utf-8")
+    assert main(["--to=compat", str(path)]) == 0
+    new = tmp_path / "train_compat.py"
+    assert new.read_text(encoding="utf-8") == NEW
+    again = rewriting.migrate("new.py", NEW)
+    assert (again.text, again.is_changed) == (NEW, False)
+
+
+def test_the_program_trains_on_either_runtime(
+    tmp_path: Path, runtime: str, start_program: Callable[..., Any]
+) -> None:
+    """As the page says, with a parameter server."""
+    reserved = {job: ports.reserve() for job in ("ps", "worker")}
+    text = NEW.replace("localhost:2222", reserved["ps"].address)
+    (tmp_path / "train.py").write_text(
+        text.replace("localhost:2223", reserved["worker"].address), encoding="utf-8"
+    )
+    processes = []
+    for job, port in reserved.items():
+        env, pass_fds = port.pass_to_child()
+        argv = [sys.executable, "train.py", f"--runtime={runtime}", f"--job_name={job}"]
+        env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3", **env}
+        with open(tmp_path / job, "wb") as out:
+            options = {"stdout": out, "stderr": out, "pass_fds": pass_fds}
+            processes.append(start_program(argv, cwd=tmp_path, env=env, **options))
+        port.release()
+    try:
+        codes = [process.wait(timeout=DEADLINE_SECS) for process in reversed(processes)]
+        said = (tmp_path / "worker").read_text(encoding="utf-8")
+        assert codes == [0, 0], said
+    finally:
+        for process in processes:
+            process.kill()
+    first, last = re.findall(r"step 1, loss (\S+)|at the end (\S+)", said)
+    assert (first[0], last[1]) == ("3.555", "0.165")
+
+
+def test_values_are_taken_where_they_are_used() -> None:
+    text = BLOCK.replace(
+        "session.run(train, {x: [[1, 2]]})",
+        """\
+print(session.run(loss, {x: [[1, 2]]}))
+        _, a = session.run([train, loss], feed_dict={x: (1 + 1) * [[1, 2]]})
+        b, c = session.run([train, loss], feed_dict={x: [[1, 2]]})
+        found = session.run([train, loss], {x: [[1, 2]]})""",
+    )
+    body = rewritten(text).partition("as session:\n")[2]
+    assert (
+        body
+        == """\
+        print(session.run(compute_loss, [[1, 2]])["loss"])
+        a = session.run(train_2, (1 + 1) * [[1, 2]])["loss"]
+        values = session.run(train_2, [[1, 2]])
+        b, c = values.get("train"), values["loss"]
+        found = list(map(session.run(train_2, [[1, 2]]).get, ["train", "loss"]))
+"""
+    )
+
+
+def test_what_is_used_otherwise_has_a_remark() -> None:
+    text = BLOCK.replace(
+        "        session.run(", "        tf.train.start(loss)\n        session.run("
+    )
+    found = rewriting.migrate("old.py", HEAD + text)
+    assert "    loss = None\n    def build(x):\n        nonlocal loss\n" in found.text
+    (remark,) = found.remarks
+    expected = REMARK.strip().replace("chief_queue_runner", "loss")
+    assert f"# compat 1: {remark[1]}" == expected
+    assert expected in found.text
+
+
+def test_what_is_made_under_a_condition_stays_in_the_graph() -> None:
+    text = BLOCK.replace(
+        "    with tf.train",
+        "        if x is None:\n            more = tf.no_op()\n    with tf.train",
+    )
+    text = text.replace("        session.run(", "        session.run(more)\n        session.run(")
+    found = rewritten(text)
+    assert "        session.run(more)\n" in found
+    assert '"more"' not in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('tf.device("/cpu:0")', "open(0)", "old.py:1: .* since it has no blocks `with tf.device"),
+        ("x = tf.placeholder", "y = x = tf.placeholder", "placeholder is not assigned to a name"),
+        (
+            "as session:",
+            "as session:\n        print(x)",
+            "placeholder x is used beside session.run",
+        ),
+        ("        loss =", "        return\n        loss =", "it leaves its function while"),
+        ("    with tf.device", "    x = 1\n    with tf.device", "placeholder x is assigned again"),
+        ("[None, 2])", "[None, 2], name=1, dtype=2, a=3)", "only tf.placeholder"),
+        ("        loss =", "        size = 2\n        loss =", ""),
+        (
+            "def main():",
+            'flag("--runtime")\ndef main():',
+            "old.py:3 has a flag `runtime` of its own",
+        ),
+    ],
+)
+def test_what_it_refuses(old: str, new: str, why: str) -> None:
+    text = BLOCK.replace(old, new, 1)
+    assert text != BLOCK
+    if not why:
+        assert rewritten(text)
+        return
+    with pytest.raises(UserError, match=why):
+        rewritten(text)
+
+
+def test_a_refused_script_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "old.py"
+    path.write_text("import tensorflow as tf\nprint(tf.zeros([1]))\n", encoding="utf-8")
+    with pytest.raises(UserError, match="use --to=v1, or write it plainly"):
+        main(["--to=compat", str(path)])
+    with pytest.raises(UserError, match="--to=compat takes a script"):
+        main(["--to=compat", str(tmp_path), "--output=new"])
+    assert [file.name for file in tmp_path.iterdir()] == ["old.py"]

@@ -1,0 +1,80 @@
+"""`python -m compat prove` of programs that train nothing, or on the modern runtime."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compat.scripts.migrating.proving import comparison, runs
+from compat.scripts.migrating.proving.command import main
+from compat.scripts.migrating.proving.recorder import arrays
+from compat.scripts.migrating.proving.sides import Side
+
+pytest.importorskip("asttokens")
+pytest.importorskip("fissix")
+pytestmark = pytest.mark.once
+ROOT = Path(__file__).resolve().parents[3]
+NUMBERS = """
+import tensorflow as tf
+a = tf.constant([[1.0, 2.0], [3.0, 4.0]], name="a")
+with tf.Session() as session:
+    print(session.run([tf.matmul(a, a), tf.reduce_sum(a), tf.constant("text")]))
+"""
+
+
+@pytest.mark.slow
+def test_of_a_program_that_trains_nothing_all_numbers_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = tmp_path / "one.py", tmp_path / "other.py"
+    one.write_text(NUMBERS, encoding="utf-8")
+    other.write_text(NUMBERS.replace("4.0", "5.0"), encoding="utf-8")
+    assert main([str(one)]) == 0
+    said = capsys.readouterr().out
+    assert "it trains nothing: all calls of sessions that fetch numbers are compared" in said
+    assert "equal: 2 values of 1 calls; largest relative difference 0" in said
+    assert main([f"--b={other}", str(one)]) == 1
+    assert "differ: value MatMul:0 of call 1: 22 and 31 at [1, 1]" in capsys.readouterr().out
+
+
+def test_numbers_of_a_program_that_trains_nothing(tmp_path: Path) -> None:
+    def run(name: str, **fetched: object) -> runs.Run:
+        folder = tmp_path / name
+        folder.mkdir()
+        arrays.save(
+            str(folder / "fetched-0001.npz"), {k: np.asarray(v) for k, v in fetched.items()}
+        )
+        record = {"call": 1, "raised": "", "fetched": list(fetched)}
+        side = Side(name, sys.executable, "x.py", "plain", "x.py")
+        return runs.Run(side, str(folder), [record], ended=0)
+
+    first = run("A", x=[1.0, 2.0])
+    assert first.trains_nothing
+    same = comparison.compare(first, run("same", y=[1.0, 2.0]), 1e-4)
+    assert (same.verdict, len(same.losses)) == ("", 1)
+    for name, fetched in (("more", {"x": [1.0, 2.0], "y": 1}), ("longer", {"x": [1.0, 2.0, 3.0]})):
+        assert comparison.compare(first, run(name, **fetched), 1e-4).verdict
+    found = comparison.compare(first, run("other", x=[1.0, 3.0]), 1e-4)
+    assert found.verdict.startswith("value x of call 1: 2 and 3 at [1]")
+
+
+@pytest.mark.slow
+def test_step_of_an_old_script_is_proven_on_the_modern_runtime(
+    tmp_path: Path, runtimes: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "modern" not in runtimes:
+        pytest.skip("this TensorFlow has no modern runtime")
+    page = (ROOT / "docs" / "migrate-steps.md").read_text(encoding="utf-8")
+    old, new = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "old.py").write_text(old, encoding="utf-8")
+    (tmp_path / "new.py").write_text(new, encoding="utf-8")
+    side = f"--b={tmp_path / 'new.py'} --runtime=modern"
+    assert main([side, "--steps=5", str(tmp_path / "old.py")]) == 0
+    assert "equal: 5 losses of the first 5 training calls" in capsys.readouterr().out
+    (tmp_path / "new.py").write_text(new.replace("0.02", "0.03"), encoding="utf-8")
+    assert main([side, "--steps=5", str(tmp_path / "old.py")]) == 1
+    assert "differ: loss Mean:0 of training call 2" in capsys.readouterr().out
