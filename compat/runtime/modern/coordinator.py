@@ -5,13 +5,17 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+import time
 from typing import Any
 
 from compat._tensorflow import release, startup, tf, tf1
 from compat.cluster import ports
 from compat.cluster.roles import Role
-from compat.liveness import identity
+from compat.cluster.spec import ClusterSpec
+from compat.liveness import identity, probe
 from compat.server import Server
+
+_ASK_SECS = 0.2  # Between two questions whether a lost worker is back.
 
 
 def connect(server: Server) -> Any:
@@ -34,6 +38,7 @@ def connect(server: Server) -> Any:
     with release.quietly(), startup.without_notes():
         strategy = tf.distribute.experimental.ParameterServerStrategy(resolver)
         coordinator = _without_destructor(release.coordinator_module().ClusterCoordinator)(strategy)
+    _reset_when_all_answer(coordinator, server.cluster)
     if server.role is Role.COORDINATE:
         identity.declare(server.target, server.task, server.run)
     _quiet_destructors()
@@ -63,6 +68,27 @@ def _give_back_steps() -> None:
         return check(worker, values)
 
     module._maybe_rebuild_remote_values = rebuild_and_check
+
+
+def _reset_when_all_answer(coordinator: Any, cluster: ClusterSpec) -> None:
+    """Has the connections to the cluster reset when a lost worker is back, and not before.
+
+    TensorFlow 2.4 drops what belongs to them as soon as a worker is lost, and waits for it then;
+    whatever runs at that moment, such as a read of a variable, may crash the process.
+    """
+    if not hasattr(coordinator, "cluster"):  # Of a later release.
+        return
+    module: Any = sys.modules[type(coordinator.cluster).__module__]
+    context = module.context.context()
+    reset = context.update_server_def
+    workers = [cluster.task_address("worker", i) for i in cluster.task_indices("worker")]
+
+    def wait_and_reset(*args: Any, **kwargs: Any) -> None:
+        while any(probe.reason_not_serving(address) for address in workers):
+            time.sleep(_ASK_SECS)
+        reset(*args, **kwargs)
+
+    context.update_server_def = wait_and_reset
 
 
 def _quiet_destructors() -> None:
