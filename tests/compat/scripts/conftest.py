@@ -62,6 +62,7 @@ def run_script(tmp_path: Path, start_program: Callable[..., Any]) -> RunScript:
         options: tuple[str, ...] = (),
         name: str = "script.py",
         env: dict[str, str] | None = None,
+        seconds: float = DEADLINE_SECS,
         **how: Any,
     ) -> Ran:
         words = [*arguments]
@@ -80,7 +81,7 @@ def run_script(tmp_path: Path, start_program: Callable[..., Any]) -> RunScript:
                 **how,
             )
             try:
-                code = process.wait(DEADLINE_SECS)
+                code = process.wait(seconds)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
