@@ -21,6 +21,7 @@ class Profile:
     def __init__(self, settings: Any, say: Callable[[str], object]) -> None:
         steps: tuple[int, int] = settings.profiled or (0, 0)
         self._first, self._last = steps
+        self._missing = settings.profiled is not None
         self._logdir = settings.logdir
         self._say = say
         self._begun: int | None = None  # At which step.
@@ -32,6 +33,10 @@ class Profile:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if self._begun is not None:
             self._stop("the end of the run", save=error is None)
+        elif self._missing and error is None:
+            self._say(
+                f"no profile of steps {self._first}-{self._last}: the chief made no update then"
+            )
 
     def call(self, step: int) -> ContextManager[Any]:
         """Returns the context in which a call makes updates from global step `step` on."""
@@ -40,7 +45,7 @@ class Profile:
         if self._begun is not None and step >= self._last:
             self._stop(f"step {step}")
         if not self._over and self._begun is None and step >= self._first:
-            self._begun = step
+            self._begun, self._missing = step, False
             profiler_module().start(self._logdir)
         if self._begun is None:
             return contextlib.nullcontext()
