@@ -12,5 +12,6 @@ from models.cnn import CNN
 from models.losses import accuracy, cross_entropy
 from models.mlp import MLP
 from models.mlp_tf1 import model_fn
+from models.resnet import ResNet
 
-__all__ = ["ActorCritic", "CNN", "MLP", "accuracy", "cross_entropy", "model_fn"]
+__all__ = ["ActorCritic", "CNN", "MLP", "ResNet", "accuracy", "cross_entropy", "model_fn"]
