@@ -50,7 +50,7 @@ class MNIST(Experiment):
         data_dir: str | None = setting(
             None, "Folder of the data; default $MNIST_DATA_DIR, else a cache.", group="data"
         )
-        model: str = setting("mlp", "Network.", choices=("mlp", "cnn"))
+        model: str = setting("mlp", "Network.", choices=("mlp", "cnn", "resnet"))
         initial: str = setting(
             "scaled", "Initial weights of mlp: N(0, 1), or scaled.", choices=("scaled", "normal")
         )
@@ -71,8 +71,11 @@ class MNIST(Experiment):
     def build(self) -> None:
         import models  # Not at the top: its classes need TensorFlow, and --help does not.
 
-        seed, mlp = self.settings.seed, self.settings.model == "mlp"
-        self.model = models.MLP(seed, self.settings.initial) if mlp else models.CNN(seed)
+        seed, name = self.settings.seed, self.settings.model
+        if name == "mlp":
+            self.model: Any = models.MLP(seed, self.settings.initial)
+        else:
+            self.model = {"cnn": models.CNN, "resnet": models.ResNet}[name](seed)
 
     def loss(self, batch: Any, training: bool) -> Any:
         import models

@@ -15,12 +15,14 @@ from models.losses import accuracy, cross_entropy
 from models.mlp import MLP
 from models.mlp_tf1 import model_fn
 from models.perceptron import perceptron
+from models.resnet import ResNet
 from models.wide_deep import wide_deep
 
 __all__ = [
     "ActorCritic",
     "CNN",
     "MLP",
+    "ResNet",
     "accuracy",
     "cross_entropy",
     "dlrm",

@@ -86,6 +86,7 @@ NETWORKS: dict[str, Any] = {
     "mlp": (lambda optimizer: module(models.MLP(), optimizer), ("sgd", "momentum", "adam")),
     "mlp_tf1": (tf1_function, ("sgd", "momentum", "adam")),
     "cnn": (lambda optimizer: module(WithoutDropout(models.CNN()), optimizer), ("sgd",)),
+    "resnet": (lambda optimizer: module(models.ResNet(), optimizer), ("adam",)),
 }
 
 

@@ -126,6 +126,20 @@ def test_terminal_shows_a_progress_bar(train: Any) -> None:
     ]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(not MNIST.exists(), reason="MNIST is not there, and digits are too few")
+@pytest.mark.parametrize("model, steps", [("cnn", 1650), ("resnet", 2200)])
+def test_networks_reach_their_reference_results(
+    start: Any, record: Any, model: str, steps: int, tmp_path: Path
+) -> None:
+    flags = ["--dataset=mnist", f"--data_dir={MNIST}", f"--model={model}", f"--max_steps={steps}"]
+    training = start(*flags, logdir=tmp_path / "run").wait(1700)
+    assert training.code == 0, training.err
+    ((_, value),) = record(training.logdir).points["test/accuracy"]
+    assert value.simple_value > 0.985  # 0.99, as docs/experiments.md has it.
+
+
 LAST_EPOCH = {
     "digits": "Step: 600,  Epoch: 50,  Batch:  12 of  12,",
     "mnist": "Step: 550,  Epoch:  1,  Batch: 550 of 550,",
