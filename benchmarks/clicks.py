@@ -1,0 +1,96 @@
+"""`experiments.recommender` beside the same model by hand on TensorFlow 1.15, in one process.
+
+    python -m benchmarks.clicks --rounds=3 --tensorflow1=/path/to/python
+
+Wide & deep with 26 tables of 10,000 x 64 and layers of 1024, 512 and 256 units, batches of 512, on
+files of made-up clicks in Criteo's format, with Adagrad. The program by hand runs on TensorFlow
+1.15 as it is, and under `python -m compat run`; both also without tables and input, which is the
+least that the layers take. All run in turn, and processor time is the steadier figure on a shared
+machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from statistics import median
+
+from benchmarks.local_cluster import ROOT
+from compat.datasets.clicks import Law
+
+VALUES = 50000  # Of the largest category.
+FILES = {**{f"train-{i}": 50000 for i in range(4)}, "validation": 10000, "test": 10000}
+MODEL = ["--batch_size=512", "--buckets=10000", "--width=64", "--hidden=1024,512,256"]
+MODEL += ["--learning_rate=0.05", "--warm_up=20"]
+TWIN = "benchmarks/clicks_twin.py"
+HEADER = ["program", "ms an update", "CPU ms", "first/this, CPU", "lowest", "highest", "AUC"]
+
+
+def sides(tensorflow1: str, python: str = sys.executable) -> dict[str, list[str]]:
+    """Returns the commands by the names of what they measure; the first is what others beat."""
+    ours = [python, "-m", "benchmarks.clicks_task", "--eval_every=1000000"]
+    by_hand = {
+        "by hand, TensorFlow 1.15": [tensorflow1, TWIN],
+        "its layers alone": [tensorflow1, TWIN, "--alone"],
+        "by hand, `compat run`": [python, "-m", "compat", "run", TWIN],
+        "its layers alone, `compat run`": [python, "-m", "compat", "run", TWIN, "--alone"],
+    }
+    for runtime in ("legacy", "modern"):
+        by_hand[f"ours, {runtime}"] = [*ours, f"--runtime={runtime}"]
+    by_hand["ours, legacy, bfloat16"] = [*ours, "--runtime=legacy", "--precision=bfloat16"]
+    return by_hand
+
+
+def measure(command: list[str], flags: list[str], folder: str) -> dict[str, float]:
+    """Runs a program once; returns seconds of an update, `wall` and `cpu`, and `auc`."""
+    logdir = tempfile.mkdtemp(dir=folder)
+    if "benchmarks.clicks_task" in command:
+        flags = [*flags, f"--logdir={logdir}/run", f"--tracking_uri=sqlite:///{folder}/runs.db"]
+    done = subprocess.run(
+        [*command, *flags],
+        cwd=str(ROOT),
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        timeout=900,
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr.decode()[-2000:]}")
+    lines = done.stdout.decode().splitlines()
+    return dict(json.loads(next(line for line in reversed(lines) if line.startswith("{"))))
+
+
+def main() -> int:
+    """Measures, and prints the table; returns the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--updates", type=int, default=220, help="of each run, above 20")
+    parser.add_argument("--tensorflow1", required=True, help="Python that has TensorFlow 1.15")
+    given = parser.parse_args()
+    found: dict[str, list[dict[str, float]]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        Law(values=VALUES).write(f"{folder}/clicks", FILES)
+        flags = [*MODEL, f"--data_dir={folder}/clicks", f"--max_steps={given.updates}"]
+        for _ in range(given.rounds):
+            for name, command in sides(given.tensorflow1).items():
+                found.setdefault(name, []).append(measure(command, flags, folder))
+                print(name, found[name][-1], file=sys.stderr, flush=True)
+    first = next(iter(found.values()))
+    print("| " + " | ".join(HEADER) + " |")
+    print("| " + " | ".join("-" * len(name) for name in HEADER) + " |")
+    for name, runs in found.items():
+        ratios = [one["cpu"] / other["cpu"] for one, other in zip(first, runs)]
+        times = [1e3 * median(run[key] for run in runs) for key in ("wall", "cpu")]
+        cells = [f"{time:.0f}" for time in times]
+        cells += [f"{ratio:.2f}" for ratio in (median(ratios), min(ratios), max(ratios))]
+        auc = median(run["auc"] for run in runs)
+        cells.append("" if "alone" in name else f"{auc:.3f}")
+        print("| " + " | ".join([name, *cells]) + " |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
