@@ -8,6 +8,8 @@
 `models.embeddings` has the tables that these two look up.
 """
 
+from typing import Any
+
 from models.actor_critic import ActorCritic
 from models.cnn import CNN
 from models.dlrm import dlrm
@@ -26,7 +28,15 @@ __all__ = [
     "accuracy",
     "cross_entropy",
     "dlrm",
+    "image_classifier",
     "model_fn",
     "perceptron",
     "wide_deep",
 ]
+
+
+def image_classifier(name: str, seed: int, initial: str = "scaled") -> Any:
+    """Returns the network "mlp", "cnn" or "resnet"; `initial` is of the first alone."""
+    if name == "mlp":
+        return MLP(seed, initial)
+    return CNN(seed) if name == "cnn" else ResNet(seed)

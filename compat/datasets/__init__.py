@@ -17,5 +17,6 @@ Example:
 from compat.datasets.batches import Batches
 from compat.datasets.dataset import Dataset, Split
 from compat.datasets.load import NAMES, load
+from compat.datasets.published import CLASSES
 
-__all__ = ["Batches", "Dataset", "NAMES", "Split", "load"]
+__all__ = ["Batches", "CLASSES", "Dataset", "NAMES", "Split", "load"]

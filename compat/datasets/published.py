@@ -7,7 +7,7 @@ import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Mapping
+from typing import Mapping, Sequence
 
 import numpy as np
 
@@ -68,6 +68,13 @@ FASHION_MNIST = Published(
         "https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
     ),
 )
+# The names of classes that are no digits, by data set.
+CLASSES: dict[str, Sequence[str]] = {
+    FASHION_MNIST.name: (
+        *("T-shirt", "trouser", "pullover", "dress", "coat"),
+        *("sandal", "shirt", "sneaker", "bag", "ankle boot"),
+    )
+}
 
 
 def read_folder(folder: Path) -> dict[str, idx.IdxFile]:

@@ -7,6 +7,7 @@ import dataclasses
 import os
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 from absl import flags
@@ -23,6 +24,8 @@ from experiments.settings.files import text_of
 from experiments.settings.flags import define_flags, settings_from_flags
 from experiments.settings.place import EVALUATOR, check_evaluation, place_from_flags
 from experiments.training.recording import completion
+
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def run(experiment: Any, **settings: Any) -> Any:
@@ -45,6 +48,9 @@ def run(experiment: Any, **settings: Any) -> Any:
     """
     if settings:
         return _run_here(experiment, settings)
+    if experiment.__module__ == "__main__" and _PACKAGE in Path(sys.argv[0]).resolve().parents:
+        # A program of this package: a folder `models` where it runs is not the one it means.
+        sys.path.insert(0, str(_PACKAGE.parent))
     define_flags(experiment.Settings, experiment.presets)
     command_line.run(lambda values: main(experiment, values))
     return None

@@ -32,6 +32,7 @@ from experiments.evaluation.metrics.pictures import (
     Misclassified,
     Picture,
     PrecisionRecallCurve,
+    classifier_pictures,
 )
 from experiments.evaluation.metrics.regression import MAE, R2, RMSE, Mean, Perplexity
 
@@ -55,4 +56,5 @@ __all__ = [
     "R2",
     "RMSE",
     "Recall",
+    "classifier_pictures",
 ]

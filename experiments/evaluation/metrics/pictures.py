@@ -267,3 +267,15 @@ class Embedding(Metric):
             if self.images is not None:
                 images = drawing.pixels(found[self.images], self.images)
             writer.embedding(name, vectors, labels, images)
+
+
+def classifier_pictures(
+    classes: Sequence[str] | None = None, images: str = "images"
+) -> dict[str, Metric]:
+    """Returns all of these for logits, "predictions", of images; see `Picture` and `Embedding`."""
+    return {
+        "confusion": ConfusionMatrix(classes=classes),
+        "misclassified": Misclassified(images=images, classes=classes),
+        "pr_curve": PrecisionRecallCurve(classes=classes, from_logits=True),
+        "logits": Embedding(images=images, classes=classes),
+    }
