@@ -46,7 +46,7 @@ class Supervisor(Coordinated):
     """
 
     USE_DEFAULT = 0  # As in TensorFlow, whose users pass it on.
-    writes_graph = True
+    writes_graph = True  # On the modern runtime; a monitored session leaves it to a hook.
 
     def __init__(
         self,
