@@ -54,7 +54,7 @@ class Writer:
 
         Args:
           name: of the embedding.
-          vectors: numbers `[n, width]`, n and width above 1; more than 10,000 are cut off.
+          vectors: numbers `[n, width]`, width above 1; more than 10,000 are cut off.
           labels: a text for each.
           images: of each a picture, uint8 `[n, h, w, c]` with c = 1, 3 or 4.
         """

@@ -89,6 +89,7 @@ def test_settings_cannot_be_changed() -> None:
 
 # What a local cluster consists of, which is a tag; and what is new each time.
 UNRECORDED = ["strategy", "num_ps", "num_workers", "max_restarts", "run_token", "evaluator"]
+UNRECORDED += ["profile_steps"]
 
 
 def test_params_are_all_settings_but_what_is_new_each_time() -> None:

@@ -88,6 +88,13 @@ def test_record_is_a_folder_of_its_own_in_the_same_run(launched: Any, record: An
     found = steps(launched.logdir)
     points = record(launched.logdir / "eval").points
     tags = [*TAGS, "first_layer"]  # The images of the hook, at each evaluation as well.
+    pictures = [
+        "confusion",
+        "confusion/table",
+        "misclassified",
+        *(f"pr_curve/{i}" for i in range(10)),
+    ]
+    tags += [f"validation/{name}" for name in pictures]
     assert {tag: [step for step, _ in points[tag]] for tag in points} == dict.fromkeys(tags, found)
     expected = [(f"eval/{name}", step) for step in found for name in ("accuracy", "cost")]
     assert metrics(record(launched.logdir), "eval/%") == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
+from compat._tensorflow.release import profiler_module
 from tests.experiments.conftest import Training
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -45,6 +47,7 @@ def run_file(tmp_path_factory: Any, start_program: Any) -> Iterator[RunFile]:
 def clusters(run_file: RunFile, runtimes: list[str]) -> dict[str, Training]:
     """The cancer file as a cluster with an evaluator, on each runtime."""
     flags = [*CLUSTER, "--evaluator", "--hidden=8", "--checkpoint_every=100"]
+    flags += ["--profile_steps=0-50"] if profiler_module() else []
     running = {
         name: run_file(PROGRAMS / "cancer.py", *flags, f"--runtime={name}") for name in runtimes
     }
@@ -77,6 +80,24 @@ def test_evaluator_keeps_the_best_by_the_monitor(cluster: Training) -> None:
     best = max(found, key=lambda evaluation: evaluation["validation/recall"])
     indices = list((cluster.logdir / "best").glob("model.ckpt-*.index"))
     assert [path.stem for path in indices] == [f"model.ckpt-{best['step']}"]
+
+
+def test_both_who_evaluate_draw_pictures(cluster: Training, record: Any) -> None:
+    for folder in (cluster.logdir, cluster.logdir / "eval"):
+        points = record(folder).points
+        expected = [step for step, _ in points["validation/recall"]]
+        assert len(expected) == len(set(expected))
+        for name in ("confusion", "confusion/table", "pr_curve"):
+            assert [step for step, _ in points[f"validation/{name}"]] == expected
+    assert len(record(cluster.logdir).points["test/confusion"]) == 1
+
+
+def test_chief_alone_is_profiled(cluster: Training) -> None:
+    if profiler_module() is None:
+        pytest.skip("no profiler")
+    (trace,) = cluster.logdir.glob("plugins/profile/*/*.trace.json.gz")
+    assert "[worker 0] profile from step 0 to " in cluster.out
+    assert gzip.decompress(trace.read_bytes()).count(b'"name": "train"') > 0
 
 
 def test_record_has_curves_and_settings(cluster: Training, record: Any) -> None:

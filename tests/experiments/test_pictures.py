@@ -163,6 +163,7 @@ def test_nothing_is_drawn_of_nan_or_of_no_mistake(outputs: Any, tmp_path: Path) 
     broken = {**outputs, "predictions": np.full([NUMBER, CLASSES], np.nan)}
     perfect = {**outputs, "predictions": outputs["labels"]}
     metrics = {"a": fed(ConfusionMatrix(), broken), "b": fed(Misclassified(), perfect)}
+    metrics["c"] = fed(Misclassified(), {**broken, "labels": np.full(NUMBER, np.nan)})
     board = TensorBoard(str(tmp_path))
     write_pictures(metrics, board, 1, "test")
     write_at_end({"c": Embedding()}, board)
@@ -178,6 +179,8 @@ def test_nothing_is_drawn_of_nan_or_of_no_mistake(outputs: Any, tmp_path: Path) 
         (PrecisionRecallCurve(), {}, "expected probabilities, or give from_logits=True"),
         (Misclassified(images="picture"), {}, "reads output 'picture', but the step returns"),
         (Misclassified(), {"images": np.zeros([NUMBER, 5])}, r"have the shape \[300, 5\]"),
+        (Embedding(vectors="weights"), {}, "reads vectors 'weights' of one number"),
+        (Embedding(), {"labels": np.zeros([NUMBER, 2])}, "return one for each of the vectors"),
         (ConfusionMatrix(), {"labels": np.full(NUMBER, 4)}, "the value 4; expected whole"),
     ],
 )

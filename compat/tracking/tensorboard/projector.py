@@ -36,7 +36,7 @@ def write(
     from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 
     lengths = {len(part) for part in (vectors, labels, images) if part is not None}
-    if vectors.ndim != 2 or min(vectors.shape) < 2 or len(lengths) > 1:
+    if vectors.ndim != 2 or vectors.shape[1] < 2 or len(lengths) > 1:
         raise ValueError(
             f"embedding {name!r} has vectors {list(vectors.shape)}, and lengths {sorted(lengths)};"
             " expected [n, width], and as many labels and images, or none"

@@ -183,6 +183,8 @@ class Misclassified(Picture):
 
     def update(self, outputs: Outputs) -> None:
         super().update(outputs)
+        if np.isnan(self._weight):
+            return
         labels, predictions = self._matched(
             self._output(outputs, self.labels), self._output(outputs, self.predictions)
         )
@@ -247,6 +249,11 @@ class Embedding(Metric):
         self._parts: dict[str, list[np.ndarray]] = {}
 
     def update(self, outputs: Outputs) -> None:
+        number, *width = self._output(outputs, self.vectors).shape
+        if np.prod(width) < 2:
+            raise self._error(f"reads vectors {self.vectors!r} of one number; return several each")
+        if self.labels is not None and self._output(outputs, self.labels).size != number:
+            raise self._error(f"reads labels {self.labels!r}; return one for each of the vectors")
         left = self.most - sum(map(len, self._parts.get(self.vectors, [])))
         if left > 0:
             for name in filter(None, (self.vectors, self.labels, self.images)):

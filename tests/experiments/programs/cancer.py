@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer
 
 from compat import tf
 from experiments import Experiment, Settings, run, setting, split
-from experiments.evaluation.metrics import Recall
+from experiments.evaluation.metrics import ConfusionMatrix, PrecisionRecallCurve, Recall
 
 
 class Cancer(Experiment):
@@ -42,7 +42,8 @@ class Cancer(Experiment):
         return tf.reduce_mean(losses), {"labels": labels, "predictions": tf.sigmoid(logits)}
 
     def metrics(self) -> Any:
-        return {"recall": Recall()}
+        pictures = {"confusion": ConfusionMatrix(), "pr_curve": PrecisionRecallCurve()}
+        return {"recall": Recall(), **pictures}
 
 
 if __name__ == "__main__":
