@@ -180,7 +180,7 @@ def _runnable(command: str) -> str:
     own = shutil.which(name, path=str(Path(sys.executable).parent))
     if own is None or shutil.which(name) == own:
         return command
-    return shlex.quote(own) + space + rest
+    return shlex.quote(_short(own)) + space + rest
 
 
 def _tags(data: Any, server: Server | None) -> dict[str, str]:
