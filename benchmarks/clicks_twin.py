@@ -3,8 +3,7 @@
     python benchmarks/clicks_twin.py --data_dir=FOLDER --max_steps=120 --warm_up=20
 
 Or under `python -m compat run`. A table and a weight for each category, all of them with Adagrad;
-batches are parsed as a whole, hashed in the graph and prefetched; nothing is written. With
---ps_hosts and --worker_hosts a task of a cluster.
+batches are parsed as a whole, hashed in the graph and prefetched; nothing is written.
 """
 
 from __future__ import annotations
@@ -24,16 +23,11 @@ NUMBERS, CATEGORIES = 13, 26
 def flags() -> Any:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data_dir", required=True)
-    for name in ("max_steps", "warm_up", "batch_size", "buckets", "width", "task_index"):
+    for name in ("max_steps", "warm_up", "batch_size", "buckets", "width"):
         parser.add_argument("--" + name, type=int, default=0)
     parser.add_argument("--alone", action="store_true", help="layers without tables and input")
     parser.add_argument("--hidden", default="1024,512,256")
     parser.add_argument("--learning_rate", type=float, default=0.05)
-    parser.add_argument("--job_name", default="worker")
-    parser.add_argument("--ps_hosts", default="")
-    parser.add_argument("--worker_hosts", default="")
-    parser.add_argument("--strategy")
-    parser.add_argument("--run_token")
     return parser.parse_args()
 
 
@@ -98,34 +92,22 @@ def auc(labels: Any, scores: Any) -> float:
 def main() -> None:
     here = flags()
     tf.logging.set_verbosity(tf.logging.ERROR)
-    target, setter = "", None
-    if here.ps_hosts:
-        cluster = {"ps": here.ps_hosts.split(","), "worker": here.worker_hosts.split(",")}
-        cluster = tf.train.ClusterSpec(cluster)
-        server = tf.train.Server(cluster, job_name=here.job_name, task_index=here.task_index)
-        if here.job_name == "ps":
-            server.join()
-        target = server.target
-        setter = tf.train.replica_device_setter(
-            worker_device="/job:worker/task:" + str(here.task_index), cluster=cluster
-        )
-    with tf.device(setter):
-        step = tf.train.get_or_create_global_step()
-        labels, numbers, ids = tf.data.make_one_shot_iterator(batches(here, "train")).get_next()
-        if here.alone:
-            labels = tf.zeros([here.batch_size], tf.int32)
-            numbers = tf.get_variable("n", [here.batch_size, NUMBERS], trainable=False)
-        logits = logits_of(here, numbers, ids)
-        clicked = tf.cast(labels, tf.float32)
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=clicked, logits=logits)
-        loss = tf.reduce_mean(losses)
-        optimizer = tf.train.AdagradOptimizer(here.learning_rate)
-        train = optimizer.minimize(loss, global_step=step)
-        tf.get_variable_scope().reuse_variables()
-        tested = tf.data.make_one_shot_iterator(batches(here, "test")).get_next()
-        scores = tf.zeros([]) if here.alone else logits_of(here, tested[1], tested[2])
+    step = tf.train.get_or_create_global_step()
+    labels, numbers, ids = tf.data.make_one_shot_iterator(batches(here, "train")).get_next()
+    if here.alone:
+        labels = tf.zeros([here.batch_size], tf.int32)
+        numbers = tf.get_variable("n", [here.batch_size, NUMBERS], trainable=False)
+    logits = logits_of(here, numbers, ids)
+    clicked = tf.cast(labels, tf.float32)
+    losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=clicked, logits=logits)
+    loss = tf.reduce_mean(losses)
+    optimizer = tf.train.AdagradOptimizer(here.learning_rate)
+    train = optimizer.minimize(loss, global_step=step)
+    tf.get_variable_scope().reuse_variables()
+    tested = tf.data.make_one_shot_iterator(batches(here, "test")).get_next()
+    scores = tf.zeros([]) if here.alone else logits_of(here, tested[1], tested[2])
     supervisor = tf.train.Supervisor(logdir=None, summary_op=None, saver=None)
-    with supervisor.prepare_or_wait_for_session(target, start_standard_services=False) as session:
+    with supervisor.prepare_or_wait_for_session(start_standard_services=False) as session:
         for number in range(here.max_steps):
             if number == here.warm_up:
                 began, cpu = time.time(), time.process_time()

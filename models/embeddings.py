@@ -5,8 +5,7 @@
     found = rows.lookup(table)                                            # float32 [batch, 26, 64]
 
 A lookup is one gather, and its update one scatter, on each parameter server, whatever the number of
-features. Both carry the different rows of the batch only, so that a step takes as long for a small
-table as for a large one.
+features. Both carry the different rows of the batch only, however large the table.
 """
 
 from __future__ import annotations
@@ -61,8 +60,7 @@ def table(
 ) -> Any:
     """Returns a variable `[rows, width]`, in as many parts as there are parameter servers.
 
-    A checkpoint holds it whole, so a run with any other number of servers can resume from it. It is
-    initialized where it is stored: no worker ever holds it.
+    A checkpoint holds it whole, so a run with any other number of servers can resume from it.
 
     Args:
       name: of the variable.

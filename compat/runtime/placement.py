@@ -92,13 +92,13 @@ class RandomStrategy:
 def stored_bytes(variables: Iterable[Any], servers: int) -> list[int]:
     """Returns the size in bytes of the variables that are on each parameter server.
 
-    Strings, and variables of unknown shape, count 0.
+    Variables of unknown shape count 0, texts the size of a pointer.
     """
     found = [0] * servers
     for variable in variables:
         task = re.search(r"/job:ps/.*task:(\d+)", variable.device)
         if task and int(task.group(1)) < servers:
-            size = (variable.shape.num_elements() or 0) * (variable.dtype.base_dtype.size or 0)
+            size = (variable.shape.num_elements() or 0) * variable.dtype.base_dtype.size
             found[int(task.group(1))] += size
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -159,21 +158,3 @@ def test_hidden_units_are_a_list_of_numbers(text: str) -> None:
 def test_folder_without_files(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no file test"):
         criteo.files(str(tmp_path), "test")
-
-
-@pytest.mark.slow
-@pytest.mark.cluster
-def test_tables_of_two_servers_resume_in_one_process(
-    start: Any, runtime: str, runtimes: list[str], tmp_path: Path
-) -> None:
-    other = next((name for name in runtimes if name != runtime), runtime)
-    flags = ["--examples=10000", "--values=100"]
-    where = {"module": "experiments.recommender", "logdir": tmp_path / "logs"}
-    cluster = ["--strategy=ps", "--num_ps=2", "--num_workers=1", f"--runtime={runtime}"]
-    trained = start(*flags, "--epochs=1", *cluster, **where).wait()
-    assert trained.code == 0, trained.out + trained.err
-    resumed = start(*flags, "--epochs=3", f"--runtime={other}", **where).wait()
-    assert resumed.code == 0, resumed.out + resumed.err
-    assert "resuming from step 100 in " in resumed.out
-    (auc,) = re.findall(r"Test-Auc: (\d\.\d+)", resumed.out)
-    assert 0.75 < float(auc) < 0.9
