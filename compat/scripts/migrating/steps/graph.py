@@ -122,10 +122,13 @@ class Graph:
                 found.append(node)
         if len(found) != 1:
             node = found[1] if found else self.program.tree.body[0]
-            what = f"`with {self.tf}.device(...):` that builds what is trained"
+            what = f"`with {self.tf}.device(...):` that build what is trained"
             self.refuse(node, f"it has {len(found) or 'no'} blocks {what}, expected one")
         if not any(_makes_session(self.called(call)) for call in self.program.nodes(ast.Call)):
             self.refuse(found[0], "it has no Supervisor and no MonitoredTrainingSession")
+        for call in self.program.nodes(ast.Call):
+            if self.called(call) in ("Session", "InteractiveSession"):
+                self.refuse(call, f"{self.tf}.{self.called(call)} runs no steps")
         return found[0]
 
     def _is_block(self, node: ast.AST) -> bool:

@@ -109,6 +109,8 @@ class _Rewriting:
             made = graph.called(getattr(statement, "value", None) or ast.Pass())
             if dropped and (graph.is_initializer(statement.value) or made == "train.Saver"):
                 self._remove(statement)
+        if not isinstance(graph.scope, ast.Module):  # It may read one before it assigns it.
+            shared |= graph.assigned & scopes.parameters(graph.scope)
         said = set()
         for name in left:
             shared.add(name.id)
@@ -172,6 +174,7 @@ class _Rewriting:
             head += f"\n{inner}global {', '.join(shared)}"
         elif shared:
             elsewhere = scopes.bound(graph.scope.body, without=graph.statements)
+            elsewhere |= scopes.parameters(graph.scope)
             new = [name for name in shared if name not in elsewhere]
             first_values = f"{' = '.join(new)} = None\n{outer}" if new else ""
             head = f"{first_values}{head}\n{inner}nonlocal {', '.join(shared)}"

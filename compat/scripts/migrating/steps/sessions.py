@@ -108,9 +108,10 @@ class Sessions:
 
 
 def _joins(graph: Graph) -> Iterator[Edit]:
-    """Yields `if server.serves:` for `if FLAGS.job_name == "ps":`, where the server then joins.
+    """Yields an exit at the end of the run for each `server.join()`.
 
-    On the modern runtime all workers but one serve as well.
+    And `if server.serves:` for `if FLAGS.job_name == "ps":` before it: on the modern runtime all
+    workers but one serve as well.
     """
     servers = {
         target.id
@@ -119,6 +120,10 @@ def _joins(graph: Graph) -> Iterator[Edit]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
+    for call in graph.program.nodes(ast.Call):
+        owner, _, method = literals.dotted(call.func).rpartition(".")
+        if method == "join" and owner in servers:  # In TensorFlow it never returned.
+            yield Edit(*graph.program.span(call), f"sys.exit({owner}.join())")
     for node in graph.program.nodes(ast.If):
         joined = [
             literals.dotted(statement.value.func)
