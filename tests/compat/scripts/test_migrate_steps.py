@@ -164,6 +164,7 @@ def test_what_is_made_under_a_condition_stays_in_the_graph() -> None:
         ("    with tf.device", "    x = 1\n    with tf.device", "placeholder x is assigned again"),
         ("[None, 2])", "[None, 2], name=1, dtype=2, a=3)", "only tf.placeholder"),
         ("as session:", "as session:\n        tf.Session()", "tf.Session runs no steps"),
+        ("{x: [[1, 2]]}", "{x: session.run(loss)}", "is within another one"),
         ("TrainingSession", "Training", "it has no Supervisor and no MonitoredTrainingSession"),
         (
             "def main():",

@@ -16,7 +16,6 @@ _SESSIONS = ("Supervisor", "Session", "InteractiveSession")
 _SESSION_PARTS = ("Hook", "MonitoredSession", "TrainingSession", "Scaffold", "SessionCreator")
 _SOMETIMES = (ast.If, ast.For, ast.While, ast.Try, ast.With)  # Or part by part.
 _OPERATIONS = (*_TRAINS, "group", "no_op", "get_init_tokens_op")
-_INITIALIZERS = ("global_variables_initializer", "initialize_all_variables")
 _GLOBAL_STEPS = ("get_or_create_global_step", "create_global_step")
 _MAKES_VARIABLE = ("Variable", "get_variable")
 
@@ -94,10 +93,6 @@ class Graph:
         """Returns what a call calls of TensorFlow, such as "train.Saver", or ""."""
         name = literals.dotted(node.func) if isinstance(node, ast.Call) else ""
         return name[len(self.tf) + 1 :] if name.startswith(self.tf + ".") else ""
-
-    def is_initializer(self, node: ast.AST) -> bool:
-        """Whether a node makes the operation that gives all variables their values."""
-        return self.called(node) in _INITIALIZERS
 
     def assignment(self, name: str) -> Any:
         """Returns the only statement of the scope that assigns a name, or None."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Iterator
 
-from compat.scripts.migrating.program import Edit, Remark
+from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps import scopes
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.source import literals
@@ -47,7 +47,6 @@ class Sessions:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self.edits: list[Edit] = []
-        self.remarks: list[Remark] = []
         self.dropped: set[ast.AST] = set()
         elsewhere = [*graph.statements, *graph.block.items]  # The line of the block is moved.
         inside = {node for part in elsewhere for node in ast.walk(part)}
