@@ -16,7 +16,6 @@ _SESSIONS = ("Supervisor", "Session", "InteractiveSession")
 _SESSION_PARTS = ("Hook", "MonitoredSession", "TrainingSession", "Scaffold", "SessionCreator")
 _SOMETIMES = (ast.If, ast.For, ast.While, ast.Try, ast.With)  # Or part by part.
 _OPERATIONS = (*_TRAINS, "group", "no_op", "get_init_tokens_op")
-_INITIALIZERS = ("global_variables_initializer", "initialize_all_variables")
 _GLOBAL_STEPS = ("get_or_create_global_step", "create_global_step")
 _MAKES_VARIABLE = ("Variable", "get_variable")
 
@@ -95,10 +94,6 @@ class Graph:
         name = literals.dotted(node.func) if isinstance(node, ast.Call) else ""
         return name[len(self.tf) + 1 :] if name.startswith(self.tf + ".") else ""
 
-    def is_initializer(self, node: ast.AST) -> bool:
-        """Whether a node makes the operation that gives all variables their values."""
-        return self.called(node) in _INITIALIZERS
-
     def assignment(self, name: str) -> Any:
         """Returns the only statement of the scope that assigns a name, or None."""
         found = [
@@ -122,10 +117,13 @@ class Graph:
                 found.append(node)
         if len(found) != 1:
             node = found[1] if found else self.program.tree.body[0]
-            what = f"`with {self.tf}.device(...):` that builds what is trained"
+            what = f"`with {self.tf}.device(...):` that build what is trained"
             self.refuse(node, f"it has {len(found) or 'no'} blocks {what}, expected one")
         if not any(_makes_session(self.called(call)) for call in self.program.nodes(ast.Call)):
             self.refuse(found[0], "it has no Supervisor and no MonitoredTrainingSession")
+        for call in self.program.nodes(ast.Call):
+            if self.called(call) in ("Session", "InteractiveSession"):
+                self.refuse(call, f"{self.tf}.{self.called(call)} runs no steps")
         return found[0]
 
     def _is_block(self, node: ast.AST) -> bool:

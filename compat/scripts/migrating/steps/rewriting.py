@@ -25,6 +25,8 @@ compat.select_runtime(compat.runtime_from(sys.argv))
 """
 _LEGACY_ONLY = "{what} in the graph, so it works with --runtime=legacy alone; {remedy}"
 _SETTER = "replica_device_setter"
+# Made anew by a supervisor: of no use in a function that builds values.
+_TOOLS = ("global_variables_initializer", "initialize_all_variables", "train.Saver")
 _INPUT = (
     "string_input_producer",
     "batch",
@@ -84,6 +86,9 @@ class _Rewriting:
         self._function(shared)
         start = self.program.head()
         comments = migration.comments(self.program, self.remarks)
+        ordered = sorted(self.edits, key=lambda edit: edit[:2])
+        if any(after.start < before.end for before, after in zip(ordered, ordered[1:])):
+            self.graph.refuse(self.graph.block, "a call of its session is within another one")
         text = self.program.edited([Edit(start, start, _HEAD), *comments, *self.edits])
         migration.check(self.program, text, "write it plainly, or use --to=v1")
         counts = {"step": len(self.steps), "calls": len(self.calls.found)}
@@ -101,14 +106,17 @@ class _Rewriting:
         """Returns the names of the graph that the rest of the program uses as they are."""
         graph, shared = self.graph, set()
         done = self.calls.done | self.sessions.dropped
-        uses = scopes.uses(graph.scope, graph.assigned, graph.statements)
+        inputs = [placeholder.statement for placeholder in graph.placeholders.values()]
+        names = graph.assigned | set(graph.placeholders)
+        uses = scopes.uses(graph.scope, names, [*graph.statements, *inputs])
         left = [name for name in uses if name not in done]
         for name in sorted({name.id for name in uses} - {name.id for name in left}):
             statement = graph.assignment(name)
-            dropped = [n for n in uses if n.id == name and n in self.sessions.dropped]
-            made = graph.called(getattr(statement, "value", None) or ast.Pass())
-            if dropped and (graph.is_initializer(statement.value) or made == "train.Saver"):
+            is_dropped = any(n.id == name and n in self.sessions.dropped for n in uses)
+            if is_dropped and statement is not None and graph.called(statement.value) in _TOOLS:
                 self._remove(statement)
+        if not isinstance(graph.scope, ast.Module):  # It may read one before it assigns it.
+            shared |= graph.assigned & scopes.parameters(graph.scope)
         said = set()
         for name in left:
             shared.add(name.id)
@@ -172,6 +180,7 @@ class _Rewriting:
             head += f"\n{inner}global {', '.join(shared)}"
         elif shared:
             elsewhere = scopes.bound(graph.scope.body, without=graph.statements)
+            elsewhere |= scopes.parameters(graph.scope)
             new = [name for name in shared if name not in elsewhere]
             first_values = f"{' = '.join(new)} = None\n{outer}" if new else ""
             head = f"{first_values}{head}\n{inner}nonlocal {', '.join(shared)}"

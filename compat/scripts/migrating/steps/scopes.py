@@ -69,8 +69,12 @@ def _own(function: Any) -> set[str]:
         if isinstance(node, (ast.Global, ast.Nonlocal))
         for name in node.names
     }
-    arguments = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
-    return arguments | (bound(body) - declared)
+    return parameters(function) | (bound(body) - declared)
+
+
+def parameters(function: Any) -> set[str]:
+    """Returns the names of a function's parameters."""
+    return {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
 
 
 def enclosing(tree: ast.Module, node: ast.AST) -> ast.AST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Iterator
 
-from compat.scripts.migrating.program import Edit, Remark
+from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps import scopes
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.source import literals
@@ -47,7 +47,6 @@ class Sessions:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self.edits: list[Edit] = []
-        self.remarks: list[Remark] = []
         self.dropped: set[ast.AST] = set()
         elsewhere = [*graph.statements, *graph.block.items]  # The line of the block is moved.
         inside = {node for part in elsewhere for node in ast.walk(part)}
@@ -108,9 +107,10 @@ class Sessions:
 
 
 def _joins(graph: Graph) -> Iterator[Edit]:
-    """Yields `if server.serves:` for `if FLAGS.job_name == "ps":`, where the server then joins.
+    """Yields an exit at the end of the run for each `server.join()`.
 
-    On the modern runtime all workers but one serve as well.
+    And `if server.serves:` for `if FLAGS.job_name == "ps":` before it: on the modern runtime all
+    workers but one serve as well.
     """
     servers = {
         target.id
@@ -119,6 +119,10 @@ def _joins(graph: Graph) -> Iterator[Edit]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
+    for call in graph.program.nodes(ast.Call):
+        owner, _, method = literals.dotted(call.func).rpartition(".")
+        if method == "join" and owner in servers:  # In TensorFlow it never returned.
+            yield Edit(*graph.program.span(call), f"sys.exit({owner}.join())")
     for node in graph.program.nodes(ast.If):
         joined = [
             literals.dotted(statement.value.func)
