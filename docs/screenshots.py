@@ -46,15 +46,13 @@ TABS = {
     "hparams": "#hparams",
     "projector": "#projector",
 }
-# Further pictures of a tab, by name: the tab, and the address.
-MORE = {
-    "confusion": ("images", "#images&tagFilter=validation/(confusion|misclassified)$"),
-}
+# Further pictures of the same tabs.
+MORE = {"confusion": "#images&tagFilter=validation/(confusion|misclassified)$"}
 SIZE = (1280, 760)
 COLOURS = 128
 START_SECS = 60.0
 SETTLE_SECS = 10.0
-SLOW = {"projector": 30.0}
+SLOW = {"projector": 30.0}  # It draws last of all.
 BROWSER_SECS = 90.0
 FLAGS = (
     "--headless",
@@ -229,7 +227,7 @@ def take(logdir: Path, out: Path) -> None:
     with contextlib.ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         frame = stack.enter_context(frames())
-        pages = {**TABS, **{name: page for name, (_, page) in MORE.items()}}
+        pages = {**TABS, **MORE}
         pictures = {name: Path(folder) / f"{name}.png" for name in pages}
         for name, picture in pictures.items():
             print(f"taking {name} ...", flush=True)
