@@ -20,7 +20,7 @@ from compat.cluster.environment import (
     parse_cluster_spec,
 )
 from compat.cluster.roles import role
-from compat.cluster.spec import ClusterSpec, Task
+from compat.cluster.spec import ClusterSpec, Task, checked_cluster
 from compat.scripts.cluster import addresses, environment, local_cluster
 from tests.fuzz.conftest import attempt, mutated, times, words
 
@@ -43,13 +43,13 @@ JSON = st.recursive(
 )
 
 
-def assert_is_a_cluster(found: Any) -> None:
-    """Checks that what was taken is one that TensorFlow can take."""
+def assert_is_a_cluster(found: Any, any_port: bool = False) -> None:
+    """Checks that what was taken is one that TensorFlow can take; port 0 is any free one."""
     for job, tasks in found.as_dict().items():
         for address in tasks if isinstance(tasks, list) else tasks.values():
-            host, port = split_address(address)
+            host, port = split_address(address, any_port=any_port)
             assert address.isprintable(), address
-            assert host and 1 <= port <= 65535
+            assert host and (0 if any_port else 1) <= port <= 65535
         attempt(role, Task(job, 0), found, "legacy")
 
 
@@ -85,7 +85,10 @@ def test_strings(text: str) -> None:
 @times(3)
 @given(JSON | st.dictionaries(NAMES | JSON.filter(lambda v: not isinstance(v, (dict, list))), JSON))
 def test_dictionaries(jobs: Any) -> None:
-    tried(ClusterSpec, jobs)
+    attempt(ClusterSpec, jobs)
+    found = attempt(checked_cluster, jobs)
+    if isinstance(found, ClusterSpec):
+        assert_is_a_cluster(found, any_port=True)
 
 
 @times(3)

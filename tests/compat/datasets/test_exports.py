@@ -16,7 +16,7 @@ ROOT = Path(experiments.__file__).resolve().parents[1]
 
 
 def test_the_names_are_sorted_and_there() -> None:
-    assert datasets.__all__ == ["Batches", "Dataset", "NAMES", "Split", "load"]
+    assert datasets.__all__ == ["Batches", "CLASSES", "Dataset", "NAMES", "Split", "load"]
     assert all(hasattr(datasets, name) for name in datasets.__all__)
     assert datasets.NAMES == ("mnist", "fashion_mnist", "digits", "auto")
 

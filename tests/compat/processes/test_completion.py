@@ -47,7 +47,7 @@ def test_programs_and_their_flags() -> None:
         "experiments ",
         "experiments mn",
         "experiments mnist --mod",
-        "experiments mnist --strategy=ps --sy",
+        "experiments mnist --strategy=ps --syn",
         "experiments mnist --runtime=l",
         "experiments launch --max",
         "experiments mnist --logdir=ru",
