@@ -56,6 +56,7 @@ class ModernStep(Step):
             return definition.function(packed, *rest)
 
         self._hook_graph = runtime.hook_graph
+        self._of_one_graph = [self]  # With all that were selected, also from one another.
         self._take(lift(on_flat, specs, runtime.placement))
         if coordinator is not None and graphs.calls_python(self._lifted.graph_def):
             raise UserError(
@@ -77,12 +78,11 @@ class ModernStep(Step):
         if self.trains and self._hook_graph.shown is None:
             self._hook_graph.shown = self
         self._loops: dict[tuple[int, bool], Any] = {}
-        self._selected: list[ModernStep] = []
 
     def begin_session(self) -> None:
         """Forgets what runs of the step have left on workers: local variables, iterators."""
         self.restart()
-        for step in [self, *self._selected]:
+        for step in self._of_one_graph:
             step._loops.clear()
 
     def select(self, *names: str, inputs: Sequence[str] | None = None) -> ModernStep:
@@ -90,7 +90,7 @@ class ModernStep(Step):
         signature = [self._definition.signature[place] for place in places]
         selected._definition = self._definition._replace(signature=signature)
         selected._take(self._lifted.select(names, places, self._definition.parameters()))
-        self._selected.append(selected)
+        self._of_one_graph.append(selected)
         return selected
 
     def restart(self) -> None:
