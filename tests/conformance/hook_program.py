@@ -12,21 +12,14 @@ from compat import tf, tf1
 
 if TYPE_CHECKING:
     from tests.conformance.hook_rows import build, observe
+    from tests.conformance.tasks import place
 else:
     from hook_rows import build, observe
+    from tasks import place
 
 
 def main(settings: dict[str, Any]) -> None:
-    compat.select_runtime(settings["runtime"])
-    server = setter = None
-    if "cluster" in settings:
-        server = compat.Server(settings["cluster"], settings["job"], settings["index"])
-        if server.serves:
-            server.join()
-            return
-        setter = compat.replica_device_setter(
-            worker_device=server.task.name, cluster=server.cluster
-        )
+    server, setter = place(settings)
     scalar = tf.TensorSpec([], tf.float32)
     found: list[Any] = []
 

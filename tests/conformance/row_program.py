@@ -14,8 +14,10 @@ from compat import tf, tf1
 
 if TYPE_CHECKING:
     from tests.conformance.rows import ROWS, arguments
+    from tests.conformance.tasks import place
 else:
     from rows import ROWS, arguments
+    from tasks import place
 
 
 def build(name: str) -> Any:
@@ -49,16 +51,7 @@ def attempt(function: Any, *args: Any) -> Any:
 
 
 def main(settings: dict[str, Any]) -> None:
-    compat.select_runtime(settings["runtime"])
-    server = setter = None
-    if "cluster" in settings:
-        server = compat.Server(settings["cluster"], settings["job"], settings["index"])
-        if server.serves:
-            server.join()
-            return
-        setter = compat.replica_device_setter(
-            worker_device=server.task.name, cluster=server.cluster
-        )
+    server, setter = place(settings)
     found = {}
     with compat.device(setter):
         compat.get_or_create_global_step()
