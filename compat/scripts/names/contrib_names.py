@@ -12,10 +12,14 @@ _INSIDE = "tensorflow.python."
 
 # Names under tf.contrib that nothing serves, by the reason.
 _UNSERVED = {
-    "its package, TensorFlow Addons, is no longer maintained": "crf seq2seq",
+    "its package, TensorFlow Addons, is no longer maintained": (
+        "crf image.dense_image_warp image.interpolate_spline image.sparse_image_warp seq2seq"
+    ),
     "it needs a GPU and a TensorFlow of its time": "cudnn_rnn tensorrt",
     "TensorFlow removed its kernels": (
-        "bigtable boosted_trees cloud decision_trees factorization ffmpeg image "
+        "bigtable boosted_trees cloud decision_trees factorization ffmpeg "
+        "image.bipartite_match image.connected_components "
+        "image.single_image_random_dot_stereograms "
         "learn.KMeansClustering libsvm periodic_resample tensor_forest"
     ),
     "it is for networks or devices that TensorFlow 2 does not support in this way": (
@@ -58,6 +62,7 @@ _SERVED = {
         "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.core_rnn_cell_impl rnn.python.ops.rnn_cell"
     ),
     _OWN + "distort_image_ops:": "image.python.ops.distort_image_ops",
+    _OWN + "image:": "image image.python.ops.image_ops",
     _OWN + "hparams:": "training.python.training.hparam",
     _OWN + "layers:": (
         "layers.feature_column layers.python.layers.feature_column "

@@ -1,6 +1,6 @@
 """Habits of scripts of 2016 to 2019 around tf.contrib, one a function; run by test_contrib.py.
 
-Runs those of learn_habits.py as well.
+Runs those of image_habits.py and learn_habits.py as well.
 """
 
 import collections
@@ -9,6 +9,7 @@ import sys
 import tempfile
 import traceback
 
+import image_habits
 import learn_habits
 import numpy as np
 import tensorflow as tf
@@ -249,16 +250,6 @@ def staging_and_lookup():
     assert tf.contrib.util.make_tensor_proto([1]).dtype == tf.int32.as_datatype_enum
 
 
-def distort():
-    from tensorflow.contrib.image.python.ops import distort_image_ops
-
-    image = tf.constant(RANDOM.rand(2, 2, 3), tf.float32)
-    same = distort_image_ops.adjust_hsv_in_yiq(image, 0, 1, 1)
-    other = distort_image_ops.random_hsv_in_yiq(image, 0.1, 0.5, 1.5)
-    before, after, _ = run(image, same, other)
-    np.testing.assert_allclose(before, after, atol=1e-5)
-
-
 def session_bundle():
     x = tf.placeholder(tf.float32, [None], name="x")
     weight = tf.Variable(2.0)
@@ -284,7 +275,7 @@ def session_bundle():
 
 HABITS = collections.OrderedDict(
     (name, value)
-    for module in (sys.modules[__name__], learn_habits)
+    for module in (sys.modules[__name__], image_habits, learn_habits)
     for name, value in sorted(vars(module).items())
     if callable(value) and getattr(value, "__module__", "") == module.__name__ and name != "run"
 )

@@ -1,0 +1,37 @@
+"""Habits of scripts around tf.contrib.image, one a function."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def distort():
+    from tensorflow.contrib.image.python.ops import distort_image_ops
+
+    image = tf.constant(np.random.RandomState(0).rand(2, 2, 3), tf.float32)
+    same = distort_image_ops.adjust_hsv_in_yiq(image, 0, 1, 1)
+    other = distort_image_ops.random_hsv_in_yiq(image, 0.1, 0.5, 1.5)
+    with tf.Session() as session:
+        before, after, _ = session.run([image, same, other])
+    np.testing.assert_allclose(before, after, atol=1e-5)
+
+
+def transform_images():
+    images, x = tf.constant(np.arange(32).reshape(2, 4, 4, 1), tf.float32), tf.contrib.image
+    turned = x.rotate(images, [0.3, -0.5], "BILINEAR")
+    turns = x.angles_to_projective_transforms([0.1, 0.2], 4.0, 4.0)
+    moves = x.translations_to_projective_transforms([1.0, 2.0])
+    fetches = [
+        turned,
+        x.rotate(images[0, :, :, 0], 0.7),
+        x.rotate(tf.cast(images[0], tf.uint8), np.pi / 2),
+        x.translate(images, [[1.0, 0], [0, 0.5]], "BILINEAR"),
+        x.transform(images, [1, 0.2, 0, 0, 1.1, 0, 0, 0.01], output_shape=[3, 5]),
+        x.compose_transforms(turns, moves, [1, 0, 0, 0, 1, 0, 0.1, 0.2]),
+        tf.gradients(tf.reduce_sum(turned), images)[0],
+    ]
+    with tf.Session() as session:
+        values = session.run(fetches)
+    sums = [value.astype(float).dot(range(len(value))) for value in map(np.ravel, values)]
+    # Of TensorFlow 1.15.
+    golden = [8780.727162, 811, 900, 8869, 6326, -27.69598842, 426.678216]
+    np.testing.assert_allclose(sums, golden, rtol=1e-5)
