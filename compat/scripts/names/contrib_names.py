@@ -13,7 +13,7 @@ _INSIDE = "tensorflow.python."
 # Names under tf.contrib that nothing serves, by the reason.
 _UNSERVED = {
     "its package, TensorFlow Addons, is no longer maintained": (
-        "crf image.dense_image_warp image.interpolate_spline image.sparse_image_warp seq2seq"
+        "image.dense_image_warp image.interpolate_spline image.sparse_image_warp seq2seq"
     ),
     "it needs a GPU and a TensorFlow of its time": "cudnn_rnn tensorrt",
     "TensorFlow removed its kernels": (
@@ -61,6 +61,7 @@ _SERVED = {
     _OWN + "cells:": (
         "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.core_rnn_cell_impl rnn.python.ops.rnn_cell"
     ),
+    _OWN + "crf:": "crf crf.python.ops.crf",
     _OWN + "distort_image_ops:": "image.python.ops.distort_image_ops",
     _OWN + "image:": "image image.python.ops.image_ops",
     _OWN + "hparams:": "training.python.training.hparam",

@@ -1,6 +1,6 @@
 """`tf.contrib`, `tf.layers`, `tf.nn.rnn_cell` and `tf.estimator`, as old scripts use them.
 
-`contrib_habits.py`, with `image_habits.py` and `learn_habits.py`, is such a script: it runs once,
+`contrib_habits.py`, with `learn_habits.py` and `package_habits.py`, is such a script: it runs once,
 and says of each habit how it went.
 """
 
@@ -20,7 +20,7 @@ from tests.compat.scripts.conftest import HAS_CONTRIB, NEEDED
 SCRIPT = Path(__file__).with_name("contrib_habits.py")
 HABITS = [
     node.name
-    for script in (SCRIPT, *map(SCRIPT.with_name, ("image_habits.py", "learn_habits.py")))
+    for script in (SCRIPT, *map(SCRIPT.with_name, ("learn_habits.py", "package_habits.py")))
     for node in ast.parse(script.read_text(encoding="utf-8")).body
     if isinstance(node, ast.FunctionDef) and node.name != "run"
 ]

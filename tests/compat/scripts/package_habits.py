@@ -1,7 +1,32 @@
-"""Habits of scripts around tf.contrib.image, one a function."""
+"""Habits of scripts around tf.contrib.crf and tf.contrib.image, one a function."""
 
 import numpy as np
 import tensorflow as tf
+
+
+def crf_tagger():
+    crf, scores = tf.contrib.crf, np.random.RandomState(5).randn(3, 5, 4).astype(np.float32)
+    inputs, lengths = tf.constant(scores), tf.constant([5, 3, 1])
+    tags = tf.constant(np.arange(15).reshape(3, 5) % 4)
+    moves = tf.constant(np.eye(4, dtype=np.float32))
+    likelihood, _ = crf.crf_log_likelihood(inputs, tags, lengths, moves)
+    best, score = crf.crf_decode(inputs, moves, lengths)
+    gradient = tf.gradients(likelihood, moves)[0]
+    with tf.Session() as session:
+        values = session.run([likelihood, score, gradient[0]])
+        path = session.run(best).tolist()
+    # Of TensorFlow 1.15.
+    golden = [
+        [-9.543998, -6.139559, -1.257536],
+        [9.144185, 2.019121, 0.355438],
+        [-0.687806, 0.575551, -0.188319, -0.124322],
+    ]
+    for value, known in zip(values, golden):
+        np.testing.assert_allclose(value, known, rtol=1e-5)
+    assert path == [[2, 1, 1, 1, 1], [0, 0, 0, 0, 0], [3, 0, 0, 0, 0]]
+    assert crf.viterbi_decode(scores[0], np.eye(4))[0] == path[0]
+    with tf.variable_scope("tagger"):
+        assert crf.crf_log_likelihood(inputs, tags, lengths)[1].op.name == "tagger/transitions"
 
 
 def distort():
