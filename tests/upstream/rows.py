@@ -108,12 +108,7 @@ ROWS = [
             "test_summary_hook_disabled",
         ),
     ),
-    Row(
-        "`SyncReplicasOptimizer`",
-        TRAINING + "sync_replicas_optimizer_test.py",
-        5,
-        because(RUNTIME, "SyncReplicasOptimizerTest", "test2Workers", "test3Workers1Backup"),
-    ),
+    Row("`SyncReplicasOptimizer`", TRAINING + "sync_replicas_optimizer_test.py", 5),
     Row("`replica_device_setter`", TRAINING + "device_setter_test.py", 10),
     Row("its strategies", CONTRIB + "training/python/training/device_setter_test.py", 5),
     Row(
