@@ -1,7 +1,7 @@
 # All that a fresh machine needs: a Python 3.9 to 3.13, make and a package index.
 
 .DEFAULT_GOAL := help
-.PHONY: help mnist test slow faults lint benchmark clean FORCE
+.PHONY: help mnist test slow faults lint api benchmark clean FORCE
 
 BIN := .venv/bin
 INSTALLED := .venv/installed
@@ -36,6 +36,9 @@ lint: $(INSTALLED)  ## check style, format, spelling and types
 	@$(BIN)/ruff format --check
 	@$(BIN)/codespell
 	@$(BIN)/mypy
+
+api: $(INSTALLED)  ## write the tables of docs/api.md from the rows of its tests
+	@$(BIN)/python -m tests.conformance
 
 benchmark: $(INSTALLED)  ## measure, and print what was measured against what
 	@$(BIN)/python -m benchmarks

@@ -7,7 +7,7 @@ import contextlib
 from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
-from compat._tensorflow import tf1
+from compat._tensorflow import private, tf1
 from compat.checkpoint.recovery import Recovery, checked_saver, default_saver
 from compat.errors import UserError
 from compat.liveness import watchdog
@@ -281,7 +281,7 @@ class Supervisor(Coordinated):
                 self._writer.add_session_log(tf1.SessionLog(status=tf1.SessionLog.STOP))
                 self._writer.close()
                 if self.own:
-                    self.own._graph_added_to_summary = False  # Nor is it in a next file.
+                    private.forget_graph(self.own)  # Nor is it in a next file.
             if self.runtime.server is not None:
                 self.runtime.server.announce_end()
 

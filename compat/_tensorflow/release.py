@@ -98,112 +98,12 @@ def profiler_module() -> Any:
     return getattr(getattr(tf, "profiler", None), "experimental", None)
 
 
-def profile_class() -> Any:
-    """Returns the protobuf of a profile, `XSpace`, which has no public name.
-
-    It is in the first module until 2.16 or so, in the second since 2.11 or so.
-    """
-    for package in ("core", "tsl"):
-        with contextlib.suppress(ImportError):
-            name = f"tensorflow.{package}.profiler.protobuf.xplane_pb2"
-            return importlib.import_module(name).XSpace
-    return None
-
-
 def traced(function: Any) -> Any:
     """Returns `tf.function(function)`, retraced for a new rank but not for each new shape."""
     options = inspect.signature(tf.function).parameters
     # The second until 2.8; remove it with the last of them.
     name = "reduce_retracing" if "reduce_retracing" in options else "experimental_relax_shapes"
     return tf.function(function, autograph=False, **{name: True})
-
-
-def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = None) -> Any:
-    """Returns what `make` returns on each worker, of the type `spec`, for a scheduled function.
-
-    `make` is called in this process once for each worker, with the worker's device around it, and
-    again for one that was replaced. `create_per_worker_dataset`, the public way, calls its function
-    once for all, so that none can be given its own shard (2.4 to 2.21).
-    """
-    values = coordinator._create_per_worker_resources(make)
-    spec = tf.TensorSpec([], tf.int64) if spec is None else spec
-    for value in values._values:
-        if hasattr(value, "_set_type_spec"):  # Until 2.5 or so.
-            value._set_type_spec(spec)
-        else:
-            value._type_spec = spec
-    return values
-
-
-def deferred_captures(graph: Any) -> list[Any]:
-    """Returns the functions whose values a graph is given at each call; until 2.12 or so."""
-    return list(getattr(graph, "deferred_external_captures", []))
-
-
-def variable_store() -> list[Any]:
-    """Returns the list in which the default graph keeps what `get_variable` has made.
-
-    The collection has had no public name, and no other name, from 1.15 to 2.21. Where it is
-    another, each step makes its variables anew.
-    """
-    found: list[Any] = tf1.get_collection_ref(("__variable_store",))
-    return found
-
-
-def scope_counts() -> dict[str, int]:
-    """Returns how often each variable scope of the default graph was opened; to be changed.
-
-    The collection is as old. Where it is another, layers without a name share their variables.
-    """
-    tf1.get_variable_scope()  # Which makes what is in it.
-    found = tf1.get_collection(("__varscope",))
-    counts: dict[str, int] = getattr(found[0], "variable_scopes_count", {}) if found else {}
-    return counts
-
-
-def keep_functions() -> None:
-    """Keeps traced functions on servers, and in memory, after Python has deleted them.
-
-    To remove them logs an error for a server that has exited, and blocks the interpreter forever
-    for one that does not answer.
-    """
-    context: Any = importlib.import_module("tensorflow.python.eager.context")
-    if hasattr(context.Context, "remove_function"):
-        context.Context.remove_function = lambda self, name: None
-
-
-def session_interface() -> Any:
-    """Returns the class of which a `Saver` expects its session, which has no public name."""
-    return tf1.Session.__mro__[-2]
-
-
-def bulk_saver_builder() -> Any:
-    """Returns the class that makes the operations of a `Saver`, which has no public name."""
-    return importlib.import_module("tensorflow.python.training.saver").BulkSaverBuilder
-
-
-def register_function(definition: Any) -> None:
-    """Registers an untraced `FunctionDef` here and on all servers, unless it is there."""
-    context: Any = importlib.import_module("tensorflow.python.eager.context").context()
-    if not context.has_function(definition.signature.name):
-        context.add_function_def(definition)
-
-
-@contextlib.contextmanager
-def extendable(graph: Any) -> Iterator[None]:
-    """Lets a graph that a session runs take operations, also one that is final.
-
-    A session is given what is new with its next call; supervisors make graphs final so that no
-    program adds operations with each update. The method has had no public name from 1.15 to 2.21.
-    """
-    final = graph.finalized
-    if final:
-        graph._unsafe_unfinalize()
-    try:
-        yield
-    finally:
-        if final:
-            graph.finalize()
 
 
 @contextlib.contextmanager

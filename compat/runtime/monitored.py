@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from compat._tensorflow import tf1
+from compat._tensorflow import private, tf1
 from compat.runtime.interface import MonitoredArguments, current_runtime
 
 _USE_DEFAULT: Any = object()
@@ -125,18 +125,18 @@ def MonitoredSession(
     creator = session_creator or tf1.train.ChiefSessionCreator()
     is_chief = type(creator) is tf1.train.ChiefSessionCreator
     known = is_chief or type(creator) is tf1.train.WorkerSessionCreator
-    given = vars(creator) if known else {}
+    given = private.creator_arguments(creator) if known else {}
     return current_runtime().monitored_session(
         MonitoredArguments(
-            given.get("_master", ""),
+            given.get("master", ""),
             is_chief,
-            given.get("_checkpoint_dir"),
-            given.get("_scaffold") or tf1.train.Scaffold(),
+            given.get("checkpoint_dir"),
+            given.get("scaffold") or tf1.train.Scaffold(),
             hooks or [],
-            given.get("_config"),
+            given.get("config"),
             stop_grace_period_secs,
-            given.get("_max_wait_secs", 7200),
-            checkpoint_file=given.get("_checkpoint_filename_with_path"),
+            given.get("max_wait_secs", 7200),
+            checkpoint_file=given.get("checkpoint_filename_with_path"),
             creator=None if known else creator,
         )
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import importlib
 import os
 import shutil
 import sys
@@ -15,6 +14,7 @@ import tempfile
 import time
 from typing import Any
 
+from compat._tensorflow import private
 from compat.errors import UserError
 from compat.scripts.calls import flags as script_flags
 from compat.scripts.cluster import distributed
@@ -86,8 +86,7 @@ RECORD = Record()
 
 def install() -> None:
     """Routes the event files of this process through `RECORD`; TensorFlow must be loaded."""
-    home: Any = importlib.import_module("tensorflow.python.summary.writer.event_file_writer")
-    user: Any = importlib.import_module("tensorflow.python.summary.writer.writer")
+    home, user = private.event_writers()
     original: Any = home.EventFileWriter
 
     class EventFileWriter(original):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat import tf, tf1
+from compat._tensorflow import private
 
 
 class LazyAdam(tf1.train.AdamOptimizer):
@@ -94,10 +95,11 @@ def _with_own_slice(slot: Any) -> None:
 
     TensorFlow 1.15 gives it the shape of the table; remove with that line.
     """
-    part = getattr(slot, "_save_slice_info", None)
+    part = private.slice_info(slot)
     if part is not None and len(part.full_shape) > 1:
         shapes = (part.full_shape, part.var_offset, part.var_shape)
-        slot._set_save_slice_info(type(part)(part.full_name, *[shape[:1] for shape in shapes]))
+        own = type(part)(part.full_name, *[shape[:1] for shape in shapes])
+        private.set_slice_info(slot, own)
 
 
 def _done(*updated: Any) -> Any:

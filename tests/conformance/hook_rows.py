@@ -41,6 +41,12 @@ SECTIONS = {
     ],
     "Summaries": ["tf.summary.scalar", "tf.summary.histogram", "tf.summary.image"],
 }
+DIFFERENCES = {
+    "tf.train.SingularMonitoredSession": "modern: `raw_session()` is a `compat.Session`",
+    "tf.train.Scaffold": "modern: `init_fn`, `saver` and `summary_op`",
+    "tf.train.StopAtStepHook": "two workers: up to two steps more on legacy, exact on modern",
+    "tf.train.SummarySaverHook": "modern: summaries run in the calls that are saved only",
+}
 
 
 def build(tf1: Any, x: Any, y: Any) -> Any:

@@ -42,6 +42,11 @@ SECTIONS = {
         "tf.train.latest_checkpoint",
     ],
 }
+DIFFERENCES = {
+    "tf.train.Supervisor": "modern: `init_op`, `ready_op`, `session_manager` and other arguments "
+    "about graphs have no effect",
+    "tf.train.Saver": "modern: no `.meta` for `import_meta_graph`",
+}
 
 
 def build(tf1: Any) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import runpy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict
@@ -23,14 +24,12 @@ PROGRAMS = {
     "hook_rows": HERE / "hook_program.py",
     "supervisor_rows": HERE / "supervisor_program.py",
 }
+PAGE = runpy.run_path(str(HERE / "__main__.py"))
 TABLES = {table: runpy.run_path(str(HERE / f"{table}.py")) for table in PROGRAMS}
 GOLDEN: dict[str, dict[str, list[float]]] = {
     table: json.loads((HERE / f"golden_{table}.json").read_text("utf-8")) for table in TABLES
 }
-# What the workers of a runtime do not support, and how it says so; a row that passes has to leave.
-MISSING = {
-    ("tf.py_func", "modern"): "UserError: the step calls Python (tf.py_func, tf.py_function or "
-}
+MISSING: dict[tuple[str, str], str] = TABLES["rows"]["MISSING"]
 ROWS = [(table, name) for table, rows in GOLDEN.items() for name in rows]
 IN_A_CLUSTER = [row for row in ROWS if row[1] not in TABLES[row[0]].get("ALONE", ())]
 
@@ -70,17 +69,19 @@ def test_numbers_in_a_cluster(in_a_cluster: Found, table: str, name: str, runtim
         assert found == pytest.approx(GOLDEN[table][name], rel=1e-5)
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_the_page_lists_each_name(table: str) -> None:
+@pytest.mark.once
+def test_the_page_s_program_prints_what_the_page_shows(
+    run_source: RunProgram, runtime: str, tmp_path: Path
+) -> None:
     page = (HERE.parents[1] / "docs" / "api.md").read_text("utf-8")
-    lines = []
-    for section, names in TABLES[table]["SECTIONS"].items():
-        lines += ["", f"## {section}", "", "| name | legacy | modern |", "|---|---|---|"]
-        for name in names:
-            legacy, modern = ("in one process" if (name, runtime) in MISSING else "yes"
-                              for runtime in ("legacy", "modern"))  # fmt: skip
-            lines.append(f"| `{name}` | {legacy} | {modern} |")
-    assert "\n".join(lines) in page
+    program, output = re.findall(r"```(?:python|text)\n(.*?)```", page, re.DOTALL)
+    assert run_source(program, runtime, folder=tmp_path) == output
+
+
+@pytest.mark.parametrize("page", PAGE["PAGES"], ids=lambda page: str(page.name))
+def test_the_page_is_written_from_the_rows(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert text == PAGE["written"](text), "python -m tests.conformance writes it"
 
 
 @pytest.mark.parametrize("table", TABLES)

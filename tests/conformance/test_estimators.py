@@ -83,10 +83,6 @@ def test_the_page_s_program_prints_what_the_page_shows(
     assert list((tmp_path / "model" / "eval").glob("events.out.tfevents.*"))
 
 
-def test_the_page_lists_each_name() -> None:
-    sections = runpy.run_path(str(HERE / "estimator_rows.py"))["SECTIONS"]
-    names = [name for names in sections.values() for name in names]
-    lines = ["| name | legacy | modern |", "|---|---|---|"]
-    lines += [f"| `{name}` | yes | yes |" for name in names]
-    assert "\n".join(lines) in PAGE
+def test_each_row_has_numbers_of_its_time() -> None:
+    (names,) = runpy.run_path(str(HERE / "estimator_rows.py"))["SECTIONS"].values()
     assert names == list(GOLDEN)

@@ -25,10 +25,16 @@ else:
 TRAINING = "tensorflow.python.training"
 # Of which module of TensorFlow's each name is; `training` has them all.
 OURS = {
+    "ChiefSessionCreator": "monitored_session",
     "ClusterSpec": "server_lib",
+    "MonitoredSession": "monitored_session",
+    "MonitoredTrainingSession": "monitored_session",
     "Saver": "saver",
+    "Scaffold": "monitored_session",
     "Server": "server_lib",
+    "SingularMonitoredSession": "monitored_session",
     "Supervisor": "supervisor",
+    "WorkerSessionCreator": "monitored_session",
     "replica_device_setter": "device_setter",
 }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from compat._tensorflow import quietly, release, tf, tf1
+from compat._tensorflow import private, quietly, tf, tf1
 from compat.runtime.legacy.variables import is_input
 from compat.runtime.nodes import is_seeded, scopes
 
@@ -61,7 +61,7 @@ class Chain:
     def outputs(self, count: int) -> list[Any]:
         """Returns what is fetched to make `count` updates: the outputs of the last."""
         if len(self._outputs) < count:
-            with self._lock, self._graph.as_default(), release.extendable(self._graph), tf1.device(
+            with self._lock, self._graph.as_default(), private.extendable(self._graph), tf1.device(
                 None
             ), tf1.name_scope(None), tf.control_dependencies(None):
                 if not self._outputs:
@@ -158,7 +158,7 @@ def _can_be_copied(graph_def: Any, operations: Any, placeholders: Sequence[Any])
     if not all(isinstance(placeholder, tf.Tensor) for placeholder in placeholders):
         return False
     for operation in operations:
-        if any(tensor.dtype._is_ref_dtype for tensor in operation.outputs):
+        if any(t.dtype != t.dtype.base_dtype for t in operation.outputs):
             return False
         if len({t.op.device for t in operation.inputs if t.dtype == tf.resource}) > 1:
             return False

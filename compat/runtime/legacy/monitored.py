@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
-from compat._tensorflow import tf, tf1
+from compat._tensorflow import private, tf, tf1
 from compat.checkpoint.recovery import default_saver
 from compat.errors import PeerError
 from compat.runtime.device_placement import filtered
@@ -121,11 +121,7 @@ class _Creator:
         return _HookedSession.of(raw, _Unsupervised(self._runtime), self._steps)
 
 
-# The base of `MonitoredSession` and of `SingularMonitoredSession`.
-_Monitored: Any = tf1.train.MonitoredSession.__mro__[1]
-
-
-class _RunsSteps(_Monitored):
+class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
     """What a monitored session of TensorFlow's adds to run steps; comes before its base."""
 
     def __init__(

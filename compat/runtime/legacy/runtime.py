@@ -6,7 +6,7 @@ from typing import Any, Callable, ContextManager, Sequence
 
 import numpy as np
 
-from compat._tensorflow import quietly, tf1
+from compat._tensorflow import private, quietly, tf1
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.device_placement import filtered
@@ -108,7 +108,7 @@ class LegacyRuntime(Runtime):
         return {variable.op.name: variable for variable in tf1.global_variables()}
 
     def slices(self) -> dict[str, Any]:
-        found = {name: v._get_save_slice_info() for name, v in self.variables().items()}
+        found = {name: private.slice_info(v) for name, v in self.variables().items()}
         return {name: part for name, part in found.items() if part is not None}
 
     def finish_building(self, supervisor: Supervisor) -> None:
@@ -146,7 +146,7 @@ class LegacyRuntime(Runtime):
         with quietly():
             session = self.opened(lambda: _prepared(self._steps, supervisor, target, config))
             if supervisor.is_chief:
-                supervisor.own._write_graph()  # For TensorBoard and `freeze_graph`.
+                private.write_graph(supervisor.own)  # For TensorBoard and `freeze_graph`.
         if sync is not None and supervisor.is_chief:
             supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])
             first, session.last_tokens = self._tokens

@@ -6,7 +6,7 @@ import re
 import types
 from typing import Any, Callable
 
-from compat._tensorflow import release, tf, tf1
+from compat._tensorflow import private, tf, tf1
 from compat.checkpoint.files import NotFiniteError
 from compat.checkpoint.saver import Saver, named, step_number, user_errors
 from compat.runtime.interface import current_server
@@ -17,7 +17,7 @@ _REMEDY = (
 )
 
 
-class _FiniteBuilder(release.bulk_saver_builder()):  # type: ignore[misc]
+class _FiniteBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
     """Builds TensorFlow's operations; what is saved of a trainable variable is checked on the way.
 
     So that the value that is checked is the one that is written, whatever other workers do.
@@ -46,7 +46,7 @@ def _checked(saveable: Any, trained: set[Any]) -> Any:
     return types.SimpleNamespace(specs=specs)
 
 
-class _NamingSession(release.session_interface()):  # type: ignore[misc]
+class _NamingSession(private.session_interface()):  # type: ignore[misc]
     """A session for a saver, which names the files by the step in them.
 
     TensorFlow reads the step first, and other workers go on until it is saved. The files are

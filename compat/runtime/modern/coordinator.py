@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from compat._tensorflow import release, startup, tf, tf1
+from compat._tensorflow import private, release, startup, tf, tf1
 from compat.cluster import ports
 from compat.cluster.roles import Role
 from compat.cluster.spec import ClusterSpec
@@ -33,12 +33,12 @@ def connect(server: Server) -> Any:
     )
     if reservation is not None:
         reservation.release()
-    release.keep_functions()
-    _give_back_steps()
+    private.keep_functions()
+    private.give_back_steps()
     with release.quietly(), startup.without_notes():
         strategy = tf.distribute.experimental.ParameterServerStrategy(resolver)
         coordinator = _without_destructor(release.coordinator_module().ClusterCoordinator)(strategy)
-    _reset_when_all_answer(coordinator, server.cluster)
+    private.before_reset(coordinator, functools.partial(_wait_for_workers, server.cluster))
     if server.role is Role.COORDINATE:
         identity.declare(server.target, server.task, server.run)
     _quiet_destructors()
@@ -47,48 +47,11 @@ def connect(server: Server) -> Any:
     return coordinator
 
 
-@functools.lru_cache(maxsize=None)  # Once a process, however often it connects.
-def _give_back_steps() -> None:
-    """Has a worker that is lost while its iterators are made give back the step it was to make.
-
-    In TensorFlow 2.4 to 2.10 it keeps the step until it is back itself. Iterators are made before a
-    worker's first step, and after its return.
-    """
-    module: Any = sys.modules[release.coordinator_module().ClusterCoordinator.__module__]
-    check = getattr(module, "_maybe_rebuild_remote_values", None)
-    if check is None:
-        return
-
-    def rebuild(worker: Any, value: Any) -> None:
-        if getattr(getattr(value, "_status", None), "name", "") == "ABORTED":
-            value._rebuild_on(worker)  # What it raises gives back the step; `check` would wait.
-
-    def rebuild_and_check(worker: Any, values: Any) -> Any:
-        tf.nest.map_structure(functools.partial(rebuild, worker), values)
-        return check(worker, values)
-
-    module._maybe_rebuild_remote_values = rebuild_and_check
-
-
-def _reset_when_all_answer(coordinator: Any, cluster: ClusterSpec) -> None:
-    """Has the connections to the cluster reset when a lost worker is back, and not before.
-
-    TensorFlow 2.4 drops what belongs to them as soon as a worker is lost, and waits for it then;
-    whatever runs at that moment, such as a read of a variable, may crash the process.
-    """
-    if not hasattr(coordinator, "cluster"):  # Of a later release.
-        return
-    module: Any = sys.modules[type(coordinator.cluster).__module__]
-    context = module.context.context()
-    reset = context.update_server_def
+def _wait_for_workers(cluster: ClusterSpec) -> None:
+    """Waits until a lost worker is back, and all answer."""
     workers = [cluster.task_address("worker", i) for i in cluster.task_indices("worker")]
-
-    def wait_and_reset(*args: Any, **kwargs: Any) -> None:
-        while any(probe.reason_not_serving(address) for address in workers):
-            time.sleep(_ASK_SECS)
-        reset(*args, **kwargs)
-
-    context.update_server_def = wait_and_reset
+    while any(probe.reason_not_serving(address) for address in workers):
+        time.sleep(_ASK_SECS)
 
 
 def _quiet_destructors() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, NamedTuple, Sequence
 
-from compat._tensorflow import release, tf
+from compat._tensorflow import private, tf
 
 Dataset = Callable[[int, int], Any]
 
@@ -69,12 +69,12 @@ class WorkerData(OwnData):
 
     def _open(self, dataset: Dataset) -> Any:
         workers = self._shard[1]
-        iterators = release.per_worker_values(
+        iterators = private.per_worker_values(
             self._coordinator,
             lambda: iter(dataset(_worker_index(), workers)),
             tf.data.IteratorSpec(dataset(0, workers).element_spec),
         )
-        indices = release.per_worker_values(
+        indices = private.per_worker_values(
             self._coordinator, lambda: tf.constant(_worker_index(), tf.int64)
         )
         return iterators, indices

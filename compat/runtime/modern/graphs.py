@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, Iterator, Sequence
 
-from compat._tensorflow import quietly, release, tf1
+from compat._tensorflow import private, quietly, tf1
 from compat.runtime.nodes import is_seeded, scopes
 
 _CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input is the choice.
@@ -83,7 +83,7 @@ def reseeded(graph_def: Any, copy: int) -> Any:
             if getattr(gradient, field) in random:
                 setattr(gradient, field, f"{getattr(gradient, field)}_copy_{copy}")
     for name in random:
-        release.register_function(functions[name])
+        private.register_function(functions[name])
     return copied
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
-from compat._tensorflow import release, tf, tf1
+from compat._tensorflow import private, tf, tf1
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.modern import graphs
 from compat.runtime.modern.tables import captured_tables
@@ -52,7 +52,7 @@ class Lifted:
         # The names of variables that it uses and that are this process's own.
         self.outside = [v.name for v in placement.outside if id(v.handle) in captured]
         # The keys by which workers find each other's tensors: each copy needs one of its own.
-        self._deferred = release.deferred_captures(function.graph)
+        self._deferred = private.deferred_captures(function.graph)
         self._local = {id(variable.handle): variable for variable in placement.local_variables}
         self._tables = captured_tables(function) if tables is None else tables
         of_workers = {*self._local, *self._tables}

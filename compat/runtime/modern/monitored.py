@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 import numpy as np
 
-from compat._tensorflow import tf, tf1
+from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.modern.hook_graph import HookGraph, eagerly
@@ -126,11 +126,7 @@ class _HookedSession:
         self.session.close()
 
 
-# The base of `MonitoredSession` and of `SingularMonitoredSession`.
-_Monitored: Any = tf1.train.MonitoredSession.__mro__[1]
-
-
-class _RunsSteps(_Monitored):
+class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
     """What a monitored session of TensorFlow's needs for workers to run its steps."""
 
     def __init__(self, runtime: ModernRuntime, arguments: MonitoredArguments) -> None:

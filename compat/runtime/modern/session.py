@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple
 
 import numpy as np
 
-from compat._tensorflow import tf, tf1
+from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
@@ -235,9 +235,7 @@ def _outcome(step: ModernStep, count: int, summary: bool, found: Any) -> Outcome
 
 def _worker_of(result: Any) -> int | None:
     """Returns the worker that has made a result; None if TensorFlow does not show it."""
-    # By the name that 2.4 has for it, and by that of later releases.
-    made = tf.nest.flatten(getattr(result, "_values", getattr(result, "_value", None)))
-    place = re.search(r"/job:worker/replica:\d+/task:(\d+)", getattr(made[0], "device", ""))
+    place = re.search(r"/job:worker/replica:\d+/task:(\d+)", private.device_of(result))
     return int(place.group(1)) if place else None
 
 

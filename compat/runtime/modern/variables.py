@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from compat._tensorflow import release, tf, tf1
+from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError
 from compat.runtime.modern.hook_graph import eagerly
 from compat.runtime.nodes import is_seeded
@@ -84,8 +84,8 @@ class Placement:
         graph = tf1.get_default_graph()
         for name in sorted({*self._names, *_with_scopes(self.variables)}):
             graph.unique_name(name)
-        release.scope_counts().update(self._scope_counts)
-        release.variable_store().extend(self._variable_store)
+        private.scope_counts().update(self._scope_counts)
+        private.variable_store().extend(self._variable_store)
         known, keys = list(self.variables.values()), tf1.GraphKeys
         for key, members in (
             (keys.GLOBAL_VARIABLES, known),
@@ -97,12 +97,12 @@ class Placement:
         # Here, for the creator of `wrap_function` keeps the collections to itself.
         with tf.variable_creator_scope(self._note_collections):
             yield
-        self._variable_store = list(release.variable_store())
+        self._variable_store = list(private.variable_store())
         self._names |= _with_scopes(operation.name for operation in graph.get_operations())
 
     def note_scopes(self) -> None:
         """Remembers how often variable scopes were opened; called before the outermost closes."""
-        self._scope_counts = dict(release.scope_counts())
+        self._scope_counts = dict(private.scope_counts())
 
     @contextlib.contextmanager
     def local_scope(self) -> Iterator[None]:
@@ -144,8 +144,7 @@ class Placement:
         self._first.append((variable, first))
         # As in a default session, also from within the graph of hooks.
         variable.eval = lambda session=None: eagerly(variable.numpy)
-        # Kept here: TensorFlow's optimizers ask a part that knows it for its operation.
-        variable._set_save_slice_info = functools.partial(self._note_slice, name, variable)
+        private.on_slice_info(variable, functools.partial(self._slices.__setitem__, name))
         return variable
 
     def begin_session(self, is_chief: bool) -> None:
@@ -159,10 +158,6 @@ class Placement:
                 while callable(value):
                     value = value()
                 variable.assign(tf.convert_to_tensor(value, variable.dtype))
-
-    def _note_slice(self, name: str, variable: Any, part: Any) -> None:
-        self._slices[name] = part
-        variable._get_save_slice_info = lambda: part
 
     def slices(self) -> dict[str, Any]:
         """Returns the `SaveSliceInfo` of each part of a variable and of its slots, by name."""

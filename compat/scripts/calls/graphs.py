@@ -8,10 +8,9 @@ number in the graph; since 2.0 it is the number of random operations before it.
 from __future__ import annotations
 
 import functools
-import importlib
 from typing import Any
 
-from compat._tensorflow import tf1
+from compat._tensorflow import private, tf1
 
 _LISTS: tuple[Any, ...] = (range, map, filter, zip, type({}.keys()), type({}.values()))
 
@@ -34,8 +33,7 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
 
 def install() -> None:
     """Makes TensorFlow do so in this process."""
-    shapes: Any = importlib.import_module("tensorflow.python.framework.tensor_shape")
-    seeds: Any = importlib.import_module("tensorflow.python.framework.random_seed")
+    shapes, seeds = private.shapes_and_seeds()
     dimension, seed_of = shapes.Dimension.__init__, seeds.get_seed
 
     @functools.wraps(dimension)

@@ -15,7 +15,7 @@ import time
 import weakref
 from typing import Any, Callable, Iterator
 
-from compat._tensorflow import tf1
+from compat._tensorflow import private, tf1
 from compat.errors import PeerError
 from compat.liveness.diagnosis import unanswered
 from compat.liveness.monitor import Monitor, connection_checks
@@ -61,8 +61,7 @@ def _wrap(kind: Any, name: str, wrapper: Callable[[Any, Callable[[], Any]], Any]
 
 def _poll_often(manager: Any, init: Callable[[], None]) -> None:
     init()
-    if manager._recovery_wait_secs == _DEFAULT_SECS:
-        manager._recovery_wait_secs = _SECS
+    private.poll_every(manager, _DEFAULT_SECS, _SECS)
 
 
 def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) -> Any:
@@ -164,7 +163,7 @@ def _needed(session: Any) -> dict[str, str]:
     if task is None or _target(session) not in distributed.own_targets:
         return {_SERVER: _target(session)[len(_SCHEME) :]}
     # TensorFlow merges the device filters of server and session.
-    filters = [*task.filters, *session._config.device_filters]
+    filters = [*task.filters, *private.device_filters(session)]
     places = [tf1.DeviceSpec.from_string(text) for text in filters]
     return {
         f"/job:{job}/task:{index}": address

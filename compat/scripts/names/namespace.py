@@ -8,7 +8,7 @@ import os
 import types
 from typing import Any
 
-from compat._tensorflow import internals, startup, tf1
+from compat._tensorflow import internals, private, startup, tf1
 from compat.runtime import interface
 from compat.scripts.names import table
 
@@ -148,9 +148,7 @@ def top() -> Any:
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     with startup.without_notes():
         internals.silence_deprecations()
-        should_use: Any = importlib.import_module("tensorflow.python.util.tf_should_use")
-    # Unused operations were not reported either.
-    should_use._add_should_use_warning = lambda value, *args, **kwargs: value
+        private.accept_unused()  # They were not reported either.
     runtime = interface.selected()
     if runtime != "modern":
         level = tf1.logging.get_verbosity()

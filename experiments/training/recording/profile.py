@@ -9,7 +9,8 @@ import json
 import os
 from typing import Any, Callable, ContextManager, Iterator
 
-from compat._tensorflow.release import profile_class, profiler_module
+from compat._tensorflow.private import profile_class
+from compat._tensorflow.release import profiler_module
 
 
 class Profile:

@@ -1,0 +1,266 @@
+"""Private parts of TensorFlow, each asked for here alone, and what happens where it is gone.
+
+They exist from 1.15 to 2.21, unless a function names other releases.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+import sys
+from typing import Any, Callable, Iterator
+
+from compat._tensorflow.release import coordinator_module, tf, tf1
+
+
+def monitored_base() -> Any:
+    """Returns the base of `MonitoredSession` and of `SingularMonitoredSession`.
+
+    Where it is another class, the constructors of ours fail with a `TypeError`.
+    """
+    return tf1.train.MonitoredSession.__mro__[1]
+
+
+def session_interface() -> Any:
+    """Returns the class of which a `Saver` expects its session.
+
+    Where it is another, TensorFlow's saver refuses the session by a `TypeError`.
+    """
+    return tf1.Session.__mro__[-2]
+
+
+def poll_every(manager: Any, default_secs: int, seconds: int) -> None:
+    """Makes a session manager that polls at TensorFlow's interval poll at another one.
+
+    Where the attribute is gone, an `AttributeError` names it.
+    """
+    if manager._recovery_wait_secs == default_secs:
+        manager._recovery_wait_secs = seconds
+
+
+def device_filters(session: Any) -> list[str]:
+    """Returns those of a session's configuration; where it is gone, an `AttributeError`."""
+    return list(session._config.device_filters)
+
+
+def creator_arguments(creator: Any) -> dict[str, Any]:
+    """Returns the arguments of one of TensorFlow's session creators, of which it is the attributes.
+
+    Where these have other names, the session has the default arguments.
+    """
+    return {name.lstrip("_"): value for name, value in vars(creator).items()}
+
+
+def bulk_saver_builder() -> Any:
+    """Returns the class that makes the operations of a `Saver`.
+
+    Where it is gone, the legacy runtime cannot be loaded: it would save NaN.
+    """
+    return importlib.import_module("tensorflow.python.training.saver").BulkSaverBuilder
+
+
+def write_graph(supervisor: Any) -> None:
+    """Makes TensorFlow's supervisor write its graph; where that is gone, an `AttributeError`."""
+    supervisor._write_graph()
+
+
+def forget_graph(supervisor: Any) -> None:
+    """Makes TensorFlow's supervisor write its graph again into the next event file.
+
+    Where the attribute is gone, only the first file has the graph.
+    """
+    supervisor._graph_added_to_summary = False
+
+
+@contextlib.contextmanager
+def extendable(graph: Any) -> Iterator[None]:
+    """Lets a graph that a session runs take operations, also one that is final.
+
+    A session is given what is new with its next call; supervisors make graphs final so that no
+    program adds operations with each update. Where the method is gone, a call of several updates
+    fails with an `AttributeError`.
+    """
+    final = graph.finalized
+    if final:
+        graph._unsafe_unfinalize()
+    try:
+        yield
+    finally:
+        if final:
+            graph.finalize()
+
+
+def slice_info(variable: Any) -> Any:
+    """Returns the `SaveSliceInfo` of a part of a partitioned variable; None of a whole one.
+
+    Where it is gone, a part is saved as a variable of its own.
+    """
+    return getattr(variable, "_save_slice_info", None)
+
+
+def set_slice_info(variable: Any, part: Any) -> None:
+    """Makes a variable a part of a partitioned one; where that is gone, an `AttributeError`."""
+    variable._set_save_slice_info(part)
+
+
+def on_slice_info(variable: Any, note: Callable[[Any], None]) -> None:
+    """Has `note` called in place of a variable whose `SaveSliceInfo` is set.
+
+    TensorFlow's optimizers ask a part that knows it for its operation, which an eager one does not
+    have. Where the method is gone, a part is saved as a variable of its own.
+    """
+
+    def set_info(part: Any) -> None:
+        note(part)
+        variable._get_save_slice_info = lambda: part
+
+    variable._set_save_slice_info = set_info
+
+
+def variable_store() -> list[Any]:
+    """Returns the list in which the default graph keeps what `get_variable` has made.
+
+    Where it is another collection, each step makes its variables anew.
+    """
+    found: list[Any] = tf1.get_collection_ref(("__variable_store",))
+    return found
+
+
+def scope_counts() -> dict[str, int]:
+    """Returns how often each variable scope of the default graph was opened; to be changed.
+
+    Where it is another collection, layers without a name share their variables.
+    """
+    tf1.get_variable_scope()  # Which makes what is in it.
+    found = tf1.get_collection(("__varscope",))
+    counts: dict[str, int] = getattr(found[0], "variable_scopes_count", {}) if found else {}
+    return counts
+
+
+def deferred_captures(graph: Any) -> list[Any]:
+    """Returns the functions whose values a graph is given at each call.
+
+    Where the attribute is gone, as since 2.12 or so, there are none.
+    """
+    return list(getattr(graph, "deferred_external_captures", []))
+
+
+def register_function(definition: Any) -> None:
+    """Registers an untraced `FunctionDef` here and on all servers, unless it is there.
+
+    Where the context cannot, a step that calls a function fails with an `AttributeError`.
+    """
+    context: Any = importlib.import_module("tensorflow.python.eager.context").context()
+    if not context.has_function(definition.signature.name):
+        context.add_function_def(definition)
+
+
+def keep_functions() -> None:
+    """Keeps traced functions on servers, and in memory, after Python has deleted them.
+
+    To remove them logs an error for a server that has exited, and blocks the interpreter forever
+    for one that does not answer. Where the method is gone, nothing has to be kept.
+    """
+    context: Any = importlib.import_module("tensorflow.python.eager.context")
+    if hasattr(context.Context, "remove_function"):
+        context.Context.remove_function = lambda self, name: None
+
+
+def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = None) -> Any:
+    """Returns what `make` returns on each worker, of the type `spec`, for a scheduled function.
+
+    `make` is called in this process once for each worker, with the worker's device around it, and
+    again for one that was replaced. `create_per_worker_dataset`, the public way, calls its function
+    once for all, so that none can be given its own shard (2.4 to 2.21). Where the private way is
+    gone, a step with a dataset fails with an `AttributeError`.
+    """
+    values = coordinator._create_per_worker_resources(make)
+    spec = tf.TensorSpec([], tf.int64) if spec is None else spec
+    for value in values._values:
+        if hasattr(value, "_set_type_spec"):  # Until 2.5 or so.
+            value._set_type_spec(spec)
+        else:
+            value._type_spec = spec
+    return values
+
+
+def device_of(result: Any) -> str:
+    """Returns the device of what a scheduled function returned; empty where it is not shown."""
+    # By the name that 2.4 has for it, and by that of later releases.
+    made = tf.nest.flatten(getattr(result, "_values", getattr(result, "_value", None)))
+    return str(getattr(made[0], "device", ""))
+
+
+@functools.lru_cache(maxsize=None)  # Once a process, however often it connects.
+def give_back_steps() -> None:
+    """Has a worker that is lost while its iterators are made give back the step it was to make.
+
+    In TensorFlow 2.4 to 2.10 it keeps the step until it is back itself. Iterators are made before a
+    worker's first step, and after its return. Where the function is gone, that is mended.
+    """
+    module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
+    check = getattr(module, "_maybe_rebuild_remote_values", None)
+    if check is None:
+        return
+
+    def rebuild(worker: Any, value: Any) -> None:
+        if getattr(getattr(value, "_status", None), "name", "") == "ABORTED":
+            value._rebuild_on(worker)  # What it raises gives back the step; `check` would wait.
+
+    def rebuild_and_check(worker: Any, values: Any) -> Any:
+        tf.nest.map_structure(functools.partial(rebuild, worker), values)
+        return check(worker, values)
+
+    module._maybe_rebuild_remote_values = rebuild_and_check
+
+
+def before_reset(coordinator: Any, wait: Callable[[], None]) -> None:
+    """Has a coordinator call `wait` before it resets the connections to its cluster.
+
+    TensorFlow 2.4 drops what belongs to them as soon as a worker is lost; whatever runs at that
+    moment, such as a read of a variable, may crash the process. Where `cluster` is gone, as in
+    later releases, nothing is dropped.
+    """
+    if not hasattr(coordinator, "cluster"):
+        return
+    module: Any = sys.modules[type(coordinator.cluster).__module__]
+    context = module.context.context()
+    reset = context.update_server_def
+
+    def wait_and_reset(*args: Any, **kwargs: Any) -> None:
+        wait()
+        reset(*args, **kwargs)
+
+    context.update_server_def = wait_and_reset
+
+
+def profile_class() -> Any:
+    """Returns the protobuf of a profile, `XSpace`, which has no public name.
+
+    It is in the first module until 2.16 or so, in the second since 2.11 or so. Where it is in
+    neither, None: profiles are not summarized.
+    """
+    for package in ("core", "tsl"):
+        with contextlib.suppress(ImportError):
+            name = f"tensorflow.{package}.profiler.protobuf.xplane_pb2"
+            return importlib.import_module(name).XSpace
+    return None
+
+
+def accept_unused() -> None:
+    """Stops the reports of operations that were never used; where they are gone, an error."""
+    should_use: Any = importlib.import_module("tensorflow.python.util.tf_should_use")
+    should_use._add_should_use_warning = lambda value, *args, **kwargs: value
+
+
+def shapes_and_seeds() -> tuple[Any, ...]:
+    """Returns the modules of `Dimension` and of `get_seed`; where gone, an `ImportError`."""
+    framework = "tensorflow.python.framework."
+    return tuple(importlib.import_module(framework + n) for n in ("tensor_shape", "random_seed"))
+
+
+def event_writers() -> tuple[Any, ...]:
+    """Returns the modules that define and use `EventFileWriter`; where gone, an `ImportError`."""
+    writer = "tensorflow.python.summary.writer."
+    return tuple(importlib.import_module(writer + n) for n in ("event_file_writer", "writer"))
