@@ -146,14 +146,17 @@ class Recorder(object):
             fed = dict(call.feeds)
         else:
             stored = arrays.load(self.path("feeds", number, True))
-            fed, missing = _paired(known["fed"], list(call.feeds), stored)
+            fed, missing = _paired(known["fed"], _in_order(call, call.feeds), stored)
             drawn, uncontrolled = _paired(known["drawn"], plan.sources, stored)
             # Of what is drawn, the other run has nothing.
             record["uncontrolled"] += uncontrolled
             if missing:
                 record["unfed"] = missing
             fed = dict(call.feeds, **fed)
-        record["fed"], record["drawn"] = sorted(fed), [n for n in plan.sources if n in drawn]
+        record["fed"], record["drawn"] = (
+            _in_order(call, fed),
+            [n for n in plan.sources if n in drawn],
+        )
         feeds = dict(fed, **drawn)
         if known is None:
             arrays.save(self.path("feeds", number), feeds)
@@ -227,6 +230,11 @@ def _described(graph, operations, names):
             for operation, name in zip(operations, written)
         ],
     }
+
+
+def _in_order(call, names):
+    """Returns names of tensors in the order in which the graph has them."""
+    return sorted(names, key=lambda name: call.graph.get_tensor_by_name(name).op._id)
 
 
 def _paired(theirs, ours, stored):
