@@ -42,8 +42,15 @@ class Graph:
       names_step: whether the program calls its global step so, by which `compat` finds it.
     """
 
-    def __init__(self, program: Program, tf: str) -> None:
+    def __init__(
+        self,
+        program: Program,
+        tf: str,
+        what: str = "a program on compat.step",
+        remedy: str = "use --to=v1",
+    ) -> None:
         self.program, self.tf = program, tf
+        self._what, self._remedy = what, remedy
         self.kinds = Kinds(program, tf)
         self.called = self.kinds.called
         self.block = self._find_block()
@@ -80,8 +87,8 @@ class Graph:
     def refuse(self, node: ast.AST, why: str) -> None:
         """Raises a `UserError` with the place of a node."""
         raise UserError(
-            f"{self.program.source.filename}:{getattr(node, 'lineno', 1)}: this cannot become a "
-            f"program on compat.step, since {why}; use --to=v1, or write it plainly"
+            f"{self.program.source.filename}:{getattr(node, 'lineno', 1)}: this cannot become "
+            f"{self._what}, since {why}; {self._remedy}, or write it plainly"
         )
 
     def assignment(self, name: str) -> Any:
@@ -119,7 +126,7 @@ class Graph:
     def _placeholders(self) -> Iterator[Placeholder]:
         all_calls = [call for call in self.program.nodes(ast.Call) if self._is_input(call)]
         found: set[ast.AST] = set()
-        for statement, scope in [*self._before(), *self._in_scopes(self.statements, "")]:
+        for statement, scope in [*self.before(), *self._in_scopes(self.statements, "")]:
             value: Any = getattr(statement, "value", None)
             if isinstance(statement, ast.Assign) and value in all_calls:
                 target = statement.targets[0]
@@ -133,10 +140,10 @@ class Graph:
             if call not in found:
                 self.refuse(call, "a placeholder is not assigned to a name in its block")
 
-    def _before(self) -> list[tuple[ast.stmt, str]]:
+    def before(self) -> list[tuple[ast.stmt, str]]:
         """Returns the statements that always run before the block, in the same scope."""
         found: list[tuple[ast.stmt, str]] = []
-        for node in [self.scope, *ast.walk(self.scope)]:
+        for node in ast.walk(self.scope):
             for name in ("body", "orelse"):
                 body = getattr(node, name, [])
                 is_block = isinstance(body, list)  # Of a lambda it is an expression.

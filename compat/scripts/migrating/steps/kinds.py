@@ -11,6 +11,14 @@ from compat.scripts.source import literals
 
 TRAINS = ("minimize", "apply_gradients")
 PLAIN = ("Session", "InteractiveSession")
+# What queues of input are made by, in tf.train.
+INPUT = (
+    "string_input_producer",
+    "batch",
+    "shuffle_batch",
+    "input_producer",
+    "slice_input_producer",
+)
 # What is called on a session, or makes one: the graph is complete before it.
 _SESSIONS = ("Supervisor", *PLAIN)
 _SESSION_PARTS = ("Hook", "MonitoredSession", "TrainingSession", "Scaffold", "SessionCreator")

@@ -12,6 +12,8 @@ from compat.scripts.migrating.program import Edit, Program, Remark
 from compat.scripts.migrating.steps import plain, scopes
 from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
+from compat.scripts.migrating.steps.kinds import INPUT
+from compat.scripts.migrating.steps.names import tensorflow
 from compat.scripts.migrating.steps.sessions import Sessions
 from compat.scripts.source import conversion, literals
 
@@ -27,13 +29,6 @@ _LEGACY_ONLY = "{what} in the graph, so it works with --runtime=legacy alone; {r
 _SETTER = "replica_device_setter"
 # Made anew by a supervisor: of no use in a function that builds values.
 _TOOLS = ("global_variables_initializer", "initialize_all_variables", "train.Saver")
-_INPUT = (
-    "string_input_producer",
-    "batch",
-    "shuffle_batch",
-    "input_producer",
-    "slice_input_producer",
-)
 
 
 def migrate(filename: str, text: str) -> migration.Migrated:
@@ -46,20 +41,9 @@ def migrate(filename: str, text: str) -> migration.Migrated:
     for call in program.nodes(ast.Call):
         if any(literals.text(word).strip("-") == "runtime" for word in call.args):
             raise UserError(f"{filename}:{call.lineno} has a flag `runtime` of its own; rename it")
-    tf = _tensorflow(program)
+    tf = tensorflow(program)
     graph = Graph(plain.supervised(program, tf), tf)
     return _Rewriting(graph).result()
-
-
-def _tensorflow(program: Program) -> str:
-    for node in program.nodes(ast.Import):
-        for alias in node.names:
-            if alias.name == "compat.v1" and alias.asname:
-                return str(alias.asname)
-    raise UserError(
-        f"{program.source.filename} does not import TensorFlow under a name; "
-        "write `import tensorflow as tf`"
-    )
 
 
 class _Rewriting:
@@ -138,7 +122,7 @@ class _Rewriting:
             if called.startswith("SyncReplicas"):
                 remedy = "see compat.average for the modern runtime"
                 what = "synchronous replicas are"
-            elif called in _INPUT and "train." in graph.called(node):
+            elif called in INPUT and "train." in graph.called(node):
                 what, remedy = "queues of input are", "give compat.step a dataset instead"
             else:
                 continue
