@@ -19,6 +19,10 @@ class Packed(NamedTuple):
     summary: Any  # Of the summary operations, merged, serialized; None if there are none.
     outputs: Mapping[str, Any]  # What the function returned.
 
+    def operations(self) -> dict[str, Any]:
+        """Returns the operations among the outputs by name."""
+        return {n: value for n, value in self.outputs.items() if isinstance(value, tf.Operation)}
+
     def flat(self) -> list[Any]:
         """Returns what is fetched: the vector, the others, the summary if there is one."""
         summary = [] if self.summary is None else [self.summary]
@@ -38,8 +42,7 @@ class Packed(NamedTuple):
                     f"beside {', '.join(map(str, self.outputs))}"
                 )
         found = pack(lambda: {name: self.outputs[name] for name in names}, global_step)
-        operations = {n for n, value in self.outputs.items() if isinstance(value, tf.Operation)}
-        is_whole = has_all_inputs and operations <= set(names)
+        is_whole = has_all_inputs and set(self.operations()) <= set(names)
         return found._replace(summary=self.summary if is_whole else None)
 
 

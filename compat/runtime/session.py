@@ -21,7 +21,8 @@ class Step(abc.ABC):
     Attributes:
       names: the names of its scalars, in the order in which they are packed.
       others: the names of its other values.
-      tensors: what hooks fetch, by the name of the value; see `step["name"]`.
+      tensors: what is fetched, by the name of the value; see `step["name"]`.
+      operations_by_name: the same of the operations that its function returns.
       summary: what `SummarySaverHook(summary_op=...)` fetches, a string tensor: the merged
         `tf1.summary` operations of the step; None if it has none.
     """
@@ -29,20 +30,25 @@ class Step(abc.ABC):
     names: list[str]
     others: list[str]
     tensors: Mapping[str, Any]
+    operations_by_name: Mapping[str, Any]
     summary: Any
 
     def __getitem__(self, name: str) -> Any:
-        """Returns what hooks fetch to see a value of the step; a tensor on either runtime.
+        """Returns what hooks and sessions fetch of the step; a tensor on either runtime.
+
+        `session.run([step["train"], step["loss"]], feed_dict={"x": ...})` computes these values
+        alone, as `select` does, in the structure that a session of TensorFlow returns.
 
         Raises:
           UserError: the step has no value of this name.
         """
-        if name not in self.tensors:
+        found = {**self.tensors, **self.operations_by_name}
+        if name not in found:
             raise UserError(
                 f"a step has no value {name!r}; return it from the step's function, beside "
-                + ", ".join(sorted(self.tensors))
+                + ", ".join(sorted(found))
             )
-        return self.tensors[name]
+        return found[name]
 
     @abc.abstractmethod
     def select(self, *names: str, inputs: Sequence[str] | None = None) -> Any:

@@ -65,7 +65,7 @@ class Experiment:
     def build(self) -> None:
         """Makes the variables, e.g. a `tf.Module`; called once, where they are placed.
 
-        Not needed where `loss` makes them, by `tf.compat.v1.get_variable`.
+        Not needed where `loss` makes them, by `tf.compat.v1.get_variable` or `tf.Variable`.
         """
 
     def loss(self, batch: Any, training: bool) -> Any:

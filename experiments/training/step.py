@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Callable, Mapping, Sequence
+import contextlib
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import compat
 from compat import UserError, tf, tf1
@@ -84,7 +85,7 @@ def evaluate(experiment: Any, batch: Any) -> dict[str, Any]:
 
 def predict(experiment: Any, batch: Any) -> dict[str, Any]:
     """Returns the predictions for a batch by name; see `Experiment.predict`."""
-    with _variables(training=False):
+    with _variables(experiment, training=False):
         found = experiment.predict(batch)
     if not isinstance(found, Mapping) or not found:
         what = "an empty dict" if isinstance(found, Mapping) else type(found).__name__
@@ -92,18 +93,43 @@ def predict(experiment: Any, batch: Any) -> dict[str, Any]:
     return {str(name): tf.convert_to_tensor(value) for name, value in found.items()}
 
 
-def _variables(training: bool, again: bool = False) -> Any:
-    """Opens the scope in which `get_variable` makes variables, and later finds the same ones."""
-    # An evaluation uses the variables that `get_variable` has made for training, if there are any.
+@contextlib.contextmanager
+def _variables(experiment: Any, training: bool, again: bool = False) -> Iterator[None]:
+    """Opens the scope in which `loss` makes variables the first time, and later finds the same.
+
+    `get_variable` knows them by their names, those of `tf.Variable` by their order.
+    """
+    # An evaluation uses the variables that training has made, if there are any.
     reuse = None if training and not again else tf1.AUTO_REUSE
-    return tf1.variable_scope(tf1.get_variable_scope(), reuse=reuse, auxiliary_name_scope=False)
+    made = vars(experiment).setdefault("_made_by_loss", [])
+    known, named = iter([*made]), []
+
+    def get(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        named.append(True)
+        try:
+            return getter(*args, **kwargs)
+        finally:
+            named.pop()
+
+    def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        found = None if named else next(known, None)
+        if found is not None:
+            return found
+        created = next_creator(**kwargs)
+        made.extend([] if named else [created])
+        return created
+
+    scope = tf1.get_variable_scope()
+    opened = tf1.variable_scope(scope, reuse=reuse, custom_getter=get, auxiliary_name_scope=False)
+    with opened, tf.variable_creator_scope(create):
+        yield
 
 
 def _loss_and_outputs(
     experiment: Any, batch: Any, training: bool, again: bool = False
 ) -> tuple[Any, dict[str, Any]]:
     """Calls `Experiment.loss`, and checks what it returns."""
-    with _variables(training, again):
+    with _variables(experiment, training, again):
         found = experiment.loss(batch, training)
     loss, outputs = found if isinstance(found, tuple) else (found, {})
     if not tf.is_tensor(loss) or loss.shape.rank != 0 or not loss.dtype.is_floating:

@@ -21,6 +21,8 @@ from compat.runtime.legacy.step import LegacyStep
 from compat.runtime.legacy.variables import assignments, needs_feed, takes_input, trains
 from compat.runtime.session import Session, Values, number_of_updates
 
+_RUN = ("feed_dict", "options", "run_metadata")  # The arguments of a session's `run`.
+
 
 class LegacySession(tf1.Session, Session):
     """A `tf.compat.v1.Session` that also runs steps; made by `of`."""
@@ -54,6 +56,9 @@ class LegacySession(tf1.Session, Session):
             feed = fetches.feed(args, kwargs.pop("feed_dict", None))
             return self._run_step(fetches, feed, **kwargs)
         fetches = self._of_names(fetches)
+        if "feed_dict" in kwargs or args:
+            args, kwargs = (), {**dict(zip(_RUN, args)), **kwargs}
+            kwargs["feed_dict"] = self._of_specs(kwargs.get("feed_dict"))
         if not self._is_training_call(fetches):
             return self._call(fetches, *args, **kwargs)
         if self._is_summary_due(*args, **kwargs):
@@ -132,6 +137,19 @@ class LegacySession(tf1.Session, Session):
         if any(isinstance(fetch, str) or is_handle(fetch) for fetch in tf.nest.flatten(fetches)):
             return tf.nest.map_structure(of_name, fetches)
         return fetches
+
+    def _of_specs(self, feed_dict: Any) -> Any:
+        """Returns a feed in which the `tf.TensorSpec`s of steps are their placeholders."""
+        placeholders = {
+            spec.name: placeholder
+            for step in self._steps
+            for spec, placeholder in zip(step._definition.signature, step.placeholders)
+        }
+
+        def of_spec(key: Any) -> Any:
+            return placeholders.get(key.name, key) if isinstance(key, tf.TensorSpec) else key
+
+        return feed_dict and {of_spec(key): value for key, value in feed_dict.items()}
 
     def _is_summary_due(self, feed_dict: Any = None, *_: Any, **__: Any) -> bool:
         if self._summary is None or not self._supervisor.services.summary_due():

@@ -36,6 +36,8 @@ class HookGraph(tf1.Graph):
         self.step_op: Any = None  # The placeholder of the global step.
         self.variables: dict[Any, Any] = {}  # By their placeholders, which are operations.
         self._summaries: list[Any] = []
+        # Which step, and which of its names, an operation here stands for, by its id.
+        self.origins: dict[int, tuple[Any, str]] = {}
 
     def as_graph_def(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the graph of a step that trains, which is what the files are to show."""
@@ -57,6 +59,11 @@ class HookGraph(tf1.Graph):
                 tf1.add_to_collection(tf1.GraphKeys.SUMMARIES, summary)
                 self._summaries.append(summary.op)
         return values, summary
+
+    def add_operations(self, names: Sequence[str]) -> dict[str, Any]:
+        """Adds what stands for each operation of a step, which returns nothing."""
+        with self.as_default():
+            return {name: tf1.no_op(re.sub(r"[^\w.]", "_", f"run_{name}")) for name in names}
 
     def add_variables(self, variables: Mapping[str, Any], global_step: Any) -> None:
         """Adds those of the variables that are new, and the global step, which may be None."""

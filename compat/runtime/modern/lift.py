@@ -40,6 +40,7 @@ class Lifted:
         self.names, self.others = packed.names, list(packed.others)
         # The types of its values by name.
         self.specs = {n: tf.TensorSpec(t.shape, t.dtype) for n, t in packed.tensors.items()}
+        self.updates = [*packed.operations()]  # The names of the operations.
         self.summarizes = packed.summary is not None  # Its last output is a summary.
         self._outputs = [tensor.name for tensor in outputs]
         self._values = self._outputs[: 1 + len(self.others)]  # All but the summary.

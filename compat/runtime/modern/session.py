@@ -69,9 +69,36 @@ class ModernSession(Session):
         if isinstance(fetches, ModernStep):
             arrays = fetches.given(args, feed_dict)
             return self.run_many(fetches, *[np.asarray(array)[np.newaxis] for array in arrays])
+        feed_dict = args[0] if args else feed_dict
+        flat = tf.nest.flatten(fetches)
+        known = self._runtime.hook_graph.origins
+        origins = [known.get(id(getattr(fetch, "op", fetch))) for fetch in flat]
+        if any(origins):
+            return tf.nest.pack_sequence_as(fetches, self._run_part(flat, origins, feed_dict))
         if feed_dict:
             raise UserError(NO_PLACEHOLDERS)
         return self._wait(lambda: tf.nest.map_structure(_value, fetches))
+
+    def _run_part(self, fetches: Any, origins: Any, feed_dict: Any) -> list[Any]:
+        """Runs the part of a step that computes what is fetched of it."""
+        roots = {origin[0] for origin in origins if origin is not None}
+        if len(roots) > 1:
+            raise UserError("run() was given values of two steps; run one after the other")
+        root = roots.pop()
+        step, arrays = root.part(sorted({o[1] for o in origins if o is not None}), feed_dict)
+        if step.trains:
+            values = self.run_many(step, *[np.asarray(array)[np.newaxis] for array in arrays])
+        else:
+            values = self.run_now(step, *arrays).values
+
+        def value(fetch: Any, origin: Any) -> Any:
+            if origin is None:
+                return self._wait(lambda: _value(fetch))
+            found = values.get(origin[1])
+            is_number = isinstance(found, float)
+            return fetch.dtype.as_numpy_dtype(found) if is_number else found
+
+        return [value(fetch, origin) for fetch, origin in zip(fetches, origins)]
 
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:
         count = number_of_updates(stacked, count)

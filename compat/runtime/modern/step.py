@@ -13,7 +13,7 @@ from compat.runtime.device_placement import Placed
 from compat.runtime.modern import graphs
 from compat.runtime.modern.data import OwnData, WorkerData
 from compat.runtime.modern.lift import Lifted, lift
-from compat.runtime.session import Step, StepDefinition
+from compat.runtime.session import Step, StepDefinition, fed_name
 
 if TYPE_CHECKING:
     from compat.runtime.modern.runtime import ModernRuntime
@@ -56,6 +56,7 @@ class ModernStep(Step):
             return definition.function(packed, *rest)
 
         self._hook_graph = runtime.hook_graph
+        self._parts: dict[Any, ModernStep] = {}  # By what they return and take.
         self._of_one_graph = [self]  # With all that were selected, also from one another.
         self._take(lift(on_flat, specs, runtime.placement))
         if coordinator is not None and graphs.calls_python(self._lifted.graph_def):
@@ -75,6 +76,11 @@ class ModernStep(Step):
         self.trains, self.outside = lifted.trains, lifted.outside
         self.summarizes = lifted.summarizes
         self.tensors, self.summary = self._hook_graph.add_step(lifted.specs, self.summarizes)
+        self.operations_by_name = self._hook_graph.add_operations(lifted.updates)
+        self._hook_graph.origins.update(
+            (id(getattr(found, "op", found)), (self._of_one_graph[0], name))
+            for name, found in {**self.tensors, **self.operations_by_name}.items()
+        )
         if self.trains and self._hook_graph.shown is None:
             self._hook_graph.shown = self
         self._loops: dict[tuple[int, bool], Any] = {}
@@ -92,6 +98,17 @@ class ModernStep(Step):
         selected._take(self._lifted.select(names, places, self._definition.parameters()))
         self._of_one_graph.append(selected)
         return selected
+
+    def part(self, names: Sequence[str], fed: Any) -> tuple[ModernStep, list[Any]]:
+        """Returns the step that computes some values from what is fed, and its arrays."""
+        feed = {fed_name(key): array for key, array in (fed or {}).items()}
+        specs = dict(zip(self._definition.parameters(), self._definition.signature))
+        inputs = [name for name, spec in specs.items() if spec.name in feed]
+        key = tuple(names), tuple(inputs)
+        if key not in self._parts:
+            self._parts[key] = self.select(*names, inputs=inputs)
+        step = self._parts[key]
+        return step, step.given((), feed)
 
     def restart(self) -> None:
         """Begins the dataset anew."""

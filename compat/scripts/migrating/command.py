@@ -16,6 +16,7 @@ from typing import Iterable, Sequence
 from compat.errors import Parser, UserError, unless_usable
 from compat.scripts.checking import programs
 from compat.scripts.migrating import arguments, migration, names, packages, python2
+from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.program import Rule
 from compat.scripts.migrating.proving import command as proving
 from compat.scripts.migrating.steps import rewriting
@@ -47,8 +48,8 @@ def main(argv: list[str]) -> int:
     if options.path is None:
         raise UserError("no script was given; name a script, or a folder with --output=NEW_FOLDER")
     rules = chosen(_ids(options.only), _ids(options.skip))
-    if options.to == "compat" and os.path.isdir(options.path):
-        raise UserError("--to=compat takes a script; name one, or use --to=v1 for a folder")
+    if options.to != "v1" and os.path.isdir(options.path):
+        raise UserError(f"--to={options.to} takes a script; name one, or use --to=v1 for a folder")
     if options.prove and (options.diff or os.path.isdir(options.path)):
         raise UserError("--prove runs a new script; leave it out for a folder, and with --diff")
     if os.path.isdir(options.path):
@@ -56,8 +57,9 @@ def main(argv: list[str]) -> int:
     output = options.output or "{0}_{2}{1}".format(*os.path.splitext(options.path), options.to)
     _refuse_existing(output, options)
     migrated = _migrated(options.path, rules)
-    if options.to == "compat":
-        migrated = _on_steps(options.path, migrated)
+    if options.to != "v1":
+        further = {"compat": rewriting.migrate, "experiment": writing.migrate}[options.to]
+        migrated = _further(migrated, further(options.path, migrated.text))
     code = _report(options.path, output, migrated)
     if options.diff:
         _print_diff(options.path, output, migrated.text)
@@ -108,13 +110,14 @@ def _parser() -> argparse.ArgumentParser:
     add("path", metavar="PATH", nargs="?", help="a script, or a folder of them")
     add(
         "--to",
-        choices=("v1", "compat"),
+        choices=("v1", "compat", "experiment"),
         default="v1",
-        help="what to migrate to: v1, compat.v1 (default); compat, a step that either runtime runs",
+        help="what to migrate to: v1, compat.v1 (default); compat, a step that either runtime "
+        "runs; experiment, an Experiment",
     )
     output = parser.add_mutually_exclusive_group()
     output.add_argument(
-        "--output", metavar="PATH", help="the new file or folder (default: SCRIPT_v1.py or _compat)"
+        "--output", metavar="PATH", help="the new file or folder (default: SCRIPT_v1.py, ...)"
     )
     output.add_argument("--diff", action="store_true", help="only show the changes")
     add("--prove", action="store_true", help="run both programs, and compare them")
@@ -157,9 +160,8 @@ def _migrated(path: str, rules: Sequence[Rule]) -> migration.Migrated:
         raise UserError(f"{place}: {' '.join(str(error.msg).split())}; correct it") from None
 
 
-def _on_steps(path: str, migrated: migration.Migrated) -> migration.Migrated:
-    """Migrates a program of `compat.v1` further."""
-    found = rewriting.migrate(path, migrated.text)
+def _further(migrated: migration.Migrated, found: migration.Migrated) -> migration.Migrated:
+    """Returns a program of `compat.v1` that was migrated further."""
     return found._replace(counts={**migrated.counts, **found.counts}, left=migrated.left)
 
 

@@ -157,6 +157,15 @@ class Program:
             new = f"compat.v1.packages.{top} as {top}"
         return Edit(start + found.start(1), start + found.end(1), new)
 
+    def inner_lines(self) -> set[int]:
+        """Returns the starts of lines within a text that has several."""
+        return {
+            token.startpos + found.end()
+            for token in self._marked.tokens
+            if token.type == tokenize.STRING
+            for found in re.finditer("\n", token.string)
+        }
+
     def head(self) -> int:
         """Returns where lines of import can be added: before the first import."""
         rest = [node for node in self.tree.body if not _is_preamble(node)]

@@ -153,19 +153,17 @@ def test_what_is_made_under_a_condition_stays_in_the_graph() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ('tf.device("/cpu:0")', "open(0)", "old.py:1: .* since it has no blocks `with tf.device"),
         ("x = tf.placeholder", "y = x = tf.placeholder", "placeholder is not assigned to a name"),
-        (
-            "as session:",
-            "as session:\n        print(x)",
-            "placeholder x is used beside session.run",
-        ),
         ("        loss =", "        return\n        loss =", "it leaves its function while"),
         ("    with tf.device", "    x = 1\n    with tf.device", "placeholder x is assigned again"),
         ("[None, 2])", "[None, 2], name=1, dtype=2, a=3)", "only tf.placeholder"),
-        ("as session:", "as session:\n        tf.Session()", "tf.Session runs no steps"),
+        (
+            "as session:",
+            "as session:\n        tf.Session()",
+            "tf.Session is not assigned to a name",
+        ),
         ("{x: [[1, 2]]}", "{x: session.run(loss)}", "is within another one"),
-        ("TrainingSession", "Training", "it has no Supervisor and no MonitoredTrainingSession"),
+        ("TrainingSession", "Training", "it has no session"),
         (
             "def main():",
             'flag("--runtime")\ndef main():',
@@ -180,10 +178,100 @@ def test_what_it_refuses(old: str, new: str, why: str) -> None:
         rewritten(text)
 
 
+PLAIN = """
+def inputs(size):
+    # Of the data.
+    a = tf.placeholder(tf.float32, [None, size])
+    return a
+
+def fed(holder):
+    return {holder: [[1, 2]]}
+
+def shown(session, value, holder):
+    print("%.2f" % session.run(value, feed_dict=fed(holder)))
+
+def main():
+    sess = tf.InteractiveSession()
+    x = inputs(2)
+    text = \"\"\"of
+two lines\"\"\"
+    loss = tf.reduce_sum(x * tf.Variable(1.0))
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    saver = tf.train.Saver()
+    init = tf.global_variables_initializer()
+    sess.run(init)
+    train.run({x: [[1, 2]]})
+    twice = loss * 2
+    print("%.1f" % twice.eval(feed_dict={x: [[1, 2]]}))
+    shown(sess, loss, x)
+    print(saver.save(sess, "saved"))
+    sess.close()
+
+main()
+"""
+
+
+def test_a_plain_session_is_a_supervisors() -> None:
+    """What runs and builds by itself is gathered, and functions take what they took."""
+    found = rewritten(PLAIN)
+    assert (
+        found[found.index("def main") :]
+        == '''\
+def main():
+    # Of the data.
+    def build(x):
+        text = """of
+two lines"""
+        loss = tf.reduce_sum(x * tf.Variable(1.0))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        twice = loss * 2
+        return {
+            "train": train,
+            "twice": twice,
+            "loss": loss,
+        }
+
+    with compat.device(None):
+        x = tf.TensorSpec([None, 2], tf.float32, "Placeholder")
+        build = compat.step(build, [x])
+        loss = build["loss"]
+        train_2 = build.select("train")
+        compute_twice = build.select("twice")
+        saver = compat.Saver()
+    sess = compat.Supervisor().prepare_or_wait_for_session()
+    sess.run(train_2, [[1, 2]])
+    print("%.1f" % sess.run(compute_twice, [[1, 2]])["twice"])
+    shown(sess, loss, x)
+    print(saver.save(sess, "saved"))
+    sess.close()
+
+main()
+'''
+    )
+
+
+def test_it_trains_on_either_runtime(
+    tmp_path: Path, runtime: str, start_program: Callable[..., Any]
+) -> None:
+    (tmp_path / "plain.py").write_text(rewritten(PLAIN), encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    argv = [sys.executable, "plain.py", f"--runtime={runtime}"]
+    with open(tmp_path / "out", "wb") as out:
+        process = start_program(argv, cwd=tmp_path, env=env, stdout=out, stderr=out)
+    try:
+        code = process.wait(timeout=DEADLINE_SECS)
+    finally:
+        process.kill()
+    said = (tmp_path / "out").read_text(encoding="utf-8")
+    assert (code, said.split()[-3:]) == (0, ["4.2", "2.10", "saved"]), said
+
+
 def test_a_refused_script_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text("import tensorflow as tf\nprint(tf.zeros([1]))\n", encoding="utf-8")
-    with pytest.raises(UserError, match="use --to=v1, or write it plainly"):
+    with pytest.raises(
+        UserError, match="old.py:1: .* since it has no blocks `with.*; use --to=v1, or write"
+    ):
         main(["--to=compat", str(path)])
     with pytest.raises(UserError, match="--to=compat takes a script"):
         main(["--to=compat", str(tmp_path), "--output=new"])

@@ -104,9 +104,10 @@ def run(
     """
     out = os.path.join(folder, "out")
     os.makedirs(out)
+    words = [*(arguments if side.takes_flags else ()), *side.arguments]
     specification = {
         "script": side.script,
-        "args": [word.replace(OUT, out) for word in [*arguments, *side.arguments]],
+        "args": [word.replace(OUT, out) for word in words],
         "how": side.how,
         "packages": _PACKAGES,
         "begun": begun,

@@ -25,6 +25,11 @@ for folder in sys.path:
             print(match.group(1)); sys.exit()
 """
 _NO_PYTHON = "name a Python, a constraints file, a program, `run` or `migrated`"
+# One update in a call of the session, which `prove` sees.
+_EXPERIMENT = (
+    *("--strategy=local", "--runtime=legacy", "--steps_per_loop=1", "--logdir={out}/run"),
+    *("--tracking_uri=sqlite:///{out}/mlflow.db", "--system_metrics_every=0"),
+)
 _INSTALL_SECS = 1800
 # The newest Python of each line of TensorFlow; of the others this one.
 _PYTHONS = {"1.15": "3.7", "2.4": "3.8", "2.5": "3.9", "2.6": "3.9", "2.7": "3.9"}
@@ -39,6 +44,7 @@ class Side:
       how: the program runs as it is ("plain"), under `compat run` ("run"), or imports `compat.v1`.
       says: what it is, for people.
       arguments: of this side alone.
+      takes_flags: whether the arguments of the script are its own as well.
     """
 
     name: str
@@ -47,6 +53,7 @@ class Side:
     how: str
     says: str
     arguments: tuple[str, ...] = ()
+    takes_flags: bool = True
 
 
 def side(name: str, given: str, script: str, folder: str) -> Side:
@@ -70,15 +77,20 @@ def side(name: str, given: str, script: str, folder: str) -> Side:
     words = [given] if os.path.isfile(given) else shlex.split(given)
     if len(words) > 1 and os.path.isfile(words[0]):
         found = side(name, words[0], script, folder)
-        return replace(found, says=f"{given}, {_here()}", arguments=tuple(words[1:]))
+        arguments = (*found.arguments, *words[1:])
+        return replace(found, says=f"{given}, {_here()}", arguments=arguments)
     if not os.path.isfile(given):
         raise UserError(f"--{name.lower()}={given} is no file; {_NO_PYTHON}")
     if given.endswith(".py"):
         with open(given, "rb") as file:
-            is_migrated = b"compat.v1" in file.read()
+            text = file.read()
+        is_migrated = b"compat.v1" in text
         how = "compat.v1" if is_migrated else "run"
         says = f"{'' if is_migrated else 'compat run '}{given}, {_here()}"
-        return Side(name, sys.executable, given, how, says)
+        found = Side(name, sys.executable, given, how, says)
+        if b"from experiments import" in text:
+            found = replace(found, arguments=_EXPERIMENT, takes_flags=False)
+        return found
     python = _environment(given) if given.endswith(".txt") else given
     if not os.access(python, os.X_OK):
         raise UserError(f"--{name.lower()}={given} is not a program; {_NO_PYTHON}")

@@ -7,7 +7,11 @@ from typing import Any, Iterator, NamedTuple
 
 from compat.scripts.migrating.steps import scopes
 from compat.scripts.migrating.steps.graph import Graph
+from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.source import literals
+
+# What is made of TensorFlow, and no value.
+_NOT_FETCHED = ("Saver", "Optimizer", "Writer", "Hook", "QueueRunner", "Coordinator", "Scaffold")
 
 
 class Fetch(NamedTuple):
@@ -56,6 +60,7 @@ class Calls:
         self.found: list[Call] = []
         self.feeds: dict[ast.Dict, str] = {}
         self.done: set[ast.AST] = set()
+        self._parents = scopes.parents(graph.program.tree)
         inside = {node for statement in graph.statements for node in ast.walk(statement)}
         self._calls = [call for call in _runs(graph.scope) if call not in inside]
         for call in self._calls:
@@ -83,6 +88,19 @@ class Calls:
             inputs = self._of_variable(feed.id)
             if inputs is not None:
                 self._take(call, named, is_list, inputs, "*" + feed.id, nodes)
+
+    def is_fetched(self, name: ast.Name) -> bool:
+        """Whether a name of the graph is passed on as what a session fetches."""
+        graph, node = self.graph, self._parents[name]
+        while isinstance(node, (ast.List, ast.Tuple, ast.keyword)):
+            node = self._parents[node]
+        value = getattr(graph.assignment(name.id), "value", None)
+        is_passed = isinstance(node, ast.Call) and node.func is not name
+        to = last(node) if isinstance(node, ast.Call) else ""
+        takes = to == "run" or to in {f.name for f in graph.program.nodes(ast.FunctionDef)}
+        known = name.id in graph.tensors & graph.always - set(graph.placeholders)
+        tool = graph.called(value).rpartition(".")[2] if value is not None else ""
+        return is_passed and takes and known and not tool.endswith(_NOT_FETCHED)
 
     def _take(
         self, call: ast.Call, fetches: Any, is_list: bool, inputs: Any, arrays: str, nodes: Any

@@ -8,14 +8,11 @@ from typing import Any, Iterator, NamedTuple
 from compat.errors import UserError
 from compat.scripts.migrating.program import Program
 from compat.scripts.migrating.steps import scopes
+from compat.scripts.migrating.steps.kinds import PLAIN, TRAINS, Kinds, last
 from compat.scripts.source import literals
 
-_TRAINS = ("minimize", "apply_gradients")
-# What is called on a session, or makes one: the graph is complete before it.
-_SESSIONS = ("Supervisor", "Session", "InteractiveSession")
-_SESSION_PARTS = ("Hook", "MonitoredSession", "TrainingSession", "Scaffold", "SessionCreator")
 _SOMETIMES = (ast.If, ast.For, ast.While, ast.Try, ast.With)  # Or part by part.
-_OPERATIONS = (*_TRAINS, "group", "no_op", "get_init_tokens_op")
+_OPERATIONS = (*TRAINS, "group", "no_op", "get_init_tokens_op")
 _GLOBAL_STEPS = ("get_or_create_global_step", "create_global_step")
 _MAKES_VARIABLE = ("Variable", "get_variable")
 
@@ -25,6 +22,7 @@ class Placeholder(NamedTuple):
 
     name: str
     spec: str
+    named: str  # The same with a name, by which it is fed.
     statement: ast.Assign
 
 
@@ -44,26 +42,29 @@ class Graph:
       names_step: whether the program calls its global step so, by which `compat` finds it.
     """
 
-    def __init__(self, program: Program, tf: str) -> None:
+    def __init__(
+        self,
+        program: Program,
+        tf: str,
+        what: str = "a program on compat.step",
+        remedy: str = "use --to=v1",
+    ) -> None:
         self.program, self.tf = program, tf
-        functions = program.nodes(ast.FunctionDef)
-        # Operations of which a program takes no result: `session.run(train_op)`.
-        self._run_alone = {
-            _first_name(statement.value)
-            for statement in program.nodes(ast.Expr)
-            if isinstance(statement.value, ast.Call) and _last(statement.value) == "run"
-        } - {""}
-        self._own = {f.name for f in functions if scopes.uses(f, {tf})}
-        self._training = {f.name for f in functions if self._updates(f)}
+        self._what, self._remedy = what, remedy
+        self.kinds = Kinds(program, tf)
+        self.called = self.kinds.called
         self.block = self._find_block()
         self.scope: Any = scopes.enclosing(program.tree, self.block)
         body = self.block.body
-        ends = [i for i, node in enumerate(body) if self._uses_session(node)]
+        ends = [i for i, node in enumerate(body) if self.kinds.uses_session(node)]
         end = ends[0] if ends else len(body)
+        passed = {getattr(word.value, "id", "") for word in program.nodes(ast.keyword)}
+        while self.kinds.is_tool(body[end - 1]) and not scopes.bound([body[end - 1]]) & passed:
+            end -= 1  # To no supervisor, which would know it by itself.
         self.statements, self.rest = body[:end], body[end:]
-        if not any(self._trains(node) for node in self.statements):
+        if not any(self.kinds.trains(node) for node in self.statements):
             self.refuse(self.block, "its block makes a session before it has built what is trained")
-        for node in self._nodes():
+        for node in scopes.own_nodes(self.statements):
             if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)):
                 self.refuse(node, "it leaves its function while it builds the graph")
         self.assigned = scopes.bound(self.statements) - {"_"}
@@ -73,11 +74,12 @@ class Graph:
             if not isinstance(statement, _SOMETIMES)
             for name in scopes.bound([statement])
         }
+        self._names: dict[str, int] = {}
         self.placeholders = {found.name: found for found in self._placeholders()}
         self.tensors, self.operations = self._of_tensorflow()
         self.step_name = self._step_name()
         self.names_step = any(
-            _last(call) in _GLOBAL_STEPS or "global_step" in map(literals.text, _words(call))
+            last(call) in _GLOBAL_STEPS or "global_step" in map(literals.text, _words(call))
             for call in program.nodes(ast.Call)
         )
         self.step = self._step_statement()
@@ -85,14 +87,9 @@ class Graph:
     def refuse(self, node: ast.AST, why: str) -> None:
         """Raises a `UserError` with the place of a node."""
         raise UserError(
-            f"{self.program.source.filename}:{getattr(node, 'lineno', 1)}: this cannot become a "
-            f"program on compat.step, since {why}; use --to=v1, or write it plainly"
+            f"{self.program.source.filename}:{getattr(node, 'lineno', 1)}: this cannot become "
+            f"{self._what}, since {why}; {self._remedy}, or write it plainly"
         )
-
-    def called(self, node: ast.AST) -> str:
-        """Returns what a call calls of TensorFlow, such as "train.Saver", or ""."""
-        name = literals.dotted(node.func) if isinstance(node, ast.Call) else ""
-        return name[len(self.tf) + 1 :] if name.startswith(self.tf + ".") else ""
 
     def assignment(self, name: str) -> Any:
         """Returns the only statement of the scope that assigns a name, or None."""
@@ -111,49 +108,25 @@ class Graph:
     def _find_block(self) -> ast.With:
         found: list[ast.With] = []
         for node in self.program.nodes(ast.With):
-            kinds = [self._is_block(item.context_expr) for item in node.items]
+            kinds = [self.kinds.is_block(item.context_expr) for item in node.items]
             within = any(node in ast.walk(outer) for outer in found)
-            if any(kinds) and not within and self._trains(node):
+            if any(kinds) and not within and self.kinds.trains(node):
                 found.append(node)
         if len(found) != 1:
             node = found[1] if found else self.program.tree.body[0]
             what = f"`with {self.tf}.device(...):` that build what is trained"
             self.refuse(node, f"it has {len(found) or 'no'} blocks {what}, expected one")
-        if not any(_makes_session(self.called(call)) for call in self.program.nodes(ast.Call)):
-            self.refuse(found[0], "it has no Supervisor and no MonitoredTrainingSession")
+        if not any(map(self.kinds.makes_session, self.program.nodes(ast.Call))):
+            self.refuse(found[0], "it has no session")
         for call in self.program.nodes(ast.Call):
-            if self.called(call) in ("Session", "InteractiveSession"):
-                self.refuse(call, f"{self.tf}.{self.called(call)} runs no steps")
+            if self.called(call) in PLAIN:
+                self.refuse(call, f"{self.tf}.{self.called(call)} is not assigned to a name")
         return found[0]
-
-    def _is_block(self, node: ast.AST) -> bool:
-        """Whether an expression is `tf.device(...)`, or the graph that a program is built in."""
-        is_graph = isinstance(node, ast.Call) and _last(node) == "as_default"
-        made = node.func.value if is_graph else node  # type: ignore[attr-defined]
-        return self.called(made) in ("device", "Graph")
-
-    def _updates(self, node: ast.AST) -> bool:
-        return any(isinstance(n, ast.Call) and _last(n) in _TRAINS for n in ast.walk(node))
-
-    def _trains(self, node: ast.AST) -> bool:
-        """Whether a node makes what updates the variables, or calls a function that does."""
-        calls = [_last(n) for n in ast.walk(node) if isinstance(n, ast.Call)]
-        if self._updates(node) or not self._training.isdisjoint(calls):
-            return True
-        # By a function of another module, perhaps.
-        return not self._training and bool(self._run_alone & scopes.bound([node]))
-
-    def _uses_session(self, node: ast.AST) -> bool:
-        for call in ast.walk(node):
-            last = self.called(call).rpartition(".")[2]
-            if last in _SESSIONS or last.endswith(_SESSION_PARTS):
-                return True
-        return False
 
     def _placeholders(self) -> Iterator[Placeholder]:
         all_calls = [call for call in self.program.nodes(ast.Call) if self._is_input(call)]
         found: set[ast.AST] = set()
-        for statement, scope in [*self._before(), *self._in_scopes(self.statements, "")]:
+        for statement, scope in [*self.before(), *self._in_scopes(self.statements, "")]:
             value: Any = getattr(statement, "value", None)
             if isinstance(statement, ast.Assign) and value in all_calls:
                 target = statement.targets[0]
@@ -162,15 +135,15 @@ class Graph:
                     if target.id in again:
                         self.refuse(statement, f"the placeholder {target.id} is assigned again")
                     found.add(value)
-                    yield Placeholder(target.id, self._spec(value, scope), statement)
+                    yield Placeholder(target.id, *self._specs(value, scope), statement)
         for call in all_calls:
             if call not in found:
                 self.refuse(call, "a placeholder is not assigned to a name in its block")
 
-    def _before(self) -> list[tuple[ast.stmt, str]]:
+    def before(self) -> list[tuple[ast.stmt, str]]:
         """Returns the statements that always run before the block, in the same scope."""
         found: list[tuple[ast.stmt, str]] = []
-        for node in [self.scope, *ast.walk(self.scope)]:
+        for node in ast.walk(self.scope):
             for name in ("body", "orelse"):
                 body = getattr(node, name, [])
                 is_block = isinstance(body, list)  # Of a lambda it is an expression.
@@ -194,7 +167,8 @@ class Graph:
                         inner += literals.text(call.args[0]) + "/"
                 yield from self._in_scopes(statement.body, inner)
 
-    def _spec(self, call: ast.Call, scope: str) -> str:
+    def _specs(self, call: ast.Call, scope: str) -> tuple[str, str]:
+        """Returns the `tf.TensorSpec` of a placeholder, and the one with a name in any case."""
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         given.update(zip(("dtype", "shape", "name"), call.args))
         if self.called(call) != "placeholder" or set(given) - {"dtype", "shape", "name"}:
@@ -203,10 +177,13 @@ class Graph:
         if used:
             self.refuse(call, f"the placeholder needs {sorted(used)[0]}, which the block makes")
         text = {key: self.program.text[slice(*self.program.span(v))] for key, v in given.items()}
-        name = literals.text(given.get("name")) or ("Placeholder" if scope else "")
         words = [text.get("shape", "None"), text["dtype"]]
-        words += [repr(scope + name).replace("'", '"')] if name else []
-        return f"{self.tf}.TensorSpec({', '.join(words)})"
+        name = full = scope + (literals.text(given.get("name")) or "Placeholder")
+        number = self._names.get(full, 0)  # As a graph names them.
+        self._names[full] = number + 1
+        full += f"_{number}" if number else ""
+        specs = [f"{self.tf}.TensorSpec({', '.join(w)})" for w in (words, [*words, f'"{full}"'])]
+        return specs[name != "Placeholder"], specs[1]
 
     def _of_tensorflow(self) -> tuple[set[str], set[str]]:
         """Returns the names of tensors and the like, and those of operations."""
@@ -216,17 +193,17 @@ class Graph:
                 continue
             value = node.iter if isinstance(node, ast.For) else node.value
             names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-            if names & {self.tf, *self._own, *tensors}:
+            if names & {self.tf, *self.kinds.own, *tensors}:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 tensors |= scopes.bound(targets)
-                if isinstance(value, ast.Call) and _last(value) in _OPERATIONS:
+                if isinstance(value, ast.Call) and last(value) in _OPERATIONS:
                     operations |= scopes.bound(targets)
-        return tensors, operations
+        return tensors, operations | (self.kinds.run_alone & tensors)
 
     def _step_name(self) -> str:
         """Returns the name that the global step has in the graph, or ""."""
         for node in self._nodes():
-            is_call = isinstance(node, ast.Call) and _last(node) in _TRAINS
+            is_call = isinstance(node, ast.Call) and last(node) in TRAINS
             for keyword in node.keywords if is_call else ():  # type: ignore[attr-defined]
                 if keyword.arg == "global_step" and isinstance(keyword.value, ast.Name):
                     return keyword.value.id
@@ -253,18 +230,3 @@ class Graph:
 
 def _words(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(keyword.value for keyword in call.keywords)]
-
-
-def _makes_session(name: str) -> bool:
-    """Whether what is called makes a session that `compat` has as well."""
-    last = name.rpartition(".")[2]
-    return last == "Supervisor" or last.endswith(("MonitoredSession", "TrainingSession"))
-
-
-def _first_name(call: ast.Call) -> str:
-    return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else ""
-
-
-def _last(call: Any) -> str:
-    """Returns the last word of what is called."""
-    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))

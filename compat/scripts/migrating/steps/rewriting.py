@@ -9,9 +9,11 @@ from typing import Any
 from compat.errors import UserError
 from compat.scripts.migrating import migration
 from compat.scripts.migrating.program import Edit, Program, Remark
-from compat.scripts.migrating.steps import scopes
+from compat.scripts.migrating.steps import plain, scopes
 from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
+from compat.scripts.migrating.steps.kinds import INPUT
+from compat.scripts.migrating.steps.names import tensorflow
 from compat.scripts.migrating.steps.sessions import Sessions
 from compat.scripts.source import conversion, literals
 
@@ -27,13 +29,6 @@ _LEGACY_ONLY = "{what} in the graph, so it works with --runtime=legacy alone; {r
 _SETTER = "replica_device_setter"
 # Made anew by a supervisor: of no use in a function that builds values.
 _TOOLS = ("global_variables_initializer", "initialize_all_variables", "train.Saver")
-_INPUT = (
-    "string_input_producer",
-    "batch",
-    "shuffle_batch",
-    "input_producer",
-    "slice_input_producer",
-)
 
 
 def migrate(filename: str, text: str) -> migration.Migrated:
@@ -46,19 +41,9 @@ def migrate(filename: str, text: str) -> migration.Migrated:
     for call in program.nodes(ast.Call):
         if any(literals.text(word).strip("-") == "runtime" for word in call.args):
             raise UserError(f"{filename}:{call.lineno} has a flag `runtime` of its own; rename it")
-    graph = Graph(program, _tensorflow(program))
+    tf = tensorflow(program)
+    graph = Graph(plain.supervised(program, tf), tf)
     return _Rewriting(graph).result()
-
-
-def _tensorflow(program: Program) -> str:
-    for node in program.nodes(ast.Import):
-        for alias in node.names:
-            if alias.name == "compat.v1" and alias.asname:
-                return str(alias.asname)
-    raise UserError(
-        f"{program.source.filename} does not import TensorFlow under a name; "
-        "write `import tensorflow as tf`"
-    )
 
 
 class _Rewriting:
@@ -72,6 +57,9 @@ class _Rewriting:
         self.build = self._free("build")
         self.steps: dict[Any, str] = {}  # Names of steps by what they return and take.
         self.parents = scopes.parents(self.program.tree)
+        # Placeholders and values of the graph that are passed on in another way than to `run`.
+        self.fed: list[str] = []
+        self.fetched: list[str] = []
 
     def result(self) -> migration.Migrated:
         """Returns the new program."""
@@ -118,27 +106,28 @@ class _Rewriting:
         if not isinstance(graph.scope, ast.Module):  # It may read one before it assigns it.
             shared |= graph.assigned & scopes.parameters(graph.scope)
         said = set()
+        self.fed = sorted({name.id for name in left if name.id in graph.placeholders})
+        self.fetched = sorted({name.id for name in left if self.calls.is_fetched(name)})
         for name in left:
             shared.add(name.id)
-            if name.id in graph.placeholders:
-                graph.refuse(name, f"the placeholder {name.id} is used beside session.run()")
+            if name.id in graph.placeholders or self.calls.is_fetched(name):
+                continue
             if name.id in graph.tensors and name.id not in said:
                 said.add(name.id)
                 what = f"{name.id} is used here, and made"
                 remedy = "return it from the step to use its value"
                 self.remarks.append(Remark(name, _LEGACY_ONLY.format(what=what, remedy=remedy)))
-        for statement in graph.statements:
-            for node in ast.walk(statement):
-                called = graph.called(node).rpartition(".")[2]
-                if called.startswith("SyncReplicas"):
-                    remedy = "see compat.average for the modern runtime"
-                    what = "synchronous replicas are"
-                elif called in _INPUT and "train." in graph.called(node):
-                    what, remedy = "queues of input are", "give compat.step a dataset instead"
-                else:
-                    continue
-                self.remarks.append(Remark(node, _LEGACY_ONLY.format(what=what, remedy=remedy)))
-        return sorted(shared)
+        for node in self.program.nodes(ast.Call):
+            called = graph.called(node).rpartition(".")[2]
+            if called.startswith("SyncReplicas"):
+                remedy = "see compat.average for the modern runtime"
+                what = "synchronous replicas are"
+            elif called in INPUT and "train." in graph.called(node):
+                what, remedy = "queues of input are", "give compat.step a dataset instead"
+            else:
+                continue
+            self.remarks.append(Remark(node, _LEGACY_ONLY.format(what=what, remedy=remedy)))
+        return sorted(shared - {*self.fed, *self.fetched})
 
     def _remove(self, statement: ast.stmt) -> None:
         """Removes a statement; `pass` stands for the only one of its block."""
@@ -189,14 +178,17 @@ class _Rewriting:
         values: dict[str, str] = {}
         for call in self.calls.found:
             values.update((fetch.key, fetch.text) for fetch in call.fetches)
+        values.update((name, name) for name in self.fetched if name not in values)
         unit = "\t" if inner.startswith("\t") else "    "
         lines = [f"{inner}return {{\n"]
         lines += [f'{inner}{unit}"{key}": {value},\n' for key, value in values.items()]
         lines.append(f"{inner}}}\n")
-        specs = ", ".join(p.spec for p in parameters)
+        specs = ", ".join(p.name if p.name in self.fed else p.spec for p in parameters)
         header = self._new_header(text[start:colon])
         lines.append(f"\n{outer}{header}\n")
+        lines += [f"{inner}{p.name} = {p.named}\n" for p in parameters if p.name in self.fed]
         lines.append(f"{inner}{self.build} = compat.step({self.build}, [{specs}])\n")
+        lines += [f'{inner}{name} = {self.build}["{name}"]\n' for name in self.fetched]
         for (keys, inputs), name in self.steps.items():
             words = [f'"{key}"' for key in keys]
             if inputs != tuple(p.name for p in parameters):

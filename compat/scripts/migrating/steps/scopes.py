@@ -34,6 +34,14 @@ def _bound(node: ast.AST, left_out: set[ast.AST]) -> Iterator[str]:
         yield from _bound(child, left_out)
 
 
+def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yields all nodes in some, without those of functions and classes in them."""
+    for node in nodes:
+        yield node
+        if not isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            yield from own_nodes(ast.iter_child_nodes(node))
+
+
 def uses(scope: ast.AST, names: set[str], without: Iterable[ast.AST] = ()) -> list[Any]:
     """Returns the uses of names of a scope, in it and in functions inside, as `ast.Name`s.
 

@@ -27,6 +27,7 @@ _OURS = (
     "Scaffold",
     "SessionRunHook",
     "SessionRunArgs",
+    "Saver",
 )
 # What a supervisor does by itself as well, by the argument that says it.
 _DEFAULTS = {

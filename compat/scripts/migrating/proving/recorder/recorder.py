@@ -146,14 +146,20 @@ class Recorder(object):
             fed = dict(call.feeds)
         else:
             stored = arrays.load(self.path("feeds", number, True))
-            fed, missing = _paired(known["fed"], list(call.feeds), stored)
+            # An experiment has its batches in the graph, where a placeholder has them by default.
+            inputs = [name for name in plan.inputs if name not in call.feeds]
+            inputs = inputs or _in_order(call, call.feeds)
+            fed, missing = _paired(known["fed"], inputs, stored)
             drawn, uncontrolled = _paired(known["drawn"], plan.sources, stored)
             # Of what is drawn, the other run has nothing.
             record["uncontrolled"] += uncontrolled
             if missing:
                 record["unfed"] = missing
             fed = dict(call.feeds, **fed)
-        record["fed"], record["drawn"] = sorted(fed), [n for n in plan.sources if n in drawn]
+        record["fed"], record["drawn"] = (
+            _in_order(call, fed),
+            [n for n in plan.sources if n in drawn],
+        )
         feeds = dict(fed, **drawn)
         if known is None:
             arrays.save(self.path("feeds", number), feeds)
@@ -206,6 +212,8 @@ class _Plan(object):
         self.losses = [tensor.name for tensor in found]
         more = graphs.closure([tensor.op for tensor in found], call.feeds)
         self.all_operations = sorted(set(operations + more), key=lambda operation: operation._id)
+        given = [op for op in self.all_operations if op.type == "PlaceholderWithDefault"]
+        self.inputs = [operation.outputs[0].name for operation in given]
         plain, rest = graphs.sources(self.all_operations)
         self.sources = [tensor.name for operation in plain for tensor in operation.outputs]
         self.uncontrolled = [operation.name for operation in rest]
@@ -227,6 +235,11 @@ def _described(graph, operations, names):
             for operation, name in zip(operations, written)
         ],
     }
+
+
+def _in_order(call, names):
+    """Returns names of tensors in the order in which the graph has them."""
+    return sorted(names, key=lambda name: call.graph.get_tensor_by_name(name).op._id)
 
 
 def _paired(theirs, ours, stored):

@@ -1,0 +1,281 @@
+"""Writes a program of `compat.v1` as an experiment."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from typing import Any
+
+from compat.errors import UserError
+from compat.scripts.migrating import migration
+from compat.scripts.migrating.experiment.feeding import Fed, Feeding
+from compat.scripts.migrating.experiment.flags import INHERITED, TAKEN, Flags
+from compat.scripts.migrating.experiment.model import Model
+from compat.scripts.migrating.experiment.pieces import Pieces, used
+from compat.scripts.migrating.program import Edit, Program
+from compat.scripts.migrating.steps import plain, scopes
+from compat.scripts.migrating.steps.graph import Graph
+from compat.scripts.migrating.steps.kinds import last
+from compat.scripts.migrating.steps.names import tensorflow
+from compat.scripts.source import conversion, literals
+
+_LEFT = (
+    "experiments.run has the loop, the session, checkpoints and records; what the program did "
+    "beside them is below, move by hand what you miss"
+)
+_LENGTH = "how long it trains was not found; the default is 20 epochs, give --epochs or --max_steps"
+_SYNC = "synchronous replicas are the flag --sync, on the legacy runtime"
+_BODY = "def body():\n"
+_TASK = {"job_name", "task_index", "task_id", "ps_hosts", "worker_hosts"}
+
+
+def migrate(filename: str, text: str) -> migration.Migrated:
+    """Returns a program of `compat.v1` as an `Experiment`, or raises `UserError`."""
+    program = Program(conversion.Source(filename, text, False), marked=True)
+    for node in program.nodes(ast.ImportFrom):
+        if (node.module or "").partition(".")[0] == "experiments":
+            raise UserError(f"{filename} is an experiment already; there is nothing to migrate")
+    if any(literals.dotted(call.func) == "compat.step" for call in program.nodes(ast.Call)):
+        raise UserError(
+            f"{filename} is a program on compat.step; migrate the script of which it was made"
+        )
+    tf = tensorflow(program)
+    program = plain.supervised(program, tf)
+    graph = Graph(program, tf, "an Experiment", "use --to=compat or --to=v1")
+    return _Writing(graph).result()
+
+
+class _Writing:
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.program = graph, graph.program
+        self.pieces, self.flags = Pieces(self.program), Flags(self.program)
+        self.model = Model(graph, self.pieces)
+        self.feeding = Feeding(graph, self.model, self.pieces, self.flags)
+        self.top: list[Any] = self.program.tree.body
+        self.name = _class_name(self.program.source.filename)
+        # Which load TensorFlow, before --runtime is known: they are imported where they are used.
+        self.inner = {
+            node: self.pieces.text(node)
+            for node in self.program.nodes(ast.Import, ast.ImportFrom)
+            if node in self.top and _loads(node)
+        }
+
+    def result(self) -> migration.Migrated:
+        """Returns the new program."""
+        before = self._before()
+        fed = self.feeding.fed(before)
+        loss, names = self.model.loss(fed.inputs, before)
+        optimizer, more = self.model.optimizer(before)
+        wanted = fed.names | names | more
+        kept = self._kept(wanted)
+        functions = ""
+        for statement in kept:
+            is_long = not isinstance(statement, (ast.Assign, ast.AugAssign))
+            edits = self._imported(statement) if is_long else []
+            functions += "\n\n" * is_long + self.pieces.take([statement], edits, "")
+            functions += "\n\n" * is_long
+        functions = re.sub(r"\n{4,}", "\n\n\n", functions)
+        holder = self._holder(_BODY + loss + fed.lines + optimizer + functions)
+        is_shared = bool(holder and _read(holder, functions))
+        methods = [
+            ("data(self)", fed.lines),
+            ("loss(self, batch, training)", loss),
+            ("optimizer(self, step)", optimizer),
+        ]
+        body = "".join(self._method(h, lines, holder, is_shared) for h, lines in methods)
+        fields = self._fields(fed, holder, f"class {self.name}:\n{body}{functions}")
+        nested = "    @dataclass(frozen=True)\n    class Settings(Experiment.Settings):\n"
+        nested += "".join(f"        {field}\n" for field in fields) + "\n"
+        made = f"class {self.name}(Experiment):\n{nested if fields else ''}{body}".rstrip() + "\n"
+        constant = f"{holder} = None  # The settings, for functions.\n\n" if is_shared else ""
+        rest = f"{constant}{functions.strip()}\n\n\n" if functions.strip() else constant
+        run = f'\n\nif __name__ == "__main__":\n    run({self.name})\n'
+        head = self._head(rest + made + run, bool(fields))
+        remarks = []
+        if not {"epochs", "max_steps"} & set(fed.settings):
+            remarks.append(_LENGTH)
+        if any("SyncReplicas" in self.graph.called(c) for c in self.program.nodes(ast.Call)):
+            remarks.append(_SYNC)
+        self._known(holder, fields)
+        left = self.pieces.left()
+        text = f"{head}\n\n{rest}{made}{run}\n" + self._comments(remarks, left)
+        migration.check(self.program, text, "write it plainly, or use --to=compat")
+        counts = {"settings": len(fields), "inputs": len(fed.inputs)}
+        counts["outputs"] = len(self.model.outputs)
+        return migration.Migrated(text, counts, migration.remarks_in(text), [])
+
+    def _before(self) -> list[ast.stmt]:
+        """Returns the statements in front of the block that may move into methods."""
+        found: list[ast.stmt] = []
+        scope = self.graph.scope
+        for statement in self.top:
+            if isinstance(statement, ast.Assign) and not self._is_constant(statement):
+                found.append(statement)
+        inner = [s for s, _ in self.graph.before() if s not in self.top]
+        if isinstance(scope, ast.Module):
+            place = self.program.span(self.graph.block)
+            found = [s for s in found if self.program.span(s) < place]
+        skipped = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
+        found = [s for s in found if not self._is_flags(s)]
+        return [*found, *(s for s in inner if not isinstance(s, skipped))]
+
+    def _is_constant(self, statement: ast.stmt) -> bool:
+        nodes = [*ast.walk(statement)]
+        calls = any(isinstance(node, (ast.Call, ast.ListComp)) for node in nodes)
+        return not calls and not self.flags.read_in(statement)
+
+    def _is_flags(self, statement: ast.stmt) -> bool:
+        names = scopes.bound([statement])
+        value = getattr(statement, "value", None)
+        path = literals.dotted(value) if isinstance(value, ast.AST) else ""
+        return bool(names & self.flags.holders) or path.endswith(("app.flags", "flags"))
+
+    def _kept(self, wanted: set[str]) -> list[ast.stmt]:
+        """Returns functions and constants of the module that are used, in their order."""
+        kinds = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AugAssign, ast.For)
+        found: list[ast.stmt] = []
+        while True:
+            more = [
+                s
+                for s in self.top
+                if isinstance(s, kinds) and s not in found and s is not self.graph.scope
+                if scopes.bound([s]) & wanted
+                and not self._is_flags(s)
+                and self.pieces.lines(s) not in self.pieces.moved
+                and not any(self.graph.block is node for node in ast.walk(s))
+            ]
+            if not more:
+                return [s for s in self.top if s in found]
+            found += more
+            wanted = wanted.union(*map(used, more))
+
+    def _holder(self, text: str) -> str:
+        found = [h for h in sorted(self.flags.holders) if _read(h, text)]
+        if len(found) > 1:
+            self.graph.refuse(self.graph.block, f"its flags are in {' and '.join(found)}")
+        return found[0] if found else ""
+
+    def _method(self, header: str, lines: str, holder: str, is_shared: bool) -> str:
+        words = set(re.findall(r"\w+", lines))
+        inner = [text for node, text in self.inner.items() if scopes.bound([node]) & words]
+        lines = "".join(f"        {text}\n" for text in inner) + "\n" * bool(inner) + lines
+        first = ""
+        if holder and (is_shared or _read(holder, _BODY + lines)):
+            first = f"        global {holder}\n" if is_shared else ""
+            first += f"        {holder} = self.settings\n"
+        return f"    def {header}:\n{first}{lines}\n"
+
+    def _imported(self, function: Any) -> list[Edit]:
+        """Returns the edits that import in a function what loads TensorFlow."""
+        names = used(function)
+        texts = [text for node, text in self.inner.items() if scopes.bound([node]) & names]
+        if not texts or not isinstance(function, ast.FunctionDef):
+            return []
+        has_text = ast.get_docstring(function) is not None and len(function.body) > 1
+        start = self.program.span(function.body[int(has_text)])[0]
+        line = self.program.text.rfind("\n", 0, start) + 1
+        indent = self.program.text[line:start]
+        return [Edit(line, line, "".join(f"{indent}{text}\n" for text in texts))]
+
+    def _fields(self, fed: Fed, holder: str, text: str) -> list[str]:
+        fields: dict[str, str] = {}
+        for name in _read(holder, text) if holder else ():
+            flag = self.flags.by_name.get(name)
+            if name in _TASK:
+                self.graph.refuse(self.graph.block, f"what it builds depends on the flag {name}")
+            if flag is not None and name not in TAKEN:
+                fields[name] = flag.field()
+        for name, value in fed.settings.items():
+            fields.setdefault(name, f"{name}: {INHERITED[name]} = {value}")
+        return list(fields.values())
+
+    def _head(self, text: str, has_settings: bool) -> str:
+        """Returns the docstring and the imports that the new program needs."""
+        first = self.top[0]
+        start = 0
+        if isinstance(first, ast.Expr) and literals.text(first.value):
+            start = self.pieces.lines(first)[1]
+        else:
+            opening = re.match(r"(#[^\n]*\n)*", self.program.text)
+            start = opening.end() if opening is not None else 0
+        self.pieces.moved.append((0, start))
+        head = self.program.text[:start].rstrip("\n")
+        words = set(re.findall(r"\w+", text))
+        future, imports = ["from __future__ import annotations\n"], []
+        for node in self.program.nodes(ast.Import, ast.ImportFrom, ast.Try):
+            names = scopes.bound([node])
+            is_import = not isinstance(node, ast.Try) or all(map(_imports, node.body))
+            if node not in self.top or not is_import:
+                continue
+            if getattr(node, "module", "") == "__future__" or node in self.inner:
+                self.pieces.moved.append(self.pieces.lines(node))
+            elif names & words:
+                imports.append(self.pieces.take([node], [], ""))
+        known = "".join(imports)
+        first = ["from dataclasses import dataclass\n"] if has_settings else []
+        ours: list[str] = []
+        if re.search(r"\bnp\.", text) and not re.search(r"\bas np\b", known):
+            ours.append("import numpy as np\n")
+        taken = "Experiment, run, setting" if " setting(" in text else "Experiment, run"
+        ours.append(f"from experiments import {taken}\n")
+        if re.search(r"\bcompat\.get_or_create", text):
+            ours.insert(len(ours) - 1, "import compat\n")
+        tf = self.graph.tf
+        known = known if re.search(rf"\bas {tf}\b", known) else f"import compat.v1 as {tf}\n{known}"
+        return (
+            "".join([head, "\n" * bool(head), *future, "\n", *first, known, *ours]).rstrip() + "\n"
+        )
+
+    def _known(self, holder: str, fields: list[str]) -> None:
+        """Takes what says the settings, and starts the program: these are there in other words."""
+        names = {field.partition(":")[0] for field in fields}
+        for statement in self.program.nodes(ast.Expr):
+            call: Any = statement.value
+            defines = isinstance(call, ast.Call) and bool(call.args)
+            if defines and literals.text(call.args[-1 if last(call) == "add_argument" else 0]):
+                name = literals.text(call.args[-1 if last(call) == "add_argument" else 0])
+                is_flag = last(call) == "add_argument" or last(call).startswith("DEFINE_")
+                if is_flag and name.lstrip("-").replace("-", "_") in names:
+                    self.pieces.moved.append(self.pieces.lines(statement))
+        for statement in self.top:
+            starts = isinstance(statement, ast.If) and _starts(statement)
+            if starts or (isinstance(statement, ast.Assign) and self._is_flags(statement)):
+                self.pieces.moved.append(self.pieces.lines(statement))
+
+    def _comments(self, remarks: list[str], left: str) -> str:
+        lines = [migration.REMARK.format(number=i, text=t) for i, t in enumerate(remarks, 1)]
+        if left.strip():
+            lines.append(migration.REMARK.format(number=len(lines) + 1, text=_LEFT))
+            lines += [f"# {line}".rstrip() for line in left.split("\n")]
+        return "\n" * bool(lines) + "".join(f"{line}\n" for line in lines)
+
+
+def _starts(statement: ast.If) -> bool:
+    """Whether a statement does nothing but call `tf.app.run()` or a function of the program."""
+    calls = [getattr(s, "value", None) for s in statement.body]
+    return all(isinstance(call, ast.Call) and len(call.args) < 2 for call in calls)
+
+
+def _read(holder: str, text: str) -> list[str]:
+    """Returns the attributes of a name that code reads, in their order."""
+    found = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Attribute)]
+    return [*dict.fromkeys(n.attr for n in found if getattr(n.value, "id", "") == holder)]
+
+
+def _loads(node: Any) -> bool:
+    """Whether an import is of a module below `compat.v1`, but of no package beside it."""
+    names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+    return any(n.startswith("compat.v1.") and ".packages" not in n for n in names)
+
+
+def _imports(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.Import, ast.ImportFrom))
+
+
+def _class_name(filename: str) -> str:
+    stem = os.path.splitext(os.path.basename(filename))[0]
+    words = re.findall(r"[A-Za-z0-9]+", stem.encode("ascii", "ignore").decode())
+    name = "".join(word[:1].upper() + word[1:] for word in words)
+    name = name if name[:1].isalpha() else f"Migrated{name}"
+    return f"{name}Program" if name in ("Experiment", "Settings") else name

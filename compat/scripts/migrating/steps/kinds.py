@@ -1,0 +1,125 @@
+"""What the nodes of a program are: blocks and functions that build, updates, sessions."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from compat.scripts.migrating.program import Program
+from compat.scripts.migrating.steps import scopes
+from compat.scripts.source import literals
+
+TRAINS = ("minimize", "apply_gradients")
+PLAIN = ("Session", "InteractiveSession")
+# What queues of input are made by, in tf.train.
+INPUT = (
+    "string_input_producer",
+    "batch",
+    "shuffle_batch",
+    "input_producer",
+    "slice_input_producer",
+)
+# What is called on a session, or makes one: the graph is complete before it.
+_SESSIONS = ("Supervisor", *PLAIN)
+_SESSION_PARTS = ("Hook", "MonitoredSession", "TrainingSession", "Scaffold", "SessionCreator")
+# What is used with a session, and no part of its graph.
+_TOOLS = ("train.Saver", "train.SummaryWriter", "summary.FileWriter")
+# What has no part in a graph.
+_NOT_BUILT = (
+    *("app", "flags", "gfile", "logging", "test", "train.ClusterSpec", "train.Server"),
+    *("ConfigProto", "GPUOptions", "Session", "InteractiveSession", "set_random_seed"),
+    *("errors", "contrib.learn.datasets", "reset_default_graph", "summary.FileWriter"),
+    *("train.SummaryWriter", "train.Coordinator", "train.Supervisor"),
+    "train.start_queue_runners",
+)
+
+
+class Kinds:
+    """Tells what the nodes of a program are.
+
+    Attributes:
+      own: the names of the program's own functions that build.
+      run_alone: the names of operations, of which the program takes no result.
+    """
+
+    def __init__(self, program: Program, tf: str) -> None:
+        self.tf = tf
+        functions = program.nodes(ast.FunctionDef)
+        self.run_alone = {
+            _first_name(statement.value)
+            for statement in program.nodes(ast.Expr)
+            if isinstance(statement.value, ast.Call) and last(statement.value) == "run"
+        } - {""}
+        for statement in program.nodes(ast.Assign):
+            self.run_alone.update(_dropped(statement))
+        self.own: set[str] = set()
+        self.own = {f.name for f in functions if self.builds(f)}
+        self._training = {f.name for f in functions if self._updates(f)}
+
+    def called(self, node: ast.AST) -> str:
+        """Returns what a call calls of TensorFlow, such as "train.Saver", or ""."""
+        name = literals.dotted(node.func) if isinstance(node, ast.Call) else ""
+        return name[len(self.tf) + 1 :] if name.startswith(self.tf + ".") else ""
+
+    def builds(self, node: ast.AST) -> bool:
+        """Whether a node calls TensorFlow for more than flags, files, servers and sessions."""
+        names = filter(None, map(self.called, ast.walk(node)))
+        calls = {last(call) for call in ast.walk(node) if isinstance(call, ast.Call)}
+        return bool(self.own & calls) or any(
+            not any(f"{name}.".startswith(f"{other}.") for other in _NOT_BUILT) for name in names
+        )
+
+    def is_block(self, node: ast.AST) -> bool:
+        """Whether an expression is `tf.device(...)`, or the graph that a program is built in."""
+        is_graph = isinstance(node, ast.Call) and last(node) == "as_default"
+        made = node.func.value if is_graph else node  # type: ignore[attr-defined]
+        return self.called(made) in ("device", "Graph")
+
+    def trains(self, node: ast.AST) -> bool:
+        """Whether a node makes what updates the variables, or calls a function that does."""
+        calls = [last(n) for n in ast.walk(node) if isinstance(n, ast.Call)]
+        if self._updates(node) or not self._training.isdisjoint(calls):
+            return True
+        # By a function of another module, perhaps.
+        return not self._training and bool(self.run_alone & scopes.bound([node]))
+
+    def is_tool(self, statement: ast.stmt) -> bool:
+        """Whether a statement assigns a saver or a writer."""
+        return isinstance(statement, ast.Assign) and self.called(statement.value) in _TOOLS
+
+    def uses_session(self, node: ast.AST) -> bool:
+        """Whether a node makes or describes a session."""
+        for call in ast.walk(node):
+            name = self.called(call).rpartition(".")[2]
+            if name in _SESSIONS or name.endswith(_SESSION_PARTS):
+                return True
+        return False
+
+    def makes_session(self, call: ast.Call) -> bool:
+        """Whether what is called makes a session that `compat` has as well."""
+        name = self.called(call).rpartition(".")[2]
+        return name == "Supervisor" or name.endswith(("MonitoredSession", "TrainingSession"))
+
+    def _updates(self, node: ast.AST) -> bool:
+        return any(isinstance(n, ast.Call) and last(n) in TRAINS for n in ast.walk(node))
+
+
+def last(call: Any) -> str:
+    """Returns the last word of what is called."""
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
+
+
+def _first_name(call: ast.Call) -> str:
+    return call.args[0].id if call.args and isinstance(call.args[0], ast.Name) else ""
+
+
+def _dropped(statement: ast.Assign) -> list[str]:
+    """Returns the operations in `_, loss = session.run([train, loss])`."""
+    call, names = statement.value, getattr(statement.targets[0], "elts", [])
+    is_run = isinstance(call, ast.Call) and last(call) == "run" and call.args
+    fetched = getattr(call.args[0], "elts", []) if is_run else []  # type: ignore[attr-defined]
+    return [
+        fetch.id
+        for name, fetch in zip(names, fetched)
+        if isinstance(name, ast.Name) and name.id == "_" and isinstance(fetch, ast.Name)
+    ]

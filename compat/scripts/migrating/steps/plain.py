@@ -1,0 +1,212 @@
+"""A program with a plain session, written as one with a supervisor and a block.
+
+`tf.Session` runs graphs, and waits for nobody. What it needs to run steps is little: a supervisor
+that opens it, and what builds the graph in one place, before.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any, Iterator
+
+from compat.scripts.migrating.program import Edit, Program
+from compat.scripts.migrating.steps import inputs, scopes
+from compat.scripts.migrating.steps.kinds import Kinds, last
+from compat.scripts.migrating.steps.region import Region, defines
+from compat.scripts.source import conversion, literals
+
+_INITIALIZERS = (
+    *("initializer", "initialize_all_variables", "initialize_local_variables"),
+    *("initialize_variables", "initialize_all_tables"),
+)
+
+
+def supervised(program: Program, tf: str) -> Program:
+    """Returns the program with a supervisor for its plain session, and a block for its graph."""
+    program = edited(program, inputs.inlined(program, Kinds(program, tf)))
+    for rewrite in (_Plain.by_run, _Plain.gathered, _Plain.with_block):
+        found = _Plain(program, tf)
+        if found.body and (found.creations or rewrite is not _Plain.by_run):
+            program = edited(program, rewrite(found))
+    return program
+
+
+def edited(program: Program, edits: list[Edit]) -> Program:
+    """Returns a program after edits."""
+    if not edits:
+        return program
+    text = program.edited(edits)
+    return Program(conversion.Source(program.source.filename, text, False), marked=True)
+
+
+class _Plain(Region):
+    def __init__(self, program: Program, tf: str) -> None:
+        super().__init__(program, tf)
+        self.edits: list[Edit] = []
+        self.gone: set[ast.AST] = set()
+
+    def by_run(self) -> list[Edit]:
+        """Writes what runs without the session's `run`, and drops runs of initializers."""
+        self._initialized()
+        self._methods()
+        return self.edits
+
+    def gathered(self) -> list[Edit]:
+        """Opens the session by a supervisor, behind all that builds."""
+        moved = [self._moved(s) for s in self._later()] if self.creations else []
+        tools = [s for s in self.region if self.creations and self.kinds.is_tool(s)]
+        # A saver adds to the graph, which is complete when the session opens.
+        tail = [self._moved(statement) for statement in tools]
+        tail += [line for call in self.creations for line in self._session(call)]
+        _, end = self.lines(self.region[-1])
+        self.edits.append(Edit(end, end, "".join([*moved, *tail])))
+        return self.edits
+
+    def _moved(self, statement: ast.stmt) -> str:
+        """Cuts a statement out; returns its lines, as they are in the region."""
+        start, end = self.lines(statement)
+        lines = self.program.text[start:end]
+        own = lines[: len(lines) - len(lines.lstrip(" \t"))]
+        self.edits.append(Edit(start, end, "" if self._has_others(statement) else f"{own}pass\n"))
+        return re.sub(rf"(?m)^{own}", self.indent, lines)
+
+    def _has_others(self, statement: ast.stmt) -> bool:
+        parent: Any = self.parents[statement]
+        bodies = [getattr(parent, name, []) for name in ("body", "orelse", "finalbody")]
+        self.gone.add(statement)
+        return any(statement in b and set(b) - self.gone for b in bodies if isinstance(b, list))
+
+    def _initialized(self) -> None:
+        """Removes runs of initializers: a supervisor has run them."""
+        known = {
+            name
+            for node in self.program.nodes(ast.Assign)
+            if self._initializes(node.value, set())
+            for name in scopes.bound(node.targets)
+        }
+        for statement in self.program.nodes(ast.Expr):
+            call = statement.value
+            if not isinstance(call, ast.Call) or last(call) != "run":
+                continue
+            owner: Any = call.func
+            target: Any = call.args[0] if call.args else getattr(owner, "value", None)
+            if self._initializes(target, known):
+                self._moved(statement)
+                self.gone.update(ast.walk(target))
+        uses = [n for n in scopes.uses(self.program.tree, known) if isinstance(n.ctx, ast.Load)]
+        left = {name.id for name in uses if name not in self.gone}
+        for node in self.program.nodes(ast.Assign):
+            if self._initializes(node.value, known) and not scopes.bound([node]) & left:
+                self._moved(node)
+
+    def _initializes(self, node: Any, known: set[str]) -> bool:
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return bool(node.elts) and all(self._initializes(n, known) for n in node.elts)
+        if isinstance(node, ast.Name):
+            return node.id in known
+        called = self.kinds.called(node).rpartition(".")[2]
+        if called == "group":
+            return all(self._initializes(n, known) for n in node.args)
+        return called.endswith(_INITIALIZERS) and not getattr(node, "args", [])
+
+    def _later(self) -> Iterator[ast.stmt]:
+        """Yields the statements behind a run that build more of the graph."""
+        after = [*self.body[self.end :]]
+        for statement in self.body[self.end :]:
+            items = getattr(statement, "items", [])
+            if any(item.context_expr in self.creations for item in items):
+                after += statement.body  # type: ignore[attr-defined]
+        available = set(self.built)
+        late: set[str] = set()
+        for statement in after:
+            names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+            is_graph = isinstance(statement, ast.Assign) and not self.runs(statement)
+            builds = self.kinds.builds(statement) or names & self.built
+            if is_graph and builds and names & available and not names & late:
+                available |= scopes.bound([statement])
+                yield statement
+            elif not defines(statement):
+                late |= scopes.bound([statement])
+
+    def _session(self, call: ast.Call) -> list[str]:
+        """Opens a session by a supervisor; returns lines that follow the graph."""
+        statement: Any = self.parents[call]
+        start, end = self.program.span(call)
+        arguments = [self.program.text[slice(*self.program.argument(call, a))] for a in call.args]
+        for keyword in call.keywords:
+            value = self.program.text[slice(*self.program.argument(call, keyword.value))]
+            name = {"target": "master"}.get(str(keyword.arg), keyword.arg)
+            if name != "graph":  # The graph in which it is made.
+                arguments.append(f"{name}={value}")
+        starts = any(last(c) == "start_queue_runners" for c in self.program.nodes(ast.Call))
+        arguments += ["start_standard_services=False"] if starts else []
+        words, made = ", ".join(arguments), f"{self.tf}.train.Supervisor({self._chief()})"
+        if isinstance(statement, ast.withitem):
+            block: Any = self.parents[statement]
+            if not any(s in ast.walk(block) for s in self.region):
+                self.edits.append(Edit(start, end, f"{made}.managed_session({words})"))
+                return []
+            name = getattr(statement.optional_vars, "id", "session")
+            head = self.program.span(block)[0], self.program.colon(block)
+            self.edits.append(Edit(*head, f"with {self.tf}.device(None):"))
+        elif isinstance(statement, ast.Assign):
+            if self.program.span(statement) > self.program.span(self.region[-1]):
+                self.edits.append(Edit(start, end, f"{made}.prepare_or_wait_for_session({words})"))
+                return []
+            name = getattr(statement.targets[0], "id", "session")
+            self._moved(statement)
+        else:
+            return []
+        return [f"{self.indent}{name} = {made}.prepare_or_wait_for_session({words})\n"]
+
+    def _chief(self) -> str:
+        """Returns the argument that says which task is the chief, as the server's number does."""
+        for call in self.program.nodes(ast.Call):
+            if self.kinds.called(call) == "train.Server":
+                for word in call.keywords:
+                    if word.arg == "task_index":
+                        text = self.program.text[slice(*self.program.span(word.value))]
+                        return f"is_chief={text} == 0"
+        return ""
+
+    def _methods(self) -> None:
+        """Writes `loss.eval(feed)` as `sess.run(loss, feed)`."""
+        sessions = self.sessions
+        built = self.built.union(*(scopes.bound([s]) for s in self._later()))
+        for call in self.program.nodes(ast.Call):
+            owner: Any = getattr(call.func, "value", None)
+            is_own = isinstance(owner, ast.Name) and owner.id in built - sessions
+            if is_own and last(call) in ("run", "eval") and call not in self.creations:
+                given: Any = {k.arg: k.value for k in call.keywords}
+                named = given.get("session")
+                session = getattr(named, "id", "") or min(sessions, default="")
+                feed = call.args[0] if call.args else given.get("feed_dict")
+                words = [owner.id]
+                words += [self.program.text[slice(*self.program.span(feed))]] if feed else []
+                if session and self.parents[call] not in self.gone:
+                    self.edits.append(
+                        Edit(*self.program.span(call), f"{session}.run({', '.join(words)})")
+                    )
+        for node in self.program.nodes(ast.Attribute):
+            if node.attr == "graph" and literals.dotted(node.value) in sessions:
+                self.edits.append(Edit(*self.program.span(node), f"{self.tf}.get_default_graph()"))
+
+    def with_block(self) -> list[Edit]:
+        """Puts the statements that build in a block of their own."""
+        region = self.region
+        items = getattr(self.parents[region[0]], "items", [])
+        if any(self.kinds.is_block(item.context_expr) for item in items):
+            return []
+        start, end = self.lines(region[0])[0], self.lines(region[-1])[1]
+        text = self.program.text
+        inside = self.program.inner_lines()
+        edits = [Edit(start, start, f"{self.indent}with {self.tf}.device(None):\n")]
+        unit = "\t" if self.indent.startswith("\t") else "    "
+        position = start
+        while position < end:
+            following = text.find("\n", position) + 1 or len(text)
+            if text[position:following].strip() and position not in inside:
+                edits.append(Edit(position, position, unit))
+            position = following
+        return edits

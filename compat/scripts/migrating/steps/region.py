@@ -1,0 +1,119 @@
+"""Where a program builds its graph, also without a block of its own."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from compat.scripts.migrating.program import Program
+from compat.scripts.migrating.steps import scopes
+from compat.scripts.migrating.steps.kinds import PLAIN, Kinds, last
+
+
+class Region:
+    """The statements of a program that build what is trained, wherever they are.
+
+    Attributes:
+      creations: the calls that make plain sessions.
+      sessions: the names of these.
+      body: the list of statements in which the graph is built; empty if it is in no one place.
+      first, end: the numbers of the statements in it that build.
+      region: these.
+      built: the names that they bind.
+      indent: what is in front of them.
+    """
+
+    def __init__(self, program: Program, tf: str) -> None:
+        self.program, self.tf = program, tf
+        self.kinds = Kinds(program, tf)
+        self.parents = scopes.parents(program.tree)
+        calls = program.nodes(ast.Call)
+        self.creations = [call for call in calls if self.kinds.called(call) in PLAIN]
+        names = [getattr(self.parents[c], "targets", [None])[0] for c in self.creations]
+        names += [getattr(self.parents[c], "optional_vars", None) for c in self.creations]
+        self.sessions = {name.id for name in names if isinstance(name, ast.Name)}
+        self.body, self.first, self.end = self._find()
+        self.region = self.body[self.first : self.end]
+        self.built = scopes.bound(self.region)
+        self.indent = ""
+        if self.region:
+            start, _ = self.lines(self.region[0])
+            self.indent = program.text[start : program.span(self.region[0])[0]]
+
+    def _find(self) -> tuple[list[ast.stmt], int, int]:
+        """Returns the list of statements that builds what is trained, and which of them do."""
+        for scope in [self.program.tree, *self.program.nodes(ast.FunctionDef)]:
+            body: Any = scope.body
+            while True:
+                found = [s for s in body if not defines(s) and self.kinds.trains(s)]
+                if not found or not self._has_session(scope):
+                    break
+                statement: Any = found[0]
+                is_block = isinstance(statement, ast.With) and any(
+                    self.kinds.is_block(item.context_expr) for item in statement.items
+                )
+                inner = self._inner(statement)
+                if not inner:
+                    return self._region(body, found)
+                if is_block and not any(map(self.runs, inner[:1])):
+                    return self._region(inner, [s for s in inner if self.kinds.trains(s)])
+                body = inner
+        return [], 0, 0
+
+    def _inner(self, statement: Any) -> Any:
+        """Returns the statements of a compound one that makes the session too, or is a block."""
+        for name in ("body", "orelse", "finalbody"):
+            inner = getattr(statement, name, [])
+            if isinstance(inner, list) and any(map(self.kinds.trains, inner)):
+                makes = any(map(self.kinds.uses_session, ast.walk(statement)))
+                items = getattr(statement, "items", [])
+                is_block = any(self.kinds.is_block(item.context_expr) for item in items)
+                return inner if makes or is_block else []
+        return []
+
+    def _has_session(self, scope: ast.AST) -> bool:
+        inside = [n for n in ast.walk(scope) if self.kinds.called(n) and isinstance(n, ast.Call)]
+        return any(
+            scopes.enclosing(self.program.tree, call) is scope
+            and (call in self.creations or self.kinds.makes_session(call))
+            for call in inside
+        )
+
+    def _region(self, body: list[ast.stmt], training: list[ast.stmt]) -> Any:
+        builds: list[bool] = []
+        tensors: set[str] = set()
+        for statement in body:
+            uses = self.kinds.builds(statement) or scopes.uses(statement, tensors)
+            builds.append(bool(uses) and not defines(statement) and not self.runs(statement))
+            tensors |= scopes.bound([statement]) if builds[-1] else set()
+        first = builds.index(True) if True in builds else 0
+        after = range(first, len(body))
+        ends = [i for i in after if self.runs(body[i]) and not self.is_creation(body[i])]
+        end = ends[0] if ends else len(body)
+        while end > first and not builds[end - 1]:
+            end -= 1
+        return (body, first, end) if training[0] in body[first:end] else ([], 0, 0)
+
+    def runs(self, node: ast.AST) -> bool:
+        """Whether a statement runs, or makes, a session."""
+        if defines(node):
+            return False
+        if scopes.uses(node, self.sessions) and not self.is_creation(node):
+            return True
+        calls = [call for call in ast.walk(node) if isinstance(call, ast.Call)]
+        methods = {last(call) for call in calls if isinstance(call.func, ast.Attribute)}
+        return self.kinds.uses_session(node) or bool(methods & {"run", "eval", "close"})
+
+    def is_creation(self, statement: ast.AST) -> bool:
+        return isinstance(statement, ast.Assign) and statement.value in self.creations
+
+    def lines(self, node: ast.AST) -> tuple[int, int]:
+        """Returns start and end of the lines of a statement."""
+        text = self.program.text
+        start, end = self.program.span(node)
+        return text.rfind("\n", 0, start) + 1, text.find("\n", end) + 1 or len(text)
+
+
+def defines(node: ast.AST) -> bool:
+    """Whether a node is a function or a class, which builds when it is called."""
+    return isinstance(node, (ast.FunctionDef, ast.ClassDef))
