@@ -11,7 +11,7 @@ import functools
 import importlib
 from typing import Any
 
-from compat._tensorflow import tf1
+from compat._tensorflow import embeddings, tf1
 
 _LISTS: tuple[Any, ...] = (range, map, filter, zip, type({}.keys()), type({}.values()))
 
@@ -34,6 +34,7 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
 
 def install() -> None:
     """Makes TensorFlow do so in this process."""
+    embeddings.gather_rows()
     shapes: Any = importlib.import_module("tensorflow.python.framework.tensor_shape")
     seeds: Any = importlib.import_module("tensorflow.python.framework.random_seed")
     dimension, seed_of = shapes.Dimension.__init__, seeds.get_seed
