@@ -7,7 +7,7 @@ import os
 import types
 from typing import Any, Callable
 
-from compat._tensorflow import internals, startup
+from compat._tensorflow import embeddings, internals, startup
 
 
 def _load() -> Any:
@@ -16,6 +16,7 @@ def _load() -> Any:
     with startup.without_notes():
         internals.silence_deprecations()
         internals.put_back()
+        embeddings.gather_rows()
     return importlib.import_module("tensorflow_estimator._api.v1.estimator")
 
 

@@ -9,7 +9,7 @@ import os
 import sys
 
 from compat.errors import Parser
-from compat.scripts.checking import formats, programs
+from compat.scripts.checking import formats, programs, rules
 
 _EPILOG = (
     "exit code: 0 if everything runs under compat run and keeps its meaning without it, "
@@ -26,12 +26,21 @@ def main(argv: list[str]) -> int:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("path", nargs="+", help="a script, a notebook, or a folder of them")
+    add("path", nargs="*", help="a script, a notebook, or a folder of them")
+    rules.add_options(parser)
     add("--format", choices=sorted(formats.FORMATS), default="text", help="default: text")
     options = parser.parse_args(argv)
+    if options.list_rules:
+        rules.print_list()
+        return 0
+    if not options.path:
+        parser.error("no script was given")
+    chosen = {rule.id for rule in [*rules.selected(options), rules.UNREADABLE]}
     found = (os.path.normpath(file) for path in options.path for file in programs.files(path))
     files = dict.fromkeys(found)  # Each once.
-    findings = [finding for file in files for finding in programs.check(file)]
+    findings = [
+        finding for file in files for finding in programs.check(file) if finding.rule in chosen
+    ]
     _print(formats.FORMATS[options.format](findings, len(files)))
     return int(any(finding.fails for finding in findings))
 

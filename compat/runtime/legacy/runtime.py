@@ -6,7 +6,7 @@ from typing import Any, Callable, ContextManager, Sequence
 
 import numpy as np
 
-from compat._tensorflow import private, quietly, tf1
+from compat._tensorflow import embeddings, private, quietly, tf1
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.device_placement import filtered
@@ -29,6 +29,7 @@ def create() -> Runtime:
     # The default from 2.0 on. The variables of 1.15 may be read before or after an update
     # that stands before the read, as it happens; these have an order.
     tf1.enable_resource_variables()
+    embeddings.gather_rows()
     return LegacyRuntime()
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from compat._tensorflow import private, tf1
+from compat._tensorflow import embeddings, private, tf1
 
 _LISTS: tuple[Any, ...] = (range, map, filter, zip, type({}.keys()), type({}.values()))
 
@@ -33,6 +33,7 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
 
 def install() -> None:
     """Makes TensorFlow do so in this process."""
+    embeddings.gather_rows()
     shapes, seeds = private.shapes_and_seeds()
     dimension, seed_of = shapes.Dimension.__init__, seeds.get_seed
 

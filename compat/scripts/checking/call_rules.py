@@ -1,6 +1,6 @@
 """Rules that recognize calls whose arguments changed order or meaning.
 
-TensorFlow still has these names; a finding needs a rule that matches the call. Calls that
+TensorFlow still has these names; a finding needs an entry that matches the call. Calls that
 TensorFlow 2 rejects are of kind `SERVED`; calls that it computes differently are `CHANGES`.
 """
 
@@ -8,20 +8,33 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Callable, Iterator, Mapping, NamedTuple
+from typing import Callable, Iterator, Mapping, NamedTuple, Union
 
 from compat.scripts.checking.findings import CHANGES, SERVED, Finding, Kind
 from compat.scripts.checking.uses import Use
 from compat.scripts.names import packages, table
 from compat.scripts.source import literals
 
+_LISTS = (ast.List, ast.Tuple, ast.ListComp)
+_Ask = Callable[[ast.Call, bool], Union[bool, None]]
 
-class Rule(NamedTuple):
-    """A rule that recognizes an old call; its message follows the name of the function."""
 
+def _never(call: ast.Call, is_0x: bool) -> bool:
+    del call, is_0x
+    return False
+
+
+class Call(NamedTuple):
+    """An old form of a call; what it says follows the name of the function."""
+
+    rule: str
     kind: Kind
-    is_old: Callable[[ast.Call, bool], bool]  # Also given whether the file uses names of 0.x.
     says: str
+    # Whether the order is old, or None if only values tell; also given whether names are of 0.x.
+    is_old: _Ask = _never
+    is_likely: _Ask = _never  # Whether a call of which only values tell is probably old.
+    names: tuple[str, ...] = ()  # Of the arguments in the old order, today.
+    keywords: Mapping[str, str] = {}  # Names of arguments that have changed, and today's, if any.
 
 
 def find(use: Use, call: ast.Call, is_0x: bool) -> Iterator[Finding]:
@@ -32,20 +45,26 @@ def find(use: Use, call: ast.Call, is_0x: bool) -> Iterator[Finding]:
         new = renamed.get(keyword.arg or "")
         if new is not None:
             how = f"passes it as {new}=" if new else "ignores it"
-            yield Finding(SERVED, name, f"{name} took {keyword.arg}=; compat run {how}", name)
-    for rule in RULES.get(name, ()) if use.is_tensorflow else ():
-        if rule.is_old(call, is_0x):
+            message = f"{name} took {keyword.arg}=; compat run {how}"
+            yield Finding("packages", SERVED, name, message, name)
+    for known in CALLS.get(name, ()) if use.is_tensorflow else ():
+        if is_found(known, call, is_0x):
             by = table.NAMES[name].by.replace(":", ".") if name in table.NAMES else ""
-            yield Finding(rule.kind, f"tf.{name}", f"tf.{name} {rule.says}", by)
+            message = f"tf.{name} {known.says}"
+            yield Finding(known.rule, known.kind, f"tf.{name}", message, by)
+
+
+def is_found(known: Call, call: ast.Call, is_0x: bool) -> bool:
+    """Whether a call probably has the old form."""
+    if any(keyword.arg in known.keywords for keyword in call.keywords):
+        return True
+    is_old = bool(_args(call)) and known.is_old(call, is_0x)
+    return known.is_likely(call, is_0x) is True if is_old is None else is_old
 
 
 def _args(call: ast.Call) -> list[ast.expr]:
     """Returns the positional arguments; none if the call unpacks a sequence with `*`."""
     return [] if any(isinstance(arg, ast.Starred) for arg in call.args) else call.args
-
-
-def _has(*keywords: str) -> Callable[[ast.Call, bool], bool]:
-    return lambda call, _: any(keyword.arg in keywords for keyword in call.keywords)
 
 
 def _at_least(count: int) -> Callable[[ast.Call, bool], bool]:
@@ -63,38 +82,47 @@ def _is_axis(node: ast.AST) -> bool:
 
 def _by_position(call: ast.Call, _: bool) -> bool:
     # In 1.x the first argument was a sentinel, always None, that forced keywords.
-    return bool(_args(call)) and not literals.is_none(call.args[0])
+    return not literals.is_none(call.args[0])
 
 
-def _concat(call: ast.Call, is_0x: bool) -> bool:
-    args = _args(call)
-    return _has("concat_dim")(call, is_0x) or (
-        bool(args)
-        and not isinstance(args[0], (ast.List, ast.Tuple, ast.ListComp))
-        and (_is_axis(args[0]) or (len(args) > 1 and isinstance(args[1], (ast.List, ast.ListComp))))
-    )
+def _axis_first(call: ast.Call, _: bool) -> bool:
+    return _is_axis(call.args[0])
 
 
-def _split(call: ast.Call, is_0x: bool) -> bool:
-    args = _args(call)
-    return _has("split_dim", "num_split")(call, is_0x) or (len(args) > 1 and _is_axis(args[0]))
+def _concat(call: ast.Call, _: bool) -> bool | None:
+    first, second = [*call.args, None][:2]
+    if isinstance(first, _LISTS) or (second is not None and literals.is_whole(second)):
+        return False
+    if first is not None and literals.is_whole(first):
+        return True
+    return False if second is None else (True if isinstance(second, _LISTS) else None)
 
 
-def _reverse(call: ast.Call, is_0x: bool) -> bool:
-    flags = [arg for arg in _args(call)[1:2] if isinstance(arg, (ast.List, ast.Tuple))]
-    return _has("dims")(call, is_0x) or any(
-        isinstance(literals.value(flag), bool) for arg in flags for flag in arg.elts
-    )
+def _split(call: ast.Call, _: bool) -> bool | None:
+    if len(call.args) < 3:
+        return any(keyword.arg == "value" for keyword in call.keywords)
+    first, third = call.args[0], call.args[2]
+    if literals.is_whole(first) or literals.is_whole(third):
+        return literals.is_whole(first)
+    return None
 
 
-def _resize(call: ast.Call, is_0x: bool) -> bool:
-    args = _args(call)
-    return _has("new_height")(call, is_0x) or (
-        len(args) > 2
-        and (literals.is_whole(args[1]) or _is_named(args[1], "height|^h$|size"))
-        and not isinstance(args[1], (ast.List, ast.Tuple))
-        and not _is_named(args[2], "method")
-    )
+def _flags(call: ast.Call, _: bool) -> bool:
+    lists = [arg for arg in call.args[1:2] if isinstance(arg, (ast.List, ast.Tuple))]
+    return any(isinstance(literals.value(flag), bool) for arg in lists for flag in arg.elts)
+
+
+def _sizes(call: ast.Call, _: bool) -> bool | None:
+    args = call.args
+    if len(args) < 3 or isinstance(args[1], _LISTS):
+        return False
+    return True if literals.is_whole(args[1]) and not isinstance(args[2], ast.BinOp) else None
+
+
+def _likely_sizes(call: ast.Call, _: bool) -> bool:
+    height, width = call.args[1:3]
+    is_size = literals.is_whole(height) or _is_named(height, "height|^h$|size")
+    return is_size and not _is_named(width, "method")
 
 
 def _svd(call: ast.Call, _: bool) -> bool:
@@ -109,74 +137,149 @@ def _inputs_first(call: ast.Call, is_0x: bool) -> bool:
     return is_0x or _is_named(args[3], "label|target")
 
 
-def _both(is_old: Callable[[ast.Call, bool], bool], says: str) -> Rule:
-    return Rule(SERVED, is_old, f"{says}; compat run accepts both")
-
-
-def _ignored(keyword: str) -> Rule:
-    return Rule(SERVED, _has(keyword), f"took {keyword}=; compat run ignores it")
-
-
-_LOGITS = Rule(
+_LOGITS = Call(
+    "losses",
     CHANGES,
-    _by_position,
     "took (logits, labels) by position before 1.0; TensorFlow 2 takes (labels, logits), so it "
     "computes with the two swapped; compat run restores the old order",
+    _by_position,
+    names=("logits", "labels", "name"),
 )
-_TARGETS = _both(_has("targets"), "took targets=, now labels=")
-_SAMPLED = Rule(
+_OF_DIM = _LOGITS._replace(names=("logits", "labels", "dim", "name"))
+_TARGETS = Call(
+    "losses",
+    SERVED,
+    "took targets=, now labels=; compat run accepts both",
+    keywords={"targets": "labels"},
+)
+_SAMPLED = Call(
+    "sampled",
     CHANGES,
-    _inputs_first,
     "took (weights, biases, inputs, labels) before 1.0; TensorFlow 2 takes labels before inputs; "
     "compat run decides by types and shapes",
+    _inputs_first,
 )
-_SHAPE = _both(_has("shape"), "took shape=, now dense_shape=")
-_MEAN = Rule(
-    CHANGES,
-    _at_least(2),
-    "returned one mean; in TensorFlow 2 this name is Keras's function, which returns one mean per "
-    "row; compat run has the old function",
-)
-_DROPOUT = Rule(
-    CHANGES,
-    _at_least(2),
-    "took the probability to keep as its second argument; TensorFlow 2 takes the rate to drop; "
-    "compat run keeps the old meaning",
-)
-_WEIGHTED = Rule(
-    CHANGES,
-    _at_least(2),
-    "took (logits, targets) in 0.x and (targets, logits) in 1.x; TensorFlow 2 takes (labels, "
-    "logits); run it with compat run --era=0.x or --era=1.x",
-)
-_MATRICES = Rule(
-    CHANGES,
-    _svd,
-    "took compute_uv before full_matrices until 0.11; TensorFlow 2 takes them in the other order; "
-    "run it with compat run --era=0.x or --era=1.x",
+_SHAPE = Call(
+    "shapes",
+    SERVED,
+    "took shape=, now dense_shape=; compat run accepts both",
+    keywords={"shape": "dense_shape"},
 )
 
-RULES: Mapping[str, tuple[Rule, ...]] = {
+# Names of TensorFlow that are still there.
+CALLS: Mapping[str, tuple[Call, ...]] = {
     "SparseTensor": (_SHAPE,),
     "SparseTensorValue": (_SHAPE,),
-    "concat": (_both(_concat, "took (concat_dim, values) before 1.0"),),
-    "image.resize_images": (_both(_resize, "took height and width before 1.0, now one size"),),
-    "losses.mean_squared_error": (_MEAN,),
-    "nn.dropout": (_DROPOUT,),
+    "concat": (
+        Call(
+            "concat",
+            SERVED,
+            "took (concat_dim, values) before 1.0; compat run accepts both",
+            _concat,
+            _axis_first,
+            ("axis", "values", "name"),
+            {"concat_dim": "axis"},
+        ),
+    ),
+    "image.resize_images": (
+        Call(
+            "sizes",
+            SERVED,
+            "took height and width before 1.0, now one size; compat run accepts both",
+            _sizes,
+            _likely_sizes,
+            keywords={"new_height": ""},
+        ),
+    ),
+    "losses.mean_squared_error": (
+        Call(
+            "means",
+            CHANGES,
+            "returned one mean; in TensorFlow 2 this name is Keras's function, which returns one "
+            "mean per row; compat run has the old function",
+            _at_least(2),
+        ),
+    ),
+    "nn.dropout": (
+        Call(
+            "dropout",
+            CHANGES,
+            "took the probability to keep as its second argument; TensorFlow 2 takes the rate to "
+            "drop; compat run keeps the old meaning",
+            _at_least(2),
+        ),
+    ),
     "nn.nce_loss": (_SAMPLED,),
     "nn.sampled_softmax_loss": (_SAMPLED,),
     "nn.sigmoid_cross_entropy_with_logits": (_LOGITS, _TARGETS),
-    "nn.softmax_cross_entropy_with_logits": (_LOGITS,),
-    "nn.softmax_cross_entropy_with_logits_v2": (_LOGITS,),
+    "nn.softmax_cross_entropy_with_logits": (_OF_DIM,),
+    "nn.softmax_cross_entropy_with_logits_v2": (_OF_DIM,),
     "nn.sparse_softmax_cross_entropy_with_logits": (_LOGITS,),
-    "nn.weighted_cross_entropy_with_logits": (_WEIGHTED, _TARGETS),
-    "reverse": (_both(_reverse, "took a flag for each dimension before 1.0"),),
-    "sparse_split": (
-        _both(_at_least(2), "took (split_dim, num_split, sp_input)"),
-        _both(_has("split_dim"), "took split_dim=, now axis="),
+    "nn.weighted_cross_entropy_with_logits": (
+        Call(
+            "era",
+            CHANGES,
+            "took (logits, targets) in 0.x and (targets, logits) in 1.x; TensorFlow 2 takes "
+            "(labels, logits); run it with compat run --era=0.x or --era=1.x",
+            _at_least(2),
+            names=("targets", "logits", "pos_weight"),
+        ),
+        _TARGETS,
     ),
-    "split": (_both(_split, "took (split_dim, num_split, value) before 1.0"),),
-    "svd": (_MATRICES,),
-    "train.Supervisor": (_ignored("graph_def"),),
-    "train.SyncReplicasOptimizer": (_ignored("replica_id"),),
+    "reverse": (
+        Call(
+            "reverse",
+            SERVED,
+            "took a flag for each dimension before 1.0; compat run accepts both",
+            _flags,
+            keywords={"dims": ""},
+        ),
+    ),
+    "sparse_split": (
+        Call(
+            "split",
+            SERVED,
+            "took (split_dim, num_split, sp_input) before 1.0; compat run accepts both",
+            _at_least(2),
+            names=("axis", "num_split", "sp_input", "name"),
+            keywords={"split_dim": "axis"},
+        ),
+    ),
+    "split": (
+        Call(
+            "split",
+            SERVED,
+            "took (split_dim, num_split, value) before 1.0; compat run accepts both",
+            _split,
+            _axis_first,
+            ("axis", "num_or_size_splits", "value", "name"),
+            {"split_dim": "axis", "num_split": "num_or_size_splits"},
+        ),
+    ),
+    "svd": (
+        Call(
+            "era",
+            CHANGES,
+            "took compute_uv before full_matrices until 0.11; TensorFlow 2 takes them in the other "
+            "order; run it with compat run --era=0.x or --era=1.x",
+            _svd,
+            names=("full_matrices", "compute_uv"),
+        ),
+    ),
+    "train.Supervisor": (
+        Call(
+            "arguments",
+            SERVED,
+            "took graph_def=; compat run ignores it",
+            keywords={"graph_def": ""},
+        ),
+    ),
+    "train.SyncReplicasOptimizer": (
+        Call(
+            "arguments",
+            SERVED,
+            "took replica_id=; compat run ignores it",
+            keywords={"replica_id": ""},
+        ),
+    ),
 }

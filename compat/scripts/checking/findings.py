@@ -27,6 +27,7 @@ KINDS = (SERVED, GRAPH, HOST, FOLDER, CHANGES, FAILS, UNREADABLE)
 class Finding(NamedTuple):
     """What is known about a name or a string in a script; `check` adds where it is."""
 
+    rule: str  # The id of a rule.
     kind: Kind
     name: str  # Such as "tf.mul" or "localhost:2222".
     message: str

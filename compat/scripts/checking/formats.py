@@ -9,6 +9,7 @@ import urllib.parse
 from typing import Any, Callable, Mapping, Sequence
 
 from compat.errors import one_line
+from compat.scripts.checking import rules
 from compat.scripts.checking.findings import CHANGES, FAILS, KINDS, UNREADABLE, Finding
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -17,7 +18,7 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def as_text(findings: Sequence[Finding], files: int) -> str:
     """Returns one line per finding, in the form that compilers print, and a summary."""
     lines = [
-        f"{one_line(finding.place)}: {finding.kind.level}: {finding.message} [{finding.kind.name}]"
+        f"{one_line(finding.place)}: {finding.kind.level}: {finding.message} [{finding.rule}]"
         for finding in findings
     ]
     if findings:
@@ -52,6 +53,7 @@ def as_json(findings: Sequence[Finding], files: int) -> str:
             "cell": finding.cell or None,
             "line": finding.line,
             "column": finding.column,
+            "rule": finding.rule,
             "kind": finding.kind.name,
             "level": finding.kind.level,
             "name": finding.name,
@@ -67,16 +69,16 @@ def as_json(findings: Sequence[Finding], files: int) -> str:
 def as_sarif(findings: Sequence[Finding], files: int) -> str:
     """Returns a SARIF log of one run; the lines of a notebook count within the named cell."""
     del files
-    rules = [
+    known = [
         {
-            "id": kind.name,
-            "shortDescription": {"text": kind.says},
-            "defaultConfiguration": {"level": kind.level},
+            "id": rule.id,
+            "shortDescription": {"text": rule.says},
+            "help": {"text": f"{rule.before}\n\nmigrated:\n\n{rule.after or rule.before}"},
         }
-        for kind in KINDS
+        for rule in (*rules.RULES, rules.UNREADABLE)
     ]
     run = {
-        "tool": {"driver": {"name": "compat-check", "rules": rules}},
+        "tool": {"driver": {"name": "compat-check", "rules": known}},
         "columnKind": "unicodeCodePoints",
         "results": [_result(finding) for finding in findings],
     }
@@ -95,8 +97,7 @@ def _result(finding: Finding) -> dict[str, Any]:
     if finding.cell:
         location["logicalLocations"] = [{"name": f"cell {finding.cell}"}]
     return {
-        "ruleId": finding.kind.name,
-        "ruleIndex": KINDS.index(finding.kind),
+        "ruleId": finding.rule,
         "level": finding.kind.level,
         "message": {"text": finding.message},
         "locations": [location],

@@ -27,9 +27,9 @@ def find(tree: ast.Module) -> Iterator[tuple[ast.AST, Finding]]:
         node, flag = rest.pop()
         text = literals.text(node)
         if text and _is_addresses(text):
-            yield node, Finding(HOST, text, _of_addresses(text, flag))
+            yield node, Finding("hosts", HOST, text, _of_addresses(text, flag))
         elif text and _FOLDER.fullmatch(text):
-            yield node, Finding(FOLDER, text, _of_folder(text, flag))
+            yield node, Finding("folders", FOLDER, text, _of_folder(text, flag))
         if isinstance(node, ast.Expr) and literals.text(node.value):
             continue  # A docstring.
         if isinstance(node, ast.Call):

@@ -25,7 +25,7 @@ def find(name: str, is_tensorflow: bool = True) -> Finding | None:
         message = (
             "needs a graph, and TensorFlow 2 runs eagerly by default; compat run builds a graph"
         )
-        return Finding(GRAPH, full, f"{full} {message}", full, "2.0")
+        return Finding("graph", GRAPH, full, f"{full} {message}", full, "2.0")
     key = table.nearest(name)
     if key is None:
         top = name.partition(".")[0]
@@ -35,14 +35,15 @@ def find(name: str, is_tensorflow: bool = True) -> Finding | None:
     entry = table.NAMES[key]
     if not entry.by:
         return _failing(full, entry.gone, entry.note)
-    if key in call_rules.RULES or not entry.gone:
+    if key in call_rules.CALLS or not entry.gone:
         return None  # The name is still there.
     module = entry.by.replace(":", ".").strip(".")
     by = module + name[len(key) :]
     how = f"serves it with {by}" if name == key else f"takes it from {module}"
     note = f" ({entry.note})" if entry.note else ""
     message = f"{full} is gone since TensorFlow {entry.gone}; compat run {how}{note}"
-    return Finding(SERVED, full, message, by, entry.gone)
+    rule = "renamed" if entry.by.startswith("tf.") else "imports"
+    return Finding(rule, SERVED, full, message, by, entry.gone)
 
 
 def _of_package(name: str) -> Finding | None:
@@ -54,12 +55,12 @@ def _of_package(name: str) -> Finding | None:
     entry = packages.GONE[key]
     if not entry.by:
         message = f"{name} is gone since {entry.gone}: {entry.note}"
-        return Finding(FAILS, name, message, gone=entry.gone)
+        return Finding("unserved", FAILS, name, message, gone=entry.gone)
     if key != name and not entry.by.endswith(":"):
         return None  # An attribute of what serves it.
     by = entry.by.replace(":", ".").strip(".") + name[len(key) :]
     message = f"{name} is gone since {entry.gone}; compat run serves it with {by}"
-    return Finding(SERVED, name, message, by, entry.gone)
+    return Finding("packages", SERVED, name, message, by, entry.gone)
 
 
 def _failing(full: str, gone: str, why: str) -> Finding:
@@ -68,18 +69,18 @@ def _failing(full: str, gone: str, why: str) -> Finding:
         f"{full} is {since}: {why or 'nothing serves it'}; run the script on its original "
         "TensorFlow, or remove it"
     )
-    return Finding(FAILS, full, message, gone=gone)
+    return Finding("unserved", FAILS, full, message, gone=gone)
 
 
 def _migrated(name: str) -> Finding | None:
     """Returns what is known about a name in `tf.compat.v1`, which has most names of 1.15."""
     key = table.nearest(name)
     top = name.partition(".")[0]
-    was_renamed = key is not None and table.NAMES[key].gone == "1.0" and key not in call_rules.RULES
+    was_renamed = key is not None and table.NAMES[key].gone == "1.0" and key not in call_rules.CALLS
     if not was_renamed and (top not in _GONE or name == top):
         return None
     message = (
         f"tf.compat.v1 never had {name}; use `import tensorflow as tf`, for which compat run "
         "serves older names"
     )
-    return Finding(FAILS, f"tf.compat.v1.{name}", message)
+    return Finding("unserved", FAILS, f"tf.compat.v1.{name}", message)

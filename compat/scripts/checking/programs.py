@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import os
 
 from compat.errors import UserError
-from compat.scripts.checking import call_rules, division, hosts_and_folders, name_rules, positions
-from compat.scripts.checking.findings import CHANGES, FAILS, GRAPH, UNREADABLE, Finding
+from compat.scripts.checking import (
+    call_rules,
+    hosts_and_folders,
+    name_rules,
+    positions,
+    rules,
+    syntax,
+)
+from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, UNREADABLE, Finding
 from compat.scripts.checking.uses import Use, Walk
 from compat.scripts.source import conversion
 
@@ -35,6 +43,7 @@ class _Program:
         self._is_notebook = path.endswith(".ipynb")
         self._lines: list[list[str]] = []
         self._walk = Walk()
+        self._tostrings: list[tuple[int, ast.expr]] = []
 
     def read(self) -> None:
         """Collects the findings."""
@@ -58,17 +67,19 @@ class _Program:
 
     def unreadable(self, part: int, line: int, column: int, why: str) -> None:
         """Adds a finding of what cannot be read."""
-        self._add(part, (line, column), Finding(UNREADABLE, self._path, " ".join(why.split())))
+        message = " ".join(why.split())
+        finding = Finding(rules.UNREADABLE.id, UNREADABLE, self._path, message)
+        self._add(part, (line, column), finding)
 
     def _read_part(self, number: int, part: conversion.Source) -> None:
         tree = part.tree()
         self._walk.part(number, tree)
         for node, finding in hosts_and_folders.find(tree):
             self._add(number, positions.locate(self._lines[number], node, finding.name), finding)
-        if part.python2:
-            for right in division.find(tree):
-                position = positions.locate_operator(self._lines[number], right, "/")
-                self._add(number, position, Finding(CHANGES, "/", division.MESSAGE))
+        for node, text, finding in syntax.of_python2(tree) if part.python2 else ():
+            place = positions.locate_operator if text == "/" else positions.locate
+            self._add(number, place(self._lines[number], node, text), finding)
+        self._tostrings += [(number, call.func) for call in syntax.tostrings(tree)]
 
     def _judge(self, uses: list[Use]) -> None:
         known = {
@@ -95,6 +106,11 @@ class _Program:
                     continue
             has_graph = has_graph or found.kind is GRAPH  # Reported once per program.
             self._add_use(use, found)
+
+        for number, node in self._tostrings if uses else ():
+            message = "tostring() of arrays is gone since NumPy 2.3; compat run serves it"
+            finding = Finding("tostring", SERVED, "tostring", message, "tobytes", "NumPy 2.3")
+            self._add(number, positions.locate(self._lines[number], node, "tostring"), finding)
 
     def _add_use(self, use: Use, finding: Finding) -> None:
         self._add(use.part, positions.locate(self._lines[use.part], use.node, use.spelled), finding)

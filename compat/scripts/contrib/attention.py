@@ -51,12 +51,25 @@ class Linear:
         self._bias = None
         if build_bias:
             first = bias_initializer or tf1.constant_initializer(0.0)
-            self._bias = tf1.get_variable("bias", [output_size], dtype, first)
+            with tf1.variable_scope(tf1.get_variable_scope()) as scope:
+                scope.set_partitioner(None)
+                self._bias = tf1.get_variable("bias", [output_size], dtype, first)
 
     def __call__(self, args: Any) -> Any:
         args = list(args) if isinstance(args, (list, tuple)) else [args]
         result = tf1.matmul(args[0] if len(args) == 1 else tf1.concat(args, 1), self._kernel)
         return result if self._bias is None else tf1.nn.bias_add(result, self._bias)
+
+
+def linear_of_kernel(
+    args: Any,
+    output_size: int,
+    bias: bool,
+    bias_initializer: Any = None,
+    kernel_initializer: Any = None,
+) -> Any:
+    """Returns an affine map as `linear` does, with the variables of `Linear`, as from 1.2."""
+    return Linear(args, output_size, bias, bias_initializer, kernel_initializer)(args)
 
 
 def outputs_of(

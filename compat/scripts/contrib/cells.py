@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib
 import sys
 import weakref
 from typing import Any, Callable, Iterator, Sequence
@@ -15,15 +16,28 @@ from compat._tensorflow import tf1
 from compat.scripts.contrib.attention import Linear, linear
 from compat.scripts.names import era
 
+_IMPLEMENTATION = "tensorflow.python.ops.rnn_cell_impl"
 _cells: Any = tf1.nn.rnn_cell
-_linear, _Linear = linear, Linear  # Scripts also use these names.
+_files = [sys.modules[_cells.RNNCell.__module__], importlib.import_module(_IMPLEMENTATION)]
+_linear, _Linear = linear, Linear  # Scripts also use these names,
+_LayerRNNCell: Any = _files[0].LayerRNNCell  # and this one, until 1.9.
 _kind: Any = type(_cells.RNNCell)
 _unbuilt: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def __getattr__(name: str) -> Any:
-    """Returns any other cell from TensorFlow, or what its file has for itself, as `_concat`."""
-    return getattr(sys.modules[_cells.RNNCell.__module__] if name[0] == "_" else _cells, name)
+    """Returns any other cell from TensorFlow, or what its files have for themselves: `_concat`."""
+    for place in (_cells, *_files):
+        if hasattr(place, name):
+            return getattr(place, name)
+    raise AttributeError(f"TensorFlow has no cell {name}")
+
+
+def _like_rnncell(cell: Any) -> bool:
+    """Whether an object has the attributes of a cell, as asked until 1.9."""
+    return callable(cell) and all(
+        hasattr(cell, name) for name in ("output_size", "state_size", "zero_state")
+    )
 
 
 def separate(cell: Any) -> Any:

@@ -1,18 +1,13 @@
-"""Inputs: `tf.contrib.data`, the tables of `tf.contrib.lookup`, and the layer for sequences."""
+"""Inputs: `tf.contrib.data`, and the tables of `tf.contrib.lookup`."""
 
 from __future__ import annotations
 
-import collections
 import importlib
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable
 
 from compat._tensorflow import tf1
 
 _lookup: Any = importlib.import_module(tf1.lookup.StaticHashTable.__module__)
-
-SequenceInputLayer = collections.namedtuple(
-    "SequenceInputLayer", "sequence_input_layer sequence_length"
-)
 
 
 def _method(name: str, **fixed: Any) -> Callable[..., Any]:
@@ -72,19 +67,3 @@ def MutableHashTable(
     """Returns a mutable table; accepts `shared_name` and ignores it."""
     kwargs.pop("shared_name", None)
     return tf1.lookup.experimental.MutableHashTable(key_dtype, value_dtype, default_value, **kwargs)
-
-
-def sequence_input_layer(
-    features: Mapping[str, Any],
-    feature_columns: Sequence[Any],
-    weight_collections: Any = None,
-    trainable: bool = True,
-) -> SequenceInputLayer:
-    """Returns the input of a recurrent network, float32 `[batch, time, width]`, and its lengths.
-
-    Ignores `weight_collections`. Variables are named "sequence_features/...", not
-    "sequence_input_layer/...".
-    """
-    del weight_collections
-    layer = tf1.keras.experimental.SequenceFeatures(feature_columns, trainable=trainable)
-    return SequenceInputLayer(*layer(features))

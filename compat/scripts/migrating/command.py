@@ -11,13 +11,13 @@ import difflib
 import os
 import re
 import shlex
-from typing import Iterable, Sequence
+from typing import Sequence
 
 from compat.errors import Parser, UserError, unless_usable
-from compat.scripts.checking import programs
-from compat.scripts.migrating import arguments, migration, names, packages, python2
+from compat.scripts.checking import programs, rules
+from compat.scripts.checking.rules import Rule
+from compat.scripts.migrating import migration
 from compat.scripts.migrating.experiment import writing
-from compat.scripts.migrating.program import Rule
 from compat.scripts.migrating.proving import command as proving
 from compat.scripts.migrating.steps import rewriting
 from compat.scripts.source import conversion
@@ -27,14 +27,6 @@ _EPILOG = (
     "exit code: 0 if nothing is left to do by hand, 1 if the new program has remarks, 2 for a "
     "wrong command line or a script that cannot be read"
 )
-# In the order in which they are listed.
-RULES: tuple[Rule, ...] = (
-    *names.RULES,
-    packages.MODULES,
-    *arguments.RULES,
-    *python2.RULES,
-    *packages.RULES,
-)
 _COOKIE = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n)?[ \t]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 
 
@@ -42,24 +34,20 @@ def main(argv: list[str]) -> int:
     """Runs the command line of `migrate`; returns the exit code."""
     options = _parser().parse_args(argv)
     if options.list_rules:
-        for rule in RULES:
-            print(f"{rule.id:<9} {rule.gone:<15} {rule.says}")
+        rules.print_list()
         return 0
     if options.path is None:
         raise UserError("no script was given; name a script, or a folder with --output=NEW_FOLDER")
-    rules = chosen(_ids(options.only), _ids(options.skip))
+    chosen = rules.selected(options)
     if options.to != "v1" and os.path.isdir(options.path):
         raise UserError(f"--to={options.to} takes a script; name one, or use --to=v1 for a folder")
     if options.prove and (options.diff or os.path.isdir(options.path)):
         raise UserError("--prove runs a new script; leave it out for a folder, and with --diff")
     if os.path.isdir(options.path):
-        return _folder(options, [rule for rule in rules if rule.id != "modules"])
+        return _folder(options, [rule for rule in chosen if rule.id != "modules"])
     output = options.output or "{0}_{2}{1}".format(*os.path.splitext(options.path), options.to)
     _refuse_existing(output, options)
-    migrated = _migrated(options.path, rules)
-    if options.to != "v1":
-        further = {"compat": rewriting.migrate, "experiment": writing.migrate}[options.to]
-        migrated = _further(migrated, further(options.path, migrated.text))
+    migrated = _migrated(options.path, chosen, options.to)
     code = _report(options.path, output, migrated)
     if options.diff:
         _print_diff(options.path, output, migrated.text)
@@ -74,7 +62,7 @@ def main(argv: list[str]) -> int:
     return code
 
 
-def _folder(options: argparse.Namespace, rules: Sequence[Rule]) -> int:
+def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
     """Migrates the scripts in a folder; those without TensorFlow are copied."""
     if not (options.output or options.diff):
         raise UserError(
@@ -86,7 +74,7 @@ def _folder(options: argparse.Namespace, rules: Sequence[Rule]) -> int:
     code, new = 0, {}
     for file in files:
         target = os.path.join(output, os.path.relpath(file, options.path))
-        migrated = _migrated(file, rules)
+        migrated = _migrated(file, chosen)
         code = max(code, _report(file, target, migrated))
         new[target] = _content(file, migrated.text)
         if options.diff:
@@ -121,27 +109,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     output.add_argument("--diff", action="store_true", help="only show the changes")
     add("--prove", action="store_true", help="run both programs, and compare them")
-    add("--only", metavar="ID,..", help="apply these rules only")
-    add("--skip", metavar="ID,..", help="apply all rules but these")
-    add("--list-rules", action="store_true", help="list the rules, and what each is about")
+    rules.add_options(parser)
     return parser
-
-
-def chosen(only: Iterable[str] | None, skip: Iterable[str] | None) -> list[Rule]:
-    """Returns the rules of `--only` without those of `--skip`; raises UserError for others."""
-    known = [rule.id for rule in RULES]
-    for option, ids in (("--only", only), ("--skip", skip)):
-        for name in ids or ():
-            if name not in known:
-                raise UserError(
-                    f"{option} has {name!r}, expected rules among {', '.join(known)}; "
-                    "--list-rules describes them"
-                )
-    return [r for r in RULES if (only is None or r.id in only) and r.id not in (skip or ())]
-
-
-def _ids(option: str | None) -> list[str] | None:
-    return None if option is None else [name.strip() for name in option.split(",")]
 
 
 def _refuse_existing(output: str, options: argparse.Namespace) -> None:
@@ -149,20 +118,19 @@ def _refuse_existing(output: str, options: argparse.Namespace) -> None:
         raise UserError(f"{output} exists; name a new one with --output, or remove it")
 
 
-def _migrated(path: str, rules: Sequence[Rule]) -> migration.Migrated:
+def _migrated(path: str, chosen: Sequence[Rule], to: str = "v1") -> migration.Migrated:
     if path.endswith(".ipynb"):
         raise UserError(f"{path} is a notebook, expected a script; export it as one")
     (source,) = conversion.read(path)
     try:
-        return migration.migrate(source, rules)
+        migrated = migration.migrate(source, chosen)
+        if to == "v1":
+            return migrated
+        found = {"compat": rewriting, "experiment": writing}[to].migrate(path, migrated.text)
+        return found._replace(counts={**migrated.counts, **found.counts}, left=migrated.left)
     except SyntaxError as error:
         place = f"{path}:{error.lineno or 1}"
         raise UserError(f"{place}: {' '.join(str(error.msg).split())}; correct it") from None
-
-
-def _further(migrated: migration.Migrated, found: migration.Migrated) -> migration.Migrated:
-    """Returns a program of `compat.v1` that was migrated further."""
-    return found._replace(counts={**migrated.counts, **found.counts}, left=migrated.left)
 
 
 def _report(path: str, output: str, migrated: migration.Migrated) -> int:

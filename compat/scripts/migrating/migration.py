@@ -8,11 +8,19 @@ import warnings
 from typing import Any, NamedTuple, Sequence
 
 from compat.errors import UserError
-from compat.scripts.migrating import python2
-from compat.scripts.migrating.program import Edit, GiveUpError, Program, Remark, Rule
+from compat.scripts.checking.rules import Rule
+from compat.scripts.migrating import arguments, names, packages, python2
+from compat.scripts.migrating.program import Edit, Finders, GiveUpError, Program, Remark
 from compat.scripts.names import table
 from compat.scripts.source import conversion
 
+# How the uses of each rule are rewritten; without an entry they are left.
+FINDERS: Finders = {
+    **names.FINDERS,
+    **packages.FINDERS,
+    **arguments.FINDERS,
+    **python2.FINDERS,
+}
 REMARK = "# compat {number}: {text}"
 _REMARK = re.compile(r"[ \t]*# compat (\d+): (.*)")
 _MODULE = "compat.v1"
@@ -68,9 +76,9 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
     remarks: list[Remark] = []
     counts: dict[str, int] = {}
     left: list[tuple[int, str]] = []
-    for rule in rules:
+    for rule in (rule for rule in rules if rule.id in FINDERS):
         try:
-            found = list(rule.find(program))
+            found = list(FINDERS[rule.id](program))
             new = [item for item in found if isinstance(item, Edit)]
             _check_apart(program, edits, new)
         except GiveUpError as error:

@@ -9,7 +9,7 @@ from typing import Any, Iterator
 from compat.scripts.checking import name_rules
 from compat.scripts.checking.findings import FAILS
 from compat.scripts.checking.uses import Use
-from compat.scripts.migrating.program import Edit, GiveUpError, Program, Remark, Rule
+from compat.scripts.migrating.program import Edit, Finders, GiveUpError, Program, Remark
 from compat.scripts.names import table
 from compat.scripts.source import literals
 
@@ -80,18 +80,16 @@ def _unserved(program: Program) -> Iterator[Remark]:
 
 def _renamed(program: Program) -> Iterator[Edit]:
     for use in program.uses:
+        finding = None if use.imported or use.call else name_rules.find(use.name)
         key = table.nearest(use.name)
-        entry = table.NAMES[key] if key else None
-        if use.imported or use.call is not None or key is None or entry is None:
-            continue
-        if not (entry.by.startswith("tf.") and entry.gone):
+        if finding is None or finding.rule != "renamed" or key is None:
             continue
         node: Any = use.node
         for _ in range(use.name.count(".") - key.count(".")):
             node = node.value
         start, end = program.span(node)
         spelled = program.text[start:end]
-        new = entry.by[len("tf.") :]
+        new = table.NAMES[key].by[len("tf.") :]
         if isinstance(node, ast.Name) and spelled == key and "." not in new:  # Imported by `*`.
             yield Edit(start, end, new)
             continue
@@ -101,33 +99,8 @@ def _renamed(program: Program) -> Iterator[Edit]:
         yield Edit(start, end, root + new)
 
 
-RULES = (
-    Rule(
-        "imports",
-        "2.0",
-        "modules of TensorFlow come from compat.v1",
-        "from tensorflow.examples.tutorials.mnist import input_data",
-        "from compat.v1.examples.tutorials.mnist import input_data",
-        _imports,
-    ),
-    Rule(
-        "renamed",
-        "1.0, 2.0",
-        "names that have another name today",
-        'tf.train.SummaryWriter("logs", tf.mul(x, y))',
-        'tf.summary.FileWriter("logs", tf.multiply(x, y))',
-        _renamed,
-        optional=True,
-    ),
-    Rule(
-        "unserved",
-        "1.0, 2.0",
-        "names that nothing serves are left, with a remark",
-        "tf.contrib.crf.crf_log_likelihood(x, y, z)",
-        "# compat 1: tf.contrib.crf.crf_log_likelihood is gone since TensorFlow 2.0: its package, "
-        "TensorFlow Addons, is no longer maintained; run the script on its original TensorFlow, "
-        "or remove it\n"
-        "tf.contrib.crf.crf_log_likelihood(x, y, z)",
-        _unserved,
-    ),
-)
+FINDERS: Finders = {
+    "imports": _imports,
+    "renamed": _renamed,
+    "unserved": _unserved,
+}

@@ -7,9 +7,9 @@ import os
 from typing import Iterator
 
 from compat.errors import UserError
-from compat.scripts.checking import call_rules, name_rules
+from compat.scripts.checking import call_rules, name_rules, syntax
 from compat.scripts.checking.uses import Use
-from compat.scripts.migrating.program import Edit, Program, Remark, Rule, uses
+from compat.scripts.migrating.program import Edit, Finders, Program, Remark, uses
 from compat.scripts.names import packages
 from compat.scripts.source import conversion
 
@@ -35,13 +35,9 @@ def _has_changed(use: Use) -> bool:
 
 
 def _tostring(program: Program) -> Iterator[Edit]:
-    if any(node.name == "tostring" for node in program.nodes(ast.FunctionDef)):
-        return
-    for call in program.nodes(ast.Call):
-        is_method = isinstance(call.func, ast.Attribute) and call.func.attr == "tostring"
-        if is_method and not call.args and not call.keywords:
-            _, end = program.span(call.func)
-            yield Edit(end - len("tostring"), end, "tobytes")
+    for call in syntax.tostrings(program.tree):
+        _, end = program.span(call.func)
+        yield Edit(end - len("tostring"), end, "tobytes")
 
 
 def _modules(program: Program) -> Iterator[Remark]:
@@ -80,31 +76,8 @@ def _is_old(file: str) -> bool:
         return False  # Python reports it.
 
 
-MODULES = Rule(
-    "modules",
-    "2.0",
-    "modules of the script itself that use TensorFlow or Python 2 are named in a remark",
-    "import reader",
-    "# compat 1: reader.py has to be migrated as well; migrate the folder as a whole, "
-    "python -m compat migrate FOLDER --output=NEW_FOLDER\n"
-    "import reader",
-    _modules,
-)
-RULES = (
-    Rule(
-        "packages",
-        "NumPy 1.20, ...",
-        "packages come from compat.v1.packages where a name is used that has changed",
-        "import numpy as np\nx = np.float(1)",
-        "import compat.v1.packages.numpy as np\nx = np.float(1)",
-        _packages,
-    ),
-    Rule(
-        "tostring",
-        "NumPy 2.3",
-        "the bytes of an array are tobytes()",
-        "x = y.eval().tostring()",
-        "x = y.eval().tobytes()",
-        _tostring,
-    ),
-)
+FINDERS: Finders = {
+    "modules": _modules,
+    "packages": _packages,
+    "tostring": _tostring,
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
-from typing import Any, Callable, Iterable, Iterator, NamedTuple
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Union
 
 from compat.errors import UserError
 from compat.scripts.checking.uses import Use, Walk
@@ -49,16 +49,8 @@ class UnmarkedError(GiveUpError):
         super().__init__(node, "its place is not known, as inside of an f-string")
 
 
-class Rule(NamedTuple):
-    """Rewrites the uses of one kind."""
-
-    id: str
-    gone: str  # What no longer takes the uses: a release of TensorFlow, or Python 3, NumPy.
-    says: str
-    before: str  # An example, of a script that has imported TensorFlow as `tf`.
-    after: str
-    find: Callable[[Program], Iterator[Edit | Remark]]
-    optional: bool = False  # Whether a use also works as it is.
+# How the uses of rules are rewritten, by their ids.
+Finders = Mapping[str, Callable[["Program"], Iterator[Union[Edit, Remark]]]]
 
 
 class Program:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-from compat.scripts.checking import division
-from compat.scripts.migrating.program import Edit, Program, Rule
-from compat.scripts.source import python2_builtins, rewriting
+from compat.scripts.checking import syntax
+from compat.scripts.migrating.program import Edit, Finders, Program
+from compat.scripts.source import rewriting
 
 MODULE = "python2"  # Of compat.v1; a program of Python 2 imports it.
 
@@ -17,7 +17,7 @@ def _division(program: Program) -> Iterator[Edit]:
         return
     # Of a second tree, whose divisions are calls.
     tree = rewriting.ClassicDivision().visit(ast.parse(program.text))
-    right = {_place(node) for node in division.find(tree)}
+    right = {_place(node) for node in syntax.divisions(tree)}
     for node in program.nodes(ast.BinOp, ast.AugAssign):
         if not isinstance(node.op, ast.Div):
             continue
@@ -56,17 +56,9 @@ def _decode(program: Program) -> Iterator[Edit]:
 def _builtins(program: Program) -> Iterator[Edit]:
     if not program.source.python2:
         return
-    names = program.nodes(ast.Name)
-    # fissix has converted some already, and imports others.
-    imports = program.nodes(ast.Import, ast.ImportFrom)
-    own = {alias.asname or alias.name for node in imports for alias in node.names}
-    own |= {node.id for node in names if isinstance(node.ctx, ast.Store)}
-    own |= {node.name for node in program.nodes(ast.FunctionDef, ast.ClassDef)}
-    own |= {node.arg for node in program.nodes(ast.arg)}
-    for node in names:
-        if node.id in python2_builtins.BUILTINS and node.id not in own:
-            start, _ = program.span(node)
-            yield Edit(start, start, f"{MODULE}.")
+    for name in syntax.builtins(program.tree):
+        start, _ = program.span(name)
+        yield Edit(start, start, f"{MODULE}.")
     for node in program.nodes(ast.Import, ast.ImportFrom):
         is_from = isinstance(node, ast.ImportFrom)
         names = [node.module] if is_from else [alias.name for alias in node.names]
@@ -74,29 +66,8 @@ def _builtins(program: Program) -> Iterator[Edit]:
             yield program.import_from_v1(node, "pickle")
 
 
-RULES = (
-    Rule(
-        "division",
-        "Python 3",
-        "/ between integers gave an integer; not where one is evidently a float",
-        "print 'half:', 7 / 2, 7 / 2.0",
-        "print('half:', python2.divide(7, 2), 7 / 2.0)",
-        _division,
-    ),
-    Rule(
-        "decode",
-        "Python 3",
-        "strings had decode()",
-        "print x.decode('utf-8')",
-        "print(python2.decode(x, 'utf-8'))",
-        _decode,
-    ),
-    Rule(
-        "builtins",
-        "Python 3",
-        "builtins that Python 2 had, and a pickle that reads its files",
-        "import cPickle as pickle\nprint cmp(1, 2)",
-        "import compat.v1.packages.pickle as pickle\nprint(python2.cmp(1, 2))",
-        _builtins,
-    ),
-)
+FINDERS: Finders = {
+    "division": _division,
+    "decode": _decode,
+    "builtins": _builtins,
+}

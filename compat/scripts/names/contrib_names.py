@@ -58,6 +58,9 @@ _UNSERVED = {
 # What serves names under tf.contrib, and the names.
 _SERVED = {
     "compat.runtime.placement:": "training.python.training.device_setter",
+    _OWN + "attention:linear_of_kernel": (
+        "rnn.python.ops.core_rnn_cell._linear rnn.python.ops.rnn_cell._linear"
+    ),
     _OWN + "cells:": (
         "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.core_rnn_cell_impl rnn.python.ops.rnn_cell"
     ),
@@ -95,6 +98,8 @@ _SERVED = {
     _INSIDE + "compiler.xla.jit:": "compiler.jit",
     _INSIDE + "distribute.v1.all_reduce:": "all_reduce.python.all_reduce",
     _INSIDE + "ops.lookup_ops:": "lookup",
+    _INSIDE + "ops.rnn:_best_effort_input_batch_size": "rnn.best_effort_input_batch_size",
+    _INSIDE + "ops.rnn:_transpose_batch_time": "rnn.transpose_batch_time",
     _INSIDE + "ops.summary_ops_v2:": "summary",
     "tf.data.experimental": (
         "data.python.ops.batching data.python.ops.grouping data.python.ops.interleave_ops "
@@ -177,7 +182,11 @@ _SAME_NAMES = (
         "CriticalSection TensorSpec argsort assert_scalar convert_to_tensor_or_sparse_tensor "
         "is_tensor nest py_func sort",
     ),
-    ("feature_column", _OWN + "inputs:", "sequence_input_layer"),
+    (
+        "feature_column feature_column.python.feature_column.sequence_feature_column",
+        _OWN + "sequence_features:",
+        "sequence_input_layer",
+    ),
     ("framework", _INSIDE + "util.deprecation:", "deprecated deprecated_args"),
     (
         "layers",
@@ -250,6 +259,7 @@ OUTSIDE: dict[str, tuple[str, str]] = {
     "python.estimator": (_ESTIMATOR + ":", "2.0"),
     "python.ops.rnn_cell": (_OWN + "cells:", "1.2"),
     "python.ops.rnn_cell_impl": (_OWN + "cells:", "2.0"),
+    "python.ops.rnn_cell_impl._linear": (_OWN + "attention:linear_of_kernel", "1.4"),
     "python.ops.seq2seq": (_OWN + "legacy_seq2seq:", "1.0"),
 }
 

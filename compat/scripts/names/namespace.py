@@ -48,7 +48,7 @@ class OldModule(types.ModuleType):
         if name == "__all__":
             # `tf.print` is newer than `from tensorflow import *` scripts, which mean Python's.
             return [known for known in dir(self) if known[0] != "_" and known != "print"]
-        if name.startswith("_") and name not in VERSIONS:
+        if name[0] == "_" and self._below + name not in table.NAMES:
             return getattr(self._real, name)
         value = _look_up(self._below + name, self._real)
         setattr(self, name, value)  # Cached: the next lookup does not come here.

@@ -45,25 +45,80 @@ def estimator():
 
 
 def linear_of_cells():
-    from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _Linear
+    from tensorflow.contrib.rnn.python.ops import core_rnn_cell
+    from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _Linear, _linear
+    from tensorflow.python.ops import rnn_cell_impl
 
     with tf.Graph().as_default(), tf.variable_scope("gate"):
         inputs = [tf.ones([2, 3]), tf.ones([2, 4])]
         linear = _Linear(inputs, 5, True, bias_initializer=tf.constant_initializer(1.0))
         assert linear(inputs).shape == linear(inputs).shape == (2, 5)
+        with tf.variable_scope("next", partitioner=tf.fixed_size_partitioner(2)):
+            assert _linear(inputs, 4, True).shape == (2, 4)
         names = [variable.op.name for variable in tf.global_variables()]
-    assert names == ["gate/kernel", "gate/bias"]
+    assert names[:2] == ["gate/kernel", "gate/bias"]
+    parts = ["gate/next/kernel/part_0", "gate/next/kernel/part_1", "gate/next/bias"]
+    assert names[2:] == parts
+    assert core_rnn_cell._linear is _linear
+    assert issubclass(tf.nn.rnn_cell.GRUCell, rnn_cell_impl.LayerRNNCell)
+    assert rnn_cell_impl._like_rnncell(tf.nn.rnn_cell.GRUCell(2))
+    assert tf.contrib.rnn.transpose_batch_time(tf.zeros([2, 3, 4])).shape == (3, 2, 4)
+
+
+def tables_of_embeddings():
+    """A lookup reads rows: a table that is updated by rows is not copied as a whole."""
+    places, words = tf.placeholder(tf.int64, [None, 2]), tf.placeholder(tf.int64, [None])
+    ids = tf.SparseTensor(places, words, [2, 2])
+    whole = tf.fixed_size_partitioner(1)
+    table = tf.get_variable("table", [50, 4], use_resource=True, partitioner=whole)
+    rows = tf.nn.safe_embedding_lookup_sparse(table, ids, None, combiner="mean")
+    train = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(rows**2))
+    options, found = tf.RunOptions(output_partition_graphs=True), tf.RunMetadata()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        fed = {places: [[0, 0], [0, 1], [1, 0]], words: [1, 2, 1]}
+        before, weights = session.run([rows, tf.convert_to_tensor(table)], fed)
+        np.testing.assert_allclose(before, [weights[1:3].mean(0), weights[1]], rtol=1e-6)
+        session.run(train, fed, options, found)
+    names = [node.name for graph in found.partition_graphs for node in graph.node]
+    assert names and not [name for name in names if "SimplifyEmbeddingLookup" in name]
 
 
 def sequence_input_layer():
-    column = tf.contrib.feature_column.sequence_categorical_column_with_identity("word", 5)
-    columns = [tf.feature_column.embedding_column(column, 3)]
-    words = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], np.array([1, 2, 3], np.int64), [2, 2])
-    values, lengths = tf.contrib.feature_column.sequence_input_layer({"word": words}, columns)
+    columns = tf.contrib.feature_column
+    words = columns.sequence_categorical_column_with_identity("word", 5)
+    tags = columns.sequence_categorical_column_with_vocabulary_list("tag", ["a", "b"])
+    first, second = (
+        columns.sequence_categorical_column_with_hash_bucket(name, 7) for name in ("old", "new")
+    )
+    table = tf.constant_initializer(np.arange(10.0))
+    dense = [
+        tf.feature_column.embedding_column(words, 2, initializer=table),
+        tf.feature_column.indicator_column(tags),
+        columns.sequence_numeric_column("price", default_value=-1.0),
+        *tf.feature_column.shared_embedding_columns([first, second], 3),
+    ]
+    places, shape = [[0, 0], [0, 1], [1, 0]], [2, 2]
+    rows = {"word": [1, 4, 2], "tag": ["b", "a", "?"], "price": [0.5, 1.5, 2.5]}
+    rows.update(old=["x", "y", "x"], new=["y", "x", "x"])
+    features = {name: tf.SparseTensor(places, row, shape) for name, row in rows.items()}
+    features["word"] = tf.SparseTensor(places, tf.constant([1, 4, 2], tf.int64), shape)
+    with tf.variable_scope("net"):
+        values, lengths = columns.sequence_input_layer(features, iter(dense), trainable=False)
+    assert tf.trainable_variables() == []
+    names = sorted(variable.op.name for variable in tf.global_variables())
+    assert names == [
+        "net/sequence_input_layer/new_old_shared_embedding/embedding_weights",
+        "net/sequence_input_layer/word_embedding/embedding_weights",
+    ]
     with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        assert session.run(values).shape == (2, 2, 3)
-        assert session.run(lengths).tolist() == [2, 1]
+        session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+        found, counts = session.run([values, lengths])
+    assert found.shape == (2, 2, 11) and counts.tolist() == [2, 1]
+    np.testing.assert_array_equal(found[..., 0:3][0, 0], found[..., 3:6][0, 1])  # "y", twice.
+    np.testing.assert_array_equal(found[..., 6], [[0.5, 1.5], [2.5, -1]])
+    np.testing.assert_array_equal(found[..., 7:9], [[[0, 1], [1, 0]], [[0, 0], [0, 0]]])
+    np.testing.assert_array_equal(found[..., 9:], [[[2, 3], [8, 9]], [[4, 5], [0, 0]]])
 
 
 def keras_before_3():

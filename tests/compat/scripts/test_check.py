@@ -49,7 +49,7 @@ def test_command_says_what_it_found_line_by_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         "old.py:2:1: note: tf.mul is gone since TensorFlow 1.0; compat run serves it with "
-        "tf.multiply [served]\n\n"
+        "tf.multiply [renamed]\n\n"
         "     1 served     gone; compat run serves it\n"
         "1 file, 1 finding; all of it runs under python -m compat run\n"
     )
@@ -194,3 +194,36 @@ def test_page_shows_what_is_printed(tmp_path: Path) -> None:
     done = command("train.py", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == output[1]
+
+
+def test_rules_are_selected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = tmp_path / "old.py"
+    script.write_text(f"{CHANGES}tf.mul(x, open('/tmp/y'))\n", encoding="utf-8")
+    assert main([str(script), "--skip=dropout"]) == 0
+    assert re.findall(r"\[(\w+)\]", capsys.readouterr().out) == ["renamed", "folders"]
+    assert main([str(script), "--only=dropout,hosts"]) == 1
+    assert re.findall(r"\[(\w+)\]", capsys.readouterr().out) == ["dropout"]
+    script.write_text("x = (", encoding="utf-8")
+    assert main([str(script), "--only=hosts"]) == 1
+    with pytest.raises(UserError, match=r"--skip has 'drop', expected rules among .*dropout"):
+        main([str(script), "--skip=drop"])
+    assert main(["--list-rules"]) == 0
+    assert "dropout   2.0" in capsys.readouterr().out
+
+
+def test_hook_of_the_page_checks_files(tmp_path: Path) -> None:
+    """The hook is that of the manifest, which pre-commit accepts; its command is run."""
+    client = pytest.importorskip("pre_commit.clientlib")
+    (hook,) = client.load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
+    page = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "config.yaml").write_text(block, encoding="utf-8")
+    (repository,) = client.load_config(str(tmp_path / "config.yaml"))["repos"]
+    (used,) = repository["hooks"]
+    assert used["id"] == hook["id"]
+    for name, text in (("a.py", SERVED), ("b.py", f"{CHANGES}open('/tmp/x')\n")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    python, *words = hook["entry"].split()
+    assert (python, words) == ("python", ["-m", "compat", "check"])
+    done = command(*used["args"], "a.py", "b.py", cwd=tmp_path)
+    assert (done.returncode, re.findall(r"\[(\w+)\]", done.stdout)) == (1, ["renamed", "dropout"])

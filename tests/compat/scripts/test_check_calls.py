@@ -133,10 +133,10 @@ def test_names_with_old_arguments_have_a_rule_or_are_gone() -> None:
         if entry.by.startswith(("compat.scripts.calls.arguments:", "compat.scripts.calls.classes:"))
         and entry.gone
     }
-    assert served - _GONE <= set(call_rules.RULES)
-    assert not _GONE & set(call_rules.RULES)
+    assert served - _GONE <= set(call_rules.CALLS)
+    assert not _GONE & set(call_rules.CALLS)
 
 
 def test_rules_say_what_compat_run_does() -> None:
-    said = [rule.says for rules in call_rules.RULES.values() for rule in rules]
+    said = [known.says for calls in call_rules.CALLS.values() for known in calls]
     assert [text for text in said if "compat run" not in text] == []

@@ -1,0 +1,26 @@
+"""Keeps lookups of sparse embeddings from copying their tables.
+
+TensorFlow's graph optimizer (since 2.3) turns the gather of a resource variable, whose rows are
+summed, into a read of the whole variable. Once a sparse update has been applied to it, such a read
+is a copy: 0.4 s a step for tables of 400 MB. The optimizer recognizes the lookup by its operation
+"Unique", so it has "UniqueWithCounts" here, which does the same and counts.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+from compat._tensorflow import internals
+
+
+@functools.lru_cache(maxsize=None)
+def gather_rows() -> None:
+    """Makes `embedding_lookup_sparse` read the rows that it needs; further calls do nothing."""
+    lookups: Any = internals.load("tensorflow.python.ops.embedding_ops")
+    operations: Any = lookups.array_ops
+    own: Any = types.ModuleType(operations.__name__)
+    vars(own).update(vars(operations))
+    own.unique = lambda x, **options: operations.unique_with_counts(x, **options)[:2]
+    lookups.array_ops = own
