@@ -18,8 +18,8 @@ _COMMANDS = {
     ),
     "serve": ("run a standalone server for clients that connect with grpc://", "scripts.serve"),
     "convert-checkpoint": (
-        "convert the checkpoint of an old program for another",
-        "scripts.convert_checkpoint",
+        "convert a checkpoint or a graph of an old program for another",
+        "scripts.converting.command",
     ),
     "lock": ("write what a script needs as constraints and a container file", "doctor.lock"),
     "doctor": ("show what works in this environment, and how to fix the rest", "doctor"),

@@ -75,7 +75,7 @@ EDGE = (
     "compat.cluster.environment",
     "compat.doctor",
     "compat.scripts.check",
-    "compat.scripts.convert_checkpoint",
+    "compat.scripts.converting.command",
     "compat.scripts.migrating.command",
     "compat.scripts.run",
     "compat.scripts.serve",

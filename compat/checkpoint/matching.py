@@ -1,6 +1,7 @@
 """Matches the variables of an old checkpoint to those of a program, by name or by rename.
 
-Nothing is guessed: shapes and dtypes serve as hints, and say why two variables are not the same.
+The slots of an optimizer follow their variables, by rule. Nothing is guessed: shapes and dtypes
+serve as hints, and say why two variables are not the same.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from typing import Mapping, Sequence
 
 import numpy as np
 
+from compat.checkpoint import optimizers
+from compat.checkpoint.formats.stored import BETA_POWERS, Stored, Values
 from compat.errors import UserError
-
-Values = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Told:
     renames: Mapping[str, str] = field(default_factory=dict)  # Old names, by new ones.
     fresh: Sequence[str] = ()  # Patterns of new names that take nothing from the old checkpoint.
     cast: Sequence[str] = ()  # Patterns of new names whose dtype may differ.
+    betas: tuple[float, float] = (0.9, 0.999)  # Of Adam, by which it counts its updates.
 
 
 @dataclass(frozen=True)
@@ -41,22 +43,25 @@ def dtype_name(value: np.ndarray) -> str:
     return "string" if value.dtype.kind in "SUO" else value.dtype.name
 
 
-def match(old: Values, like: Values, told: Told) -> list[Match]:
+def match(old: Stored, like: Stored, told: Told) -> list[Match]:
     """Finds an old value for each variable of the program's own checkpoint, `like`, by name."""
-    _check(old, like, told)
-    found = [_match(name, old, like[name], told) for name in sorted(like)]
+    _check(old.values, like.values, told)
+    found = [_match(name, old, like, told) for name in sorted(like.values)]
     left = unused(old, found)
     return [
         m
         if m.value is not None
-        else replace(m, alike=[name for name in left if _is_alike(old[name], like[m.name])])
+        else replace(m, alike=[n for n in left if _is_alike(old.values[n], like.values[m.name])])
         for m in found
     ]
 
 
-def unused(old: Values, matches: Sequence[Match]) -> list[str]:
+def unused(old: Stored, matches: Sequence[Match]) -> list[str]:
     """Returns the old names of which nothing was taken."""
-    return sorted(set(old) - {m.source for m in matches if m.value is not None})
+    taken = {m.source for m in matches if m.value is not None}
+    # Both powers of Adam count its updates.
+    counts = {n for n, k in old.counters.items() if k in BETA_POWERS and taken & set(old.counters)}
+    return sorted(set(old.values) - taken - counts)
 
 
 def _check(old: Values, like: Values, told: Told) -> None:
@@ -83,7 +88,8 @@ def _check(old: Values, like: Values, told: Told) -> None:
                 )
 
 
-def _match(name: str, old: Values, expected: np.ndarray, told: Told) -> Match:
+def _match(name: str, stored: Stored, like: Stored, told: Told) -> Match:
+    old, expected = stored.values, like.values[name]
     if _matches(name, told.fresh):
         if not _is_finite(expected):
             return Match(name, "it has a value that is not finite in --like")
@@ -92,7 +98,7 @@ def _match(name: str, old: Values, expected: np.ndarray, told: Told) -> Match:
     if name not in told.renames and name in told.renames.values():
         return Match(name, "the one of this name is renamed")
     if source not in old:
-        return Match(name, "no such name")
+        return _by_rule(name, stored, like, told)
     value = old[source]
     subject = "it" if source == name else source
     if value.shape != expected.shape:
@@ -110,6 +116,26 @@ def _match(name: str, old: Values, expected: np.ndarray, told: Told) -> Match:
     if converted is None:
         return Match(name, f"{subject} is {dtypes}, and would not stay the same number")
     return Match(name, f"{how}, cast from {dtype_name(value)}", converted, source)
+
+
+def _by_rule(name: str, old: Stored, like: Stored, told: Told) -> Match:
+    """Finds the value of a slot by its variable, and that of a counter by what it counts."""
+    slot = like.slots.get(name)
+    if slot is not None:
+        variable = told.renames.get(slot.variable, slot.variable)
+        found = optimizers.slot(old, variable, slot)
+    else:
+        found = optimizers.counter(old, like, name, told.betas)
+    expected = like.values[name]
+    if found.value is None:
+        return Match(name, found.how)
+    if found.value.shape != expected.shape:
+        shapes = f"shape {list(found.value.shape)}, expected {list(expected.shape)}"
+        return Match(name, f"{found.source} has {shapes}")
+    value = found.value.astype(expected.dtype)
+    if not _is_finite(value):
+        return Match(name, f"{found.source or 'it'} has a value that is not finite")
+    return Match(name, found.how, value, found.source)
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

@@ -160,13 +160,94 @@ def test_what_is_not_finite_is_not_taken(said: Any) -> None:
     assert files == ["bad", "fine"]
 
 
-def test_an_object_based_checkpoint_is_refused(said: Any) -> None:
-    reason = (
-        "error: checkpoint objects/model-1 is object-based (tf.train.Checkpoint, Keras): its "
-        "keys are object attributes, not variable names; restore it in its program and save it "
-        "there with tf.compat.v1.train.Saver"
-    )
-    assert said["object_based"] == [[2, [], [reason]]] * 2
+def test_an_object_based_checkpoint_goes_both_ways(said: Any) -> None:
+    (listed, there, back), restored, value = said["object_based"]
+    assert (listed[0], there[0], back[0], restored, value) == (0, 0, 0, 30, 30)
+    assert there[1][1:3] == [
+        "save_counter  []     int64    -            setting of --like",
+        "w             []     float32  global_step  renamed",
+    ]
+
+
+def test_slots_follow_their_variables(said: Any) -> None:
+    """Here into a scope, by rules for the names."""
+    code, _, err, equal, count, report = said["slots_follow_renames"]
+    assert (code, err, equal, count) == (0, [], True, 8)
+    found = {entry["name"]: [entry["from"], entry["how"]] for entry in report["variables"]}
+    assert found["tower/net/w/Adam_1"] == ["net/w/Adam_1", "slot Adam v of net/w"]
+    assert found["tower/beta1_power"] == ["beta1_power", "the beta1_power of the optimizer"]
+    assert [report[key] for key in ("matched", "missing", "unused")] == [9, 0, []]
+
+
+def test_weights_of_keras_go_both_ways(said: Any) -> None:
+    there, back, equal, numbers, wrong, files = said["keras_weights"]
+    assert (there[0], back[0], all(equal), len(equal)) == (0, 0, True, 14)
+    assert numbers == pytest.approx([3, 0.01])
+    assert [re.split("  +", line)[3:] for line in there[1][3:6]] == [
+        ["beta2_power", "number of updates"],
+        ["-", "setting of --like"],
+        ["net/first/kernel/Adam", "slot Adam m of net/first/kernel"],
+    ]
+    assert back[1][1].endswith("optimizer/vars/0  0.9 to the power of 4")
+    rules = [
+        UNMATCHED.format("1 of 14", "", "model.ckpt-1").replace("like/", "like.weights.h5")[7:],
+        "NEW=new has another format than --like=like.weights.h5; name a file *.weights.h5",
+        "like.meta.weights.h5 is not a file; name one of model.save_weights of Keras 3",
+        "--betas=1 is not a pair of numbers in (0, 1); give 0.9,0.999",
+        "--rename=net*:first has * in one name only; give as many in the other",
+        "--rename=ten/*:* fits no variable of the old checkpoint and one of --like; give names "
+        "that both have, with * for the part that is the same",
+    ]
+    assert wrong == [[2, [f"error: {rule}"]] for rule in rules]
+    assert files == ["back", "like.weights.h5", "new.weights.h5", "old"]
+
+
+def test_a_graph_becomes_a_saved_model(said: Any) -> None:
+    """A frozen one, and one with variables, slices of one, and a table."""
+    frozen, both, found, equal, report, _ = said["saves_models"]
+    assert [run[0] for run in (frozen, both, found)] == [0, 0, 0]
+    assert equal == [True, True, True]
+    assert frozen[1][1:3] == [
+        "input   input_x  input/x:0  [None, 3]  float32",
+        "output  logits   logits:0   [None, 4]  float32",
+    ]
+    assert [line.split()[:2] for line in found[1][1:6]] == [
+        *(["input", name] for name in ("input_x", "label", "keep_prob")),
+        *(["output", name] for name in ("loss", "word")),
+    ]
+    assert report["variables"] == ["b", "net/w/part_0", "net/w/part_1"]
+
+
+GRAPHS = "name a frozen graph, *.pb, or the file *.meta of a checkpoint"
+REFUSED_GRAPHS = {
+    "no_graph": f"text.pb is not a graph of TensorFlow; {GRAPHS}",
+    "not_frozen": "warm.pb is not frozen: it has the variables w without values; name the file "
+    "*.meta of its checkpoint",
+    "no_output": "--outputs=probs names no operation of frozen.pb; give a name such as logits",
+    "key_twice": "--outputs=logits:0 takes the key logits twice; give KEY=NAME",
+    "open_input": "the outputs of frozen.pb need the placeholder keep_prob, which --inputs does "
+    "not name; name it, or give it a value with --value=keep_prob=NUMBER",
+    "no_placeholder": "--value=logits=1 names no placeholder of frozen.pb; give one of input/x, "
+    "keep_prob",
+    "no_value": "--value=keep_prob=all is not a float32; give a number, true or false",
+    "no_checkpoint": "checkpoint lone cannot be read (REASON); keep the files *.index and *.data-* "
+    "beside it",
+    "no_operation": "old/gone.meta cannot be built on TensorFlow RELEASE (Op type not registered "
+    "'MatMuX'); name outputs that do not need it with --outputs",
+    "of_checkpoints": "--like is for a checkpoint, not for a graph, and OLD=frozen.pb; leave it "
+    "out",
+    "of_graphs": "--outputs is for a graph, *.pb or *.meta, and OLD=old; leave it out",
+    "no_report": "--report=nowhere/r.json cannot be written; name a file in a folder that exists",
+}
+
+
+def test_a_wrong_graph_is_refused(said: Any) -> None:
+    refusals, untouched = said["refuses_graphs"]
+    for given, said_so in ((r"\(Uns.*?\)", "(REASON)"), (r"w \d[\d.]+ ", "w RELEASE ")):
+        text = refusals["no_checkpoint" if "Uns" in given else "no_operation"][1]
+        text[0] = re.sub(given, said_so, text[0])
+    assert refusals == {name: [2, [f"error: {why}"]] for name, why in REFUSED_GRAPHS.items()}
+    assert untouched
 
 
 REFUSALS = {

@@ -25,7 +25,13 @@ when_loaded: list[str] = []
 # Those for every script.
 FOR_SCRIPTS = tuple(
     f"compat.scripts.{name}"
-    for name in ("calls.arrays", "calls.graphs", "cluster.sessions", "cluster.distributed")
+    for name in (
+        "calls.arrays",
+        "calls.graphs",
+        "calls.keras_utils",
+        "cluster.sessions",
+        "cluster.distributed",
+    )
 )
 
 
@@ -70,10 +76,15 @@ def _look_up(name: str, real: Any) -> Any:
             package = "tf_keras"
         if package not in _OF_THE_EXTRA:
             raise
-        raise MissingName(
-            f"tf.{name} is served by the package {package}, which is not installed; "
-            "pip install 'compat-experiments[scripts]'"
-        ) from None
+        raise MissingName(without(name, package)) from None
+
+
+def without(name: str, package: str) -> str:
+    """Returns what is said of a name whose package is not installed."""
+    return (
+        f"tf.{name} is served by the package {package}, which is not installed; "
+        "pip install 'compat-experiments[scripts]'"
+    )
 
 
 def _found(name: str, real: Any) -> Any:

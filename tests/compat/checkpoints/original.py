@@ -74,7 +74,9 @@ def main(logdir, steps, format, data_path=None):
             sess.run(train_op, feed_dict={x: images[batch], y_: labels[batch]})
         found = sess.run(accuracy, feed_dict={x: test_images, y_: test_labels})
         os.makedirs(logdir)
-        saver.save(sess, os.path.join(logdir, "model.ckpt"), steps, write_meta_graph=False)
+        saver.save(
+            sess, os.path.join(logdir, "model.ckpt"), steps, write_meta_graph=data_path is not None
+        )
     print(json.dumps(float(found)))
 
 

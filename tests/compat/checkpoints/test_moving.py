@@ -17,6 +17,7 @@ import pytest
 
 import compat
 from compat import datasets
+from compat._tensorflow import version
 
 if TYPE_CHECKING:
     from tests.conftest import RunProgram
@@ -27,6 +28,14 @@ PAGE = (HERE.parents[2] / "docs" / "checkpoints.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"```sh\n(.*?)\n```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
 CONVERSIONS = [text for command, text in SHOWN if "convert-checkpoint" in command]
 STEPS = 300
+HAS_KERAS_3 = version().split(".")[:2] >= ["2", "16"]
+SERVING = """
+import numpy, tensorflow
+served = tensorflow.saved_model.load("served").signatures["serving_default"]
+data = numpy.load("digits.npz")
+found = served(input_x_input=tensorflow.constant(data["test_images"]))["probabilities"].numpy()
+print((found.argmax(1) == data["test_labels"].argmax(1)).mean())
+"""
 _DROPPED = ("MLFLOW_TRACKING_URI", "TF_CONFIG", "TF_CPP_MIN_LOG_LEVEL")
 
 
@@ -69,8 +78,13 @@ def moved(tmp_path_factory: pytest.TempPathFactory) -> Moved:
     printed = run(str(HERE / "original.py"), json.dumps(original), folder=folder)
     (renames,) = re.findall(r"```text\n(# renames.txt.*?)```", PAGE, re.DOTALL)
     (folder / "renames.txt").write_text(renames, encoding="utf-8")
+    (model,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (folder / "new_model.py").write_text(model, encoding="utf-8")
     said = []
-    for command, _ in SHOWN:
+    for command, text in SHOWN:
+        if not HAS_KERAS_3 and re.search("new_model|weights", command):
+            said.append(text)
+            continue
         if "--logdir=new" in command:
             shutil.copytree(str(folder / "new"), str(folder / "copy"))
         said.append(run(*shlex.split(command)[1:], folder=folder))
@@ -81,8 +95,14 @@ def test_the_page_shows_what_the_conversion_says(moved: Moved) -> None:
     converted = [
         said for (command, _), said in zip(SHOWN, moved.said) if "convert-checkpoint" in command
     ]
-    assert len(converted) == 3
+    assert len(converted) == 5
     assert converted == CONVERSIONS
+
+
+def test_tensorflow_alone_serves_the_model(moved: Moved) -> None:
+    assert (
+        abs(float(run("-c", SERVING, folder=moved.folder).splitlines()[-1]) - moved.accuracy) < 1e-6
+    )
 
 
 def test_the_page_shows_what_the_trainings_say(moved: Moved) -> None:

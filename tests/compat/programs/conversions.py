@@ -6,8 +6,6 @@ code, the lines on standard output and those on standard error.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import shutil
 from pathlib import Path
@@ -15,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compat import __main__ as command_line
 from compat import tf1
 from compat.checkpoint import files
 
 if TYPE_CHECKING:
+    from tests.compat.programs import graph_conversions
     from tests.compat.programs.cases import case, run
+    from tests.compat.programs.converting import convert, written
 else:
+    import graph_conversions
     from cases import case, run
+    from converting import convert, written
 
 GOLDEN = Path(__file__).parents[1] / "checkpoints" / "golden"
 ORIGINALS = ("original-tf1.4.1-v1", "original-tf1.4.1-v2", "original-tf1.15.5")
@@ -37,28 +38,12 @@ RENAMED = [f"--rename={pair}" for pair in RENAMES]
 COMPLETE = ["old", "new", "--like=like", *RENAMED, *FRESH, "--cast=global_step"]
 
 
-def convert(*argv: str) -> list[Any]:
-    """Runs the command; returns its exit code and what it printed."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = command_line.main(["convert-checkpoint", *argv])
-    return [code, out.getvalue().splitlines(), err.getvalue().splitlines()]
-
-
 def enter(folder: Path, original: str = ORIGINALS[-1]) -> None:
     """Goes to a folder that holds the original example's checkpoint, and one to be like."""
     folder.mkdir()
     os.chdir(str(folder))
     shutil.copytree(str(GOLDEN / original), "old")
     shutil.copytree(str(GOLDEN / "tf2.21.0-modern"), "like")
-
-
-def written(folder: str, **values: Any) -> None:
-    """Makes a log folder with a checkpoint of these values."""
-    Path(folder).mkdir()
-    arrays = {name: np.asarray(value) for name, value in values.items()}
-    files.write(os.path.abspath(f"{folder}/model.ckpt-1"), arrays)
-    tf1.train.update_checkpoint_state(os.path.abspath(folder), "model.ckpt-1")
 
 
 def matched(folder: Path, old: dict[str, Any], like: dict[str, Any], *argv: str) -> list[Any]:
@@ -190,8 +175,19 @@ def object_based(folder: Path) -> Any:
     with tf1.Graph().as_default(), tf1.Session() as session:
         variable = tf1.get_variable("w", initializer=np.float32(1))
         session.run(variable.initializer)
-        tf1.train.Checkpoint(w=variable).save("objects/model", session=session)
-    return [convert("objects"), convert("old", "new", "--like=objects")]
+        checkpoint = tf1.train.Checkpoint(w=variable)
+        checkpoint.save("objects/model", session=session)
+        prefix = "objects/model-1"
+        said = [
+            convert(prefix),
+            convert("old", "new", f"--like={prefix}", "--rename=global_step:w"),
+        ]
+        status = checkpoint.restore("new/model.ckpt").assert_consumed()
+        status.run_restore_ops(session)
+        value = float(session.run(variable))
+    files.write(os.path.abspath("plain"), {"w": np.float32(0)})
+    said.append(convert("new/model.ckpt", "back", "--like=plain"))
+    return [said, value, float(files.read("back/model.ckpt")["w"])]
 
 
 @case
@@ -225,4 +221,5 @@ def refused(folder: Path) -> Any:
 
 
 if __name__ == "__main__":
+    assert graph_conversions  # Its cases are of this program.
     run()

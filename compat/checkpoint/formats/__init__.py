@@ -1,0 +1,1 @@
+"""Files of variables: of `tf.train.Saver`, of `tf.train.Checkpoint`, and of Keras 3."""

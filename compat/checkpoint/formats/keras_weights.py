@@ -1,0 +1,212 @@
+"""Weights of Keras 3: files `*.weights.h5`, as `model.save_weights` writes them.
+
+The file numbers the variables of each layer: `layers/dense/vars/0`. A layer's variables have the
+names here that Keras gives them, `hidden/kernel`, if the class of the layer tells which they are.
+An optimizer numbers its slots in the order of the model's variables, which the file does not have;
+they are told apart where the shapes allow one order only.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import importlib
+import os
+import re
+import shutil
+from typing import Any, Mapping, Sequence
+
+from compat.checkpoint.formats import objects, stored
+from compat.checkpoint.formats.stored import Slot, Stored, Values
+from compat.errors import UserError
+
+ENDING = ".weights.h5"
+_KERNEL = ("kernel", "bias")
+_NORM = ("gamma", "beta", "moving_mean", "moving_variance")
+# The variables of layers, by the class as the file spells it; all, or the first ones.
+_VARIABLES: Mapping[str, Sequence[str]] = {
+    "conv1d": _KERNEL,
+    "conv1d_transpose": _KERNEL,
+    "conv2d": _KERNEL,
+    "conv2d_transpose": _KERNEL,
+    "conv3d": _KERNEL,
+    "conv3d_transpose": _KERNEL,
+    "dense": _KERNEL,
+    "depthwise_conv2d": _KERNEL,
+    "embedding": ("embeddings",),
+    "p_re_lu": ("alpha",),
+    "separable_conv2d": ("depthwise_kernel", "pointwise_kernel", "bias"),
+}
+# Those that come with all their variables, or with an unknown part of them.
+_WHOLE = {"batch_normalization": _NORM, "layer_normalization": _NORM[:2]}
+_UNTRAINED = _NORM[2:]
+_OPTIMIZER = "optimizer/vars"
+# The slots of Keras' optimizers in the order of the file.
+_SLOTS = {
+    "adam": ("momentum", "velocity"),
+    "sgd": ("momentum",),
+    "adagrad": ("accumulator",),
+    "adadelta": ("accumulated_grad", "accumulated_delta_var"),
+    "ftrl": ("accumulator", "linear"),
+    "rmsprop": ("velocity",),
+}
+
+Layer = Sequence[str]  # The names of a layer's trained variables.
+
+
+def is_one(path: str) -> bool:
+    """Whether a path is that of such a file."""
+    return path.endswith(ENDING)
+
+
+def read(path: str) -> Stored:
+    """Returns the variables of a file, with what the optimizer's are.
+
+    Raises:
+      UserError: it cannot be read, or h5py is not installed, which TensorFlow brings.
+    """
+    if not os.path.isfile(path):
+        raise UserError(f"{path} is not a file; name one of model.save_weights of Keras 3")
+    try:
+        with _h5py().File(path, "r") as file:
+            groups = _groups(file)
+            labels = {group: str(file[group].attrs.get("name", "")) for group in groups}
+            arrays = {
+                f"{group}/{key}": file[group][key][()] for group in groups for key in groups[group]
+            }
+    except (OSError, KeyError, AttributeError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            f"{path} cannot be read ({reason}); name a file of model.save_weights"
+        ) from None
+    if not arrays:
+        raise UserError(f"{path} holds no variables; name a file of model.save_weights of Keras 3")
+    names = _names(groups, labels)
+    values = {names.get(key, key): value for key, value in arrays.items()}
+    counters, slots = {}, {}
+    if _OPTIMIZER in groups:
+        counters = {f"{_OPTIMIZER}/0": stored.ITERATIONS}
+        if _rate(values) is not None:
+            counters[f"{_OPTIMIZER}/1"] = stored.SETTING
+        slots = _slots(values, labels[_OPTIMIZER], _layers(groups, names, values))
+    return Stored(path, values, slots, counters, {names.get(key, key): key for key in arrays})
+
+
+def write(path: str, like: Stored, values: Values) -> None:
+    """Writes a copy of the file that `like` was read from, with these values."""
+    shutil.copyfile(like.path, path)
+    with _h5py().File(path, "r+") as file:
+        for name, value in values.items():
+            file[like.keys[name]][...] = value
+
+
+def _h5py() -> Any:
+    try:
+        return importlib.import_module("h5py")
+    except ImportError:
+        raise UserError(
+            "the package h5py, by which Keras stores weights, is not installed; pip install h5py"
+        ) from None
+
+
+def _groups(file: Any) -> dict[str, list[str]]:
+    """Returns the numbers of the variables in each group of a file."""
+    groups: dict[str, list[str]] = collections.defaultdict(list)
+
+    def visit(name: str, item: Any) -> None:
+        group, _, number = name.rpartition("/")
+        if hasattr(item, "shape") and re.fullmatch(r"(?:.*/)?vars/\d+", name):
+            groups[group].append(number)
+
+    file.visititems(visit)
+    return {group: sorted(numbers, key=int) for group, numbers in groups.items()}
+
+
+def _class(group: str) -> str:
+    """Returns the class of a layer, "dense" for the group "layers/dense_1/vars"."""
+    return re.sub(r"_\d+$", "", group.rpartition("/")[0].rpartition("/")[2])
+
+
+def _names(groups: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> dict[str, str]:
+    """Returns the names of variables by their keys, where they can be told."""
+    names = {}
+    repeated = collections.Counter(labels.values())
+    for group, numbers in groups.items():
+        known = _VARIABLES.get(_class(group), ())
+        whole = _WHOLE.get(_class(group), ())
+        is_known = len(numbers) <= len(known) or len(numbers) == len(whole)
+        if is_known and "layers/" in group and repeated[labels[group]] == 1:
+            for number, variable in zip(numbers, known or whole):
+                names[f"{group}/{number}"] = f"{labels[group]}/{variable}"
+    return names
+
+
+def _layers(
+    groups: Mapping[str, Sequence[str]], names: Mapping[str, str], values: Values
+) -> list[list[Layer]]:
+    """Returns the layers of each class in the order of the model."""
+
+    def is_trained(name: str) -> bool:  # Not a generator of random numbers, for one.
+        return name.rpartition("/")[2] not in _UNTRAINED and values[name].dtype.kind == "f"
+
+    classes: dict[str, list[str]] = collections.defaultdict(list)
+    for group in groups:
+        if group != _OPTIMIZER:
+            classes[f"{group.rpartition('/')[0].rpartition('/')[0]}/{_class(group)}"].append(group)
+    layers: list[list[Layer]] = []
+    for found in classes.values():
+        found.sort(key=lambda group: int((re.findall(r"_(\d+)/vars$", group) or [0])[0]))
+        variables = [[names.get(f"{g}/{n}", f"{g}/{n}") for n in groups[g]] for g in found]
+        layers.append([list(filter(is_trained, layer)) for layer in variables])
+    return layers
+
+
+def _rate(values: Values) -> float | None:
+    """Returns the learning rate; None if a schedule computes it, which no file has."""
+    rate = values.get(f"{_OPTIMIZER}/1")
+    return float(rate) if rate is not None and rate.shape == () else None
+
+
+def _slots(values: Values, optimizer: str, layers: Sequence[Sequence[Layer]]) -> dict[str, Slot]:
+    kinds = next((k for name, k in _SLOTS.items() if objects.plain(optimizer).startswith(name)), ())
+    rate = _rate(values)
+    count = sum(name.startswith(_OPTIMIZER) for name in values)
+    keys = [f"{_OPTIMIZER}/{n}" for n in range(1 if rate is None else 2, count)]
+    if not kinds or not keys or len(keys) % len(kinds):
+        return {}
+    order = _order([values[key].shape for key in keys[:: len(kinds)]], values, layers)
+    slots = {}
+    for index, key in enumerate(keys if order else ()):
+        variable, slot = order[index // len(kinds)], kinds[index % len(kinds)]
+        kind = objects.role(optimizer, slot)
+        times = objects.factor(kind, rate) if kind else None
+        if kind and times and values[key].shape == values[variable].shape:
+            slots[key] = Slot(variable, kind, times)
+    return slots
+
+
+def _order(
+    shapes: Sequence[tuple[int, ...]], values: Values, layers: Sequence[Sequence[Layer]]
+) -> list[str]:
+    """Returns the variables in the only order of the layers that has these shapes, else none."""
+
+    def fits(layer: Layer, at: int) -> bool:
+        return [values[name].shape for name in layer] == list(shapes[at : at + len(layer)])
+
+    @functools.lru_cache(maxsize=None)
+    def orders(taken: tuple[int, ...], at: int) -> tuple[tuple[str, ...], ...]:
+        """Returns up to two orders of the layers that are left."""
+        if all(count == len(found) for count, found in zip(taken, layers)):
+            return ((),) if at == len(shapes) else ()
+        ways: list[tuple[str, ...]] = []
+        for index, (count, found) in enumerate(zip(taken, layers)):
+            if count < len(found) and fits(found[count], at):
+                after = (*taken[:index], count + 1, *taken[index + 1 :])
+                rest = orders(after, at + len(found[count]))
+                ways.extend(
+                    (*found[count], *way) for way in rest if (*found[count], *way) not in ways
+                )
+        return tuple(ways[:2])
+
+    found = orders((0,) * len(layers), 0)
+    return list(found[0]) if len(found) == 1 else []

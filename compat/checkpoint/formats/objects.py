@@ -1,0 +1,186 @@
+"""Object-based checkpoints: of `tf.train.Checkpoint`, and of Keras with it.
+
+Their keys are paths of attributes, such as `model/layer/kernel`. The graph of the objects, stored
+with them, has the names of the variables, which are used here as far as they are unique.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import Any, Mapping
+
+import numpy as np
+
+from compat._tensorflow import internals, tf
+from compat.checkpoint.formats import stored
+from compat.checkpoint.formats.stored import Slot, Stored, Values
+
+GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_ITERATIONS = ("_iterations", "iter")
+_SETTINGS = ("_learning_rate", "learning_rate", "decay", "momentum", "rho", "beta_1", "beta_2")
+# The optimizer and the role of a slot, by the optimizer's name in Keras and the slot's there.
+_ROLES = {
+    "adadelta": (
+        "Adadelta",
+        {"accum_grad": "accumulated_grad", "accum_var": "accumulated_delta_var"},
+    ),
+    "adagrad": ("Adagrad", {}),
+    "adam": ("Adam", {"momentum": "m", "velocity": "v"}),
+    "ftrl": ("Ftrl", {}),
+    "rmsprop": ("RMSProp", {"rms": "velocity", "mg": "average_gradient"}),
+    "sgd": ("Momentum", {"m": "momentum"}),
+}
+_SLOTS = {
+    "Adadelta": ("accumulated_grad", "accumulated_delta_var"),
+    "Adagrad": ("accumulator",),
+    "Adam": ("m", "v"),
+    "Ftrl": ("accumulator", "linear"),
+    "Momentum": ("momentum",),
+    "RMSProp": ("velocity", "momentum", "average_gradient"),
+}
+
+
+def role(optimizer: str, slot: str) -> str | None:
+    """Returns what a slot of an optimizer of Keras is, such as "Adam m"; None if not known."""
+    for name, (known, roles) in _ROLES.items():
+        kind = roles.get(slot, slot)
+        if plain(optimizer).startswith(name) and kind in _SLOTS[known]:
+            return f"{known} {kind}"
+    return None
+
+
+def plain(optimizer: str) -> str:
+    """Returns the name of an optimizer as its class has it, "rmsprop" also for "rm_sprop"."""
+    return optimizer.lower().replace("_", "")
+
+
+def factor(kind: str, learning_rate: float | None) -> float | None:
+    """Returns a slot's value in Keras for each 1.0 in TensorFlow 1.x; None if that is not known.
+
+    Keras adds the learning rate to the momentum of SGD, with a minus.
+    """
+    if kind != "Momentum momentum":
+        return 1.0
+    return -learning_rate if learning_rate else None
+
+
+def is_one(values: Values) -> bool:
+    """Whether what was read of a checkpoint is object-based."""
+    return GRAPH in values
+
+
+def known(path: str, values: Values) -> Stored:
+    """Returns the variables of a checkpoint, with what its slots and counters are."""
+    graph = _graph(path)
+    names = _names(graph, values)
+    arrays = {names[key]: value for key, value in values.items() if key in names}
+    rates = {
+        key.rpartition("/")[0]: float(arrays[names[key + _VALUE]])
+        for key in (k[: -len(_VALUE)] for k in names)
+        if key.rpartition("/")[2] in ("_learning_rate", "learning_rate")
+    }
+    counters = {}
+    for key, name in names.items():
+        place, _, last = key[: -len(_VALUE)].rpartition("/")
+        is_setting = place in rates and last in _SETTINGS
+        if last in _ITERATIONS:
+            counters[name] = stored.ITERATIONS
+        elif is_setting or key == "save_counter" + _VALUE:
+            counters[name] = stored.SETTING
+    slots = {**_listed(graph, names, rates), **_named(names, arrays, rates)}
+    return Stored(path, arrays, slots, counters, {name: key for key, name in names.items()})
+
+
+def keyed(like: Stored, values: Values) -> Values:
+    """Returns what to write for the program of `like`: its objects, with these values."""
+    reader = tf.train.load_checkpoint(like.path)
+    every = {like.keys[name]: value for name, value in values.items()}
+    for key in set(reader.get_variable_to_shape_map()) - set(every):
+        value = reader.get_tensor(key)  # Such as the graph of the objects.
+        # An array of bytes would lose zeros at the end.
+        every[key] = np.array(value, dtype=object) if isinstance(value, bytes) else value
+    return every
+
+
+def _graph(path: str) -> Any:
+    name = "tensorflow.core.protobuf.trackable_object_graph_pb2"
+    graph = internals.load(name).TrackableObjectGraph()
+    graph.ParseFromString(tf.train.load_checkpoint(path).get_tensor(GRAPH))
+    return graph
+
+
+def _names(graph: Any, values: Values) -> dict[str, str]:
+    """Returns names of variables by their keys."""
+    full = {
+        attribute.checkpoint_key: attribute.full_name
+        for node in graph.nodes
+        for attribute in node.attributes
+        if attribute.checkpoint_key.endswith(_VALUE) and attribute.checkpoint_key in values
+    }
+    count = collections.Counter(full.values())
+    return {
+        key: name if name and count[name] == 1 else key[: -len(_VALUE)]
+        for key, name in full.items()
+    }
+
+
+def _listed(graph: Any, names: Mapping[str, str], rates: Mapping[str, float]) -> dict[str, Slot]:
+    """Returns the slots that the graph lists: of `tf1.train` and of Keras until 2.10."""
+    keys = [
+        next((a.checkpoint_key for a in node.attributes if a.checkpoint_key in names), None)
+        for node in graph.nodes
+    ]
+    slots = {}
+    for node in graph.nodes:
+        children = {child.local_name: keys[child.node_id] for child in node.children}
+        is_keras = "iter" in children
+        for listed in node.slot_variables:
+            variable = keys[listed.original_variable_node_id]
+            slot = keys[listed.slot_variable_node_id]
+            if variable is None or slot is None:
+                continue
+            optimizer = _of_slots([s.slot_name for s in node.slot_variables])
+            kind = role(optimizer, listed.slot_name)
+            place = slot[: -len(_VALUE)].rpartition("/.OPTIMIZER_SLOT/")[2].rpartition("/")[0]
+            times = factor(kind, rates.get(place)) if kind and is_keras else 1.0
+            if kind and times:
+                slots[names[slot]] = Slot(names[variable], kind, times)
+    return slots
+
+
+def _of_slots(names: list[str]) -> str:
+    """Returns which optimizer has slots of these names."""
+    for slot, optimizer in (
+        ("m", "adam"),
+        ("rms", "rmsprop"),
+        ("momentum", "sgd"),
+        ("linear", "ftrl"),
+        ("accumulator", "adagrad"),
+        ("accum_grad", "adadelta"),
+    ):
+        if slot in names:
+            return optimizer
+    return ""
+
+
+def _named(names: Mapping[str, str], values: Values, rates: Mapping[str, float]) -> dict[str, Slot]:
+    """Returns the slots that only their names tell: of Keras 3, and of Keras since 2.11."""
+    slots = {}
+    for key, name in names.items():
+        place, inside, _ = key.partition("/_variables/")
+        if not inside:
+            continue
+        optimizer, _, rest = name.partition("/")
+        for variable, value in values.items():
+            if value.shape != values[name].shape or variable == name:
+                continue
+            flat = variable.replace("/", "_") + "_"
+            slot = rest[len(flat) :] if rest.startswith(flat) else ""
+            if rest.endswith("/" + variable):
+                slot = rest[: -len(variable) - 1]
+            kind = role(optimizer, slot)
+            times = factor(kind, rates.get(place)) if kind else None
+            if kind and times:
+                slots[name] = Slot(variable, kind, times)
+    return slots

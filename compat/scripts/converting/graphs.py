@@ -1,0 +1,202 @@
+"""Reads graphs without their programs: frozen ones, and `.meta` files beside a checkpoint.
+
+A graph is cut down to what its outputs need, so that neither the training part nor operations
+that this TensorFlow no longer has are in the way.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterable, Mapping, Sequence
+
+from compat._tensorflow import internals, tf1
+from compat.errors import UserError, unless_usable
+
+_FILES = "name a frozen graph, *.pb, or the file *.meta of a checkpoint"
+_PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
+_VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
+_TABLES = re.compile(r"(InitializeTable(FromTextFile|FromDataset)?|LookupTableImport)(V2)?")
+_COLLECTIONS = ("variables", "local_variables", "model_variables", "trainable_variables")
+# What trains or stores values, and what is no result of a model.
+_TRAINS = re.compile(r"(Resource|Sparse)*(Apply|Scatter)|Assign|Save|Restore")
+_NO_RESULTS = ("Assert", "NoOp", "Print", "PrintV2", "Rank", "Shape", "ShapeN", "Size")
+_IS_SUMMARY = re.compile(r"Summary(V2)?$")
+_IN_TRAINING = re.compile(r"(^|/)(gradients|save)(_\d+)?/")
+_KEPT = 3  # Names in an error.
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph as it was stored: a `MetaGraphDef`, with nothing but the graph if it is frozen."""
+
+    path: str
+    meta: Any
+
+    @property
+    def nodes(self) -> dict[str, Any]:
+        """The nodes by name."""
+        return {node.name: node for node in self.meta.graph_def.node}
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """Each `VariableDef`, by the operation that is the variable."""
+        kind = internals.load("tensorflow.core.framework.variable_pb2").VariableDef
+        found: dict[str, Any] = {}
+        for collection in _COLLECTIONS:
+            for text in self.meta.collection_def[collection].bytes_list.value:
+                variable = kind.FromString(text)
+                found[operation(variable.variable_name)] = variable
+        return found
+
+    def needed(self, names: Iterable[str], stops: Iterable[str] = ()) -> set[str]:
+        """Returns the operations that these need, and they themselves; none behind `stops`."""
+        nodes, waiting, found = self.nodes, list(names), set()
+        while waiting:
+            name = waiting.pop()
+            if name not in found and name in nodes:
+                found.add(name)
+                if name not in stops:
+                    waiting.extend(operation(source) for source in nodes[name].input)
+        return found
+
+    def placeholders(self, names: Iterable[str]) -> list[str]:
+        """Returns those of the operations that are placeholders, in the order of the graph."""
+        wanted = set(names)
+        found = [n for n in self.meta.graph_def.node if n.op in _PLACEHOLDERS]
+        return [node.name for node in found if node.name in wanted]
+
+    def outputs(self) -> list[str]:
+        """Returns what is computed from placeholders and that nothing but training uses."""
+        nodes = self.nodes
+        fed = self._after(name for name, node in nodes.items() if node.op in _PLACEHOLDERS)
+        training = self._after(name for name, node in nodes.items() if _is_training(node))
+        computing = {n for n in fed - training if not _tells_nothing(nodes[n])}
+        used = {operation(source) for name in computing for source in nodes[name].input}
+        found = [n.name for n in self.meta.graph_def.node if n.name in computing - used]
+        return [name for name in found if nodes[name].op not in _PLACEHOLDERS]
+
+    def _after(self, names: Iterable[str]) -> set[str]:
+        """Returns the operations that come after these, and they themselves."""
+        followers = collections.defaultdict(list)
+        for node in self.meta.graph_def.node:
+            for source in node.input:
+                followers[operation(source)].append(node.name)
+        found: set[str] = set()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting.extend(followers[name])
+        return found
+
+
+def operation(tensor: str) -> str:
+    """Returns the name of the operation of a tensor or a control input, "a" for "^a" and "a:0"."""
+    return tensor.lstrip("^").partition(":")[0]
+
+
+def read(path: str) -> Graph:
+    """Returns the graph in a file.
+
+    Raises:
+      UserError: it cannot be read, is not a graph, or is a frozen one with variables.
+    """
+    with unless_usable(f"{path} cannot be read", _FILES):
+        content = Path(path).read_bytes()
+    meta = tf1.MetaGraphDef()
+    try:
+        (meta if path.endswith(".meta") else meta.graph_def).ParseFromString(content)
+    except Exception:  # Of protobuf, which has another class in each implementation.
+        raise UserError(f"{path} is not a graph of TensorFlow; {_FILES}") from None
+    graph = Graph(path, meta)
+    if not graph.nodes:
+        raise UserError(f"{path} holds no operations; {_FILES}")
+    variables = [name for name, node in graph.nodes.items() if node.op in _VARIABLES]
+    if variables and not path.endswith(".meta"):
+        more = f" and {len(variables) - _KEPT} more" if len(variables) > _KEPT else ""
+        raise UserError(
+            f"{path} is not frozen: it has the variables {', '.join(variables[:_KEPT])}{more} "
+            "without values; name the file *.meta of its checkpoint"
+        )
+    return graph
+
+
+def with_constants(graph: Graph, values: Mapping[str, str]) -> Graph:
+    """Returns the graph with numbers in the place of some of its placeholders."""
+    meta = tf1.MetaGraphDef()
+    meta.CopyFrom(graph.meta)
+    nodes = {node.name: node for node in meta.graph_def.node}
+    for name, text in values.items():
+        node = nodes.get(name)
+        if node is None or not node.op.startswith("Placeholder"):
+            raise UserError(
+                f"--value={name}={text} names no placeholder of {graph.path}; "
+                f"give one of {', '.join(graph.placeholders(nodes)) or 'its own'}"
+            )
+        dtype = tf1.as_dtype(node.attr["dtype"].type)
+        try:
+            number = {"true": 1.0, "false": 0.0}.get(text.lower())
+            value = dtype.as_numpy_dtype(float(text) if number is None else number)
+        except (TypeError, ValueError):
+            raise UserError(
+                f"--value={name}={text} is not a {dtype.name}; give a number, true or false"
+            ) from None
+        node.Clear()
+        node.name, node.op = name, "Const"
+        node.attr["dtype"].type = dtype.as_datatype_enum
+        node.attr["value"].tensor.CopyFrom(tf1.make_tensor_proto(value, dtype))
+    return Graph(graph.path, meta)
+
+
+def cut(graph: Graph, names: Sequence[str]) -> Graph:
+    """Returns what these operations need, with the variables and tables among it."""
+    variables, nodes = graph.variables, graph.nodes
+    kept: set[str] = set()
+    more = graph.needed(names)
+    while more - kept:
+        kept |= more
+        extra = [
+            name
+            for name, node in nodes.items()
+            if _fills_table(node) and operation(node.input[0]) in kept
+        ]
+        for name in kept & set(variables):
+            variable = variables[name]
+            extra += map(operation, [variable.initializer_name, variable.initial_value_name])
+            extra.append(operation(variable.snapshot_name))
+        more = graph.needed(extra)
+    meta = tf1.MetaGraphDef()
+    meta.meta_info_def.CopyFrom(graph.meta.meta_info_def)
+    meta.graph_def.versions.CopyFrom(graph.meta.graph_def.versions)
+    meta.graph_def.library.CopyFrom(graph.meta.graph_def.library)
+    for node in graph.meta.graph_def.node:
+        if node.name in kept:
+            copy = meta.graph_def.node.add()
+            copy.CopyFrom(node)
+            # Where another part of the graph is to run first, it may be gone.
+            del copy.input[:]
+            copy.input.extend(source for source in node.input if operation(source) in kept)
+            copy.attr.pop("_class", None)
+    listed = [variable.SerializeToString() for name, variable in variables.items() if name in kept]
+    if listed:
+        meta.collection_def["variables"].bytes_list.value.extend(listed)
+    tables = [name for name in kept if _fills_table(nodes[name])]
+    if tables:
+        meta.collection_def["table_initializer"].node_list.value.extend(sorted(tables))
+    return Graph(graph.path, meta)
+
+
+def _fills_table(node: Any) -> bool:
+    return bool(_TABLES.fullmatch(node.op)) and not _IN_TRAINING.search(node.name)
+
+
+def _is_training(node: Any) -> bool:
+    return bool(_TRAINS.match(node.op) or _IN_TRAINING.search(node.name))
+
+
+def _tells_nothing(node: Any) -> bool:
+    return node.op in _NO_RESULTS or bool(_IS_SUMMARY.search(node.op))

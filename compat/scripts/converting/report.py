@@ -1,0 +1,111 @@
+"""Shows what matched and what did not, as a table and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from compat.checkpoint.formats.stored import Stored, Values
+from compat.checkpoint.matching import Match, dtype_name, unused
+from compat.errors import UserError
+
+_MOST_HINTS = 5
+
+
+def print_variables(stored: Stored) -> None:
+    """Prints the variables of a checkpoint."""
+    rows = _rows(stored.values, sorted(stored.values))
+    print_table([("VARIABLE", "SHAPE", "DTYPE"), *rows])
+    print(f"\n{stored.path} holds {len(stored.values)} variables")
+
+
+def print_matches(old: Stored, like: Stored, matches: Sequence[Match]) -> None:
+    """Prints where each variable of `like` comes from, and what of `old` is not used."""
+    rows = _rows(like.values, [found.name for found in matches])
+    table = [(*row, found.source or "-", _how(found)) for row, found in zip(rows, matches)]
+    print_table([("VARIABLE", "SHAPE", "DTYPE", "FROM", "HOW"), *table])
+    left = unused(old, matches)
+    if left:
+        print(f"\nunused variables of {old.path}:")
+        print_table(_rows(old.values, left))
+
+
+def of_variables(stored: Stored) -> dict[str, Any]:
+    """Returns the variables of a checkpoint as values of JSON."""
+    variables = [_entry(stored.values, name) for name in sorted(stored.values)]
+    return {"old": stored.path, "variables": variables}
+
+
+def of_matches(old: Stored, like: Stored, matches: Sequence[Match]) -> dict[str, Any]:
+    """Returns the same as values of JSON."""
+    variables = [
+        {
+            **_entry(like.values, found.name),
+            "from": found.source,
+            "how": found.how,
+            "matched": found.value is not None,
+            "candidates": list(found.alike),
+        }
+        for found in matches
+    ]
+    return {
+        "old": old.path,
+        "like": like.path,
+        "variables": variables,
+        "unused": [_entry(old.values, name) for name in unused(old, matches)],
+        "matched": sum(entry["matched"] for entry in variables),
+        "missing": sum(not entry["matched"] for entry in variables),
+    }
+
+
+def check(path: str | None) -> None:
+    """Raises `UserError` if a report cannot be written at `path`, unless that is None."""
+    if path is not None and (os.path.isdir(path) or not os.path.isdir(_folder(path))):
+        raise UserError(f"--report={path} cannot be written; name a file in a folder that exists")
+
+
+def _folder(path: str) -> str:
+    return os.path.dirname(os.path.abspath(path))
+
+
+def write(path: str | None, content: Mapping[str, Any]) -> None:
+    """Writes a report as a JSON file, unless `path` is None; replaces an earlier one."""
+    if path is None:
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix=".", dir=_folder(path)) as hidden:
+            unfinished = Path(hidden) / "report"
+            unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+            unfinished.replace(path)
+    except OSError as error:
+        raise UserError(
+            f"--report={path} cannot be written ({error.strerror}); name a file in a folder "
+            "that exists"
+        ) from None
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Prints rows in columns."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip(), flush=True)
+
+
+def _how(found: Match) -> str:
+    if not found.alike:
+        return found.how
+    names = ", ".join(found.alike[:_MOST_HINTS])
+    more = len(found.alike) - _MOST_HINTS
+    return f"{found.how}; candidates: {names}{f' and {more} more' if more > 0 else ''}"
+
+
+def _rows(values: Values, names: Sequence[str]) -> list[tuple[str, ...]]:
+    return [(name, str(list(values[name].shape)), dtype_name(values[name])) for name in names]
+
+
+def _entry(values: Values, name: str) -> dict[str, Any]:
+    shape = list(values[name].shape)
+    return {"name": name, "shape": shape, "dtype": dtype_name(values[name])}
