@@ -1,11 +1,13 @@
-"""`experiments.recommender` beside the same model by hand on TensorFlow 1.15, in one process.
+"""`experiments.recommender` beside the same model by hand on TensorFlow 1.15.
 
     python -m benchmarks.clicks --rounds=3 --tensorflow1=/path/to/python
+    python -m benchmarks.clicks --num_ps=2 --num_workers=2 --tensorflow1=/path/to/python
 
-Wide & deep with 26 tables of 10,000 x 64 and layers of 1024, 512 and 256 units, batches of 512, on
-files of made-up clicks in Criteo's format, with Adagrad. The program by hand runs on TensorFlow
-1.15 as it is, and under `python -m compat run`; both also without tables and input, which is the
-least that the layers take. All run in turn, and processor time is the steadier figure on a shared
+In one process, or in a cluster, whose processor time is that of all tasks. Wide & deep with 26
+tables of 10,000 x 64 and layers of 1024, 512 and 256 units, batches of 512, on files of made-up
+clicks in Criteo's format, with Adagrad. The program by hand runs on TensorFlow 1.15 as it is, and
+under `python -m compat run`; in one process both also without tables and input, which is the least
+that the layers take. All run in turn, and processor time is the steadier figure on a shared
 machine.
 """
 
@@ -14,11 +16,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from statistics import median
+from typing import Any
 
+from benchmarks import local_cluster
 from benchmarks.local_cluster import ROOT
 from compat.datasets.clicks import Law
 
@@ -41,15 +47,26 @@ def sides(tensorflow1: str, python: str = sys.executable) -> dict[str, list[str]
     }
     for runtime in ("legacy", "modern"):
         by_hand[f"ours, {runtime}"] = [*ours, f"--runtime={runtime}"]
+        mapped = [*ours, f"--runtime={runtime}", "--ids=mapped"]
+        by_hand[f"ours, {runtime}, mapped ids"] = mapped
     by_hand["ours, legacy, bfloat16"] = [*ours, "--runtime=legacy", "--precision=bfloat16"]
     return by_hand
 
 
-def measure(command: list[str], flags: list[str], folder: str) -> dict[str, float]:
+def measure(
+    command: list[str], flags: list[str], folder: str, num_ps: int = 0, num_workers: int = 1
+) -> dict[str, float]:
     """Runs a program once; returns seconds of an update, `wall` and `cpu`, and `auc`."""
     logdir = tempfile.mkdtemp(dir=folder)
-    if "benchmarks.clicks_task" in command:
+    ours = "benchmarks.clicks_task" in command
+    if ours:
         flags = [*flags, f"--logdir={logdir}/run", f"--tracking_uri=sqlite:///{folder}/runs.db"]
+    if num_ps:
+        endless = [] if ours else [f"ps {index}" for index in range(num_ps)]
+        module, own = ("benchmarks.clicks_task", []) if ours else ("", command)
+        flags = [*command[3:], *flags] if ours else flags
+        cluster = (num_workers, Path(logdir), endless, 900.0, num_ps, own)
+        return result(local_cluster.train(module, flags, *cluster).output)
     done = subprocess.run(
         [*command, *flags],
         cwd=str(ROOT),
@@ -59,8 +76,13 @@ def measure(command: list[str], flags: list[str], folder: str) -> dict[str, floa
     )
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr.decode()[-2000:]}")
-    lines = done.stdout.decode().splitlines()
-    return dict(json.loads(next(line for line in reversed(lines) if line.startswith("{"))))
+    return result(done.stdout.decode())
+
+
+def result(output: str) -> dict[str, Any]:
+    """Returns what a program printed as its last line of JSON."""
+    lines = reversed(output.splitlines())
+    return dict(json.loads(next(line for line in lines if line.startswith("{"))))
 
 
 def main() -> int:
@@ -68,6 +90,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--updates", type=int, default=220, help="of each run, above 20")
+    parser.add_argument("--num_ps", type=int, default=0, help="0: no cluster")
+    parser.add_argument("--num_workers", type=int, default=1)
+    parser.add_argument("--only", default="", help="those whose name has this regular expression")
     parser.add_argument("--tensorflow1", required=True, help="Python that has TensorFlow 1.15")
     given = parser.parse_args()
     found: dict[str, list[dict[str, float]]] = {}
@@ -76,7 +101,10 @@ def main() -> int:
         flags = [*MODEL, f"--data_dir={folder}/clicks", f"--max_steps={given.updates}"]
         for _ in range(given.rounds):
             for name, command in sides(given.tensorflow1).items():
-                found.setdefault(name, []).append(measure(command, flags, folder))
+                if not re.search(given.only, name) or (given.num_ps and "alone" in name):
+                    continue
+                made = measure(command, flags, folder, given.num_ps, given.num_workers)
+                found.setdefault(name, []).append(made)
                 print(name, found[name][-1], file=sys.stderr, flush=True)
     first = next(iter(found.values()))
     print("| " + " | ".join(HEADER) + " |")

@@ -1,37 +1,66 @@
-"""`experiments.recommender` as it is, with a clock: see `benchmarks.clicks`."""
+"""`experiments.recommender` as it is, with a clock: see `benchmarks.clicks` and `tables`."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from benchmarks.clicks_twin import cpu_seconds
 from experiments import run, setting
 from experiments.recommender import Recommender
 
+LAST = 10  # So many updates before the end the clock is read at each, for others may make the last.
+
 
 class Timed(Recommender):
-    """Prints the seconds of an update, and the AUC."""
+    """Prints the seconds of an update, the AUC, and the memory of each task in training."""
 
     @dataclass(frozen=True)
     class Settings(Recommender.Settings):
-        """And when the clock starts."""
+        """And when the clock starts, and whether the run ends by itself."""
 
         warm_up: int = setting(20, "Updates before the clock starts.", group="recording")
+        leave: bool = setting(False, "Exit at the end without a checkpoint.", group="recording")
 
     _began: Any = None
 
     def on_step(self, run: Any, values: Any) -> None:
-        now = run.step, time.time(), time.process_time()
-        if self._began is None and run.step >= self.settings.warm_up:
-            self._began = now
-        self._ended = now
+        is_end = run.step >= self.settings.max_steps - LAST
+        if (self._began is None and run.step >= self.settings.warm_up) or is_end:
+            now = run.step, time.time(), cpu_seconds()
+            self._began = self._began or now
+            self._ended = now
+        if is_end and self.settings.leave:
+            print(json.dumps({"memory": memory()}), flush=True)
+            os._exit(0)
+        if is_end:
+            self._memory = memory()
 
     def on_end(self, run: Any, result: Any) -> None:
         steps, wall, cpu = (end - begin for begin, end in zip(self._began, self._ended))
         found = {"wall": wall / steps, "cpu": cpu / steps, "auc": result.metrics["test/auc"]}
-        print(json.dumps(found), flush=True)
+        print(json.dumps({**found, "memory": self._memory}), flush=True)
+
+
+def memory() -> dict[str, float]:
+    """Returns the resident set of each task of the cluster by name, in MiB."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().decode(errors="replace")
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # It has ended.
+        task = re.search("--job_name=(\\w+)\0--task_index=(\\d+)", words)
+        if task and int(fields[1]) == os.getppid():
+            pages = int(fields[21])
+            found[f"{task[1]} {task[2]}"] = pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+    return found
 
 
 if __name__ == "__main__":

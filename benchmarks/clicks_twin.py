@@ -2,8 +2,9 @@
 
     python benchmarks/clicks_twin.py --data_dir=FOLDER --max_steps=120 --warm_up=20
 
-Or under `python -m compat run`. A table and a weight for each category, all of them with Adagrad;
-batches are parsed as a whole, hashed in the graph and prefetched; nothing is written.
+Or under `python -m compat run`, or as a task of a cluster. A table and a weight for each category,
+all of them with Adagrad; batches are parsed as a whole, hashed in the graph and prefetched; nothing
+is written.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import glob
 import json
+import os
 import time
 from typing import Any
 
@@ -28,7 +30,25 @@ def flags() -> Any:
     parser.add_argument("--alone", action="store_true", help="layers without tables and input")
     parser.add_argument("--hidden", default="1024,512,256")
     parser.add_argument("--learning_rate", type=float, default=0.05)
-    return parser.parse_args()
+    parser.add_argument("--job_name", default="worker")
+    parser.add_argument("--task_index", type=int, default=0)
+    parser.add_argument("--ps_hosts", default="")
+    parser.add_argument("--worker_hosts", default="local")
+    return parser.parse_known_args()[0]  # Those of a launcher too.
+
+
+def cpu_seconds() -> float:
+    """Returns the processor time of all tasks: this process, and others of its parent."""
+    total = 0
+    for file in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(file) as stat:
+                fields = stat.read().rpartition(")")[2].split()
+        except OSError:
+            continue  # It has ended.
+        if int(fields[1]) == os.getppid():
+            total += int(fields[11]) + int(fields[12])
+    return float(total) / os.sysconf("SC_CLK_TCK")
 
 
 def parse(lines: Any, buckets: int) -> Any:
@@ -41,6 +61,8 @@ def parse(lines: Any, buckets: int) -> Any:
 
 def batches(here: Any, split: str) -> Any:
     files = sorted(glob.glob(here.data_dir + "/" + split + "*"))
+    if split == "train":
+        files = files[here.task_index :: len(here.worker_hosts.split(","))]
     dataset = tf.data.TextLineDataset(files)
     if split == "train":
         dataset = dataset.shuffle(50 * here.batch_size, seed=1).repeat()
@@ -92,6 +114,20 @@ def auc(labels: Any, scores: Any) -> float:
 def main() -> None:
     here = flags()
     tf.logging.set_verbosity(tf.logging.ERROR)
+    if not here.ps_hosts:
+        train(here, None, "")
+        return
+    hosts = {"ps": here.ps_hosts.split(","), "worker": here.worker_hosts.split(",")}
+    cluster = tf.train.ClusterSpec(hosts)
+    server = tf.train.Server(cluster, job_name=here.job_name, task_index=here.task_index)
+    if here.job_name == "ps":
+        server.join()
+    own = "/job:worker/task:" + str(here.task_index)
+    with tf.device(tf.train.replica_device_setter(worker_device=own, cluster=cluster)):
+        train(here, own, server.target)
+
+
+def train(here: Any, own: Any, target: str) -> None:
     step = tf.train.get_or_create_global_step()
     labels, numbers, ids = tf.data.make_one_shot_iterator(batches(here, "train")).get_next()
     if here.alone:
@@ -102,24 +138,32 @@ def main() -> None:
     losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=clicked, logits=logits)
     loss = tf.reduce_mean(losses)
     optimizer = tf.train.AdagradOptimizer(here.learning_rate)
-    train = optimizer.minimize(loss, global_step=step)
+    update = optimizer.minimize(loss, global_step=step)
     tf.get_variable_scope().reuse_variables()
     tested = tf.data.make_one_shot_iterator(batches(here, "test")).get_next()
     scores = tf.zeros([]) if here.alone else logits_of(here, tested[1], tested[2])
-    supervisor = tf.train.Supervisor(logdir=None, summary_op=None, saver=None)
-    with supervisor.prepare_or_wait_for_session(start_standard_services=False) as session:
-        for number in range(here.max_steps):
-            if number == here.warm_up:
-                began, cpu = time.time(), time.process_time()
-            session.run(train)
-        wall, cpu = time.time() - began, time.process_time() - cpu
+    is_chief = here.task_index == 0
+    supervisor = tf.train.Supervisor(
+        is_chief=is_chief, logdir=None, summary_op=None, saver=None, recovery_wait_secs=1
+    )
+    config = tf.ConfigProto(device_filters=["/job:ps", own] if own else [])
+    with supervisor.prepare_or_wait_for_session(
+        target, config=config, start_standard_services=False
+    ) as session:
+        began: Any = None
+        number = 0
+        while number < here.max_steps:
+            _, number = session.run([update, step])
+            if began is None and number >= here.warm_up:
+                began = number, time.time(), cpu_seconds()
+        wall, cpu = time.time() - began[1], cpu_seconds() - began[2]
         found: list[Any] = []
         try:
-            while not here.alone:
+            while is_chief and not here.alone:
                 found.append(session.run([tested[0], scores]))
         except tf.errors.OutOfRangeError:
             pass
-    steps = here.max_steps - here.warm_up
+    steps = number - began[0]
     reached = auc(*(np.concatenate(part) for part in zip(*found))) if found else 0.5
     print(json.dumps({"wall": wall / steps, "cpu": cpu / steps, "auc": reached}))
 

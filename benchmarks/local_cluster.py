@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Iterator, Sequence
 
@@ -33,10 +33,12 @@ class Finished:
     Attributes:
       output: what worker 0 wrote, standard error as well.
       peaks: the largest resident set of each process, in MiB, by task ("ps 0").
+      cpu: processor time of each process, in seconds, by task.
     """
 
     output: str
     peaks: dict[str, float]
+    cpu: dict[str, float]
 
 
 def train(
@@ -46,8 +48,10 @@ def train(
     folder: Path,
     endless: Sequence[str] = (),
     timeout: float = 900.0,
+    num_ps: int = 1,
+    command: Sequence[str] = (),
 ) -> Finished:
-    """Runs `python -m module` as one parameter server and some workers, until all have ended.
+    """Runs `python -m module`, or a command, as servers and workers, until all have ended.
 
     Args:
       module: understands the flags of a task of `experiments.mnist`.
@@ -56,17 +60,22 @@ def train(
       folder: takes the output of each process.
       endless: jobs or tasks that only serve, and are ended when all others have.
       timeout: seconds for the whole.
+      num_ps: how many parameter servers.
+      command: in place of `python -m module`, of a program that does not take over its port.
 
     Raises:
       FailedError: a process failed, or the time is over.
     """
     deadline = time.monotonic() + timeout
     peaks: dict[str, float] = {}
+    cpu: dict[str, float] = {}
     with contextlib.ExitStack() as scope:
-        cluster = LocalCluster({"ps": 1, "worker": num_workers}, inherit=True)
+        cluster = LocalCluster({"ps": num_ps, "worker": num_workers}, inherit=not command)
         scope.enter_context(cluster)
         # The same command lines as those of the launcher, which hides its children's memory.
         commands = local_cluster.describe(module, argv, cluster)
+        if command:  # In place of the first three words.
+            commands = [replace(c, argv=(*command, *c.argv[3:])) for c in commands]
         running = {c.name: scope.enter_context(_started(c, folder)) for c in commands}
         cluster.release()
         while running:
@@ -82,12 +91,13 @@ def train(
                     continue
                 del running[name]
                 peaks[name] = usage.ru_maxrss / _UNITS_A_MIB
+                cpu[name] = usage.ru_utime + usage.ru_stime
                 process.returncode = status  # `Popen` must not wait for it again.
                 if status != 0 and name not in endless:
                     end = _log(folder, name).read_text(errors="replace")[-2000:]
                     raise FailedError(f"{module}: {name} failed with wait status {status}:\n{end}")
             time.sleep(_POLL_SECS)
-    return Finished(_log(folder, "worker 0").read_text(errors="replace"), peaks)
+    return Finished(_log(folder, "worker 0").read_text(errors="replace"), peaks, cpu)
 
 
 def _log(folder: Path, name: str) -> Path:

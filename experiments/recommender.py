@@ -51,6 +51,21 @@ class Recommender(Experiment):
             1000, "Values of the largest made-up category.", at_least=4, group="data"
         )
         buckets: int = setting(10000, "Rows of each category's table.", at_least=1)
+        ids: str = setting(
+            "hashed",
+            "Which row a value has: that of its hash, or one of its own; then it has to be seen "
+            "first, and all categories share the rows.",
+            choices=("hashed", "mapped"),
+        )
+        admit_after: int = setting(
+            1, "Times that a value is seen before it has a row of --ids=mapped.", at_least=1
+        )
+        forget_after: int = setting(
+            0,
+            "Updates without a value after which its row may be another's, of --ids=mapped; "
+            "0: never.",
+            at_least=0,
+        )
         width: int = setting(8, "Numbers in an embedding.", at_least=1)
         hidden: str = setting("64,32", "Units of each hidden layer, separated by commas.")
         precision: str = setting(
@@ -62,6 +77,18 @@ class Recommender(Experiment):
         def __post_init__(self) -> None:
             super().__post_init__()
             units(self.hidden)
+            if self.ids != "mapped":
+                for name, default in (("admit_after", 1), ("forget_after", 0)):
+                    if getattr(self, name) != default:
+                        raise UserError(
+                            f"--{name}={getattr(self, name)} is of --ids=mapped; add that, or "
+                            "leave it out"
+                        )
+            elif self.strategy == "multi_worker" or self.communication_period > 1:
+                raise UserError(
+                    "--ids=mapped needs one map that all workers update; leave "
+                    "--strategy=multi_worker and --communication_period out, or use --ids=hashed"
+                )
 
     def data(self) -> Any:
         folder, count = self.settings.data_dir, self.settings.examples
@@ -90,23 +117,37 @@ class Recommender(Experiment):
 
     def loss(self, batch: Any, training: bool) -> Any:
         import models  # Not at the top: its classes need TensorFlow, and --help does not.
-        from models import embeddings
+        from models import embeddings, row_map
 
-        del training
-        settings = self.settings
-        rows = embeddings.Rows(batch["categories"], self._sizes())
+        settings, ids = self.settings, batch["categories"]
+        outputs = {"labels": batch["labels"]}
+        if settings.ids == "mapped":
+            rows: Any = row_map.MappedRows(ids, sum(self._sizes()))
+            self._rows = rows
+            outputs["own_rows"] = tf.reduce_mean(tf.cast(rows.known, tf.float32))
+            if not training:
+                outputs["used_rows"] = rows.used()
+        else:
+            rows, outputs["categories"] = embeddings.Rows(ids, self._sizes()), ids
         hidden, model = units(settings.hidden), getattr(models, settings.model)
         logits = model(
             *(batch["numbers"], rows, settings.width, hidden, settings.seed, settings.precision)
         )
         labels = tf.cast(batch["labels"], tf.float32)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
-        outputs = {"labels": batch["labels"], "predictions": tf.sigmoid(logits)}
-        return tf.reduce_mean(losses), {**outputs, "categories": batch["categories"]}
+        return tf.reduce_mean(losses), {**outputs, "predictions": tf.sigmoid(logits)}
+
+    def after_update(self, step: Any, optimizer: Any) -> Any:
+        if self.settings.ids != "mapped":
+            return None
+        admission = self.settings.admit_after, self.settings.forget_after
+        return self._rows.remember(optimizer, step, *admission)
 
     def metrics(self) -> Any:
-        collisions = Collisions(self._sizes())
-        return {**quality(), "pr_curve": PrecisionRecallCurve(), "collisions": collisions}
+        found = {**quality(), "pr_curve": PrecisionRecallCurve()}
+        if self.settings.ids == "hashed":
+            found["collisions"] = Collisions(self._sizes())
+        return found
 
     def _sizes(self) -> list[int]:
         return [self.settings.buckets] * criteo.CATEGORIES

@@ -37,11 +37,15 @@ class Rows:
 
     def __init__(self, ids: Any, sizes: Sequence[int]) -> None:
         self.total = int(sum(sizes))
-        self._features = len(sizes)
         offsets = np.cumsum(sizes) - np.asarray(sizes)
         rows = tf.math.floormod(ids, tf.constant(sizes, tf.int64)) + tf.constant(offsets, tf.int64)
         spread = tf.math.floormod(rows * _stride(self.total), self.total)
-        self.unique, self._positions = tf.unique(tf.reshape(spread, [-1]))
+        self._find(tf.reshape(spread, [-1]), len(sizes))
+
+    def _find(self, rows: Any, features: int) -> None:
+        """Takes the rows of the batch's values, int64 `[batch * features]`."""
+        self.unique, self._positions = tf.unique(rows)
+        self._features = features
 
     def lookup(self, table: Any) -> Any:
         """Returns the embeddings, float32 `[batch, features, width]`, from what `table` made."""
@@ -57,6 +61,7 @@ def table(
     seed: int = 1,
     limit: float | None = None,
     parts: int | None = None,
+    dtype: Any = None,
 ) -> Any:
     """Returns a variable `[rows, width]`, in as many parts as there are parameter servers.
 
@@ -69,12 +74,15 @@ def table(
       seed: of the initial values.
       limit: they are uniform in [-limit, limit]; None: 1 / sqrt(width).
       parts: another number of parts.
+      dtype: of the numbers; None: float32. Whole ones begin as zeros, and are not trained.
     """
+    kind = dtype or tf.float32
+
     bound = 1 / math.sqrt(width) if limit is None else limit
 
     def initial(shape: Any, dtype: Any = tf.float32, partition_info: Any = None) -> Any:
         first = partition_info.var_offset[0] if partition_info else 0
-        if not bound:
+        if not bound or not kind.is_floating:
             return tf.zeros(shape, dtype)
         return tf.random.stateless_uniform(shape, [seed, first], -bound, bound, dtype)
 
@@ -83,7 +91,9 @@ def table(
     if server is not None and "ps" in server.cluster.jobs:
         servers = len(server.cluster.task_indices("ps"))
     split = tf1.fixed_size_partitioner(min(parts or servers, rows))
-    return tf1.get_variable(name, [rows, width], tf.float32, initial, partitioner=split)
+    return tf1.get_variable(
+        *(name, [rows, width], kind, initial), trainable=kind.is_floating, partitioner=split
+    )
 
 
 def _each(found: Any, positions: Any) -> Any:

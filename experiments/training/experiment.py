@@ -145,6 +145,18 @@ class Experiment:
 
         return optimizers.regularised(pairs, self.settings.weight_decay, self.settings.clip_norm)
 
+    def after_update(self, step: Any, optimizer: Any) -> Any:
+        """Returns an operation that is part of each update, after the optimizer's; or None.
+
+        For what a model notes of the batch that `loss` was last called with, such as which rows of
+        a table are in use. With `--communication_period` there is none.
+
+        Args:
+          step: as for `learning_rate`, after the update.
+          optimizer: that has made the update, with its `get_slot`.
+        """
+        del step, optimizer
+
     def on_start(self, run: Run) -> None:
         """Called in the chief when the session is open, before the first update."""
 

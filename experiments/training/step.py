@@ -48,6 +48,10 @@ def training_step(
             pairs = list(zip(gradients, variables))
             optimizer = wrap(grouped(experiment.optimizer(global_step), pairs))
             values["train"] = optimizer.apply_gradients(pairs, global_step=global_step)
+        with tf.control_dependencies([values["train"]]):
+            after = experiment.after_update(global_step, optimizer)
+        if after is not None:
+            values["train"] = tf.group(values["train"], after)
         if seen is not None:
             with tf.control_dependencies([values["train"]]):
                 values["staleness"] = global_step.read_value() - seen - 1

@@ -93,6 +93,50 @@ def test_both_runtimes_begin_and_end_alike(made: dict[str, Any], runtimes: list[
             assert values[0] == pytest.approx(values[-1], abs=1e-6)
 
 
+def _had_rows(before: Any) -> int:
+    return int(np.sum(before))
+
+
+def test_values_that_were_seen_twice_have_rows(made: dict[str, Any], runtime: str) -> None:
+    found = made[runtime]["mapped"]
+    known = [_had_rows(one["before"]) for one in found]
+    assert known[:2] == [0, 0]
+    for first in (0, 12, 24):  # Of eight values that are in each of twelve batches.
+        those = known[first : first + 12]
+        assert those == sorted(those)
+        assert those[-1] == 8
+    for one, following in zip(found[:11], found[1:]):
+        assert one["known"][:4] == following["before"]
+
+
+def test_rows_are_taken_from_those_that_nobody_reads(made: dict[str, Any], runtime: str) -> None:
+    found = made[runtime]["mapped"]
+    assert found[11]["used"] == 0.5  # Eight of sixteen.
+    assert found[35]["used"] == 1
+    # The third eight took the rows of the first, of those that both buckets have.
+    assert _had_rows(found[36]["before"]) <= 1
+    assert _had_rows(found[47]["before"]) == 8
+
+
+def test_row_begins_as_that_of_its_feature(made: dict[str, Any], runtime: str) -> None:
+    admitted = 0
+    for one in made[runtime]["mapped"]:
+        assert one["known"][4] == [False, False]
+        values = np.array(one["found"])
+        new = np.array(one["known"][:4]) & ~np.array(one["before"])
+        shared = np.broadcast_to(values[4], values[:4].shape)
+        assert (values[:4][new] == shared[new]).all()
+        admitted += new.sum()
+        if one["used"] == 1:  # All others were trained, but the one that never is.
+            assert one["fresh"] == new.sum() + 1
+    assert admitted >= 24
+
+
+def test_both_runtimes_map_alike(made: dict[str, Any], runtimes: list[str]) -> None:
+    maps = [[one["known"] for one in made[runtime]["mapped"]] for runtime in runtimes]
+    assert maps[0] == maps[-1]
+
+
 def test_lines_are_parsed_as_they_were_made(made: dict[str, Any], runtime: str) -> None:
     found = made[runtime]["parsed"]
     one, other = found["made_labels"]
@@ -147,6 +191,22 @@ def test_collisions_are_counted_once_for_each_value() -> None:
         metric.update({"categories": np.array(ids)})
     # 0 and 4 share a row of the first, 0 and 2 one of the second; both have one other value.
     assert metric.result() == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"admit_after": 2}, "--admit_after=2 is of --ids=mapped; add that"),
+        ({"forget_after": 9}, "--forget_after=9 is of --ids=mapped; add that"),
+        (
+            {"ids": "mapped", "strategy": "ps", "communication_period": 5},
+            "--ids=mapped needs one map that all workers update; leave",
+        ),
+    ],
+)
+def test_map_is_of_one_cluster(values: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        Recommender.Settings(**values)
 
 
 @pytest.mark.parametrize("text", ["64,x", "", "64,", "0", "-1"])

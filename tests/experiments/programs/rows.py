@@ -1,4 +1,4 @@
-"""Trains tables in two parts by each optimizer, and parses a file of clicks; prints what it got."""
+"""Trains tables in two parts, with a map or without, and parses clicks; prints what it got."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import compat
 from compat import tf, tf1
 from compat.datasets import clicks, criteo
 from experiments.training import optimizers
-from models import embeddings
+from models import embeddings, row_map
 
 SIZES = [5, 4]
 WIDTH = 3
@@ -64,6 +64,53 @@ def train(name: str) -> dict[str, Any]:
     return found
 
 
+def remember(batches: list[Any]) -> list[dict[str, Any]]:
+    """Trains a table of sixteen rows, each of whose values is seen twice and forgotten after three.
+
+    Returns for each batch of eight values which had rows before its update; after it the same and
+    the embeddings, followed by those of two values that are never seen; the share of rows in use,
+    and how many have Adagrad's first accumulators.
+    """
+    step = None
+
+    def lookup(ids: Any) -> tuple[Any, Any]:
+        with tf1.variable_scope("map", reuse=tf1.AUTO_REUSE):
+            rows = row_map.MappedRows(ids, rows=16, parts=2)
+            table = embeddings.table("table", rows.total, WIDTH, parts=2)
+            return rows, rows.lookup(table)
+
+    def update(ids: Any) -> dict[str, Any]:
+        rows, found = lookup(ids)
+        optimizer = tf1.train.AdagradOptimizer(0.1)
+        variables = tf1.trainable_variables()
+        changes = tf1.gradients(tf.reduce_sum(found**2), variables)
+        done = optimizer.apply_gradients(list(zip(changes, variables)), global_step=step)
+        with tf.control_dependencies([done]):
+            kept = rows.remember(optimizer, step, admit_after=2, forget_after=3)
+        return {"known": rows.known, "train": tf.group(done, kept)}
+
+    def read(ids: Any) -> dict[str, Any]:
+        rows, found = lookup(ids)
+        return {"known": rows.known, "found": found, "used": rows.used()}
+
+    with compat.device(None):
+        step = compat.get_or_create_global_step()
+        trained = compat.step(update, [tf.TensorSpec([4, 2], tf.int64)])
+        every = compat.step(read, [tf.TensorSpec([5, 2], tf.int64)])
+    found: list[dict[str, Any]] = []
+    with compat.Supervisor(logdir=None, summary_op=None).managed_session() as session:
+        slots = {k: v for k, v in runtime.variables().items() if k.endswith("/Adagrad")}
+        for values in batches:
+            ids = np.array(values, np.int64).reshape(4, 2)
+            before = session.run(trained, ids)["known"]
+            after = session.run(every, np.concatenate([ids, [[-1, -1]]]))
+            sums = session.read(slots)
+            fresh = sum(int((part == np.float32(0.1)).all(axis=1).sum()) for part in sums.values())
+            arrays = {key: np.asarray(value).tolist() for key, value in after.items()}
+            found.append({"before": before.tolist(), **arrays, "fresh": fresh})
+    return found
+
+
 def parse(folder: str) -> dict[str, Any]:
     """Writes files of clicks; returns what two workers read of one of them, and what was made."""
     law = clicks.Law(values=50)
@@ -102,5 +149,7 @@ if __name__ == "__main__":
     for optimizer in NAMES:
         report[optimizer] = train(optimizer)
         runtime.clear()
+    report["mapped"] = remember([range(8 * i, 8 * i + 8) for i in (0, 1, 2, 0) for _ in range(12)])
+    runtime.clear()
     report["parsed"] = parse(str(Path("clicks").resolve()))
     print(json.dumps(report))
