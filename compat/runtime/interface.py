@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import abc
 import importlib
-import os
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import coordinator_module, version
@@ -139,10 +138,8 @@ def select_runtime(name: str = "auto") -> Runtime:
 def runtime_from(argv: list[str], default: str = "legacy") -> str:
     """Takes `--runtime=NAME` out of a command line; returns the name, or the default.
 
-    For a program whose other flags are none of ours: `compat.runtime_from(sys.argv)`. As such a
-    program is a migrated one, TensorFlow logs errors only, as under `compat.v1`.
+    For a program whose other flags are none of ours: `compat.runtime_from(sys.argv)`.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     found = default
     for word in [word for word in argv[1:] if word.startswith("--runtime=")]:
         found = word.partition("=")[2]
