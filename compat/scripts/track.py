@@ -170,7 +170,7 @@ class Record:
             return "none logged: the script writes no SavedModel, which names inputs and outputs"
         run = run_id.read(logdir)
         if run is None or spool.pending(logdir):
-            return f"none logged: {self._saved_model} waits for the store of MLflow"
+            return f"none logged: MLflow has not taken the run yet; {self._saved_model} stays"
         try:
             inputs, outputs = _signature(self._saved_model)
             uri = store_uri(None, logdir)
