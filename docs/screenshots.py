@@ -34,7 +34,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 # Each tab's plugin, without underscores, and the address below TensorBoard's own that shows what
 # the text is about.
 TABS = {
-    "timeseries": "?tagFilter=validation&smoothing=0#timeseries",
+    "timeseries": "?tagFilter=validation/(accuracy|cost)&smoothing=0#timeseries",
     "scalars": "#scalars&tagFilter=(train|validation)/cost|staleness|steps_per_sec",
     "customscalars": "#custom_scalars",
     "images": "#images&tagFilter=first_layer",
@@ -52,8 +52,8 @@ SIZE = (1280, 760)
 COLOURS = 128
 START_SECS = 60.0
 SETTLE_SECS = 10.0
-SLOW = {"projector": 30.0}  # It draws last of all.
-BROWSER_SECS = 90.0
+SLOW = {"projector": 3}  # Times as long: it draws last of all.
+BROWSER_SECS = 80.0  # To start, and to write the picture.
 FLAGS = (
     "--headless",
     "--no-sandbox",  # Or it refuses to run as root.
@@ -155,8 +155,8 @@ def start_tensorboard(logdir: Path) -> str:
     return address
 
 
-def photograph(browser: str, address: str, picture: Path) -> None:
-    """Has `browser` write a picture of the page at `address`.
+def photograph(browser: str, address: str, picture: Path, secs: float) -> None:
+    """Has `browser` write a picture of the page at `address`, which is drawn within `secs`.
 
     Raises:
       UserError: it did not.
@@ -178,7 +178,7 @@ def photograph(browser: str, address: str, picture: Path) -> None:
     )
     try:
         with contextlib.suppress(subprocess.TimeoutExpired):  # There is no picture then.
-            process.wait(BROWSER_SECS)
+            process.wait(secs + BROWSER_SECS)
     finally:
         # The processes that it started as well: they would go on writing into its folder.
         with contextlib.suppress(OSError):
@@ -186,7 +186,7 @@ def photograph(browser: str, address: str, picture: Path) -> None:
         process.wait()
     if not picture.exists():
         raise UserError(
-            f"{browser!r} took no picture of {address} within {BROWSER_SECS:g} s; "
+            f"{browser!r} took no picture of {address} within {secs + BROWSER_SECS:g} s; "
             "expected Chromium or Chrome; try another one"
         )
 
@@ -196,10 +196,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("logdir", type=Path, help="log folder of a training, or of several")
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the pictures")
+    words = "seconds in which a page is drawn; more on a busy machine"
+    parser.add_argument("--settle", type=float, default=SETTLE_SECS, help=words)
     options = parser.parse_args()
     try:
         with signals.signals():
-            take(options.logdir.resolve(), options.out.resolve())
+            take(options.logdir.resolve(), options.out.resolve(), options.settle)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -208,7 +210,7 @@ def main() -> int:
     return 0
 
 
-def take(logdir: Path, out: Path) -> None:
+def take(logdir: Path, out: Path, settle: float) -> None:
     """Writes a PNG of each tab into `out`.
 
     Raises:
@@ -232,7 +234,8 @@ def take(logdir: Path, out: Path) -> None:
         for name, picture in pictures.items():
             print(f"taking {name} ...", flush=True)
             address = urllib.parse.quote(board + pages[name])
-            photograph(browser, f"{frame}{SLOW.get(name, SETTLE_SECS)}?{address}", picture)
+            secs = settle * SLOW.get(name, 1)
+            photograph(browser, f"{frame}{secs}?{address}", picture, secs)
         out.mkdir(parents=True, exist_ok=True)
         for picture in pictures.values():
             with Image.open(picture) as image:

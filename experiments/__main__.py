@@ -32,13 +32,14 @@ def main() -> int:
         module = ".".join(part for part in parts if part != "__main__")
         runpy.run_module(module, run_name="__main__", alter_sys=True)
         return 0
-    print("usage: python -m experiments PROGRAM [--help] [flags]\n")
+    lines = ["usage: python -m experiments PROGRAM [--help] [flags]", ""]
     for name, path in programs.items():
         # Read, not imported: a program defines its flags when it is imported.
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         purpose = text.partition("\n")[0]
-        print(f"  {name:<16} {purpose}")
-    print("\nAn experiment of your own is one file: see docs/experiments.md.")
+        lines.append(f"  {name:<16} {purpose}")
+    lines += ["", "An experiment of your own is one file: see docs/experiments.md.", ""]
+    sys.stdout.write("\n".join(lines))  # At once: `| head` does not read it to its end.
     if sys.argv[1:] and not sys.argv[1].startswith("-"):
         sys.stderr.write(
             f"error: program {sys.argv[1]!r} is unknown, expected one of {', '.join(programs)}; "

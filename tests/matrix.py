@@ -41,8 +41,8 @@ A number is how many tests of the feature passed on that line, all of them on re
 - **scripts**: through `python -m compat run`, the example of 2016 and the queue that processes
   share, as their documents have them (a stand-in where those are absent), and a model whose losses
   are those that TensorFlow 1.15.5 printed.
-- **checkpoint exchange**: checkpoints of TensorFlow 1.15 and 2.21, from either runtime, are gone on
-  with on each runtime, and each line writes the same; originals of 1.4 and 1.15 are converted.
+- **checkpoint exchange**: checkpoints of TensorFlow 1.15 and 2.21, from either runtime, are resumed
+  on each runtime, and each line writes the same; originals of 1.4 and 1.15 are converted.
 
 TensorFlow 2.17 heeds no setting of its log: a task that serves on the modern runtime shows two
 notes of the service to which the coordinator connects. They mean nothing.

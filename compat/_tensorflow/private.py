@@ -264,3 +264,8 @@ def event_writers() -> tuple[Any, ...]:
     """Returns the modules that define and use `EventFileWriter`; where gone, an `ImportError`."""
     writer = "tensorflow.python.summary.writer."
     return tuple(importlib.import_module(writer + n) for n in ("event_file_writer", "writer"))
+
+
+def saved_model_builder() -> Any:
+    """Returns the class that writes a SavedModel; where it is gone, an `AttributeError`."""
+    return importlib.import_module("tensorflow.python.saved_model.builder_impl")._SavedModelBuilder

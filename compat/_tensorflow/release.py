@@ -17,6 +17,8 @@ from typing import Any, Callable, Iterator
 import absl.app
 import absl.logging
 
+from compat._tensorflow import startup
+
 
 @contextlib.contextmanager
 def deferred(*names: str) -> Iterator[None]:
@@ -71,9 +73,14 @@ class _LazyModule(types.ModuleType):
         return dir(self._loaded())
 
     def _loaded(self) -> types.ModuleType:
-        # Makes calls to a lost peer fail instead of block. TensorFlow reads it when it loads.
+        # Makes calls to a lost peer fail instead of block. TensorFlow reads these when it loads.
         os.environ.setdefault("GRPC_FAIL_FAST", "use_caller")
-        with _callbacks_deferred(), deferred(*_KERAS):
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # A dozen lines for each task, else.
+        with contextlib.ExitStack() as stack:
+            if "tensorflow" not in sys.modules:
+                stack.enter_context(startup.without_notes())
+            stack.enter_context(_callbacks_deferred())
+            stack.enter_context(deferred(*_KERAS))
             return importlib.import_module(self.__name__)
 
 

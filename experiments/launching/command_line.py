@@ -8,7 +8,7 @@ from typing import Callable
 
 from absl import flags, logging
 
-from compat._tensorflow import startup, tf1
+from compat._tensorflow import tf1
 from compat.errors import UserError
 from compat.processes.program import parse_flags, run_main
 from experiments.settings.flags import help_text
@@ -61,5 +61,4 @@ def quiet_tensorflow() -> None:
 def load_tensorflow() -> None:
     """Loads TensorFlow, of whose log only errors are shown."""
     quiet_tensorflow()
-    with startup.without_notes():
-        tf1.logging.set_verbosity(tf1.logging.ERROR)
+    tf1.logging.set_verbosity(tf1.logging.ERROR)

@@ -58,4 +58,6 @@ rect.stopped {{ fill: var(--stopped); }} rect.open {{ fill: var(--open); }}
 .samples img {{ margin: 0 6px 6px 0; max-width: 100%; image-rendering: pixelated;
   border: 1px solid var(--rule); }}
 details > summary {{ cursor: pointer; color: var(--weak); }}
+@media (max-width: 600px) {{ th, td {{ font-size: 13px; padding-right: 8px; }}
+  td {{ min-width: 4em; }} }}
 """

@@ -36,6 +36,25 @@ def test_a_release_without_profiler_is_named(train: Any) -> None:
     assert not list(training.folder.glob("runs/*"))
 
 
+def assert_opens(events: Any) -> None:
+    """Checks that Perfetto and Chrome draw it: each bar in a named row, within the bar above it."""
+    named = {(e["pid"], e.get("tid")) for e in events if e.get("name") == "thread_name"}
+    bars = [event for event in events if event.get("ph") == "X"]
+    assert bars
+    ends: dict[Any, list[float]] = {}
+    for bar in sorted(bars, key=lambda bar: (bar["ts"], -bar["dur"])):
+        row, end = (bar["pid"], bar["tid"]), bar["ts"] + bar["dur"]
+        assert row in named
+        assert bar["name"]
+        assert bar["ts"] >= 0
+        assert bar["dur"] >= 0
+        above = ends.setdefault(row, [])
+        while above and above[-1] <= bar["ts"]:
+            above.pop()
+        assert not above or end <= above[-1] + 0.01  # Microseconds, rounded.
+        above.append(end)
+
+
 @pytest.mark.skipif(not HAS_PROFILER, reason="no profiler")
 @pytest.mark.parametrize(
     ("steps", "calls", "message"),
@@ -65,6 +84,7 @@ def test_profile_of_a_range(tmp_path: Any, steps: Any, calls: list[int], message
     with gzip.open(str(trace), "rt") as file:
         events = json.load(file)["traceEvents"]
     assert "train" in {event.get("name") for event in events}
+    assert_opens(events)
     assert list(trace.parent.glob("*.xplane.pb"))
 
 

@@ -76,10 +76,10 @@ class Chief:
         self.saved.append(self.reporter.step)
         return f"model.ckpt-{self.reporter.step}"
 
-    def see(self, *steps: int, cost: float = 1.5) -> None:
-        """Reports updates, half a second after each other."""
+    def see(self, *steps: int, cost: float = 1.5, every: float = 0.5) -> None:
+        """Reports updates, half a second after each other, or `every` seconds."""
         for step in steps:
-            self.time += 0.5
+            self.time += every
             self.reporter.report({"loss": cost, "accuracy": 0.25, "global_step": float(step)})
 
     @property
@@ -133,6 +133,17 @@ def test_curves(chief: Any) -> None:
         "learning_rate": [(4, 0.25), (8, 0.25)],
         "steps_per_sec": [(4, 2.0), (8, 2.0)],
     }
+
+
+def test_updates_that_come_at_once_have_the_speed_of_those_before(chief: Any) -> None:
+    chief = chief(summary_every=10)
+    chief.see(10, 20, 30)
+    chief.see(40, 50, every=0.001)  # Of workers that trained while the chief evaluated.
+    chief.see(60)
+    found = [value.simple_value for _, value in chief.points()["steps_per_sec"]]
+    # 20 a second; three points in half a second, not one in a thousandth.
+    assert (min(found), found[-1]) == (20, 20)
+    assert max(found) < 61
 
 
 def test_curves_have_points_if_nobody_says_how_many(chief: Any) -> None:

@@ -54,6 +54,37 @@ while time.monotonic() < deadline:  # Some tabs look for their data in the backg
 print(json.dumps(shown))
 """
 
+# An experiment of two classes of images, to which the page's methods are added.
+EXPERIMENT = """
+import numpy as np
+
+from compat import tf
+from experiments import Experiment, run, split
+from experiments.evaluation.metrics import *
+
+
+class Page(Experiment):
+    words = ["one", "two", "three"]
+
+    def data(self):
+        images = np.random.RandomState(1).randint(256, size=[60, 4, 4], dtype=np.uint8)
+        return split({"images": images, "labels": images[:, 0, 0] // 128}, 0.2, 0.2)
+
+    def build(self):
+        self.weights = tf.Variable(np.zeros([16, 2], np.float32), name="weights")
+        self.table = tf.Variable(np.eye(3, dtype=np.float32), name="table")
+
+    def loss(self, batch, training):
+        pixels = tf.cast(tf.reshape(batch["images"], [-1, 16]), tf.float32) / 255
+        logits, labels = pixels @ self.weights, tf.cast(batch["labels"], tf.int32)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        outputs = {"labels": labels, "predictions": logits, "images": batch["images"]}
+        return tf.reduce_mean(losses), outputs
+
+%s
+run(Page)
+"""
+
 
 def sections() -> dict[str, str]:
     """Returns the text of each section about a tab, by the name of the tab's plugin."""
@@ -120,6 +151,28 @@ def test_each_tab_that_a_training_fills_has_its_section(logdir: Path) -> None:
     filled = {tab for tab, is_shown in shown.items() if is_shown}
     # The one of 1.15 has no Time Series.
     assert filled == set(sections()) & set(shown)
+
+
+def test_pictures_of_an_experiment_of_ones_own(
+    start: Any, empty_store: Path, record: Any, tmp_path: Path
+) -> None:
+    text = (DOCS / "tensorboard.md").read_text(encoding="utf-8")
+    methods = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(methods) == 2
+    program = tmp_path / "page.py"
+    program.write_text(EXPERIMENT % "\n".join(methods), encoding="utf-8")
+    training = start(
+        "--epochs=1",
+        "--batch_size=12",
+        module="page",
+        logdir=tmp_path / "run",
+        files=[program, empty_store],
+    )
+    assert training.wait().code == 0, training.err
+    tags = set(record(tmp_path / "run").points)
+    assert {"validation/confusion", "validation/pr_curve", "validation/misclassified"} <= tags
+    config = (tmp_path / "run" / "projector_config.pbtxt").read_text(encoding="utf-8")
+    assert set(re.findall(r'tensor_name: "(.+)"', config)) >= {"last_layer", "words"}
 
 
 def test_no_browser_is_said_in_one_line(tmp_path: Path) -> None:

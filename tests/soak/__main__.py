@@ -57,9 +57,9 @@ the coordinator keep four. By so much they may grow here.
 SECTION = """
 ## {runtime} runtime, {minutes:g} minutes
 
-{faults}. The training came to step {step}; it was gone on with {resumed} times, each time at most
-{lost} updates before the last one that was told ({every} are promised). Exit code {code}, MLflow's
-run is {status}, TensorBoard's steps increase strictly, nothing was left running.
+{faults}. The run reached step {step}; it was resumed {resumed} times, each time at most
+{lost} updates before the last one that was logged ({every} are promised). Exit code {code}, the run
+of MLflow is {status}, TensorBoard's steps increase strictly, nothing was left running.
 
 | task | starts | longest life | memory | threads | descriptors |
 |---|---|---|---|---|---|

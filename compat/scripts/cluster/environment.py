@@ -15,6 +15,7 @@ COUNTS = "COMPAT_RUN_CLUSTER"  # JSON: number of tasks per job, if one command s
 HOSTS = "COMPAT_RUN_HOSTS"  # JSON: real addresses by the script's host:port.
 OPTIONS = "COMPAT_RUN_OPTIONS"  # JSON: the options of `compat run` for Python processes it starts.
 PORTS = "COMPAT_RUN_PORTS"  # The file with the ports that the processes of a run share.
+RECORD = "COMPAT_RUN_RECORD"  # The file in which the chief of a tracked cluster names its folder.
 TRACK = "COMPAT_RUN_TRACK"  # Set if the run is tracked, and servers exit when it is over.
 
 SITE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "site")

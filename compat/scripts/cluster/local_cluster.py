@@ -69,7 +69,11 @@ def launch(
             json.dump({a: a for addresses in cluster.hosts.values() for a in addresses}, file)
         commands = cluster.commands(
             lambda task: (*command, *how.words(task.job, task.index, cluster.hosts)),
-            {environment.PORTS: ports, environment.COUNTS: json.dumps(counts)},
+            {
+                environment.PORTS: ports,
+                environment.COUNTS: json.dumps(counts),
+                environment.RECORD: os.path.join(folder, "record"),
+            },
             evaluator=evaluator,
             with_tf_config=how.tf_config,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,7 @@ def read_data_sets(
     options = {"dtype": dtype, "reshape": reshape, "seed": seed}
     if fake_data:
         return Datasets(*(DataSet([], [], fake_data=True, one_hot=one_hot) for _ in range(3)))
-    arrays = _arrays(train_dir)
+    arrays, _ = _arrays(train_dir)
     train_images, test_images = (a[..., np.newaxis] for a in arrays[::2])
     labels = [a.astype(np.uint8) for a in arrays[1::2]]
     train_labels, test_labels = [dense_to_one_hot(a, 10) for a in labels] if one_hot else labels
@@ -154,17 +155,18 @@ def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
     return read_data_sets(train_dir)
 
 
-def _arrays(train_dir: str) -> list[np.ndarray]:
-    """Returns training images and labels, test images and labels."""
+def _arrays(train_dir: str) -> tuple[list[np.ndarray], str]:
+    """Returns training images and labels, test images and labels; and where they come from."""
     files = read_folder(Path(train_dir))
     if len(files) == len(FILES):
         for name in FILES:
             print("Extracting", files[name].origin)
         readers = (idx.images, idx.labels, idx.images, idx.labels)
-        return [read(files[name]) for read, name in zip(readers, FILES)]
+        arrays = [read(files[name]) for read, name in zip(readers, FILES)]
+        return arrays, os.path.abspath(train_dir)
     data = datasets.load("mnist")
     print(f"{train_dir} does not hold MNIST; using {data.source}")
     parts = (data.validation, data.train)  # The first images are held out, as above.
     images = np.concatenate([part.images for part in parts])
     labels = np.concatenate([part.labels for part in parts])
-    return [images, labels, data.test.images, data.test.labels]
+    return [images, labels, data.test.images, data.test.labels], data.source

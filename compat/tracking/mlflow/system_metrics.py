@@ -1,6 +1,6 @@
 """Samples CPU, memory and network of a task, for the MLflow run of its log folder.
 
-    with system_metrics.sampled(logdir, "worker-1", every=10.0):
+    with system_metrics.sampled(lambda: (logdir, "worker-1"), every=10.0):
         train()
 
 Each task appends to a spool of its own, below `system/` in the log folder, once the run has one.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from typing import Iterator
+from typing import Callable, Iterator, Optional, Tuple
 
 import psutil
 
@@ -21,20 +21,22 @@ from compat.errors import UserError
 from compat.tracking.mlflow import spool
 
 FOLDER = "system"
+# The log folder of the run, and the task, such as "worker-1"; None as long as they are not known.
+Place = Callable[[], Optional[Tuple[str, str]]]
 _EXIT_SECS = 5.0  # For the last sample, as the log folder may be another machine's.
 
 
 @contextlib.contextmanager
-def sampled(logdir: str, task: str, every: float) -> Iterator[None]:
+def sampled(place: Place, every: float) -> Iterator[None]:
     """Samples this process while the context is open, in a thread.
 
     Args:
-      logdir: the log folder of the run; nothing is recorded where this machine does not have it.
-      task: such as "worker-1", which becomes part of the names: `system/worker-1/...`.
+      place: returns the log folder of the run and the name of the task, which becomes part of
+        the names: `system/worker-1/...`. Nothing is recorded where this machine does not have it.
       every: seconds between two samples, fewer at first; 0 for none.
     """
     over = threading.Event()
-    thread = threading.Thread(target=_record, args=(logdir, task, every, over), daemon=True)
+    thread = threading.Thread(target=_record, args=(place, every, over), daemon=True)
     if every:
         thread.start()
     try:
@@ -53,19 +55,20 @@ def folders(logdir: str) -> list[str]:
     return []
 
 
-def _record(logdir: str, task: str, every: float, over: threading.Event) -> None:
+def _record(place: Place, every: float, over: threading.Event) -> None:
     """Appends samples until `over` is set, one in any case; a failure costs no more than these."""
-    folder = os.path.join(logdir, FOLDER, task)
-    samples, step, file = 0, 0, None
+    samples, step, file, prefix = 0, 0, None, ""
     with contextlib.suppress(OSError, UserError, psutil.Error):
-        usage = _Usage(f"{FOLDER}/{task}/")
+        usage = _Usage()
         while not over.wait(min(every, 1.0 + samples)) or not samples:
-            if file is None and os.path.exists(os.path.join(logdir, spool.SPOOL)):
+            logdir, task = place() or ("", "")
+            if file is None and logdir and os.path.exists(os.path.join(logdir, spool.SPOOL)):
+                folder, prefix = os.path.join(logdir, FOLDER, task), f"{FOLDER}/{task}/"
                 os.makedirs(folder, exist_ok=True)
                 file = spool.Spool(folder)
                 step = spool.last_step(folder) + 1
             if file is not None:
-                values = usage.sample()
+                values = {prefix + name: value for name, value in usage.sample().items()}
                 file.append("metrics", step=step, time=spool.now_ms(), values=values)
                 samples, step = samples + 1, step + 1
             elif over.is_set():
@@ -77,8 +80,7 @@ def _record(logdir: str, task: str, every: float, over: threading.Event) -> None
 class _Usage:
     """What this process and its machine use; CPU is counted from one sample to the next."""
 
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
+    def __init__(self) -> None:
         self._process = psutil.Process()
         self._process.cpu_percent()
         self._network = psutil.net_io_counters()
@@ -94,4 +96,4 @@ class _Usage:
         if now is not None and first is not None:  # A container may have no interface.
             found["network_receive_megabytes"] = (now.bytes_recv - first.bytes_recv) / 1e6
             found["network_transmit_megabytes"] = (now.bytes_sent - first.bytes_sent) / 1e6
-        return {self._prefix + name: value for name, value in found.items()}
+        return found

@@ -7,7 +7,6 @@ and as it outlives the run, the run's status is always set.
 from __future__ import annotations
 
 import contextlib
-import getpass
 import importlib.util
 import os
 import shlex
@@ -21,6 +20,7 @@ from compat.errors import UserError
 from compat.processes.forking import Forked, fork_with
 from compat.tracking.files import writing_to
 from compat.tracking.mlflow import spool
+from compat.tracking.mlflow.source import source
 from compat.tracking.mlflow.stores import experiment, is_given, store_uri
 from compat.tracking.redaction import redacted, redacted_text
 from compat.tracking.writer import FINISHED, Param, Writer
@@ -98,7 +98,7 @@ class Tracker(Writer):
                     experiment=experiment(experiment_name, "Default"),
                     run=run_name,
                     time=spool.now_ms(),
-                    tags=_source(),
+                    tags=source(),
                     **({} if is_given(tracking_uri) else {"store": self._uri}),
                 )
                 if resume_step is not None and resume_step < last:
@@ -233,24 +233,3 @@ class Tracker(Writer):
                     f"MLflow: no more is recorded in {self._logdir!r} ({error.strerror});"
                     " the run continues"
                 )
-
-
-def _source() -> dict[str, str]:
-    """Returns the tags by which MLflow's own `start_run` describes where a run comes from."""
-    program = os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or sys.argv[0])
-    tags = {"mlflow.source.name": redacted_text(program), "mlflow.source.type": "LOCAL"}
-    # Neither a user without a name, as in some containers, nor a missing git is an error.
-    with contextlib.suppress(KeyError, ImportError, OSError):
-        tags["mlflow.user"] = getpass.getuser()
-    commit = git_commit(os.path.dirname(program))
-    return {**tags, "mlflow.source.git.commit": commit} if commit else tags
-
-
-def git_commit(folder: str) -> str:
-    """Returns the commit of the code in a folder, "" where its history is not known."""
-    command = ["git", "rev-parse", "HEAD"]  # As `PATH` has it.
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=5)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.decode().strip() if done.returncode == 0 else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import shlex
 import shutil
 import sys
@@ -11,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, ContextManager
 
-from compat import Server, _tensorflow
+from compat import Server
 from compat.checkpoint.files import history as checkpoints
 from compat.cluster.spec import Task
 from compat.errors import Stopped, unless_usable
@@ -19,8 +18,8 @@ from compat.runtime.interface import current_runtime
 from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, run_page, tracking_command
 from compat.tracking.console import LOG
 from compat.tracking.mlflow import run_id
+from compat.tracking.mlflow.source import environment, git_commit
 from compat.tracking.mlflow.system_metrics import sampled
-from compat.tracking.mlflow.tracker import git_commit
 from compat.tracking.writer import FAILED, FINISHED, KILLED
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.early_stopping import StopRequest
@@ -42,7 +41,8 @@ def check_logdir(logdir: str) -> None:
 def system_metrics(settings: Any, task: Task | None) -> ContextManager[None]:
     """Samples what this task uses, while the context is open; no task is a process alone."""
     task = task or Task("worker", 0)
-    return sampled(settings.logdir, f"{task.job}-{task.index}", settings.system_metrics_every)
+    place = settings.logdir, f"{task.job}-{task.index}"
+    return sampled(lambda: place, settings.system_metrics_every)
 
 
 class Recording:
@@ -184,13 +184,9 @@ def _runnable(command: str) -> str:
 
 
 def _tags(data: Any, server: Server | None) -> dict[str, str]:
-    jobs = {} if server is None else server.cluster.as_dict()
-    shape = ", ".join(f"{len(hosts)} {job}" for job, hosts in sorted(jobs.items()))
     return {
+        **environment({} if server is None else server.cluster.as_dict()),
         "runtime": current_runtime().name,
-        "cluster": shape or "one process",
-        "tensorflow": _tensorflow.version(),
-        "python": platform.python_version(),
         "git_commit": git_commit(str(Path(__file__).parent)) or "unknown",
         "dataset": data.name,
         "dataset_source": data.source,

@@ -21,6 +21,8 @@ from experiments.training.recording.schedule import Schedule, due
 
 Values = Mapping[str, float]
 _MOST_WEIGHTS = 1_000_000  # A larger variable, such as a table, is not read.
+# The modern runtime delivers the updates that were made during an evaluation all at once, after it.
+_RATE_SECS = 0.1
 
 
 class DivergedError(UserError):
@@ -75,8 +77,9 @@ class Reporter:
         self.evaluated: dict[str, float] = {}  # By the last evaluation.
         self._values: Values = {}  # Of the last update.
         self.request: StopRequest | None = None  # To end the run early.
-        self._evaluated_step = self._line_step = self._summary_step = self.step
-        self._line_time = self._summary_time = self.clock()
+        self._evaluated_step = self._line_step = self.step
+        self._line_time = self.clock()
+        self._rated = [(self._line_time, self.step)]  # Points from which speed is measured.
 
     def report(self, values: Values) -> None:
         """Receives the values of one update."""
@@ -120,10 +123,12 @@ class Reporter:
         others = {name: v for name, v in values.items() if name != "learning_rate"}
         scalars = named("train", others, self.experiment.loss_name)
         scalars["learning_rate"] = values.get("learning_rate", self.run.settings.learning_rate)
-        seconds = now - self._summary_time
-        if seconds > 0:
-            scalars["steps_per_sec"] = (self.step - self._summary_step) / seconds
-        self._summary_step, self._summary_time = self.step, now
+        while len(self._rated) > 1 and now - self._rated[1][0] >= _RATE_SECS:
+            del self._rated[0]
+        since, step = self._rated[0]
+        if now > since:
+            scalars["steps_per_sec"] = (self.step - step) / (now - since)
+        self._rated.append((now, self.step))
         self.run.writer.scalars(self.step, scalars)
 
     def save(self) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -10,11 +12,17 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
+from tensorboard.plugins.hparams.metadata import parse_session_start_info_plugin_data
 
 from compat.cluster import ports
+from compat.datasets import idx
+from compat.datasets.published import FILES
 from compat.scripts import serve
+from compat.tracking.mlflow import mlflow_loader
 from compat.tracking.tensorboard.eventfile import event_files, read_events
+from compat.tracking.tensorboard.summaries import SESSION_END, SESSION_START
 
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
@@ -60,13 +68,26 @@ else:
 """
 
 
+# What the chief of a tracked cluster reads as well.
+DATA = """
+    if FLAGS.task_index == 0:
+        from tensorflow.examples.tutorials.mnist import input_data
+        input_data.read_data_sets("data", validation_size=1)
+"""
+
+
 @pytest.mark.cluster
 def test_one_command_starts_all_ends_all_and_leaves_a_record(
-    run_script: RunScript, tmp_path: Path
+    run_script: RunScript, empty_store: Path, tmp_path: Path
 ) -> None:
+    shutil.copy(str(empty_store), str(tmp_path))
+    (tmp_path / "data").mkdir()
+    for name in FILES:
+        array = np.zeros([3, 28, 28] if "images" in name else [3], np.uint8)
+        (tmp_path / "data" / name).write_bytes(idx.encode(array))
     # Three tasks load TensorFlow, and one MLflow as well, beside what else the machine has to do.
     options = ("--track", "--cluster", "ps=1,worker=2")
-    ran = run_script(SCRIPT, "--rate=0.2", options=options, seconds=280)
+    ran = run_script(SCRIPT + DATA, "--rate=0.2", options=options, seconds=280)
     assert ran.code == 0, ran.out + ran.err
     lines = ran.out.splitlines()
     assert lines[0] == "compat: arguments of each task: --job_name={job} --task_index={index}"
@@ -76,20 +97,59 @@ def test_one_command_starts_all_ends_all_and_leaves_a_record(
         assert f"[{worker}] compat: address 'pc-03:2222 ' is replaced by 'pc-03:2222'" in lines
         assert f"[{worker}] compat: device 'job:ps/task:0' is replaced by '/job:ps/task:0'" in lines
 
-    (events,) = event_files(str(tmp_path / "logs"))
-    points = [
-        event.step
-        for _, event in read_events(events)
+    values = [
+        value
+        for path in event_files(str(tmp_path / "logs"))
+        for _, event in read_events(path)
         for value in event.summary.value
-        if value.tag == "the loss"
     ]
-    assert len(points) == 20, "the chief's alone"
+    tags = [value.tag for value in values]
+    assert tags.count("the loss") == 20, "the chief's alone"
+    assert [tag for tag in tags if tag.startswith("_hparams_")] == [SESSION_START, SESSION_END]
+    start = values[tags.index(SESSION_START)].metadata.plugin_data.content
+    assert list(parse_session_start_info_plugin_data(start).hparams) == ["rate"]
     with sqlite3.connect(str(tmp_path / "mlflow.db")) as database:
         assert database.execute("select status from runs").fetchall() == [("FINISHED",)]
         params = dict(database.execute("select key, value from params"))
         assert (params["rate"], params["job_name"]) == ("0.2", "worker")
         count = "select count(*) from metrics where key = 'the loss'"
         assert database.execute(count).fetchall() == [(20,)]
+        names = {name for (name,) in database.execute("select distinct key from metrics")}
+        tasks = {name.split("/")[1] for name in names if name.startswith("system/")}
+        assert tasks == {"ps-0", "worker-0", "worker-1"}
+        tags = dict(database.execute("select key, value from tags"))
+        assert tags["cluster"] == "1 ps, 2 worker"
+        assert tags["mlflow.source.name"].endswith(".py")
+        if sys.version_info >= (3, 8):  # Whose last MLflow, 1.30, has no data sets.
+            found = database.execute("select name, dataset_profile from datasets").fetchall()
+            assert found == [("data", '{"train": 3, "test": 3}')]
+    (line,) = [line for line in lines if "Model:" in line]
+    assert line.startswith("[worker 0] Model:        none logged: the script writes no SavedModel")
+
+
+@pytest.mark.slow
+def test_a_saved_model_of_a_tracked_script_is_a_model_of_mlflow(
+    run_script: RunScript, empty_store: Path, tmp_path: Path
+) -> None:
+    shutil.copy(str(empty_store), str(tmp_path))
+    ran = run_script(
+        """
+        import tensorflow as tf
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        with tf.Session() as session:
+            tf.saved_model.simple_save(session, "exported", {"x": x}, {"twice": 2.0 * x})
+        """,
+        options=("--track",),
+        seconds=280,
+    )
+    assert ran.code == 0, ran.out + ran.err
+    assert re.fullmatch(r"Model:        runs:/[0-9a-f]{32}/model", ran.out.splitlines()[-1])
+    (described,) = tmp_path.glob("mlflow-artifacts/**/MLmodel")
+    assert "twice" in described.read_text("utf-8")
+    (folder,) = {path.parent for path in described.parent.rglob("saved_model.pb")}
+    assert list(described.parent.glob("*example*"))
+    model = mlflow_loader.SavedModel(str(folder))
+    assert model.predict({"x": [[1.0, 2.0]]})["twice"].tolist() == [[2.0, 4.0]]
 
 
 @pytest.mark.cluster

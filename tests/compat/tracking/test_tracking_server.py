@@ -179,18 +179,18 @@ def test_the_system_metrics_of_all_tasks_wait_for_a_server(
     source = (
         "import sys\n"
         "from compat.tracking.mlflow.system_metrics import sampled\n"
-        "with sampled(sys.argv[1], 'ps-0', every=0.05):\n"
+        "with sampled(lambda: (sys.argv[1], 'ps-0'), every=0.05):\n"
         "    print(flush=True)\n"
         "    sys.stdin.readline()\n"
     )
     task = python(source, logdir)
     task.stdout.readline()
-    with sampled(logdir, "worker-0", every=0.02):
+    with sampled(lambda: (logdir, "worker-0"), every=0.02):
         path = os.path.join(logdir, "system", "worker-0", "tracking.jsonl")
         wait_for(lambda: os.path.exists(path) and os.path.getsize(path), "sample")
-    with sampled(logdir, "worker-0", every=600.0):  # Of a task that was restarted.
+    with sampled(lambda: (logdir, "worker-0"), every=600.0):  # Of a task that was restarted.
         pass
-    with sampled(logdir, "worker-1", every=0.0):
+    with sampled(lambda: None, every=0.01):
         pass
     task.communicate(b"\n", timeout=60)
     writer.close()

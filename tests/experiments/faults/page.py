@@ -21,48 +21,45 @@ PAGE = """\
 # Failures
 
 Written by `tox -e faults` from what its tests have shown on TensorFlow {tensorflow}{core}.
-A cluster of one parameter server and two workers trains, with an evaluator where that is the one
-hit; real processes all. One task, the chief being worker 0, meets its fault, and this is what the
-others do:
+A cluster of one parameter server and two workers trains, with an evaluator where the fault is the
+evaluator's; all are real processes. One task fails, and the table shows what the others do. The
+chief is worker 0. To *name* a task is to log which one is missing; numbers are exit codes:
 
 {faults}
 
 After each: no process and no port is left behind; the steps in TensorBoard, read by both of its
-loaders, are strictly increasing; there is one MLflow run, and its status is the real one: FINISHED
-if the training was finished, KILLED after SIGTERM to the chief, else FAILED, until it is gone on
-with.
+loaders, are strictly increasing; there is one MLflow run, whose status is FINISHED if the run is
+complete, KILLED after SIGTERM to the chief, else FAILED, until it is resumed.
 
-- **SIGKILL**, **SIGTERM**: the task dies, and nobody starts it again. A task that is asked by
-  SIGTERM ends with 143 within 20 s, the chief with a last checkpoint. Whoever serves the chief does
-  so for up to 8 s more, for mostly all tasks are asked at a time, and without it nothing could be
-  saved. 138 and 143 tell whoever supervises the tasks, such as Kubernetes, that starting them again
-  may help.
-- **killed and restarted**: the command that has started the cluster on this machine,
-  `--strategy=ps` without `--job_name`, starts the task again, after 1 s, or 2, 4 and so on up to 30
-  if it fails within ten seconds, and each task at most `--max_restarts` times (default 3); with it,
-  those that lost it, which is not counted as theirs. Of the updates that
-  the chief has told at most `--checkpoint_every` are lost, and the accuracy in the end is that of a
-  training to which nothing happened. A wrong flag (exit code 2) or a failure of the program (1) is
-  no reason to try again: it stops all.
-- **never started**, **started 20 s late**: `--rendezvous_timeout` is how long a task is waited for.
+- **SIGKILL**, **SIGTERM**: the task dies, and is not restarted. After SIGTERM a task exits with 143
+  within 20 s, the chief with a last checkpoint. A task that serves the chief does so for up to 8 s
+  more: usually all tasks get SIGTERM at the same time, and without it the chief could save nothing.
+  138 and 143 signal to a supervisor, such as Kubernetes, that a restart may help.
+- **killed and restarted**: the launcher of a cluster on this machine, `--strategy=ps` without
+  `--job_name`, restarts the task after 1 s, or 2, 4 and so on up to 30 s if it fails within ten
+  seconds, and each task at most `--max_restarts` times (default 3). It also restarts the tasks that
+  have lost it, and does not count these restarts. At most `--checkpoint_every` of the updates that
+  the chief has logged are lost, and the final accuracy is that of a run without a fault. A wrong
+  flag (exit code 2) or a failure of the program (1) stops all tasks: a retry would not help.
+- **never started**, **started 20 s late**: tasks wait for it up to `--rendezvous_timeout` seconds.
 - **network cut for 20 s**, **for good**: each task has a host with an address of its own, a network
-  namespace, whose cable is taken off and put back, or not: nothing is refused, and nothing arrives.
-  Within 20 s, whoever ends with 138 or 143 is started again, as Kubernetes does. For good is what a
-  host without power looks like to the others: nothing tells them, and TensorFlow may wait for an
-  answer without end. It is said every few seconds then, and after `--rendezvous_timeout` those that
-  need it end.
+  namespace, whose link is taken down and up again, or not: nothing is refused, and nothing arrives.
+  A task that exits with 138 or 143 within these 20 s is restarted, as by Kubernetes. To the other
+  tasks, a link that stays down looks like a host that has lost power: they get no message, and
+  TensorFlow may wait for an answer without end. They log the task every few seconds, and those that
+  need it exit after `--rendezvous_timeout`.
 
-A task that is started again when the training is complete finds that in the log folder, if it sees
-the same, and ends with 0. On the legacy runtime the second worker trains on its own: it needs the
-parameter server and the chief's initial values, but nobody needs it.
+A task that is restarted when the run is complete finds that in the log folder, if it has the same
+one, and exits with 0. On the legacy runtime the second worker trains on its own: it needs the
+parameter server and the chief's initial values, but no task needs it.
 
 Updates are applied at least once. On the modern runtime the call that a lost worker had begun is
 run again as a whole: each loss of a worker applies at most the updates of one `run_many` twice. On
 the legacy runtime those of a call are applied twice where gRPC has delivered its request twice.
-[A ledger of updates](ledger.md) counts them under faults at random.
+[A ledger of updates](ledger.md) counts them under random faults.
 
-What goes wrong around whoever records, which is the chief, and what it does; shown here in a
-training of one process:
+The chief also records the run. This is what it does when its disk, its clock or MLflow fails,
+tested in a run of one process:
 
 {surroundings}
 """

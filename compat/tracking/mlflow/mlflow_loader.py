@@ -23,7 +23,8 @@ class SavedModel:
         self._session = tf.Session(graph=tf.Graph())
         with self._session.graph.as_default():
             loaded = tf.saved_model.load(self._session, ["serve"], path)
-        self._signature = loaded.signature_def["serving_default"]
+        found = dict(loaded.signature_def)
+        self._signature = found.get("serving_default") or found[min(found)]
 
     def predict(self, data: Any, params: Any = None) -> dict[str, np.ndarray]:
         """Returns the outputs by name for arrays by name, or for the array of the only input."""
