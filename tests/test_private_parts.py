@@ -23,6 +23,8 @@ INSIDE = "tensorflow.python."
 # Of whose names each module is free, and why.
 FREE = {
     "compat.estimator.": "the package tensorflow-estimator, which is not developed any more",
+    "compat.scripts.calls.variable_tracking": "layers of Keras 3, whose variables it adds to",
+    "compat.scripts.contrib.": "parts of tf.contrib, which extended private classes as well",
     "compat.scripts.names.": "names that old scripts import; those that are gone have a message",
     "compat.scripts.migrating.proving.recorder.": "runs on other releases, without this package",
 }

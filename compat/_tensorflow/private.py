@@ -13,6 +13,8 @@ from typing import Any, Callable, Iterator
 
 from compat._tensorflow.release import coordinator_module, tf, tf1
 
+_VARIABLE_SCOPE = "tensorflow.python.ops.variable_scope"
+
 
 def monitored_base() -> Any:
     """Returns the base of `MonitoredSession` and of `SingularMonitoredSession`.
@@ -269,3 +271,13 @@ def event_writers() -> tuple[Any, ...]:
 def saved_model_builder() -> Any:
     """Returns the class that writes a SavedModel; where it is gone, an `AttributeError`."""
     return importlib.import_module("tensorflow.python.saved_model.builder_impl")._SavedModelBuilder
+
+
+def current_variable_store() -> Any:
+    """Returns what `get_variable` asks for variables; where it is gone, an `AttributeError`."""
+    return importlib.import_module(_VARIABLE_SCOPE)._get_default_variable_store()
+
+
+def with_variable_store(store: Any) -> Any:
+    """Returns a context where `get_variable` asks this store; where gone, an `AttributeError`."""
+    return importlib.import_module(_VARIABLE_SCOPE).with_variable_store(store)

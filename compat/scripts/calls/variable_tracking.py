@@ -12,7 +12,7 @@ import importlib
 import inspect
 from typing import Any, Callable, Iterator
 
-from compat._tensorflow import tf, tf1
+from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError, UserTypeError
 
 _STORE = "_tf1_style_var_store"
@@ -35,7 +35,7 @@ class VariableStore:
     @contextlib.contextmanager
     def scope(self) -> Iterator[None]:
         """Makes `get_variable` use this store."""
-        with _variable_scope().with_variable_store(self):
+        with private.with_variable_store(self):
             yield
 
     def get_variable(self, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -131,7 +131,7 @@ def track_tf1_style_variables(method: Any) -> Any:
 
 def get_or_create_layer(name: str, create_layer_method: Callable[[], Any]) -> Any:
     """Returns the layer of this name of the module whose decorated method runs; creates it once."""
-    store = _variable_scope()._get_default_variable_store()
+    store = private.current_variable_store()
     if isinstance(store, VariableStore):
         scope = tf1.get_variable_scope().name
         return store.get_or_create_layer(f"{scope}/{name}", create_layer_method)
@@ -190,7 +190,3 @@ def _keras_variable(variable: Any, regularizer: Any) -> Any:
 
 def _is_keras_3(value: Any) -> bool:
     return hasattr(value, "_tracker") and hasattr(value, "_track_variable")
-
-
-def _variable_scope() -> Any:
-    return importlib.import_module("tensorflow.python.ops.variable_scope")

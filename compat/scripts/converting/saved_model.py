@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from compat._tensorflow import quietly, tf, tf1
+from compat._tensorflow import private, quietly, tf, tf1
 from compat.checkpoint import files
 from compat.errors import UserError
 from compat.scripts.converting import graphs, stores
@@ -133,7 +133,7 @@ def _shapes(prefix: str, variables: Sequence[Any]) -> dict[str, Any]:
     shapes = {name: value.shape for name, value in files.read(prefix, _READABLE).items()}
     for variable in variables:
         name = _stored_name(variable)
-        info = variable._get_save_slice_info()
+        info = private.slice_info(variable)
         shape = tuple(info.full_shape if info else variable.shape.as_list())
         if shapes.get(name) != shape:
             has = f"has shape {list(shapes[name])}" if name in shapes else "is missing"
@@ -145,7 +145,7 @@ def _shapes(prefix: str, variables: Sequence[Any]) -> dict[str, Any]:
 
 
 def _stored_name(variable: Any) -> str:
-    info = variable._get_save_slice_info()
+    info = private.slice_info(variable)
     return str(info.full_name if info else variable.op.name)
 
 
