@@ -50,6 +50,22 @@ def _callbacks_deferred() -> Iterator[None]:
         register(callback)
 
 
+@contextlib.contextmanager
+def _errors_only() -> Iterator[None]:
+    """Limits the log of the TensorFlow that is loaded inside to errors, unless the user limits it.
+
+    Else it writes a dozen lines for each task. Processes that this one starts choose on their own.
+    """
+    name = "TF_CPP_MIN_LOG_LEVEL"
+    is_chosen = name in os.environ
+    os.environ.setdefault(name, "2")
+    try:
+        yield
+    finally:
+        if not is_chosen:
+            del os.environ[name]
+
+
 # Modules of Keras that TensorFlow 2.7 to 2.12, 2.13 and 2.14, and 2.15 and later import at startup
 # if they can. That takes nearly as long as the rest of the import, in every process of a cluster.
 # Deferring them loads `tf.keras` on first use, as TensorFlow 2.6 and earlier do.
@@ -73,11 +89,11 @@ class _LazyModule(types.ModuleType):
         return dir(self._loaded())
 
     def _loaded(self) -> types.ModuleType:
-        # Makes calls to a lost peer fail instead of block. TensorFlow reads these when it loads.
+        # Makes calls to a lost peer fail instead of block. TensorFlow reads it when it loads.
         os.environ.setdefault("GRPC_FAIL_FAST", "use_caller")
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # A dozen lines for each task, else.
         with contextlib.ExitStack() as stack:
             if "tensorflow" not in sys.modules:
+                stack.enter_context(_errors_only())
                 stack.enter_context(startup.without_notes())
             stack.enter_context(_callbacks_deferred())
             stack.enter_context(deferred(*_KERAS))

@@ -61,6 +61,7 @@ class Record:
         self._logdir: str | None = None  # Of the run; of a task that is not the chief as it asked.
         self._locks: dict[str, Any] = {}
         self._params: dict[str, Any] = {}
+        self._has_settings = False  # For the HPARAMS tab.
         self._data: list[tuple[Any, ...]] = []
         self._saved_model: str | None = None
         self._sampling = contextlib.ExitStack()
@@ -118,6 +119,7 @@ class Record:
         params, self._params = self._params, {}
         if not params or logdir != self._logdir:
             return []
+        self._has_settings = True
         tuned = [name for name in params if not _PLACES.search(name)]
         return summaries.param_summaries(redacted(params), tuned)
 
@@ -148,9 +150,11 @@ class Record:
         if self._tracker is None or self._logdir is None:
             return
         status = {0: FINISHED, 130: KILLED}.get(exit_code, FAILED)
-        events = EventFile(self._logdir)
-        events.write(_event(summaries.end_summary(status == FINISHED)))
-        events.close()
+        if self._has_settings:
+            with contextlib.suppress(OSError):  # The script may have removed the folder.
+                events = EventFile(self._logdir)
+                events.write(_event(summaries.end_summary(status == FINISHED)))
+                events.close()
         for prefix in history(self._logdir)[-1:]:
             for file in sorted(Path(prefix).parent.glob(Path(prefix).name + ".*")):
                 self._tracker.artifact(str(file), folder="checkpoint")

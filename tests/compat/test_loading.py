@@ -29,7 +29,7 @@ class Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name == "tensorflow":
-            print(os.environ.get("GRPC_FAIL_FAST"))
+            print(os.environ.get("GRPC_FAIL_FAST"), os.environ.get("TF_CPP_MIN_LOG_LEVEL"))
             sys.exit()
 
 sys.meta_path.insert(0, Finder)
@@ -39,12 +39,17 @@ tf1.Graph
 """
 
 
-@pytest.mark.parametrize(("given", "found"), [({}, "use_caller"), ({"GRPC_FAIL_FAST": "no"}, "no")])
-def test_a_lost_peer_is_to_be_reported_before_tensorflow_loads(
-    given: dict[str, str], found: str
-) -> None:
-    """As TensorFlow reads it only once; what the user has set stays."""
-    kept = {name: value for name, value in os.environ.items() if name != "GRPC_FAIL_FAST"}
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({}, "use_caller 2"),
+        ({"GRPC_FAIL_FAST": "no", "TF_CPP_MIN_LOG_LEVEL": "0"}, "no 0"),
+    ],
+)
+def test_how_tensorflow_reports_is_said_before_it_loads(given: dict[str, str], found: str) -> None:
+    """Lost peers, and errors only: TensorFlow reads it only once; what the user has set stays."""
+    names = ("GRPC_FAIL_FAST", "TF_CPP_MIN_LOG_LEVEL")
+    kept = {name: value for name, value in os.environ.items() if name not in names}
     packages = str(Path(compat.__file__).resolve().parents[1])
     done = subprocess.run(
         [sys.executable, "-c", BEGINS],

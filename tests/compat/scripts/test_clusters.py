@@ -68,8 +68,13 @@ else:
 """
 
 
-# What the chief of a tracked cluster reads as well.
+# What the chief of a tracked cluster reads as well, when all tasks have been sampled once: a task
+# that ends before that, or before the chief has begun the record, has no sample.
 DATA = """
+    import glob, os, time
+    sizes = lambda: [os.path.getsize(path) for path in glob.glob("logs/system/*/tracking.jsonl")]
+    while len([size for size in sizes() if size]) < 3:
+        time.sleep(0.1)
     if FLAGS.task_index == 0:
         from tensorflow.examples.tutorials.mnist import input_data
         input_data.read_data_sets("data", validation_size=1)
