@@ -2,7 +2,8 @@
 
     from compat._tensorflow import tf, tf1  # tensorflow.compat.v2, tensorflow.compat.v1
 
-TensorFlow is imported on the first access to an attribute. `release` has more such facts.
+TensorFlow is imported on the first access to an attribute. `release` has more such facts, `private`
+what has no public name.
 """
 
 from compat._tensorflow.release import coordinator_module, quietly, tf, tf1, version

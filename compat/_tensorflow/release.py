@@ -1,7 +1,8 @@
 """TensorFlow under two stable names, and the facts about the installed release.
 
-The only file that imports TensorFlow. It does so on first use, since the import takes seconds and
-a command line, a launcher or a checker does not need it.
+The only file that imports TensorFlow, of which others in this folder load modules. It does so on
+first use, since the import takes seconds and a command line, a launcher or a checker does not need
+it.
 """
 
 from __future__ import annotations

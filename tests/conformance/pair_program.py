@@ -53,6 +53,9 @@ def supervised(server: Any, folder: str, tasks: int, updates: Any, done: Any) ->
         save_model_secs=0,
     )
     with supervisor.managed_session(server.target) as session:
+        # As in TensorFlow, a worker may come between the chief's `init_op` and its `init_fn`.
+        while session.run(first)[0] < rows.FIRST:
+            time.sleep(0.01)
         for _ in range(rows.CALLS * rows.WORKERS // tasks):
             for step in updates:
                 session.run(step, feed_dict={"x": ONE})

@@ -22,7 +22,7 @@ ROWS: dict[str, Row] = {}
 WORKERS = 2
 CALLS = 10  # By each worker; on the modern runtime the chief makes all.
 STEPS = 10  # Of the session with hooks, which resumes.
-FIRST = -1.0  # What `init_fn` assigns.
+FIRST = 100.0  # What `init_fn` assigns, which is more than there can be without it.
 INIT_FN, STEPPED = "tf.train.Supervisor.init_fn", "tf.train.GradientDescentOptimizer"
 PYTHON = "tf.py_func"
 

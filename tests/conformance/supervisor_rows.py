@@ -45,6 +45,7 @@ SECTIONS = {
 DIFFERENCES = {
     "tf.train.Supervisor": "modern: `init_op`, `ready_op`, `session_manager` and other arguments "
     "about graphs have no effect",
+    "tf.train.Supervisor.init_fn": "legacy: as in TensorFlow, a worker may begin before it is run",
     "tf.train.Saver": "modern: no `.meta` for `import_meta_graph`",
 }
 
