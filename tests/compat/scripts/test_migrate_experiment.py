@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import pytest
 
@@ -111,13 +111,26 @@ def test_what_runs_does_what_the_guide_shows(
         assert masked(text) in masked(run_command(command.split(), tmp_path)), command
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", [["local"], ["ps", "--num_ps=1", "--num_workers=2"]])
+def test_it_trains_alone_and_as_a_cluster(
+    tmp_path: Path, run_command: Callable[..., str], runtime: str, cluster: list[str]
+) -> None:
+    (tmp_path / "train.py").write_text(NEW, encoding="utf-8")
+    flags = [f"--strategy={cluster[0]}", *cluster[1:], f"--runtime={runtime}"]
+    said = run_command([*flags, "--logdir=run"], tmp_path, ["train.py"])
+    (loss,) = re.findall(r"Final Loss: (\S+)", said)
+    # From about 4, which is the mean of the square of what is predicted.
+    assert float(loss) < 1
+
+
 @pytest.fixture
 def run_command() -> Callable[..., str]:
-    """Runs a command of `compat`; returns what it prints."""
+    """Runs a command of `compat`, or a program; returns what it prints."""
 
-    def run(argv: list[str], folder: Path) -> str:
+    def run(argv: list[str], folder: Path, program: Sequence[str] = ("-m", "compat")) -> str:
         done = subprocess.run(
-            [sys.executable, "-m", "compat", *argv],
+            [sys.executable, *program, *argv],
             cwd=str(folder),
             env={**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"},
             capture_output=True,
