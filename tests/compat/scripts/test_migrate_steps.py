@@ -154,6 +154,11 @@ def test_what_is_made_under_a_condition_stays_in_the_graph() -> None:
     ("old", "new", "why"),
     [
         ("x = tf.placeholder", "y = x = tf.placeholder", "placeholder is not assigned to a name"),
+        (
+            "as session:",
+            "as session:\n        print(x)",
+            "placeholder x is used beside session.run",
+        ),
         ("        loss =", "        return\n        loss =", "it leaves its function while"),
         ("    with tf.device", "    x = 1\n    with tf.device", "placeholder x is assigned again"),
         ("[None, 2])", "[None, 2], name=1, dtype=2, a=3)", "only tf.placeholder"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any, NamedTuple
 
 from compat.scripts.migrating.experiment.flags import Flags
@@ -78,6 +79,18 @@ class Feeding:
         return found
 
     def fed(self, before: list[ast.stmt]) -> Fed:
+        """Returns the data of an experiment, the same in all tasks.
+
+        Args:
+          before: as for `_found`.
+        """
+        found = self._found(before)
+        if not re.search(r"\brandom\b", found.lines):
+            return found
+        seeded = "        np.random.seed(self.settings.seed)  # The same data in all tasks.\n"
+        return found._replace(lines=seeded + found.lines, names=found.names | {"np"})
+
+    def _found(self, before: list[ast.stmt]) -> Fed:
         """Returns the data of an experiment.
 
         Args:
@@ -147,12 +160,13 @@ class Feeding:
         ]
         return self.constant(assigned[0]) if len(assigned) == 1 else ""
 
-    def _input(self, name: str, text: str) -> str:
+    def _input(self, name: str, text: str, known: str = "") -> str:
         """Returns the placeholder of a name, which is given the batch by default."""
         call: Any = self.graph.placeholders[name].statement.value
         given = dict(zip(("dtype", "shape", "name"), call.args))
         given.update((word.arg, word.value) for word in call.keywords)
-        shape = self.program.expression(given["shape"]) if "shape" in given else "None"
+        shape = self.program.expression(given["shape"]) if "shape" in given else known
+        shape = shape or f"{text}.shape"
         named = f", name={self.program.expression(given['name'])}" if "name" in given else ""
         return f"{self.graph.tf}.placeholder_with_default({text}, {shape}{named})"
 
@@ -185,13 +199,10 @@ class Feeding:
         self.pieces.moved += places
         found, wanted = self.pieces.needed({reader}, before)
         lines = self.pieces.take(found, [], " " * 8)
-        entries = ", ".join(
-            f'"{name}": {self._as_fed(name, f"part.{kind}")}' for name, kind in arrays.items()
-        )
-        splits = {"train": "train", "validation": "validation", "test": "test"}
-        words = ", ".join(f'"{key}": arrays({reader}.{at})' for key, at in splits.items())
-        lines += f"\n        def arrays(part):\n            return {{{entries}}}\n\n"
-        lines += f"        return {{{words}}}\n"
+        entries = {name: self._as_fed(name, f"part.{kind}") for name, kind in arrays.items()}
+        lines += f"\n        def arrays(part):\n            return {_dict(entries, ' ' * 12)}\n\n"
+        splits = {key: f"arrays({reader}.{key})" for key in ("train", "validation", "test")}
+        lines += f"        return {_dict(splits, ' ' * 8)}\n"
         size = self.constant(call.args[0]) if call.args else ""
         settings = dict(length, **({"batch_size": size} if size.isdigit() else {}))
         return Fed(lines, wanted | {"np"}, inputs, settings)
@@ -210,7 +221,7 @@ class Feeding:
         made = text if text == other else f"{text} if training else {other}"
         dtype = self.graph.placeholders[name].statement.value.args[:1]  # type: ignore[attr-defined]
         kind = self.program.expression(dtype[0]) if dtype else f"{self.graph.tf}.float32"
-        return self._input(name, f"{self.graph.tf}.constant({made}, {kind})")
+        return self._input(name, f"{self.graph.tf}.constant({made}, {kind})", "[]")
 
     def _numbers(self) -> set[str]:
         return set(self.flags.holders)
@@ -227,11 +238,9 @@ class Feeding:
             inputs[name] = self._input(name, f'batch["{name}"][0]')
         found, wanted = self.pieces.needed(set().union(*map(used, arrays.values())), before)
         lines = self.pieces.take(found, [], " " * 8)
-        words = ", ".join(
-            f'"{name}": {self._as_fed(name, self.program.expression(v))}'
-            for name, v in arrays.items()
-        )
-        lines += f'        return {{"train": {{{words}}}}}\n'
+        words = {n: self._as_fed(n, self.program.expression(v)) for n, v in arrays.items()}
+        lines += f"        train = {_dict(words, ' ' * 8)}\n"
+        lines += '        return {"train": train}\n'
         return Fed(lines, wanted | {"np"}, inputs, {**length, "batch_size": "1"})
 
     def _as_fed(self, name: str, text: str) -> str:
@@ -253,18 +262,22 @@ class Feeding:
         lines = self.pieces.take(outer, [], " " * 8)
         lines += "        batches = []\n        for _ in range(self.settings.max_steps):\n"
         lines += self.pieces.take(inner, [], " " * 12)
-        words = ", ".join(
-            f'"{name}": {self._as_fed(name, self.program.expression(value))}'
-            for name, value in self.feed.items()
-        )
-        lines += f"            batches.append({{{words}}})\n"
-        stacked = "{name: np.stack([batch[name] for batch in batches]) for name in batches[0]}"
-        lines += f'        # An example is a batch.\n        return {{"train": {stacked}}}\n'
+        words = {n: self._as_fed(n, self.program.expression(v)) for n, v in self.feed.items()}
+        lines += f"            made = {_dict(words, ' ' * 12)}\n            batches.append(made)\n"
+        stacked = "{name: np.stack([made[name] for made in batches]) for name in batches[0]}"
+        lines += f"        # An example is a batch.\n        train = {stacked}\n"
+        lines += '        return {"train": train}\n'
         inputs = {name: self._input(name, f'batch["{name}"][0]') for name in self.feed}
         return Fed(lines, wanted | {"np"}, inputs, {**length, "batch_size": "1"})
 
 
 _BOUNDS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def _dict(entries: dict[str, str], indent: str) -> str:
+    """Returns the text of a dictionary, a line for each entry."""
+    lines = [f'{indent}    "{name}": {value},\n' for name, value in entries.items()]
+    return "{\n" + "".join(lines) + indent + "}"
 
 
 def _last_of(statement: Any, name: str = "value") -> str:

@@ -152,7 +152,7 @@ class Model:
 
     def optimizer(self, before: list[ast.stmt]) -> tuple[str, set[str]]:
         """Returns the lines of `optimizer`, and the names that they need."""
-        graph, made = self.graph, self.trained.optimizer
+        graph, made = self.graph, self._own(self.trained.optimizer)
         statements = [*before, *self._flat(graph.statements)]
         wanted = used(made)
         without = [s for s in statements if self._is_sync(s) or s is self.trained.statement]
@@ -163,11 +163,19 @@ class Model:
             if scopes.uses(statement, set(graph.placeholders)):
                 graph.refuse(statement, "its optimizer depends on a placeholder")
         lines = self.pieces.take(found, [], " " * 8)
-        if graph.step_name in names:
+        if graph.step_name in names - {"step"}:
             lines = f"        {graph.step_name} = step\n{lines}"
         self.pieces.moved.append(self.pieces.lines(self.trained.statement))
         text = self.program.text[slice(*self.program.span(made))]
         return f"{lines}        return {text}\n", names
+
+    def _own(self, made: Any) -> Any:
+        """Returns the optimizer of which one for synchronous replicas is made, or the same."""
+        statement = self.graph.assignment(getattr(made, "id", ""))
+        if statement is None or not self._is_sync(statement):
+            return made
+        call = statement.value
+        return call.args[0] if call.args else self._word(call, "opt") or made
 
     def _flat(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         found: list[ast.stmt] = []

@@ -110,7 +110,9 @@ class _Writing:
         found: list[ast.stmt] = []
         scope = self.graph.scope
         for statement in self.top:
-            if isinstance(statement, ast.Assign) and not self._is_constant(statement):
+            made = {name for other in found for name in scopes.bound([other])}
+            is_constant = self._is_constant(statement) and not used(statement) & made
+            if isinstance(statement, ast.Assign) and not is_constant:
                 found.append(statement)
         inner = [s for s, _ in self.graph.before() if s not in self.top]
         if isinstance(scope, ast.Module):
@@ -210,7 +212,7 @@ class _Writing:
                 continue
             if getattr(node, "module", "") == "__future__" or node in self.inner:
                 self.pieces.moved.append(self.pieces.lines(node))
-            elif names & words:
+            elif names & {*words, "era_0x"}:  # That is imported for what it does.
                 imports.append(self.pieces.take([node], [], ""))
         known = "".join(imports)
         first = ["from dataclasses import dataclass\n"] if has_settings else []
@@ -253,8 +255,9 @@ class _Writing:
 
 def _starts(statement: ast.If) -> bool:
     """Whether a statement does nothing but call `tf.app.run()` or a function of the program."""
-    calls = [getattr(s, "value", None) for s in statement.body]
-    return all(isinstance(call, ast.Call) and len(call.args) < 2 for call in calls)
+    first = statement.body[0]
+    is_call = isinstance(first, ast.Expr) and isinstance(first.value, ast.Call)
+    return is_call and len(statement.body) == 1 and not statement.orelse
 
 
 def _read(holder: str, text: str) -> list[str]:

@@ -122,6 +122,8 @@ def run(
         json.dump(specification, file)
     log = os.path.join(folder, _LOG)
     env = {**os.environ, "PYTHONHASHSEED": "0", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    if not side.takes_flags:  # Nor the cluster of the environment.
+        env.pop("TF_CONFIG", None)
     if side.how == "plain":
         env.pop("PYTHONPATH", None)
     with open(log, "wb") as output:

@@ -100,7 +100,8 @@ class Calls:
         takes = to == "run" or to in {f.name for f in graph.program.nodes(ast.FunctionDef)}
         known = name.id in graph.tensors & graph.always - set(graph.placeholders)
         tool = graph.called(value).rpartition(".")[2] if value is not None else ""
-        return is_passed and takes and known and not tool.endswith(_NOT_FETCHED)
+        takes = takes and not graph.is_monitored and not tool.endswith(_NOT_FETCHED)
+        return is_passed and takes and known
 
     def _take(
         self, call: ast.Call, fetches: Any, is_list: bool, inputs: Any, arrays: str, nodes: Any

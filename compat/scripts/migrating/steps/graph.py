@@ -30,6 +30,7 @@ class Graph:
     """What is known of the statements that build a graph.
 
     Attributes:
+      is_monitored: whether a monitored session runs it.
       block: the `with` statement that they are in.
       scope: the function, or the module, that it is in.
       statements: those that build.
@@ -53,6 +54,7 @@ class Graph:
         self._what, self._remedy = what, remedy
         self.kinds = Kinds(program, tf)
         self.called = self.kinds.called
+        self.is_monitored = any(map(self.kinds.is_monitored, program.nodes(ast.Call)))
         self.block = self._find_block()
         self.scope: Any = scopes.enclosing(program.tree, self.block)
         body = self.block.body

@@ -97,8 +97,11 @@ class Kinds:
 
     def makes_session(self, call: ast.Call) -> bool:
         """Whether what is called makes a session that `compat` has as well."""
-        name = self.called(call).rpartition(".")[2]
-        return name == "Supervisor" or name.endswith(("MonitoredSession", "TrainingSession"))
+        return self.called(call).rpartition(".")[2] == "Supervisor" or self.is_monitored(call)
+
+    def is_monitored(self, call: ast.Call) -> bool:
+        """Whether a call makes a monitored session, which fetches values of steps for hooks."""
+        return self.called(call).endswith(("MonitoredSession", "TrainingSession"))
 
     def _updates(self, node: ast.AST) -> bool:
         return any(isinstance(n, ast.Call) and last(n) in TRAINS for n in ast.walk(node))

@@ -110,6 +110,8 @@ class _Rewriting:
         self.fetched = sorted({name.id for name in left if self.calls.is_fetched(name)})
         for name in left:
             shared.add(name.id)
+            if name.id in graph.placeholders and graph.is_monitored:
+                graph.refuse(name, f"the placeholder {name.id} is used beside session.run()")
             if name.id in graph.placeholders or self.calls.is_fetched(name):
                 continue
             if name.id in graph.tensors and name.id not in said:

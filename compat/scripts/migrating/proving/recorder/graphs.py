@@ -49,10 +49,13 @@ def variables(graph):
 
 
 def trainable(graph):
-    """Returns the names of the trainable variables, in the order of their creation."""
+    """Returns the names of the trainable variables, in the order of their creation.
+
+    Without those of whole numbers, which no optimizer can train, such as a global step.
+    """
     names = []
     for variable in graph.get_collection("trainable_variables"):
-        if variable.op.name not in names:
+        if variable.op.name not in names and is_float(variable):
             names.append(variable.op.name)
     return names
 
