@@ -48,8 +48,9 @@ def builtins(tree: ast.Module) -> Iterator[ast.Name]:
             own.add(node.name)
         elif isinstance(node, ast.arg):
             own.add(node.arg)
+    wanted = _BUILTINS - own
     for node in nodes:
-        if isinstance(node, ast.Name) and node.id in _BUILTINS - own:
+        if isinstance(node, ast.Name) and node.id in wanted:
             yield node
 
 

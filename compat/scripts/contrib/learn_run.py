@@ -1,9 +1,10 @@
-"""`tf.contrib.learn.RunConfig`, `Experiment` with its exports, and `learn_runner`."""
+"""`tf.contrib.learn.RunConfig`, `Experiment` and `learn_runner`."""
 
 from __future__ import annotations
 
-import collections
+import inspect
 import os
+import time
 from typing import Any, Callable, Mapping
 
 from compat._tensorflow import tf1
@@ -14,9 +15,6 @@ from compat.estimator.package import run_config
 _USUAL = "grpc://"
 _servers: dict[str, Any] = {}  # By master; a process runs one task.
 TaskType: Any = run_config.TaskType
-
-build_parsing_serving_input_fn = tf_estimator.export.build_parsing_serving_input_receiver_fn
-build_default_serving_input_fn = tf_estimator.export.build_raw_serving_input_receiver_fn
 
 
 class Environment:
@@ -104,15 +102,23 @@ class Experiment:
         train_monitors: Any = None,
         eval_hooks: Any = None,
         export_strategies: Any = None,
+        eval_delay_secs: float = 120,
+        continuous_eval_throttle_secs: float = 60,
         **kwargs: Any,
     ) -> None:
         self.estimator = estimator
         self._train_input, self._eval_input = train_input_fn, eval_input_fn
-        self._metrics = eval_metrics
+        self.eval_metrics = eval_metrics
         self.train_steps, self.eval_steps = train_steps, eval_steps
         self._monitors, self._eval_hooks = list(train_monitors or []), eval_hooks
-        strategies = export_strategies or []
-        self._exports = strategies if isinstance(strategies, (list, tuple)) else [strategies]
+        self._delay, self._throttle = eval_delay_secs, continuous_eval_throttle_secs
+        self.reset_export_strategies(export_strategies)
+
+    def reset_export_strategies(self, new_export_strategies: Any = None) -> Any:
+        """Replaces the strategies; returns the former ones."""
+        former, new = getattr(self, "_exports", []), new_export_strategies or []
+        self._exports = list(new) if isinstance(new, (list, tuple, set)) else [new]
+        return former
 
     def extend_train_hooks(self, additional_hooks: Any) -> None:
         """Adds hooks to training."""
@@ -130,27 +136,71 @@ class Experiment:
 
     def evaluate(self, delay_secs: Any = None, name: str | None = None) -> Any:
         """Evaluates the latest checkpoint; returns the metrics by name."""
-        metrics = {"metrics": self._metrics} if self._metrics else {}
+        return self._evaluate(self._eval_input, name)
+
+    def _evaluate(
+        self, inputs: Callable[..., Any], name: str | None, checkpoint: str | None = None
+    ) -> Any:
+        metrics = {"metrics": self.eval_metrics} if self.eval_metrics else {}
         return self.estimator.evaluate(
-            input_fn=self._eval_input,
+            input_fn=inputs,
             steps=self.eval_steps,
             hooks=self._eval_hooks,
             name=name,
+            checkpoint_path=checkpoint,
             **metrics,
         )
+
+    def continuous_eval(
+        self,
+        delay_secs: float | None = None,
+        throttle_delay_secs: float | None = None,
+        evaluate_checkpoint_only_once: bool = True,
+        continuous_eval_predicate_fn: Callable[..., Any] | None = None,
+        name: str = "continuous",
+        inputs: Callable[..., Any] | None = None,
+    ) -> None:
+        """Evaluates and exports new checkpoints until `train_steps`, or a function returns False.
+
+        The function gets the metrics, None at first, and the checkpoint if it takes one.
+        """
+        proceed: Any = continuous_eval_predicate_fn or (lambda eval_results: True)
+        takes_path = "checkpoint_path" in inspect.signature(proceed).parameters
+        throttle = self._throttle if throttle_delay_secs is None else throttle_delay_secs
+        time.sleep(self._delay if delay_secs is None else delay_secs)
+        result: Any = None
+        last = None
+        while proceed(result, checkpoint_path=last) if takes_path else proceed(result):
+            if result and self.train_steps and result["global_step"] >= self.train_steps:
+                return
+            began, result = time.monotonic(), {}
+            checkpoint = tf1.train.latest_checkpoint(self.estimator.model_dir)
+            if checkpoint and not (evaluate_checkpoint_only_once and checkpoint == last):
+                last = checkpoint
+                result = self._evaluate(inputs or self._eval_input, name, checkpoint)
+                if inputs is None:
+                    self._export(result, checkpoint)
+            time.sleep(max(throttle - (time.monotonic() - began), 0))
+
+    def continuous_eval_on_train_data(self, **options: Any) -> None:
+        """As `continuous_eval`, with the inputs of training, and without exports."""
+        options = {"name": "continuous_on_train_data", "inputs": self._train_input, **options}
+        self.continuous_eval(**options)
 
     def train_and_evaluate(self) -> Any:
         """Trains, evaluates and exports; returns the metrics and the exports."""
         self.train()
         measures = self.evaluate()
+        checkpoint = tf1.train.latest_checkpoint(self.estimator.model_dir)
+        return measures, self._export(measures, checkpoint)
+
+    def _export(self, measures: Any, checkpoint: str | None) -> list[Any]:
         core = getattr(self.estimator, "core", self.estimator)
         folder = os.path.join(core.model_dir, "export")
-        checkpoint = tf1.train.latest_checkpoint(core.model_dir)
-        exports = [
+        return [
             strategy.export(core, os.path.join(folder, strategy.name), checkpoint, measures)
             for strategy in self._exports
         ]
-        return measures, exports
 
     local_run = train_and_evaluate
     continuous_train_and_eval = train_and_evaluate
@@ -207,38 +257,3 @@ def tune(experiment_fn: Callable[..., Any], tuner: Any) -> None:
     """Runs the experiments that a tuner requests."""
     while tuner.next_trial():
         tuner.run_experiment(experiment_fn)
-
-
-class ExportStrategy(collections.namedtuple("ExportStrategy", ["name", "export_fn"])):
-    """A named function that exports an estimator to a folder."""
-
-    def export(
-        self, estimator: Any, export_path: str, checkpoint_path: Any = None, eval_result: Any = None
-    ) -> Any:
-        """Exports the estimator; returns the folder."""
-        return self.export_fn(estimator, export_path, checkpoint_path)
-
-
-def InputFnOps(features: Any, labels: Any = None, default_inputs: Any = None) -> Any:
-    """Returns the serving input receiver of `tf.estimator` for the inputs of a serving function."""
-    return tf_estimator.export.ServingInputReceiver(features, default_inputs or features)
-
-
-def make_export_strategy(serving_input_fn: Callable[[], Any], **kwargs: Any) -> ExportStrategy:
-    """Returns a strategy that exports a SavedModel."""
-    as_text = bool(kwargs.get("as_text", False))
-
-    def export(estimator: Any, path: str, checkpoint: str | None = None) -> Any:
-        core = getattr(estimator, "core", estimator)
-        return core.export_saved_model(
-            path, serving_input_fn, as_text=as_text, checkpoint_path=checkpoint
-        )
-
-    return ExportStrategy("Servo", export)
-
-
-def get_most_recent_export(export_dir_base: str) -> str | None:
-    """Returns the folder of the latest export, or None."""
-    found = [name.rstrip("/") for name in tf1.gfile.ListDirectory(export_dir_base)]
-    newest = max((name for name in found if name.isdigit()), key=int, default=None)
-    return f"{export_dir_base}/{newest}" if newest else None

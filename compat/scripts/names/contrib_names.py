@@ -79,9 +79,10 @@ _SERVED = {
     _OWN + "learn_metrics:": "learn.estimators.prediction_key learn.metric_spec",
     _OWN + "learn_monitors:": "learn.monitors",
     _OWN + "learn_preprocessing:": "learn.preprocessing learn.preprocessing.text",
-    _OWN + "learn_run:": (
-        "learn.estimators.run_config learn.experiment learn.export_strategy learn.learn_runner "
-        "learn.utils learn.utils.input_fn_utils learn.utils.saved_model_export_utils"
+    _OWN + "learn_run:": ("learn.estimators.run_config learn.experiment learn.learn_runner"),
+    _OWN + "learn_exports:": (
+        "learn.export_strategy learn.utils learn.utils.input_fn_utils "
+        "learn.utils.saved_model_export_utils"
     ),
     _OWN + "legacy_seq2seq:": "legacy_seq2seq",
     _OWN + "saved_models:": "predictor",
@@ -130,7 +131,7 @@ _SERVED = {
 _NOTED = {
     "eager": ("tensorflow.compat.v2:", "its names are in `tf` since 1.7"),
     **{
-        f"learn.{name}": (f"{_OWN}learn_run:{name}", "it writes a SavedModel")
+        f"learn.{name}": (f"{_OWN}learn_exports:{name}", "it writes a SavedModel")
         for name in ("ExportStrategy", "InputFnOps", "make_export_strategy")
     },
     "nccl": (_INSIDE + "ops.nccl_ops:", "it needs GPUs where it is used"),

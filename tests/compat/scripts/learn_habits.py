@@ -45,7 +45,6 @@ def estimator():
 
 
 def linear_of_cells():
-    from tensorflow.contrib.rnn.python.ops import core_rnn_cell
     from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _Linear, _linear
     from tensorflow.python.ops import rnn_cell_impl
 
@@ -56,12 +55,9 @@ def linear_of_cells():
         with tf.variable_scope("next", partitioner=tf.fixed_size_partitioner(2)):
             assert _linear(inputs, 4, True).shape == (2, 4)
         names = [variable.op.name for variable in tf.global_variables()]
-    assert names[:2] == ["gate/kernel", "gate/bias"]
     parts = ["gate/next/kernel/part_0", "gate/next/kernel/part_1", "gate/next/bias"]
-    assert names[2:] == parts
-    assert core_rnn_cell._linear is _linear
-    assert issubclass(tf.nn.rnn_cell.GRUCell, rnn_cell_impl.LayerRNNCell)
-    assert rnn_cell_impl._like_rnncell(tf.nn.rnn_cell.GRUCell(2))
+    assert names == ["gate/kernel", "gate/bias", *parts]
+    assert isinstance(tf.nn.rnn_cell.GRUCell(2), rnn_cell_impl.LayerRNNCell)
     assert tf.contrib.rnn.transpose_batch_time(tf.zeros([2, 3, 4])).shape == (3, 2, 4)
 
 
@@ -69,8 +65,8 @@ def tables_of_embeddings():
     """A lookup reads rows: a table that is updated by rows is not copied as a whole."""
     places, words = tf.placeholder(tf.int64, [None, 2]), tf.placeholder(tf.int64, [None])
     ids = tf.SparseTensor(places, words, [2, 2])
-    whole = tf.fixed_size_partitioner(1)
-    table = tf.get_variable("table", [50, 4], use_resource=True, partitioner=whole)
+    options = {"use_resource": True, "partitioner": tf.fixed_size_partitioner(1)}
+    table = tf.get_variable("table", [50, 4], **options)
     rows = tf.nn.safe_embedding_lookup_sparse(table, ids, None, combiner="mean")
     train = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(rows**2))
     options, found = tf.RunOptions(output_partition_graphs=True), tf.RunMetadata()
@@ -99,7 +95,7 @@ def sequence_input_layer():
         *tf.feature_column.shared_embedding_columns([first, second], 3),
     ]
     places, shape = [[0, 0], [0, 1], [1, 0]], [2, 2]
-    rows = {"word": [1, 4, 2], "tag": ["b", "a", "?"], "price": [0.5, 1.5, 2.5]}
+    rows = {"tag": ["b", "a", "?"], "price": [0.5, 1.5, 2.5]}
     rows.update(old=["x", "y", "x"], new=["y", "x", "x"])
     features = {name: tf.SparseTensor(places, row, shape) for name, row in rows.items()}
     features["word"] = tf.SparseTensor(places, tf.constant([1, 4, 2], tf.int64), shape)
@@ -107,10 +103,8 @@ def sequence_input_layer():
         values, lengths = columns.sequence_input_layer(features, iter(dense), trainable=False)
     assert tf.trainable_variables() == []
     names = sorted(variable.op.name for variable in tf.global_variables())
-    assert names == [
-        "net/sequence_input_layer/new_old_shared_embedding/embedding_weights",
-        "net/sequence_input_layer/word_embedding/embedding_weights",
-    ]
+    both = ("new_old_shared_embedding", "word_embedding")
+    assert names == [f"net/sequence_input_layer/{name}/embedding_weights" for name in both]
     with tf.Session() as session:
         session.run([tf.global_variables_initializer(), tf.tables_initializer()])
         found, counts = session.run([values, lengths])
@@ -241,6 +235,35 @@ def more_than_contrib_took():
     assert measures["global_step"] == 10
     hparams = tf.contrib.training.HParams(units=[1, 2])
     assert hparams.parse("units[1]=9").units == [1, 9]
+
+
+def learn_exports():
+    from tensorflow.contrib.learn.python.learn.utils import saved_model_export_utils as exports
+
+    columns, folder = [layers.real_valued_column("", 4)], tempfile.mkdtemp()
+    spec = tf.contrib.layers.create_feature_spec_for_parsing(columns)
+    serving = learn.utils.input_fn_utils.build_parsing_serving_input_fn(spec)
+    strategy = exports.make_export_strategy(serving, exports_to_keep=1)
+    model = learn.LinearClassifier(columns, model_dir=folder, n_classes=3)
+
+    def inputs():
+        return {"": tf.constant(X, tf.float32)}, tf.constant(Y)
+
+    trained = learn.Experiment(model, inputs, inputs, train_steps=5, eval_steps=1)
+    assert not trained.reset_export_strategies([strategy])
+    assert len(trained.train_and_evaluate()[1]) == 1
+    newest = exports.get_most_recent_export(f"{folder}/export/Servo")
+    assert newest.path.endswith(str(newest.export_version))
+    seen = []
+
+    def proceed(eval_results, checkpoint_path):
+        seen.append((eval_results is None, checkpoint_path))
+        return True
+
+    trained.continuous_eval(0, 0, continuous_eval_predicate_fn=proceed)  # Until the last step.
+    assert seen[0] == (True, None) and seen[1][1].endswith("-5") and len(seen) == 2
+    trained.continuous_eval_on_train_data(delay_secs=0, throttle_delay_secs=0)
+    assert "eval_continuous_on_train_data" in os.listdir(folder)
 
 
 def learn_cluster():

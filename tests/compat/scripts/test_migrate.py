@@ -91,6 +91,7 @@ def test_rule_does_what_it_shows(rule: Rule, tmp_path: Path) -> None:
             f"{NEW}y = 'é', tf.concat(axis = 1, values=x)",
         ),
         (f"{OLD}y = tf . mul(tf.mul(1, 2), 3)", f"{NEW}y = tf . mul(tf.mul(1, 2), 3)"),
+        (f"{OLD}tf.sparse_split(0, 2)", f"{NEW}tf.sparse_split(axis=0, num_split=2)"),
     ],
 )
 def test_layout_stays(old: str, new: str) -> None:
