@@ -88,8 +88,8 @@ def _check(old: Values, like: Values, told: Told) -> None:
                 )
 
 
-def _match(name: str, stored: Stored, like: Stored, told: Told) -> Match:
-    old, expected = stored.values, like.values[name]
+def _match(name: str, old: Stored, like: Stored, told: Told) -> Match:
+    expected = like.values[name]
     if _matches(name, told.fresh):
         if not _is_finite(expected):
             return Match(name, "it has a value that is not finite in --like")
@@ -97,16 +97,45 @@ def _match(name: str, stored: Stored, like: Stored, told: Told) -> Match:
     source = told.renames.get(name, name)
     if name not in told.renames and name in told.renames.values():
         return Match(name, "the one of this name is renamed")
-    if source not in old:
-        return _by_rule(name, stored, like, told)
-    value = old[source]
-    subject = "it" if source == name else source
+    if source not in old.values or _is_of_another(name, old, like, told):
+        return _by_rule(name, old, like, told)
+    how = "same name" if source == name else "renamed"
+    return _taken(name, how, old.values[source], source, expected, told)
+
+
+def _is_of_another(name: str, old: Stored, like: Stored, told: Told) -> bool:
+    """Whether the old slot of this name belongs to another variable, as after a rename."""
+    slot, same = like.slots.get(name), old.slots.get(name)
+    if slot is None or same is None or name in told.renames:
+        return False
+    variable = told.renames.get(slot.variable, slot.variable)
+    return (variable, slot.role) != (same.variable, same.role)
+
+
+def _by_rule(name: str, old: Stored, like: Stored, told: Told) -> Match:
+    """Finds the value of a slot by its variable, and that of a counter by what it counts."""
+    slot, expected = like.slots.get(name), like.values[name]
+    if slot is None:
+        found = optimizers.counter(old, like, name, told.betas)
+        value = None if found.value is None else found.value.astype(expected.dtype)
+    else:
+        found = optimizers.slot(old, told.renames.get(slot.variable, slot.variable), slot)
+        value = found.value
+    if value is None:
+        return Match(name, found.how)
+    return _taken(name, found.how, value, found.source, expected, told)
+
+
+def _taken(
+    name: str, how: str, value: np.ndarray, source: str | None, expected: np.ndarray, told: Told
+) -> Match:
+    """Takes a value for a variable, if it has the shape and the dtype, or is to be cast."""
+    subject = "it" if source in (name, None) else source
     if value.shape != expected.shape:
         shapes = f"shape {list(value.shape)}, expected {list(expected.shape)}"
         return Match(name, f"{subject} has {shapes}")
     if not _is_finite(value):
         return Match(name, f"{subject} has a value that is not finite")
-    how = "same name" if source == name else "renamed"
     if dtype_name(value) == dtype_name(expected):
         return Match(name, how, value, source)
     dtypes = f"{dtype_name(value)}, expected {dtype_name(expected)}"
@@ -116,26 +145,6 @@ def _match(name: str, stored: Stored, like: Stored, told: Told) -> Match:
     if converted is None:
         return Match(name, f"{subject} is {dtypes}, and would not stay the same number")
     return Match(name, f"{how}, cast from {dtype_name(value)}", converted, source)
-
-
-def _by_rule(name: str, old: Stored, like: Stored, told: Told) -> Match:
-    """Finds the value of a slot by its variable, and that of a counter by what it counts."""
-    slot = like.slots.get(name)
-    if slot is not None:
-        variable = told.renames.get(slot.variable, slot.variable)
-        found = optimizers.slot(old, variable, slot)
-    else:
-        found = optimizers.counter(old, like, name, told.betas)
-    expected = like.values[name]
-    if found.value is None:
-        return Match(name, found.how)
-    if found.value.shape != expected.shape:
-        shapes = f"shape {list(found.value.shape)}, expected {list(expected.shape)}"
-        return Match(name, f"{found.source} has {shapes}")
-    value = found.value.astype(expected.dtype)
-    if not _is_finite(value):
-        return Match(name, f"{found.source or 'it'} has a value that is not finite")
-    return Match(name, found.how, value, found.source)
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

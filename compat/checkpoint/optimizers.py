@@ -35,7 +35,8 @@ def slot(old: Stored, variable: str, wanted: Slot) -> Found:
     how = f"slot {wanted.role} of {variable}"
     if times == 1.0:
         return Found(how, old.values[name], name)
-    return Found(f"{how}, times {times:g}", old.values[name] * times, name)
+    value = old.values[name]
+    return Found(f"{how}, times {times:g}", (value * times).astype(value.dtype), name)
 
 
 def counter(old: Stored, like: Stored, name: str, betas: tuple[float, float]) -> Found:

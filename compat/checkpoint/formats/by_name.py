@@ -5,6 +5,7 @@ An optimizer of TensorFlow 1.x names the slots of `w` by its own name: `w/Adam` 
 
 from __future__ import annotations
 
+import collections
 from typing import Sequence
 
 from compat.checkpoint.formats import stored
@@ -24,29 +25,27 @@ _ROLES: dict[str, tuple[Sequence[str], ...]] = {
 
 def known(path: str, values: Values) -> Stored:
     """Returns the variables of a checkpoint, with what its slots and counters are."""
-    slots: dict[str, Slot] = {}
-    for optimizer, choices in _ROLES.items():
-        for variable in values:
-            names = _slots(variable, optimizer, values)
-            for roles in choices:
-                if len(roles) == len(names):
-                    slots.update(
-                        (name, Slot(variable, f"{optimizer} {role}"))
-                        for name, role in zip(names, roles)
-                    )
+    groups: dict[tuple[str, str, str], dict[int, str]] = collections.defaultdict(dict)
     counters = {}
     for name in values:
-        last = name.rpartition("/")[2]
+        rest, _, last = name.rpartition("/")
         if last in stored.BETA_POWERS or name == stored.GLOBAL_STEP:
             counters[name] = last
+        optimizer, _, number = last.partition("_")
+        variable = _owner(rest, values)
+        if optimizer in _ROLES and variable and values[variable].shape == values[name].shape:
+            groups[optimizer, variable, rest][int(number) if number.isdigit() else 0] = name
+    slots = {}
+    for (optimizer, variable, _), names in groups.items():
+        for roles in _ROLES[optimizer]:
+            if sorted(names) == list(range(len(roles))):
+                for index, role in enumerate(roles):
+                    slots[names[index]] = Slot(variable, f"{optimizer} {role}")
     return Stored(path, values, slots, counters)
 
 
-def _slots(variable: str, optimizer: str, values: Values) -> list[str]:
-    """Returns the slots of a variable, as far as their numbers follow each other."""
-    names: list[str] = []
-    while True:
-        name = f"{variable}/{optimizer}" + (f"_{len(names)}" if names else "")
-        if name not in values or values[name].shape != values[variable].shape:
-            return names
-        names.append(name)
+def _owner(name: str, values: Values) -> str:
+    """Returns the variable of a slot's name, which may begin with the optimizer's scope."""
+    while name and name not in values:
+        name = name.partition("/")[2]
+    return name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,15 @@ _RESAMPLING = {"nearest": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "cubic":
 
 def _pillow(module: str = "Image") -> Any:
     return importlib.import_module(f"PIL.{module}")
+
+
+def what(file: Any, h: bytes | None = None) -> str | None:
+    """Returns the format of an image, such as "png", as `imghdr` did; None if it is not known."""
+    try:
+        with _pillow().open(file if h is None else io.BytesIO(h)) as image:
+            return str(image.format).lower()
+    except OSError:
+        return None
 
 
 def bytescale(

@@ -66,6 +66,19 @@ def RandomizedPCA(n_components: Any = None, **options: Any) -> Any:
     return _sklearn("decomposition").PCA(n_components, svd_solver="randomized", **options)
 
 
+def _display(name: str) -> Any:
+    def plot(estimator: Any, X: Any, y: Any, **options: Any) -> Any:
+        """Returns the picture of a trained classifier, drawn by Matplotlib."""
+        return getattr(_sklearn("metrics"), name).from_estimator(estimator, X, y, **options)
+
+    return plot
+
+
+plot_confusion_matrix = _display("ConfusionMatrixDisplay")
+plot_precision_recall_curve = _display("PrecisionRecallDisplay")
+plot_roc_curve = _display("RocCurveDisplay")
+
+
 def linear_assignment(X: Any) -> Any:
     """Returns the cheapest pairs of rows and columns of a matrix of costs, int `[pairs, 2]`."""
     return np.transpose(importlib.import_module("scipy.optimize").linear_sum_assignment(X))

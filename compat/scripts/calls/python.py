@@ -58,6 +58,15 @@ def string_join(words: Any, sep: str = " ") -> str:
     return sep.join(words)
 
 
+string_capitalize, string_swapcase, string_translate = str.capitalize, str.swapcase, str.translate
+string_center, string_ljust, string_rjust, string_zfill = (
+    str.center,
+    str.ljust,
+    str.rjust,
+    str.zfill,
+)
+string_count, string_expandtabs, string_index = str.count, str.expandtabs, str.index
 string_find, string_lower, string_upper = str.find, str.lower, str.upper
+string_rfind, string_rindex = str.rfind, str.rindex
 string_lstrip, string_rstrip, string_strip = str.lstrip, str.rstrip, str.strip
 string_replace, string_split = str.replace, str.split

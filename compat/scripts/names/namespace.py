@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
+import logging
 import os
+import sys
 import types
 from typing import Any
 
-from compat._tensorflow import internals, private, startup, tf1
+from compat._tensorflow import internals, private, startup, tf1, version
+from compat.errors import UserError
 from compat.runtime import interface
 from compat.scripts.names import table
 
 TOP = "tensorflow"
 VERSIONS = ("__version__", "__git_version__")
 _PUBLIC = "tensorflow."
+_IN_VAIN = "TF_USE_LEGACY_KERAS set to True, but"
 _OF_THE_EXTRA = ("tensorflow_estimator", "tf_keras", "tf_slim")
+# Each tf-keras allows one line of TensorFlow; raise it when the next one is there.
+_LAST_KERAS_2 = "2.21.0"
+_LAST_PYTHON = "3.13"  # With wheels of TensorFlow.
+_V1 = "compat.v1"  # The same as `tensorflow`.
 _NOTHING = object()  # `tf.newaxis` is None.
 
 _OF_CLUSTERS = ("compat.scripts.cluster.sessions", "compat.scripts.cluster.distributed")
@@ -81,13 +90,19 @@ def _look_up(name: str, real: Any) -> Any:
 
 def without(name: str, package: str) -> str:
     """Returns what is said of a name whose package is not installed."""
-    return (
-        f"tf.{name} is served by the package {package}, which is not installed; "
-        "pip install 'compat-experiments[scripts]'"
-    )
+    how = "is not installed; pip install 'compat-experiments[scripts]'"
+    line = ".".join(version().split(".")[:2])
+    if package == "tf_keras" and int(line.partition(".")[2]) > int(_LAST_KERAS_2.split(".")[1]):
+        how = (
+            f"has no release for TensorFlow {line} yet; pip install --no-deps "
+            f"tf-keras=={_LAST_KERAS_2}, which works there, or use TensorFlow {_LAST_KERAS_2[:-2]}"
+        )
+    return f"tf.{name} is served by the package {package}, which {how}"
 
 
 def _found(name: str, real: Any) -> Any:
+    if name == _V1:
+        return top()
     served = table.find(name)
     last = name.rpartition(".")[2]
     # TensorFlow 1.15 has its own; drop this with it.
@@ -110,7 +125,7 @@ def _found(name: str, real: Any) -> Any:
         return value
     # Of an internal package, submodules are imported on access.
     is_inside = hasattr(value, "__path__") and value.__name__.startswith(_PUBLIC + "python")
-    is_view = table.under(name) or name in table.NAMES or is_inside
+    is_view = name == _V1.partition(".")[0] or table.under(name) or name in table.NAMES or is_inside
     return OldModule(_PUBLIC + name, value) if is_view else value
 
 
@@ -155,10 +170,17 @@ def _load(by: str) -> Any:
 @functools.lru_cache(maxsize=None)
 def top() -> Any:
     """Returns the module that scripts get for `import tensorflow`; loads TensorFlow."""
+    if TOP not in sys.modules and importlib.util.find_spec(TOP) is None:
+        raise UserError(
+            f"TensorFlow is not installed for Python {sys.version.split()[0]}; pip install "
+            f"tensorflow, which has wheels for Python up to {_LAST_PYTHON}"
+        )
     # Read when TensorFlow loads. `tf.layers` and the like exist in Keras 2 only.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     with startup.without_notes():
         internals.silence_deprecations()
+        # `without` says it, in the line that names what is missing.
+        logging.getLogger("tensorflow").addFilter(lambda record: _IN_VAIN not in str(record.msg))
         private.accept_unused()  # They were not reported either.
     runtime = interface.selected()
     if runtime != "modern":

@@ -28,9 +28,17 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "numpy:str_": "str0",
         "numpy:uintp": "uint0",
         "numpy:void": "void0",
+        "warnings:": "warnings",
     },
     "2.0": {
         "ast:literal_eval": "safe_eval",
+        "math:": "math",
+        "numpy.char:*": "compare_chararrays",
+        "numpy.exceptions:*": (
+            "AxisError ComplexWarning ModuleDeprecationWarning RankWarning TooHardError "
+            "VisibleDeprecationWarning"
+        ),
+        "numpy.rec:*": "format_parser",
         "builtins:issubclass": "issubclass_",
         "numpy.lib.array_utils:*": "byte_bounds",
         "numpy.lib.npyio:*": "DataSource",
@@ -52,6 +60,7 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "numpy:round": "round_",
         "numpy:str_": "unicode_",
         "numpy:vstack": "row_stack",
+        "sys:": "sys",
         _OWN + "*": (
             "NINF NZERO PZERO asfarray cast deprecate disp find_common_type issctype issubsctype "
             "msort obj2sctype recfromcsv recfromtxt sctype2char sctypes source who"

@@ -55,6 +55,7 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "pandas.plotting:": "pandas.tools.plotting",
             "pandas:": "pandas.tools",
         },
+        "1.0": {"pandas.arrays:*": "pandas.SparseArray"},
         "2.0": {
             "datetime:*": "pandas.datetime",
             "numpy:": "pandas.np",
@@ -98,10 +99,21 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "0.24": {
             "sklearn.cluster:": "sklearn.cluster.dbscan_ sklearn.cluster.k_means_",
             "sklearn.datasets:": "sklearn.datasets.base sklearn.datasets.samples_generator",
-            "sklearn.decomposition:": "sklearn.decomposition.pca",
-            "sklearn.ensemble:": "sklearn.ensemble.forest sklearn.ensemble.gradient_boosting",
+            "sklearn.decomposition:": within(
+                "sklearn.decomposition",
+                "base factor_analysis fastica_ incremental_pca kernel_pca nmf online_lda pca "
+                "sparse_pca truncated_svd",
+            ),
+            "sklearn.ensemble:": within(
+                "sklearn.ensemble",
+                "bagging base forest gradient_boosting iforest voting_classifier weight_boosting",
+            ),
             "sklearn.feature_extraction.text:": "sklearn.feature_extraction.stop_words",
-            "sklearn.linear_model:": "sklearn.linear_model.base sklearn.linear_model.logistic",
+            "sklearn.linear_model:": within(
+                "sklearn.linear_model",
+                "base bayes coordinate_descent huber least_angle logistic omp passive_aggressive "
+                "perceptron ransac ridge stochastic_gradient theil_sen",
+            ),
             "sklearn.manifold:": "sklearn.manifold.t_sne",
             "sklearn.metrics:": (
                 "sklearn.metrics.classification sklearn.metrics.ranking sklearn.metrics.regression"
@@ -116,6 +128,13 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "sklearn.svm:": "sklearn.svm.classes",
             "sklearn.tree:": "sklearn.tree.tree",
             "sklearn.utils._testing:": "sklearn.utils.testing",
+            "sklearn.utils:_safe_indexing": "sklearn.utils.safe_indexing",
+        },
+        "1.2": {
+            _OWN + "learning:*": within(
+                "sklearn.metrics",
+                "plot_confusion_matrix plot_precision_recall_curve plot_roc_curve",
+            ),
         },
     },
     "SciPy": {
@@ -132,9 +151,20 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "1.4": {
             "numpy:*": within(
                 "scipy",
-                "arange argmax argmin array asarray concatenate cos dot exp eye float32 float64 "
-                "hstack inf linspace log log10 mean median nan ones pi random reshape sin sqrt std "
-                "sum tanh transpose vstack where zeros",
+                "absolute all allclose amax amin any append arange arccos arcsin arctan "
+                "arctan2 argmax argmin argsort array asarray average bincount c_ ceil clip "
+                "column_stack concatenate conj convolve copy corrcoef cos cosh cov cross "
+                "cumprod cumsum delete diag diff dot einsum empty equal exp expand_dims eye "
+                "fabs finfo flatnonzero fliplr flipud float32 float64 floor genfromtxt "
+                "gradient histogram hstack hypot identity imag inf inner int32 int64 interp "
+                "invert isfinite isinf isnan isreal kron linspace loadtxt log log10 log2 "
+                "logical_and logical_not logical_or logspace maximum mean median meshgrid "
+                "mgrid minimum mod multiply nan nanmax nanmin ndarray nonzero ones "
+                "ones_like outer pad percentile pi poly1d polyfit polyval power r_ random "
+                "ravel real repeat reshape resize roll savetxt searchsorted shape sign sin "
+                "sinh size sort split sqrt square squeeze std sum swapaxes take tan tanh "
+                "tensordot tile trace transpose tril triu uint8 unique unravel_index vander "
+                "var vectorize vstack where zeros zeros_like",
             ),
             "numpy.random:*": "scipy.rand scipy.randn",
         },
@@ -148,11 +178,15 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "scipy.linalg:pinv": "scipy.linalg.pinv2",
             "scipy.signal.windows:*": within(
                 "scipy.signal",
-                "barthann bartlett blackman blackmanharris bohman boxcar cosine flattop gaussian "
-                "hamming hann kaiser nuttall parzen triang tukey",
+                "barthann bartlett blackman blackmanharris bohman boxcar chebwin cosine "
+                "exponential flattop gaussian general_gaussian hamming hann kaiser nuttall parzen "
+                "triang tukey",
             ),
             "scipy.signal.windows:hann": "scipy.signal.hanning",
             "scipy.stats:binomtest": "scipy.stats.binom_test",
+            "scipy.stats:gibrat": "scipy.stats.gilbrat",
+            "scipy.stats:weibull_max": "scipy.stats.frechet_l",
+            "scipy.stats:weibull_min": "scipy.stats.frechet_r",
         },
         "1.14": {
             "scipy.integrate:cumulative_trapezoid": "scipy.integrate.cumtrapz",

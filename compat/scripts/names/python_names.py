@@ -29,14 +29,30 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "urllib.request:*": "urllib.urlopen urllib.urlretrieve",
         _OWN + "maketrans": "string.maketrans",
         _OWN + "setdefaultencoding": "sys.setdefaultencoding",
-        _OWN + "string_*": (
-            "string.atof string.atoi string.find string.join string.lower string.lstrip "
-            "string.replace string.rstrip string.split string.strip string.upper"
+        _OWN + "string_*": within(
+            "string",
+            "atof atoi capitalize center count expandtabs find index join ljust lower lstrip "
+            "replace rfind rindex rjust rstrip split strip swapcase translate upper zfill",
         ),
+        _OWN + "string_atoi": "string.atol",
+        _OWN + "string_join": "string.joinfields",
+        _OWN + "string_split": "string.splitfields",
+        "builtins:bool": "types.BooleanType",
+        "builtins:complex": "types.ComplexType",
+        "builtins:dict": "types.DictType types.DictionaryType",
+        "builtins:float": "types.FloatType",
+        "builtins:int": "types.IntType types.LongType",
+        "builtins:list": "types.ListType",
+        "builtins:object": "types.ObjectType",
+        "builtins:slice": "types.SliceType",
+        "builtins:str": "types.StringType types.StringTypes types.UnicodeType",
+        "builtins:tuple": "types.TupleType",
+        "builtins:type": "types.ClassType types.TypeType",
     },
     "3.7": {"errno:": "os.errno"},
     "3.8": {
         "html:*": "cgi.escape",
+        "urllib.parse:*": "cgi.parse_qs cgi.parse_qsl",
         "time:process_time": "time.clock",
         _OWN + "dist": "platform.dist platform.linux_distribution",
     },
@@ -49,9 +65,10 @@ GONE: Mapping[str, Mapping[str, str]] = {
     "3.10": {
         "collections.abc:*": within(
             "collections",
-            "Awaitable ByteString Callable Container Coroutine Generator Hashable ItemsView "
-            "Iterable Iterator KeysView Mapping MappingView MutableMapping MutableSequence "
-            "MutableSet Sequence Set Sized ValuesView",
+            "AsyncGenerator AsyncIterable AsyncIterator Awaitable ByteString Callable Collection "
+            "Container Coroutine Generator Hashable ItemsView Iterable Iterator KeysView Mapping "
+            "MappingView MutableMapping MutableSequence MutableSet Reversible Sequence Set Sized "
+            "ValuesView",
         ),
     },
     "3.11": {_OWN + "*": "inspect.getargspec"},
@@ -60,7 +77,11 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "setuptools._distutils:": "distutils",
         _OWN[:-7] + "imp:": "imp",
     },
-    "3.13": {"html:": "cgi", "shlex:": "pipes"},
+    "3.13": {
+        "html:": "cgi",
+        "shlex:": "pipes",
+        "compat.scripts.calls.images:": "imghdr",
+    },
 }
 
 # Functions that are still there and take less than they did, and what serves them.

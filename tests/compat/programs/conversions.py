@@ -112,10 +112,12 @@ def same_names(folder: Path) -> Any:
 
 @case
 def swapped(folder: Path) -> Any:
+    """Also their slots, which follow them."""
     values = {"a": np.float32(1), "b": np.float32(2)}
+    values.update({"a/Momentum": np.float32(3), "b/Momentum": np.float32(4)})
     report = matched(folder, values, values, "--rename=a:b", "--rename=b:a")
     new = files.read("new/model.ckpt")
-    return [*report, [float(new["a"]), float(new["b"])]]
+    return [*report, [float(new[name]) for name in sorted(new)]]
 
 
 @case

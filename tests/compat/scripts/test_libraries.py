@@ -24,7 +24,8 @@ pytestmark = pytest.mark.once
 PYTHON = (
     """
     import base64, collections, distutils, fractions, imp, inspect, itertools, os, platform, random
-    import string, sys, time, urllib
+    import imghdr, string, sys, time, types, urllib
+    from PIL import Image
     import os.path as path
     from collections import Mapping, OrderedDict
     from distutils.version import LooseVersion
@@ -35,6 +36,9 @@ PYTHON = (
     ("string.letters[:2] + string.join(['a', 'b'], '-')", "aba-b"),
     ("'ab'.translate(string.maketrans('a', 'c'))", "cb"),
     ("list(itertools.izip([1], [2]))", "[(1, 2)]"),
+    ("string.zfill('7', 3) + string.joinfields(['a', 'b'], '-')", "007a-b"),
+    ("isinstance([1], types.ListType) and types.StringType.__name__", "str"),
+    ("Image.new('L', (1, 1)).save('x.png'); print(imghdr.what('x.png'))", "png"),
     ("fractions.gcd(4, 6)", "2"),
     ("os.errno.ENOENT", "2"),
     ("sys.maxint == sys.maxsize", "True"),
@@ -56,6 +60,8 @@ NUMPY = (
     """,
     ("(np.int, np.bool is bool, number)", "(<class 'int'>, True, <class 'float'>)"),
     ("(np.Inf, np.NaN, np.NINF, np.float_.__name__)", "(inf, nan, -inf, 'float64')"),
+    ("np.math.sqrt(4) + len(np.warnings.filters) * 0", "2.0"),
+    ("np.AxisError.__name__", "AxisError"),
     ("np.product([2, 3]) + np.rank([1]) + np.alen([1])", "8"),
     ("np.alltrue([True]) and np.sometrue([True]) and np.in1d([1], [1])[0]", "True"),
     ("np.row_stack([[1], [2]]).shape", "(2, 1)"),
@@ -111,10 +117,15 @@ SKLEARN = (
     from sklearn.decomposition import RandomizedPCA
     from sklearn.externals import joblib
     from sklearn.lda import LDA
-    from sklearn.metrics import jaccard_similarity_score
+    from sklearn.metrics import jaccard_similarity_score, plot_confusion_matrix
+    points, groups = [[0.0], [1.0], [5.0], [6.0]], [0, 0, 1, 1]
     from sklearn.mixture import GMM
     from sklearn.utils.linear_assignment_ import linear_assignment
     """,
+    (
+        "plot_confusion_matrix(LDA().fit(points, groups), points, groups).confusion_matrix.sum()",
+        "4",
+    ),
     ("[test.tolist() for _, test in cv.KFold(4, n_folds=2)]", "[[0, 1], [2, 3]]"),
     ("len(cross_validation.StratifiedKFold([0, 1, 0, 1], n_folds=2))", "2"),
     ("len(cross_validation.train_test_split([1, 2], [3, 4]))", "4"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 OLD = """
 import numpy as np
 import tensorflow as tf
+import tensorflow.compat.v1 as v1
 from tensorflow.python.ops import rnn_cell
 from tensorflow.python.client import timeline
 from tensorflow.examples.tutorials.mnist import mnist as tutorial
@@ -28,6 +29,7 @@ inputs, labels = tf.constant([[1., 2.]]), tf.constant([[3]], tf.int64)
 sparse = tf.SparseTensor(indices=[[0, 1]], values=[7.], shape=[1, 2])
 assert isinstance(sparse, tf.SparseTensor)
 assert isinstance(tf.Session(), tf.Session)
+assert (v1, v1.Session) == (tf.compat.v1, tf.Session)
 tf.scalar_summary("the cost", tf.reduce_sum(one))
 tf.histogram_summary("weights", weights)
 tf.image_summary("picture", tf.zeros([1, 2, 2, 1]))
