@@ -10,6 +10,7 @@ import tempfile
 from typing import Any, Mapping, Sequence
 
 from compat.errors import UserError
+from compat.processes.forking import ForkServer
 from compat.processes.local_cluster import LocalCluster
 from compat.scripts.cluster import environment
 from compat.scripts.cluster.task_arguments import Spelling, spelling
@@ -40,13 +41,16 @@ def run(
     task_args: str | None,
 ) -> int:
     """Runs `compat run --cluster` until the training tasks have finished; returns the exit code."""
-    if task_args is None:
-        how = spelling(conversion.read(script), arguments, script)
-    else:
-        how = Spelling(task_args.split())
+    parts = conversion.read(script)
+    how = spelling(parts, arguments, script) if task_args is None else Spelling(task_args.split())
     print(f"compat: arguments of each task: {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
     command = (sys.executable, "-m", "compat", "run", *options, script, *arguments)
-    return launch(command, counts, how)
+    # As `run` does; and here because TensorFlow is loaded before a task is forked.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if any("environ" in part.text for part in parts):  # Which it would set too late.
+        return launch(command, counts, how)
+    with ForkServer() as fork_server:
+        return launch(command, counts, how, fork_server=fork_server)
 
 
 def launch(

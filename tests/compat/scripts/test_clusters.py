@@ -161,6 +161,8 @@ def test_a_saved_model_of_a_tracked_script_is_a_model_of_mlflow(
 def test_replicas_that_update_together_end_together(run_script: RunScript) -> None:
     ran = run_script(
         """
+        import sys
+        print("forked: %s" % ("tensorflow.python" in sys.modules))
         import tensorflow as tf
         tf.app.flags.DEFINE_string("job_name", "", "")
         tf.app.flags.DEFINE_integer("task_index", 0, "")
@@ -188,16 +190,21 @@ def test_replicas_that_update_together_end_together(run_script: RunScript) -> No
         options=("--cluster", "ps=1,worker=2"),
     )
     assert ran.code == 0, ran.out + ran.err
-    assert {"[worker 0] ended", "[worker 1] ended"} <= set(ran.out.splitlines())
+    forked = f"[ps 0] forked: {sys.platform == 'linux'}"
+    assert {forked, "[worker 0] ended", "[worker 1] ended"} <= set(ran.out.splitlines())
 
 
 @pytest.mark.cluster
 def test_first_failure_stops_all(run_script: RunScript) -> None:
     failing = SCRIPT.replace("for _ in range(20):", "for _ in undefined:")
+    # It sets what TensorFlow may read as it is loaded, so that is not done before.
+    before = "import os, sys\nprint('forked: %s' % ('tensorflow.python' in sys.modules))\n"
+    failing = f"{before}os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n{failing}"
     ran = run_script(failing, options=("--cluster", "ps=1,worker=1"))
     assert ran.code == 1
     assert "NameError: name 'undefined' is not defined" in ran.out
     assert "worker 0 failed with exit code 1; stopping ps 0" in ran.out.splitlines()
+    assert "[ps 0] forked: False" in ran.out.splitlines()
 
 
 def test_a_task_whose_port_is_in_use_says_so(run_script: RunScript) -> None:
