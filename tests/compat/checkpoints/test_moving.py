@@ -126,7 +126,13 @@ def test_the_training_goes_on_with_the_accuracy_of_the_old_program(
 
 def test_the_program_goes_on_on_the_legacy_runtime_too(moved: Moved) -> None:
     """The page's training was on the modern one, where there is one."""
-    flags = ["--dataset=digits", f"--max_steps={STEPS}", "--runtime=legacy", "--logdir=copy"]
+    flags = [
+        "--preset=2016",
+        "--dataset=digits",
+        f"--max_steps={STEPS}",
+        "--runtime=legacy",
+        "--logdir=copy",
+    ]
     said = run("-m", "experiments.mnist", *flags, folder=moved.folder)
     assert f"the training in {moved.folder}/copy is complete, at step {STEPS};" in said
     assert f"Test-Accuracy: {moved.accuracy:2.2f}\n" in said
