@@ -28,7 +28,7 @@ PAGE = (HERE.parents[2] / "docs" / "checkpoints.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"```sh\n(.*?)\n```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
 CONVERSIONS = [text for command, text in SHOWN if "convert-checkpoint" in command]
 STEPS = 300
-HAS_KERAS_3 = version().split(".")[:2] >= ["2", "16"]
+HAS_KERAS_3 = tuple(map(int, version().split(".")[:2])) >= (2, 16)
 SERVING = """
 import numpy, tensorflow
 served = tensorflow.saved_model.load("served").signatures["serving_default"]
