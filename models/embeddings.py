@@ -77,7 +77,6 @@ def table(
       dtype: of the numbers; None: float32. Whole ones begin as zeros, and are not trained.
     """
     kind = dtype or tf.float32
-
     bound = 1 / math.sqrt(width) if limit is None else limit
 
     def initial(shape: Any, dtype: Any = tf.float32, partition_info: Any = None) -> Any:
