@@ -46,7 +46,7 @@ class Step(abc.ABC):
         if name not in found:
             raise UserError(
                 f"a step has no value {name!r}; return it from the step's function, beside "
-                + ", ".join(sorted(found))
+                + ", ".join(sorted(self.tensors))
             )
         return found[name]
 
