@@ -33,7 +33,7 @@ TOKENS = [
     b"\\\n",
     b"  # x\n",
     b"f'{tf.mul(1, 2)}'",
-    b"f'{tf.contrib.crf.x}'",
+    b"f'{tf.contrib.ffmpeg.x}'",
 ]
 TODAY = b"import tensorflow as tf, numpy as np\n" + b"".join(PARTS)
 
@@ -70,8 +70,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(TODAY)
 @example(b"import tensorflow as tf\nx = [" + b"tf.mul(1,2)," * 2500 + b"]")
 @example(b"import tensorflow as tf\nx = " + b"tf.neg(" * 80 + b"1" + b")" * 80)
-@example(b"\x0cimport tensorflow as tf;\\\nx = tf.neg(1) ; \\\ny = tf.contrib.crf.x")
-@example(b"if x: import tensorflow\nelse: import tensorflow.contrib.crf")
+@example(b"\x0cimport tensorflow as tf;\\\nx = tf.neg(1) ; \\\ny = tf.contrib.ffmpeg.x")
+@example(b"if x: import tensorflow\nelse: import tensorflow.contrib.ffmpeg")
 def test_scripts(folder: Path, raw: bytes) -> None:
     migrate(raw, folder)
 

@@ -41,11 +41,10 @@ RULES = (
         "unserved",
         "1.0, 2.0",
         "names that nothing serves are left, with a remark",
-        "tf.contrib.crf.crf_log_likelihood(x, y, z)",
-        "# compat 1: tf.contrib.crf.crf_log_likelihood is gone since TensorFlow 2.0: its package, "
-        "TensorFlow Addons, is no longer maintained; run the script on its original TensorFlow, "
-        "or remove it\n"
-        "tf.contrib.crf.crf_log_likelihood(x, y, z)",
+        "tf.contrib.ffmpeg.decode_audio(x, y, z)",
+        "# compat 1: tf.contrib.ffmpeg.decode_audio is gone since TensorFlow 2.0: TensorFlow "
+        "removed its kernels; run the script on its original TensorFlow, or remove it\n"
+        "tf.contrib.ffmpeg.decode_audio(x, y, z)",
     ),
     Rule(
         "modules",

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 OLD = "import tensorflow as tf\n"
 NEW = "import compat.v1 as tf\n"
-CRF = "tf.contrib.crf.viterbi_decode(x)\n"
+UNSERVED = "tf.contrib.ffmpeg.decode_audio(x)\n"
 
 
 def migrated(text: str, filename: str = "old.py") -> migration.Migrated:
@@ -106,7 +106,7 @@ def test_layout_stays(old: str, new: str) -> None:
         "",
         "x = 'tensorflow'\n",
         "import tensorflow_hub\n",
-        "import compat.v1 as tf\nfrom tensorflow.contrib import crf\n",
+        "import compat.v1 as tf\nfrom tensorflow.contrib import ffmpeg\n",
         "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\ntf.Session()\n",
         "import tensorflow as tf\nx = tf.compat.v1.placeholder('float')\n",
     ],
@@ -137,16 +137,16 @@ def test_rule_that_cannot_rewrite_all_leaves_all(call: str, rule: str) -> None:
 
 def test_formatted_strings_are_left() -> None:
     """Not every Python knows where the names in them are."""
-    text = 'if x:\n    y = f"""\n{tf.mul(1, 2)} {tf.contrib.crf.x}"""\n'
+    text = 'if x:\n    y = f"""\n{tf.mul(1, 2)} {tf.contrib.ffmpeg.x}"""\n'
     found = migrated(OLD + text)
-    assert re.sub(r"(?m)^ +# compat 1: tf.contrib.crf.x .*\n", "", found.text) == NEW + text
+    assert re.sub(r"(?m)^ +# compat 1: tf.contrib.ffmpeg.x .*\n", "", found.text) == NEW + text
     assert [line for line, _ in found.remarks] == [3]
     assert [why.split(":")[0] for _, why in found.left] == ["rule renamed left the file"]
 
 
 def test_python_2_keeps_its_meaning() -> None:
     old = (
-        "# old\nfrom tensorflow.contrib import crf\nimport tensorflow as tf, pickle\n"
+        "# old\nfrom tensorflow.contrib import ffmpeg\nimport tensorflow as tf, pickle\n"
         "a = b = 6\na /= b / 4  # less\nprint 'x', (a + b) / a / 2.0, tf.__version__, file('x')\n"
         "c = (a or b).decode() / 2\ntf.pack([a])\n"
     )
@@ -155,9 +155,9 @@ def test_python_2_keeps_its_meaning() -> None:
         "# old\n"
         "from compat.v1 import python2\n"
         "from compat.v1 import era_0x  # As before TensorFlow 1.0, for what depends on it.\n"
-        "# compat 1: tf.contrib.crf is gone since TensorFlow 2.0: its package, TensorFlow Addons, "
-        "is no longer maintained; run the script on its original TensorFlow, or remove it\n"
-        "from tensorflow.contrib import crf\n"
+        "# compat 1: tf.contrib.ffmpeg is gone since TensorFlow 2.0: TensorFlow removed its "
+        "kernels; run the script on its original TensorFlow, or remove it\n"
+        "from tensorflow.contrib import ffmpeg\n"
         "import compat.v1 as tf, compat.v1.packages.pickle as pickle\n"
         "a = b = 6\n"
         "a = python2.divide(a, python2.divide(b, 4))  # less\n"
@@ -191,16 +191,19 @@ def test_file_stays_and_a_new_one_is_beside_it(
 ) -> None:
     path = tmp_path / "old.py"
     path.write_bytes(
-        b"# coding: latin-1\r\nimport tensorflow as tf\r\nx = tf.neg('\xe4')\r\n" + CRF.encode()
+        b"# coding: latin-1\r\nimport tensorflow as tf\r\nx = tf.neg('\xe4')\r\n"
+        + UNSERVED.encode()
     )
     raw = path.read_bytes()
     assert main([str(path)]) == 1
     new = (tmp_path / "old_v1.py").read_bytes().decode("utf-8").split("\r\n")
     assert new[:3] == ["# coding: utf-8", "import compat.v1 as tf", "x = tf.negative('ä')"]
-    assert new[3].startswith("# compat 1: tf.contrib.crf.viterbi_decode is gone since")
+    assert new[3].startswith("# compat 1: tf.contrib.ffmpeg.decode_audio is gone since")
     out = capsys.readouterr().out.splitlines()
     assert out[0] == f"{path}: imports 1, renamed 1, unserved 1"
-    assert out[1].startswith(f"{tmp_path / 'old_v1.py'}:4: remark 1: tf.contrib.crf.viterbi_decode")
+    assert out[1].startswith(
+        f"{tmp_path / 'old_v1.py'}:4: remark 1: tf.contrib.ffmpeg.decode_audio"
+    )
     with pytest.raises(UserError, match=r"old_v1\.py exists; name a new one"):
         main([str(path)])
     assert main([str(path), f"--output={tmp_path / 'new.py'}", "--skip=unserved,renamed"]) == 0
