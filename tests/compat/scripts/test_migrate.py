@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 OLD = "import tensorflow as tf\n"
 NEW = "import compat.v1 as tf\n"
-UNSERVED = "tf.contrib.ffmpeg.decode_audio(x)\n"
+GONE = "tf.contrib.ffmpeg.decode_audio(x)\n"
 
 
 def migrated(text: str, filename: str = "old.py") -> migration.Migrated:
@@ -191,8 +191,7 @@ def test_file_stays_and_a_new_one_is_beside_it(
 ) -> None:
     path = tmp_path / "old.py"
     path.write_bytes(
-        b"# coding: latin-1\r\nimport tensorflow as tf\r\nx = tf.neg('\xe4')\r\n"
-        + UNSERVED.encode()
+        b"# coding: latin-1\r\nimport tensorflow as tf\r\nx = tf.neg('\xe4')\r\n" + GONE.encode()
     )
     raw = path.read_bytes()
     assert main([str(path)]) == 1
