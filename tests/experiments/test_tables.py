@@ -20,7 +20,7 @@ ROWS = 40 * 26
 def test_tables_and_slots_go_on_with_other_parts(
     start: Any, runtimes: list[str], ids: str, tmp_path: Path
 ) -> None:
-    """Two servers, three, and one, in turn on each runtime, and at the end no server at all."""
+    """Two servers, three, and one, in turn on each runtime."""
     order = [runtimes[0], runtimes[-1], runtimes[0]]
     states: list[dict[str, np.ndarray]] = []
     for leg, (runtime, servers) in enumerate(zip(order, (2, 3, 1)), 1):
