@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import tempfile
 import time
+from pathlib import Path
 from typing import BinaryIO, Iterator
 
 from compat.errors import UserError, unless_usable
@@ -36,6 +38,19 @@ def write_atomically(path: str, text: str) -> None:
     with open(path + ".tmp", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(path + ".tmp", path)
+
+
+@contextlib.contextmanager
+def beside(path: str) -> Iterator[Path]:
+    """Yields a hidden path beside `path`, which becomes `path` if the block ends without an error.
+
+    For a file or a folder; folders on the way to it are created.
+    """
+    target = Path(os.path.abspath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".", dir=str(target.parent)) as hidden:
+        yield Path(hidden) / target.name
+        (Path(hidden) / target.name).replace(target)
 
 
 @contextlib.contextmanager

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 from typing import Iterator
 
 from compat import UserError, tf, tf1
 from compat._tensorflow import quietly
+from compat.tracking.files import beside
 from experiments.export.model import Model
 from experiments.settings.setting import shortened
 
@@ -63,15 +63,11 @@ def _described(tensors: object) -> dict[str, object]:
 @contextlib.contextmanager
 def _written(path: str) -> Iterator[Path]:
     """Yields a path beside, which is renamed to `path` at the end."""
-    target = Path(os.path.abspath(path))
     if os.path.lexists(path):
         raise UserError(f"{path} exists; remove it, or name another with --output")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".", dir=str(target.parent)) as hidden:
-            unfinished = Path(hidden) / target.name
+        with beside(path) as unfinished:
             yield unfinished
-            unfinished.rename(target)
     except (OSError, tf.errors.OpError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise UserError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from pathlib import Path
 from typing import Iterator
 
@@ -15,6 +14,7 @@ from compat.checkpoint import files
 from compat.checkpoint.formats import by_name, keras_weights, objects, stored
 from compat.checkpoint.formats.stored import Stored, Values
 from compat.errors import UserError
+from compat.tracking.files import beside
 
 _READABLE = "name a folder, or a prefix without .index or .meta, of tf.train.Saver"
 
@@ -73,13 +73,9 @@ def unfinished(new: str) -> Iterator[Path]:
     Raises:
       UserError: it cannot be written.
     """
-    target = Path(os.path.abspath(new))
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".", dir=str(target.parent)) as hidden:
-            path = Path(hidden) / target.name
+        with beside(new) as path:
             yield path
-            path.rename(target)
     except (OSError, tf1.errors.OpError) as error:
         reason = str(error).splitlines()[0]
         if isinstance(error, OSError) and error.strerror:
