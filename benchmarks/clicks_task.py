@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+import psutil
 
 from benchmarks.clicks_twin import cpu_seconds
 from experiments import run, setting
@@ -50,16 +52,11 @@ class Timed(Recommender):
 def memory() -> dict[str, float]:
     """Returns the resident set of each task of the cluster by name, in MiB."""
     found = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes().decode(errors="replace")
-            fields = (process / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # It has ended.
-        task = re.search("--job_name=(\\w+)\0--task_index=(\\d+)", words)
-        if task and int(fields[1]) == os.getppid():
-            pages = int(fields[21])
-            found[f"{task[1]} {task[2]}"] = pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+    for process in psutil.Process(os.getppid()).children():
+        with contextlib.suppress(psutil.Error):  # It has ended.
+            task = re.search(r"--job_name=(\w+) --task_index=(\d+)", " ".join(process.cmdline()))
+            if task:
+                found[f"{task[1]} {task[2]}"] = process.memory_info().rss / (1 << 20)
     return found
 
 
