@@ -1,4 +1,4 @@
-"""Variables that `loss` makes, by `tf.Variable` or `get_variable`: once, whoever calls it."""
+"""Variables made in `loss`, by `tf.Variable` or `get_variable`, are made once."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_tables_and_slots_go_on_with_other_parts(
             assert before[name].shape[0] == ROWS + (27 if ids == "mapped" else 0)
             unread = (after[f"{name}/Adagrad"] == before[f"{name}/Adagrad"]).all(axis=1)
             assert 0 < unread.sum() < len(unread)
-            if ids == "mapped":  # A row that a value was given meanwhile has other numbers.
+            if ids == "mapped":  # A row that was assigned meanwhile starts anew.
                 owned = before["keys"].reshape(-1) != 0
                 unread &= np.append(owned, np.ones(len(unread) - len(owned), bool))
             assert (after[name][unread] == before[name][unread]).all()

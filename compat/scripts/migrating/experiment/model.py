@@ -188,5 +188,5 @@ class Model:
         return any(last(call).startswith(_SYNC) for call in calls)
 
 
-# What is fetched, and is no number.
+# Calls whose results are fetched, but are not numbers: summaries and operations.
 _NO_VALUES = ("merge_all", "merge", "merge_summary", "merge_all_summaries", "no_op", "group")
