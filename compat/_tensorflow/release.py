@@ -18,7 +18,7 @@ from typing import Any, Callable, Iterator
 import absl.app
 import absl.logging
 
-from compat._tensorflow import startup
+from compat._tensorflow import layers, startup
 
 
 @contextlib.contextmanager
@@ -98,7 +98,10 @@ class _LazyModule(types.ModuleType):
                 stack.enter_context(startup.without_notes())
             stack.enter_context(_callbacks_deferred())
             stack.enter_context(deferred(*_KERAS))
-            return importlib.import_module(self.__name__)
+            module = importlib.import_module(self.__name__)
+        if self.__name__.endswith(".v1"):
+            layers.serve(module)
+        return module
 
 
 # Both namespaces exist from 1.15 on.

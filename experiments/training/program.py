@@ -18,6 +18,7 @@ from experiments.training.inputs import Data
 from experiments.training.local_updates import downpour
 from experiments.training.local_updates.elastic import ElasticCopies
 from experiments.training.recording.schedule import Schedule
+from experiments.training.seeds import seed_operations
 
 CHUNK = 1000  # Examples in a call: some 120 MB of feature maps for a small convolutional network.
 
@@ -74,6 +75,7 @@ def build(
 ) -> Program:
     """Makes variables, on parameter servers if any, and steps; without a schedule none trains."""
     settings = experiment.settings
+    seed_operations(settings.seed, server.trainer_index if server else 0)
     setter = train = None
     if server is not None:
         setter = compat.replica_device_setter(

@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 import compat
 from compat import UserError, tf, tf1
 from compat.runtime.packing import packed, unpacked
+from experiments.training.seeds import seeded
 
 # Names of a training step's values that are not the experiment's own.
 _RESERVED = {"examples", "global_step", "learning_rate", "loss", "staleness", "train"}
@@ -108,10 +109,10 @@ def _variables(experiment: Any, training: bool, again: bool = False) -> Iterator
     made = vars(experiment).setdefault("_made_by_loss", [])
     known, named = iter([*made]), []
 
-    def get(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def get(getter: Callable[..., Any], name: str, **kwargs: Any) -> Any:
         named.append(True)
         try:
-            return getter(*args, **kwargs)
+            return getter(name, **seeded(experiment.settings.seed, name, kwargs))
         finally:
             named.pop()
 

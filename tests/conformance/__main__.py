@@ -14,7 +14,7 @@ from typing import Any, Iterator, Sequence
 
 HERE = Path(__file__).parent
 PAGES = [HERE.parents[1] / "docs" / name for name in ("api.md", "estimator.md")]
-NAMES = ("rows", "hook_rows", "supervisor_rows")
+NAMES = ("rows", "layer_rows", "hook_rows", "supervisor_rows")
 
 
 def rows(*modules: str, pairs: Sequence[str] = ()) -> Iterator[str]:

@@ -13,16 +13,20 @@ import compat
 from compat import tf, tf1
 
 if TYPE_CHECKING:
+    from tests.conformance import layer_rows
     from tests.conformance.rows import ROWS, arguments
     from tests.conformance.tasks import place
 else:
+    import layer_rows
     from rows import ROWS, arguments
     from tasks import place
+
+ALL = {**ROWS, **layer_rows.ROWS}
 
 
 def build(name: str) -> Any:
     """Returns the row's step and the arrays of its calls."""
-    function, calls = ROWS[name](tf1)
+    function, calls = ALL[name](tf1)
     specs = [
         tf.TensorSpec(shape, dtype, name)
         for dtype, shape, name in arguments(tf1, function, calls[0])
@@ -55,7 +59,7 @@ def main(settings: dict[str, Any]) -> None:
     found = {}
     with compat.device(setter):
         compat.get_or_create_global_step()
-        for index, name in enumerate(ROWS):
+        for index, name in enumerate(ALL):
             with tf1.variable_scope(f"row{index}"):
                 found[name] = attempt(build, name)
     supervisor = compat.Supervisor(saver=None)

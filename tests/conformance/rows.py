@@ -5,10 +5,13 @@ step, as a function of the TensorFlow 1.x kind, and the arrays of each call. Thi
 nothing of ours, so that TensorFlow 1.15 alone can tell what the numbers have to be:
 
     python rows.py > golden_rows.json
+
+layer_rows.py has more.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import sys
@@ -262,13 +265,13 @@ def arguments(tf1: Any, function: Any, arrays: Any) -> list[Any]:
     ]
 
 
-def native(name: str) -> list[float]:
+def native(row: Row) -> list[float]:
     """Returns the first value of each call, by TensorFlow alone: graph and session."""
     import tensorflow
 
     tf1 = tensorflow.compat.v1
     with tf1.Graph().as_default(), tf1.Session() as session:
-        function, calls = ROWS[name](tf1)
+        function, calls = row(tf1)
         inputs = [tf1.placeholder(*argument) for argument in arguments(tf1, function, calls[0])]
         values = function(*inputs)
         session.run([tf1.global_variables_initializer(), tf1.local_variables_initializer()])
@@ -282,4 +285,5 @@ def native(name: str) -> list[float]:
 
 
 if __name__ == "__main__":
-    json.dump({name: native(name) for name in ROWS}, sys.stdout, indent=1)
+    rows = importlib.import_module(sys.argv[1]).ROWS if sys.argv[1:] else ROWS
+    json.dump({name: native(row) for name, row in rows.items()}, sys.stdout, indent=1)

@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 # The program that runs the rows of each module by `compat`.
 PROGRAMS = {
     "rows": HERE / "row_program.py",
+    "layer_rows": HERE / "row_program.py",
     "hook_rows": HERE / "hook_program.py",
     "supervisor_rows": HERE / "supervisor_program.py",
 }
@@ -38,19 +39,19 @@ IN_A_CLUSTER = [
     if row[1] not in TABLES[row[0]].get("ALONE", ())
 ]
 
-Found = Callable[[str], Dict[str, Any]]  # By table.
+Found = Callable[[Path], Dict[str, Any]]  # By program.
 
 
 @pytest.fixture(scope="module")
 def in_one_process(run_program: RunProgram, runtime: str) -> Found:
-    return functools.lru_cache()(lambda table: run_program(PROGRAMS[table], runtime=runtime))
+    return functools.lru_cache()(lambda program: run_program(program, runtime=runtime))
 
 
 @pytest.fixture(scope="module")
 def in_a_cluster(start_cluster: StartCluster, runtime: str) -> Found:
     @functools.lru_cache()
-    def run(table: str) -> dict[str, Any]:
-        with start_cluster(PROGRAMS[table], runtime, ps=2, worker=1) as cluster:
+    def run(program: Path) -> dict[str, Any]:
+        with start_cluster(program, runtime, ps=2, worker=1) as cluster:
             servers = [cluster.start("ps", index) for index in (0, 1)]
             found: dict[str, Any] = cluster.start("worker").report
             assert [server.wait().code for server in servers] == [0, 0]
@@ -61,13 +62,13 @@ def in_a_cluster(start_cluster: StartCluster, runtime: str) -> Found:
 
 @pytest.mark.parametrize(("table", "name"), ROWS)
 def test_numbers_in_one_process(in_one_process: Found, table: str, name: str) -> None:
-    assert in_one_process(table)[name] == pytest.approx(GOLDEN[table][name], rel=1e-5)
+    assert in_one_process(PROGRAMS[table])[name] == pytest.approx(GOLDEN[table][name], rel=1e-5)
 
 
 @pytest.mark.cluster
 @pytest.mark.parametrize(("table", "name"), IN_A_CLUSTER)
 def test_numbers_in_a_cluster(in_a_cluster: Found, table: str, name: str, runtime: str) -> None:
-    found = in_a_cluster(table)[name]
+    found = in_a_cluster(PROGRAMS[table])[name]
     if (name, runtime) in MISSING:
         assert found.startswith(MISSING[name, runtime])
     else:

@@ -114,6 +114,13 @@ class Placement:
             self._is_local = before
 
     def _note_collections(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        # `dynamic_rnn` asks by a function, which eager mode does not take; it changes no value.
+        kwargs.pop("caching_device", None)
+        if tf.executing_eagerly():
+            # Where optimizers make what belongs to no variable. `wrap_function` takes two of one
+            # name for one; `_create` makes names unique, but later.
+            name = full_name(kwargs.get("name"))
+            kwargs["name"] = self._graph.unique_name(name, mark_as_used=False) + "/"
         if tf1.GraphKeys.LOCAL_VARIABLES not in (kwargs.get("collections") or ()):
             return next_creator(**kwargs)
         with self.local_scope():

@@ -1,0 +1,36 @@
+"""What an experiment draws at random: again the same with the same `--seed`."""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from typing import Any, Mapping
+
+from compat import tf, tf1
+
+
+def seed_operations(seed: int, trainer: int) -> None:
+    """Seeds operations without a seed, such as dropout; each task that trains draws other numbers.
+
+    A runtime and a release repeat their own numbers, and only those: TensorFlow counts what draws.
+    """
+    tf1.set_random_seed((seed + 7919 * trainer) % 2**31)
+
+
+def seeded(seed: int, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns arguments of `get_variable` with an initializer that draws by seed and name.
+
+    So both runtimes, and all releases, begin with the same values. One that has a seed, or whose
+    variable is cut into parts, which would all be alike, stays as it is.
+    """
+    initializer = arguments.get("initializer")
+    if arguments.get("partitioner") is not None:
+        return dict(arguments)
+    if initializer is None and tf.as_dtype(arguments.get("dtype") or tf.float32).is_floating:
+        initializer = tf1.glorot_uniform_initializer  # What TensorFlow takes then.
+    if inspect.isclass(initializer):
+        initializer = initializer()
+    if getattr(initializer, "seed", 0) is None and hasattr(initializer, "get_config"):
+        drawn = zlib.crc32(f"{seed} {name}".encode()) % 2**31
+        initializer = type(initializer).from_config({**initializer.get_config(), "seed": drawn})
+    return {**arguments, "initializer": initializer}

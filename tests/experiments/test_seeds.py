@@ -1,0 +1,53 @@
+"""`--seed` decides the initial values of variables whose initializers have no seed of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compat import tf1
+from experiments import Experiment
+from experiments.training import step
+
+
+class Network(Experiment):
+    """Variables whose initializers are left out, given as a class or without a seed, or seeded."""
+
+    def loss(self, batch: Any, training: bool) -> Any:
+        total = 0.0
+        for name, initializer in (
+            ("default", None),
+            ("class", tf1.truncated_normal_initializer),
+            ("object", tf1.random_normal_initializer(0.0, 0.1)),
+            ("seeded", tf1.random_uniform_initializer(-1.0, 1.0, seed=3)),
+            ("zeros", tf1.zeros_initializer()),
+        ):
+            total += tf1.reduce_sum(tf1.get_variable(name, [2, 3], initializer=initializer))
+        parts = tf1.get_variable("parts", [4, 3], partitioner=tf1.fixed_size_partitioner(2))
+        return total + tf1.reduce_sum(tf1.layers.dense(batch["x"], 3)) + tf1.reduce_sum(parts)
+
+
+def initial_values(seed: int, others: int) -> dict[str, np.ndarray]:
+    """Returns them by name, in a graph that has some operations before."""
+    with tf1.Graph().as_default():
+        for _ in range(others):
+            tf1.constant(1)
+        experiment = Network(Network.Settings(seed=seed))
+        step.loss_and_gradients(experiment, {"x": tf1.ones([1, 3])}, tf1.trainable_variables)
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            return {v.op.name: session.run(v) for v in tf1.global_variables()}
+
+
+@pytest.mark.once
+def test_initial_values_are_those_of_seed_and_name() -> None:
+    one, again, other = initial_values(1, 0), initial_values(1, 5), initial_values(2, 0)
+    parts = [one.pop(f"parts/part_{index}") for index in (0, 1)]
+    assert not np.array_equal(*parts)  # One seed for both would make them alike.
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, again[name], err_msg=name)
+        changes = name.rpartition("/")[2] not in ("seeded", "zeros", "bias")
+        assert np.array_equal(value, other[name]) != changes, name
+    assert not np.array_equal(one["default"], one["class"])
