@@ -32,7 +32,7 @@ from experiments.training.recording.report import (
 )
 from experiments.training.recording.run import Result, Run
 from experiments.training.recording.schedule import Schedule
-from experiments.training.tally import Tally
+from experiments.training.recording.tally import Tally
 
 
 def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop) -> Result | None:

@@ -23,7 +23,7 @@ def seeded(seed: int, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]
     So both runtimes, and all releases, begin with the same values. One that has a seed, or whose
     variable is cut into parts, which would all be alike, stays as it is.
     """
-    initializer = arguments.get("initializer")
+    initializer: Any = arguments.get("initializer")
     if arguments.get("partitioner") is not None:
         return dict(arguments)
     if initializer is None and tf.as_dtype(arguments.get("dtype") or tf.float32).is_floating:
