@@ -95,14 +95,6 @@ def test_history_is_valid_json_whatever_the_values(tmp_path: Path) -> None:
     assert repr(again.evaluations) == repr([Evaluation(10, values)])
 
 
-def test_history_of_an_earlier_release(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text('{"step": 10, "cost": NaN, "accuracy": 0.5}\n')
-    with opened(tmp_path, 10) as history:
-        (found,) = history.evaluations
-    assert sorted(found.values) == ["validation/accuracy", "validation/loss"]
-    assert found.values["validation/accuracy"] == 0.5
-
-
 def test_history_goes_on(tmp_path: Path) -> None:
     one, two, three = evaluated(0.5, 0.7, 0.6)
     with opened(tmp_path, -1) as history:
