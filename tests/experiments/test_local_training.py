@@ -128,7 +128,7 @@ def test_terminal_shows_a_progress_bar(train: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
     ("dataset", "flags", "least"),
     [
@@ -143,7 +143,7 @@ def test_networks_reach_the_results_in_the_docs(
     if not (SHARED / dataset).exists():
         pytest.skip(f"{dataset} is not there")
     where = [f"--dataset={dataset}", f"--data_dir={SHARED / dataset}"]
-    training = start(*where, *flags, logdir=tmp_path / "run").wait(1700)
+    training = start(*where, *flags, logdir=tmp_path / "run").wait(3500)
     assert training.code == 0, training.err
     ((_, value),) = record(training.logdir).points["test/accuracy"]
     assert value.simple_value > least
