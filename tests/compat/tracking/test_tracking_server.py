@@ -106,6 +106,7 @@ def test_the_sender_ends_by_itself_when_the_trainer_is_killed_and_the_server_han
     wait_for(lambda: not cmdline.exists() or not cmdline.read_bytes(), "end of the sender")
 
 
+@pytest.mark.timeout(600)  # It waits for a server, a run and its delivery.
 def test_a_server_that_comes_back_gets_everything_at_its_time(
     logdir, said, closed_port, mlflow_server, wait_for, monkeypatch
 ):
