@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
-import tempfile
 from typing import Any, Iterator, TextIO
 
 import numpy as np
@@ -78,17 +76,8 @@ def _written(path: str | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
-    try:
-        folder = os.path.dirname(os.path.abspath(path))
-        with tempfile.TemporaryDirectory(prefix=".", dir=folder) as hidden:
-            unfinished = os.path.join(hidden, "lines")
-            with open(unfinished, "w", encoding="utf-8") as file:
-                yield file
-            os.replace(unfinished, path)
-    except OSError as error:
-        raise UserError(
-            f"--output={path} cannot be written ({error.strerror}); name another file"
-        ) from error
+    with command_line.output(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
+        yield file
 
 
 if __name__ == "__main__":

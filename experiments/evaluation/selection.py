@@ -26,8 +26,6 @@ FILE = "evaluations.jsonl"
 MODES = ("max", "min")
 # Seconds to wait for the lock: a process that was killed holds it for a moment.
 _PATIENCE = 2.0
-# Lines of releases before the monitor had a name.
-_OLD_NAMES = {"cost": "validation/loss", "accuracy": "validation/accuracy"}
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,7 @@ def _read(path: str) -> Iterator[tuple[Evaluation, int]]:
             try:
                 fields = json.loads(line.decode())
                 step = int(fields.pop("step"))
-                values = {_OLD_NAMES.get(k, k): float(v) for k, v in fields.items()}
+                values = {name: float(value) for name, value in fields.items()}
             except (ValueError, TypeError, LookupError, AttributeError):
                 return
             except (OverflowError, RecursionError):  # Of 1e999, and of ten thousand brackets.

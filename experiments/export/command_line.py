@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
-from typing import Callable
+from pathlib import Path
+from typing import Callable, Iterator
 
-from compat.errors import Parser, UserError
+from compat.errors import Parser, UserError, unless_usable
 from compat.processes.program import report
+from compat.tracking.files import beside
 from experiments.launching.command_line import load_tensorflow
 
 
@@ -44,6 +47,14 @@ def run(main: Callable[[list[str]], None]) -> None:
     except BrokenPipeError:  # As of `| head`: Python's exit would flush again, and fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+@contextlib.contextmanager
+def output(path: str) -> Iterator[Path]:
+    """Yields a path beside that of --output, which replaces it when all is written."""
+    what = f"--output={path} cannot be written"
+    with unless_usable(what, "name another file"), beside(path) as unfinished:
+        yield unfinished
 
 
 def start_tensorflow() -> None:

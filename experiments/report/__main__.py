@@ -7,11 +7,8 @@ python -m experiments.report runs/low-rate runs/high-rate --output=rates.html
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 
-from compat.errors import Parser, UserError
-from compat.tracking.files import write_atomically
+from compat.errors import Parser
 from experiments.export import command_line
 from experiments.report import page, run_folder
 
@@ -30,24 +27,11 @@ def main(argv: list[str]) -> None:
     )
     options = parser.parse_args(argv)
     # A folder that is given twice is one run.
-    runs = [run_folder.read(logdir) for logdir in dict.fromkeys(map(_named, options.logdirs))]
-    _write(options.output, page.page(runs))
+    folders = dict.fromkeys(logdir.rstrip("/") or logdir for logdir in options.logdirs)
+    runs = [run_folder.read(logdir) for logdir in folders]
+    with command_line.output(options.output) as unfinished:
+        unfinished.write_text(page.page(runs), encoding="utf-8")
     print(f"{options.output}: {', '.join(run.name for run in runs)}")
-
-
-def _named(logdir: str) -> str:
-    return logdir.rstrip("/") or logdir
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        write_atomically(path, text)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            os.remove(path + ".tmp")
-        raise UserError(
-            f"--output={path} cannot be written ({error.strerror}); name another file"
-        ) from error
 
 
 if __name__ == "__main__":

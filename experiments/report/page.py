@@ -14,6 +14,7 @@ from experiments.report.tasks import Life, launches, names, updates
 
 _SPLITS = ("train", "validation", "evaluator", "test", "best_test")
 _LEGEND = "Thin: train. Thick: validation. Dashed: an evaluator. Ringed dot: test."
+_DATA = "data:image/png;base64,"
 _ENLARGED_PX = 84  # Smaller images are shown in this width.
 _Row = Sequence[str]
 
@@ -166,10 +167,9 @@ def _ends(run: RunFolder, lives: Sequence[Life]) -> Markup:
     for name in names(lives):
         own = [life for life in lives if life.task == name]
         up = sum(life.end - life.start for life in own)
-        ends = [
-            f"{len(list(same))} x {outcome}" if repeated else outcome
-            for outcome, same, repeated in _grouped([life.outcome for life in own])
-        ]
+        groups = itertools.groupby(life.outcome for life in own)
+        counted = [(len(list(same)), outcome) for outcome, same in groups]
+        ends = [f"{n} x {outcome}" if n > 1 else outcome for n, outcome in counted]
         cells = [name, f"{up:.1f} s", str(len(own) - 1), ", ".join(ends)]
         if made:
             count, stale = made.get(name, (None, 0.0))
@@ -177,11 +177,6 @@ def _ends(run: RunFolder, lives: Sequence[Life]) -> Markup:
         rows.append((cells, any(life.kind == "bad" for life in own)))
     head = ["task", "up", "restarts", "ends"]
     return _table(rows, [*head, "updates", "staleness"] if made else head)
-
-
-def _grouped(outcomes: Sequence[str]) -> list[tuple[str, list[str], bool]]:
-    groups = [(outcome, list(same)) for outcome, same in itertools.groupby(outcomes)]
-    return [(outcome, same, len(same) > 1) for outcome, same in groups]
 
 
 def _samples(runs: Sequence[RunFolder]) -> list[Markup]:
@@ -195,14 +190,12 @@ def _samples(runs: Sequence[RunFolder]) -> list[Markup]:
                 continue
             size = {"width": _ENLARGED_PX} if 0 < found.width < _ENLARGED_PX else {}
             images = [
-                element("img", src=_data_uri(png), alt=f"{name} {i}", **size)
+                element(
+                    "img", src=_DATA + base64.b64encode(png).decode(), alt=f"{name} {i}", **size
+                )
                 for i, png in enumerate(found.pngs)
             ]
             title = element("h3", f"{run.name}: {name}, step {found.step}")
             panels.append(element("div", title, joined(images), class_="samples"))
         parts.append(element("div", *panels, class_="grid"))
     return parts
-
-
-def _data_uri(png: bytes) -> str:
-    return "data:image/png;base64," + base64.b64encode(png).decode()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Tuple
 
-from compat.errors import UserError
+from compat.errors import UserError, unless_usable
 from compat.tracking import FAILED, FINISHED, KILLED, redacted
 from compat.tracking.mlflow import spool
 from compat.tracking.tensorboard.eventfile import event_files, read_events
@@ -74,17 +74,13 @@ def read(logdir: str) -> RunFolder:
     Raises:
       UserError: there is no run in it, or it cannot be read.
     """
-    try:
+    with unless_usable(f"log folder {logdir} cannot be read", "give one that can"):
         _check(logdir)
         run = RunFolder(logdir)
         spans = [_read_events(run, path, "") for path in event_files(logdir)]
         for path in event_files(os.path.join(logdir, _EVALUATOR)):
             _read_events(run, path, "evaluator")
         _read_settings(run)
-    except OSError as error:
-        raise UserError(
-            f"log folder {logdir} cannot be read ({error.strerror}); give one that can"
-        ) from error
     run.evaluations = {found.step: found.values for found in selection.read(logdir)}
     code = _CODES.get(run.status)
     run.events = list(task_record.read(logdir))

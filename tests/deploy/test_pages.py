@@ -19,46 +19,11 @@ from compat.liveness.shared_folder import complaint
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "seeds" / f"{n}.md" for n in ("000-containers", "001-shared-folder")]
-PARSE = (
-    "import sys; from absl import flags; from experiments.training import main; "
-    "from experiments.launching import command_line; from experiments.mnist import MNIST; "
-    "main.define_flags(MNIST.Settings, MNIST.presets); command_line.parse(sys.argv); "
-    "print(main.read(MNIST, flags.FLAGS)[1:])"
-)
 
 
 def blocks(page: Path, language: str) -> list[str]:
     text = page.read_text(encoding="utf-8")
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
-
-
-def commands() -> list[str]:
-    """Returns the training commands, with what stands for FLAGS put in."""
-    found = []
-    for page in PAGES:
-        flags = ""
-        for line in "".join(blocks(page, "sh")).splitlines():
-            if line.startswith("FLAGS="):
-                flags = shlex.split(line)[0][len("FLAGS=") :].replace("$FLAGS", flags)
-            elif "experiments.mnist" in line:
-                found.append(line.replace("$FLAGS", flags))
-    return sorted(set(found))
-
-
-def test_pages_have_commands() -> None:
-    assert len(commands()) >= 6
-
-
-@pytest.mark.parametrize("command", commands())
-def test_commands_are_understood(command: str) -> None:
-    argv = shlex.split(command.split("experiments.mnist")[1])
-    done = subprocess.run(
-        [sys.executable, "-c", PARSE, *argv],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stdout.decode()
 
 
 def test_contradiction_is_said_like_this() -> None:
@@ -82,14 +47,6 @@ def test_folder_that_is_not_shared_is_said_like_this() -> None:
     apart = {"/job:ps/task:0": "/mnt/cephfs-of-ps/mnist"}
     assert first == f"error: {complaint(chief, '/mnt/cephfs/mnist', apart)}\n"
     assert second == f"error: {complaint(chief, '/logs', {'/job:worker/task:1': '/logs'})}\n"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
-def test_links_lead_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8"))
-    assert targets
-    for target in targets:
-        assert (page.parent / target).exists(), target
 
 
 def test_each_feature_of_the_comparison_is_shown_by_tests() -> None:

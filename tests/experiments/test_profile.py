@@ -37,7 +37,7 @@ def test_a_release_without_profiler_is_named(train: Any) -> None:
 
 
 def assert_opens(events: Any) -> None:
-    """Checks that Perfetto and Chrome draw it: each bar in a named row, within the bar above it."""
+    """Checks that viewers can draw it: each bar is in a named row, within the bar above it."""
     named = {(e["pid"], e.get("tid")) for e in events if e.get("name") == "thread_name"}
     bars = [event for event in events if event.get("ph") == "X"]
     assert bars

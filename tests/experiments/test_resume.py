@@ -173,6 +173,7 @@ def test_training_killed_before_its_first_checkpoint_begins_anew(train: Any, rec
 
 
 @pytest.mark.cluster
+@pytest.mark.endings
 def test_cluster_that_was_stopped_goes_on(start: Any, record: Any, runtime: str) -> None:
     """Here the folder is the default one, in which all tasks have to meet."""
     flags = ["--dataset=digits", "--strategy=ps", "--num_workers=2", f"--runtime={runtime}"]

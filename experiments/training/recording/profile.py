@@ -1,4 +1,4 @@
-"""A trace of some updates by TensorFlow's profiler, for TensorBoard, Perfetto and Chrome."""
+"""A trace of some updates by TensorFlow's profiler, for TensorBoard and other viewers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _files(logdir: str, pattern: str) -> list[str]:
 
 
 def _write_trace(path: str) -> str | None:
-    """Writes a profile as a trace that Perfetto and Chrome open; returns its path."""
+    """Writes a profile in the Trace Event Format, which viewers read; returns its path."""
     made = profile_class()
     if made is None:
         return None

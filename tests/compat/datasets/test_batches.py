@@ -58,14 +58,6 @@ def test_the_stream_is_the_same_on_all_numpy_releases() -> None:
 
 
 @pytest.mark.parametrize(("num_examples", "batch_size"), SIZES)
-def test_an_epoch_shows_every_example_once(num_examples: int, batch_size: int) -> None:
-    stream = Batches(num_examples, batch_size, seed=7).next(3 * num_examples).ravel()
-    epochs = stream[: 3 * num_examples].reshape(3, num_examples)
-    for epoch in epochs:
-        assert sorted(epoch.tolist()) == list(range(num_examples))
-
-
-@pytest.mark.parametrize(("num_examples", "batch_size"), SIZES)
 @pytest.mark.parametrize("drawn", [0, 1, 5])
 def test_skipping_is_drawing(num_examples: int, batch_size: int, drawn: int) -> None:
     for k in [*range(25), 1000]:

@@ -15,12 +15,6 @@ from compat.errors import UserError
 ROOT = Path(experiments.__file__).resolve().parents[1]
 
 
-def test_the_names_are_sorted_and_there() -> None:
-    assert datasets.__all__ == ["Batches", "CLASSES", "Dataset", "NAMES", "Split", "load"]
-    assert all(hasattr(datasets, name) for name in datasets.__all__)
-    assert datasets.NAMES == ("mnist", "fashion_mnist", "digits", "auto")
-
-
 def test_importing_the_package_loads_nothing_heavy() -> None:
     heavy = ("sklearn", "scipy", "tqdm", "tensorflow", "mlflow")
     code = f"import sys, compat.datasets; print([m for m in {heavy} if m in sys.modules])"
