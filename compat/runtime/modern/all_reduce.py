@@ -3,7 +3,7 @@
 Without a parameter server each has weights of its own, and `MultiWorkerMirroredStrategy` joins
 them: what a step averages, its gradients above all, is the same on all of them, and so are the
 weights. With parameter servers these collect the gradients of several calls, and the last of them
-makes the update; a session waits for it before it begins the next call.
+makes the update: a session runs that one alone.
 """
 
 from __future__ import annotations

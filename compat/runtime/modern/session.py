@@ -149,8 +149,13 @@ class ModernSession(Session):
         self, step: ModernStep, count: int, arguments: Any, summary: bool, wait: bool
     ) -> Outcome:
         if step.calls_of_an_update > 1:
-            self._contributed += 1  # The calls of the next update begin after it.
-            wait = wait or self._contributed % step.calls_of_an_update == 0
+            self._contributed += 1
+            if self._contributed % step.calls_of_an_update == 0:
+                # It makes the update: after the others, so that it alone finds all gradients, and
+                # before those of the next update.
+                wait = True
+                while self._in_flight:
+                    self._collect()
         while True:
             if len(self._ended[step]) < self._num_workers:
                 self._schedule(step, count, arguments, summary)
