@@ -243,13 +243,12 @@ class Supervisor(Coordinated):
     def start_queue_runners(
         self, sess: Any, queue_runners: Sequence[Any] | None = None
     ) -> list[Any]:
-        """Starts threads for the graph's queue runners; legacy runtime only.
+        """Starts threads for the graph's queue runners, and returns them.
 
-        Raises:
-          UserError: on the modern runtime, which has no queue runners.
+        None on the modern runtime, where steps start what fills their queues of input.
         """
         if self.own is None:
-            raise UserError("queue runners need graphs; use --runtime=legacy, or tf.data")
+            return []
         threads: list[Any] = self.own.start_queue_runners(sess, queue_runners)
         return threads
 

@@ -148,6 +148,14 @@ def deferred_captures(graph: Any) -> list[Any]:
     return list(getattr(graph, "deferred_external_captures", []))
 
 
+def share(operation: Any, name: str) -> None:
+    """Names what an operation holds, a queue, so that copies of it in functions share it.
+
+    Where the method is gone, steps that read queues of input fail with an `AttributeError`.
+    """
+    operation._set_attr("shared_name", tf1.AttrValue(s=name.encode()))
+
+
 def register_function(definition: Any) -> None:
     """Registers an untraced `FunctionDef` here and on all servers, unless it is there.
 

@@ -83,6 +83,17 @@ class Runtime(abc.ABC):
         """See `compat.average`."""
         return list(tensors)
 
+    def apply_mean(self, optimizer: Any, replicas: int, gradients: Any, *args: Any) -> Any:
+        """Returns what a `SyncReplicasOptimizer` does where it is not TensorFlow's.
+
+        Args:
+          optimizer: that applies the mean of the gradients of several `replicas`.
+          replicas: their number.
+          gradients: pairs of a gradient and its variable.
+          args: of `apply_gradients` after these.
+        """
+        raise NotImplementedError
+
     @abc.abstractmethod
     def clear(self) -> None:
         """Forgets variables and steps, so that the process can build another program."""

@@ -129,7 +129,26 @@ def test_what_needs_graphs_is_refused_on_the_modern_runtime(supervised: Any, run
             "SyncReplicasOptimizer is not available on the modern runtime, where parameter-server "
             "training is asynchronous; use --runtime=legacy --sync"
         )
-        assert queues == "queue runners need graphs; use --runtime=legacy, or tf.data"
+        assert queues == []
+
+
+def test_steps_read_queues_of_input(supervised: Any) -> None:
+    *batches, (half, has_ended) = supervised["queues_of_input"]
+    assert [batch for batch, _ in batches] == [
+        [[1.0, 2.0], [3.0, 4.0]],
+        [[5.0, 6.0], [1.0, 2.0]],
+        [[3.0, 4.0], [5.0, 6.0]],
+    ]
+    assert [weight for _, weight in batches] == [10.0, 24.0, 42.0]
+    assert (half, has_ended) == (1.5, True)  # What reads no queue runs on.
+
+
+def test_synchronous_replicas_are_calls_of_a_session(supervised: Any, runtime: str) -> None:
+    if runtime == "modern":
+        runner, is_hook, tokens, *calls = supervised["synchronous_replicas"]
+        assert (runner, is_hook, tokens) == (None, True, None)
+        seen = [[1.0, 1.0], [0.5, 0.75], [0.5, 0.75], [0.0, -0.5], [0.0, -0.5]]
+        assert calls == [[(i + 1) // 2, weight] for i, weight in enumerate(seen)]
 
 
 class TestGraphs:

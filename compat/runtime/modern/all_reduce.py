@@ -1,7 +1,9 @@
-"""Workers that make each update together, each on weights of its own; the modern runtime's way.
+"""Workers that make each update together.
 
-`MultiWorkerMirroredStrategy` joins them: what a step averages, its gradients above all, is the same
-on all of them, and so are the weights. There is no parameter server.
+Without a parameter server each has weights of its own, and `MultiWorkerMirroredStrategy` joins
+them: what a step averages, its gradients above all, is the same on all of them, and so are the
+weights. With parameter servers these collect the gradients of several calls, and the last of them
+makes the update: a session runs that one alone.
 """
 
 from __future__ import annotations
@@ -19,6 +21,48 @@ from compat.liveness import identity
 from compat.liveness.probe import reason_not_serving
 from compat.runtime.packing import packed, unpacked
 from compat.server import Server
+
+_TOGETHER = "compat_calls_of_an_update"
+_NEVER_STALE = 2**62  # For accumulators, which drop what was computed before their last update.
+
+
+def calls_of_an_update(graph: Any) -> int:
+    """Returns how many calls of a step make one update."""
+    return int(next(iter(graph.get_collection(_TOGETHER)), 1))
+
+
+def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any) -> Any:
+    """Returns the operation by which each `calls` calls apply the mean of their gradients.
+
+    Args:
+      optimizer: of `tf.compat.v1.train`.
+      calls: how many make an update.
+      gradients: pairs of a gradient and its variable.
+      args: of `apply_gradients` after these.
+    """
+    pairs = [(gradient, variable) for gradient, variable in gradients if gradient is not None]
+    if calls == 1:
+        return optimizer.apply_gradients(pairs, *args)
+    tf1.add_to_collection(_TOGETHER, calls)
+    sums, given = [], []
+    for gradient, variable in pairs:
+        if isinstance(gradient, tf.IndexedSlices):
+            raise UserError(
+                f"synchronous replicas of the modern runtime cannot average the rows of "
+                f"{variable.name}; use --runtime=legacy"
+            )
+        with tf.device(variable.device):
+            sums.append(tf1.ConditionalAccumulator(gradient.dtype, shape=variable.shape))
+            given.append(sums[-1].apply_grad(gradient, _NEVER_STALE))
+
+    def update() -> Any:
+        means = [(each.take_grad(calls), pair[1]) for each, pair in zip(sums, pairs)]
+        with tf.control_dependencies([optimizer.apply_gradients(means, *args)]):
+            return tf.constant(True)
+
+    with tf.control_dependencies(given):
+        is_last = tf.greater_equal(sums[0].num_accumulated(), calls)
+    return tf.group(tf.cond(is_last, update, lambda: tf.constant(False)))
 
 
 class Replicas:

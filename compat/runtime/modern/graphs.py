@@ -12,14 +12,24 @@ _CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input 
 _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
 
 
-def needed(graph_def: Any, outputs: Sequence[str], inputs: Sequence[str]) -> Any:
+def needed(
+    graph_def: Any, outputs: Sequence[str], inputs: Sequence[str], fed: Sequence[str] = ()
+) -> Any:
     """Returns the part of a graph that its outputs depend on, ready to be copied several times.
 
     What has state gets a name by which all copies share it; and nothing waits for the inputs.
+    Operations whose outputs are `fed` are left out, with what only they depend on.
     """
     nodes = sorted({name.partition(":")[0] for name in outputs})
+    cut = {name.partition(":")[0] for name in fed}
+    for node in graph_def.node:
+        if node.name in cut:
+            del node.input[:]
     with quietly():  # Says that it is deprecated, not by what.
         graph_def = tf1.graph_util.extract_sub_graph(graph_def, nodes)
+    kept_nodes = [node for node in graph_def.node if node.name not in cut]
+    del graph_def.node[:]
+    graph_def.node.extend(kept_nodes)
     waits = {"^" + name.partition(":")[0] for name in inputs}
     token = uuid.uuid4().hex
     for scope, found in scopes(graph_def):
@@ -33,6 +43,12 @@ def needed(graph_def: Any, outputs: Sequence[str], inputs: Sequence[str]) -> Any
         del node.input[:]
         node.input.extend(kept)
     return graph_def
+
+
+def inputs(graph_def: Any) -> set[str]:
+    """Returns the names of the tensors that the nodes of a graph take, such as "x:0"."""
+    names = {name for node in graph_def.node for name in node.input if name[0] != "^"}
+    return {name if ":" in name else f"{name}:0" for name in names}
 
 
 def without_state(graph_def: Any) -> tuple[Any, Any]:

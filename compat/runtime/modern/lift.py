@@ -7,6 +7,8 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.modern import graphs
+from compat.runtime.modern.all_reduce import calls_of_an_update
+from compat.runtime.modern.queues import InputQueues, input_queues
 from compat.runtime.modern.tables import captured_tables
 from compat.runtime.modern.variables import Placement, full_name
 from compat.runtime.outputs import Packed, check_inputs, pack
@@ -35,6 +37,8 @@ class Lifted:
         placement: Placement,
         outputs: Sequence[Any],
         tables: Any = None,
+        fed: Sequence[str] = (),
+        arguments: Sequence[str] | None = None,
     ) -> None:
         self._packed, self._function, self._placement = packed, function, placement
         self.names, self.others = packed.names, list(packed.others)
@@ -45,15 +49,24 @@ class Lifted:
         self._outputs = [tensor.name for tensor in outputs]
         self._values = self._outputs[: 1 + len(self.others)]  # All but the summary.
         self._empty = [(t.shape, t.dtype) for t in outputs]
-        self._inputs = [tensor.name for tensor in function.graph.inputs]
-        self.graph_def = graphs.needed(function.graph.as_graph_def(), self._outputs, self._inputs)
-        self._body, self._state = graphs.without_state(self.graph_def)
         self._captured = [outer for outer, _ in function.graph.captures]
+        # The keys by which workers find each other's tensors: each copy needs one of its own.
+        self._deferred = private.deferred_captures(function.graph)
+        inputs = [tensor.name for tensor in function.graph.inputs]
+        end = len(inputs) - len(self._captured) - len(self._deferred)
+        self._arguments = inputs[:end] if arguments is None else arguments
+        self.graph_def = graphs.needed(
+            function.graph.as_graph_def(), self._outputs, [*inputs, *fed], fed
+        )
+        used = graphs.inputs(self.graph_def)
+        # What calls pass behind the arguments of the function, in the place of these tensors.
+        self.fed = [name for name in fed if name in used]
+        self._inputs = [*self._arguments, *self.fed, *inputs[end:]]
+        self.calls_of_an_update = calls_of_an_update(function.graph)
+        self._body, self._state = graphs.without_state(self.graph_def)
         captured = set(map(id, self._captured))
         # The names of variables that it uses and that are this process's own.
         self.outside = [v.name for v in placement.outside if id(v.handle) in captured]
-        # The keys by which workers find each other's tensors: each copy needs one of its own.
-        self._deferred = private.deferred_captures(function.graph)
         self._local = {id(variable.handle): variable for variable in placement.local_variables}
         self._tables = captured_tables(function) if tables is None else tables
         of_workers = {*self._local, *self._tables}
@@ -80,16 +93,28 @@ class Lifted:
         with self._function.graph.as_default():
             is_whole = len(inputs) == len(known)
             packed = self._packed.select(names, is_whole, lambda: self._placement.global_step)
-        selected = Lifted(packed, self._function, self._placement, packed.flat(), self._tables)
-        end = len(selected._inputs) - len(selected._captured)
-        start = end - len(known)
-        given = selected._inputs[start:end]
+        start = len(self._arguments) - len(known)
+        given = self._arguments[start:]
+        selected = self._with(
+            packed, self.fed, [*self._arguments[:start], *[given[i] for i in inputs]]
+        )
         present = {node.name for node in selected.graph_def.node}
         left_out = [i for i in range(len(known)) if i not in inputs]
         missing = [known[i] for i in left_out if given[i].partition(":")[0] in present]
         check_inputs(names, missing)
-        selected._inputs[start:end] = [given[i] for i in inputs]
         return selected
+
+    def feeding(self, names: Sequence[str]) -> Lifted:
+        """Returns the same graph with its tensors of these names, and no others, fed by calls."""
+        return self._with(self._packed, names, self._arguments)
+
+    def queues(self) -> InputQueues | None:
+        """Returns the queues of input that the graph reads, if there are any."""
+        return input_queues(self._function, self._outputs)
+
+    def _with(self, packed: Packed, *args: Any) -> Lifted:
+        function, placement = self._function, self._placement
+        return Lifted(packed, function, placement, packed.flat(), self._tables, *args)
 
     def resources(self, on_worker: bool) -> Resources:
         """Opens what copies share, in a function; a worker has variables and tables of its own."""
@@ -120,12 +145,11 @@ class Lifted:
         mapped = dict(zip(self._inputs, given))
         mapped.update((k, function.capture(tensor)) for k, tensor in resources.state.items())
         body = graphs.reseeded(self._body, copy)
-        used = {name for node in body.node for name in node.input}
-        used.update(self._outputs)
+        used = graphs.inputs(body) | set(self._outputs)
         wanted = self._outputs if summary else self._values
         outputs: list[Any] = tf1.import_graph_def(
             body,
-            input_map={k: v for k, v in mapped.items() if k in used or k[:-2] in used},
+            input_map={k: v for k, v in mapped.items() if k in used},
             return_elements=wanted,
             name="step",
         )

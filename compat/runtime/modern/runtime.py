@@ -11,7 +11,7 @@ from compat._tensorflow import tf, tf1
 from compat.errors import UserError
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.modern import coordinator
-from compat.runtime.modern.all_reduce import Replicas
+from compat.runtime.modern.all_reduce import Replicas, apply_mean
 from compat.runtime.modern.hook_graph import HookGraph
 from compat.runtime.modern.monitored import ModernMonitoredSession, ModernSingularSession
 from compat.runtime.modern.saver import ModernSaver
@@ -86,6 +86,12 @@ class ModernRuntime(Runtime):
     def average(self, tensors: Sequence[Any]) -> list[Any]:
         return list(tensors) if self.replicas is None else self.replicas.average(tensors)
 
+    def apply_mean(self, optimizer: Any, replicas: int, gradients: Any, *args: Any) -> Any:
+        if self.replicas is None:
+            return apply_mean(optimizer, replicas, gradients, *args)
+        found, variables = zip(*[pair for pair in gradients if pair[0] is not None])
+        return apply_mean(optimizer, 1, [*zip(self.average(found), variables)], *args)
+
     def global_step(self, create: bool = False) -> Any | None:
         step = self._global_step
         if step is None:
@@ -110,6 +116,11 @@ class ModernRuntime(Runtime):
     def clear(self) -> None:
         self.placement, self.hook_graph = Placement(), HookGraph()
         self._global_step, self._steps = None, []
+
+    def close_queues(self) -> None:
+        """Ends the threads that read the input of steps."""
+        for step in self._steps:
+            step.close_queues()
 
     def monitored_session(self, arguments: MonitoredArguments) -> Any:
         kind = ModernMonitoredSession if arguments.recovers else ModernSingularSession

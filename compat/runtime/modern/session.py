@@ -61,6 +61,7 @@ class ModernSession(Session):
         self._lock = threading.RLock()
         # One closure at work and one in waiting for each worker.
         self._num_workers = runtime.server.num_workers if runtime.server is not None else 1
+        self._contributed = 0  # Calls of a step of which several make one update.
         step = supervisor.global_step
         self.planned_step = 0 if step is None else int(step.numpy())
 
@@ -104,6 +105,7 @@ class ModernSession(Session):
         count = number_of_updates(stacked, count)
         values: Values = {}
         most = MOST_UNROLLED if step.on_coordinator else max(count, 1)
+        most = 1 if step.calls_of_an_update > 1 else most
         # Actors, say, need not wait while another thread's call trains.
         only_looks = step.on_coordinator and not step.trains and not step.streams
         with contextlib.nullcontext() if only_looks else self._lock:
@@ -146,6 +148,14 @@ class ModernSession(Session):
     def _run_on_workers(
         self, step: ModernStep, count: int, arguments: Any, summary: bool, wait: bool
     ) -> Outcome:
+        if step.calls_of_an_update > 1:
+            self._contributed += 1
+            if self._contributed % step.calls_of_an_update == 0:
+                # It makes the update: after the others, so that it alone finds all gradients, and
+                # before those of the next update.
+                wait = True
+                while self._in_flight:
+                    self._collect()
         while True:
             if len(self._ended[step]) < self._num_workers:
                 self._schedule(step, count, arguments, summary)
@@ -171,7 +181,7 @@ class ModernSession(Session):
         loop = step.loop(count, summary)
         result = self._wait(functools.partial(schedule, loop, args=arguments))
         self._in_flight.append(_Scheduled(step, count, summary, result))
-        if step.trains:
+        if step.trains and self._contributed % step.calls_of_an_update == 0:
             self.planned_step += count * step.updates
 
     def _collect(self) -> ModernStep | None:
@@ -248,6 +258,7 @@ class ModernSession(Session):
 
     def close(self) -> None:
         self._in_flight.clear()
+        self._runtime.close_queues()
 
 
 def _outcome(step: ModernStep, count: int, summary: bool, found: Any) -> Outcome:
@@ -271,7 +282,9 @@ def _end_of_data() -> Exception:
     return error
 
 
-def _value(fetch: Any) -> np.ndarray:
+def _value(fetch: Any) -> np.ndarray | None:
+    if isinstance(fetch, tf.Operation) and fetch.type == "NoOp" and not fetch.control_inputs:
+        return None  # As there is nothing to do.
     if not hasattr(fetch, "numpy"):
         raise UserError(
             f"the modern runtime cannot run {fetch!r}; pass a compat.step or a variable"

@@ -58,7 +58,9 @@ class ModernStep(Step):
         self._hook_graph = runtime.hook_graph
         self._parts: dict[Any, ModernStep] = {}  # By what they return and take.
         self._of_one_graph = [self]  # With all that were selected, also from one another.
-        self._take(lift(on_flat, specs, runtime.placement))
+        lifted = lift(on_flat, specs, runtime.placement)
+        self._queues = lifted.queues()
+        self._take(lifted if self._queues is None else lifted.feeding(self._queues.names))
         if coordinator is not None and graphs.calls_python(self._lifted.graph_def):
             raise UserError(
                 "the step calls Python (tf.py_func, tf.py_function or tf.numpy_function), and the "
@@ -74,6 +76,8 @@ class ModernStep(Step):
         self._lifted = lifted
         self.names, self.others = lifted.names, lifted.others
         self.trains, self.outside = lifted.trains, lifted.outside
+        # How many calls of it make one update.
+        self.calls_of_an_update = lifted.calls_of_an_update if self.trains else 1
         self.summarizes = lifted.summarizes
         self.tensors, self.summary = self._hook_graph.add_step(lifted.specs, self.summarizes)
         self.operations_by_name = self._hook_graph.add_operations(lifted.updates)
@@ -86,7 +90,7 @@ class ModernStep(Step):
         self._loops: dict[tuple[int, bool], Any] = {}
 
     def begin_session(self) -> None:
-        """Forgets what runs of the step have left on workers: local variables, iterators."""
+        """Forgets what runs of the step have left: local variables of workers, iterators."""
         self.restart()
         for step in self._of_one_graph:
             step._loops.clear()
@@ -111,8 +115,14 @@ class ModernStep(Step):
         return step, step.given((), feed)
 
     def restart(self) -> None:
-        """Begins the dataset anew."""
+        """Begins the dataset anew, and the queues of input, whose threads end."""
         self._data.restart()
+        self.close_queues()
+
+    def close_queues(self) -> None:
+        """Ends the threads that fill its queues of input, if there are any."""
+        if self._queues is not None:
+            self._queues.close()
 
     def with_summary(self, asked: bool) -> bool:
         """Whether a call returns the step's summary: if it has one, and that is asked for.
@@ -222,5 +232,7 @@ class ModernStep(Step):
             np.asarray(array, spec.dtype.as_numpy_dtype)
             for array, spec in zip(stacked, self._definition.signature)
         ]
+        if self._queues is not None:
+            arrays += self._queues.take(self._lifted.fed, count)
         counts = [tf.constant(count, tf.int64)] if self.streams else []
         return (self._data.source, *counts, *[tf.convert_to_tensor(array) for array in arrays])

@@ -128,6 +128,8 @@ class Placement:
 
     def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
         initial = first = kwargs.get("initial_value")
+        if "use_resource" in kwargs:  # TensorFlow's own old functions leave it to the mode.
+            kwargs["use_resource"] = True
         if tf.is_tensor(initial) and not hasattr(initial, "numpy"):
             # A 2016 program's `tf.Variable(tf.random_normal(...))`, inside the lifted function.
             initial = first = kwargs["initial_value"] = _evaluate(initial)

@@ -18,6 +18,7 @@ _IS_2 = int(np.__version__.partition(".")[0]) >= 2
 _IF_NEEDED: Any = None if _IS_2 else False
 
 cast = {kind: functools.partial(np.asarray, dtype=kind) for kind in (np.float32, np.float64)}
+nbytes = {kind: np.dtype(kind).itemsize for kind in np.sctypeDict.values()}
 sctypes = {
     "complex": [np.complex64, np.complex128, np.clongdouble],
     "float": [np.float16, np.float32, np.float64, np.longdouble],
@@ -101,6 +102,34 @@ column_stack, dstack, hstack, stack, vstack = (
 )
 
 
+def _of_sizes(function: Any) -> Callable[..., Any]:
+    """Returns a function that takes whole floats as sizes, as until 1.11."""
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(whole, value))
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (IndexError, TypeError):
+            return function(*map(whole, args), **{k: whole(value) for k, value in kwargs.items()})
+
+    return call
+
+
+empty, eye, full, identity, ones, tile, zeros = (
+    _of_sizes(getattr(np, name))
+    for name in ("empty", "eye", "full", "identity", "ones", "tile", "zeros")
+)
+random_choice, random_normal, random_permutation, random_rand, random_randn, random_uniform = (
+    _of_sizes(getattr(np.random, name))
+    for name in ("choice", "normal", "permutation", "rand", "randn", "uniform")
+)
+
+
 def asfarray(value: Any, dtype: Any = np.float64) -> Any:
     """Returns an array of floats."""
     return np.asarray(value, dtype=dtype if np.issubdtype(dtype, np.inexact) else np.float64)
@@ -124,6 +153,11 @@ def deprecate(*args: Any, **kwargs: Any) -> Any:
 def disp(mesg: Any, device: Any = None, linefeed: bool = True) -> None:
     """Writes a message."""
     (device or sys.stdout).write(f"{mesg}\n" if linefeed else f"{mesg}")
+
+
+def fastCopyAndTranspose(value: Any) -> Any:
+    """Returns a copy of a transposed array."""
+    return np.transpose(value).copy()
 
 
 def find_common_type(array_types: Any, scalar_types: Any) -> Any:

@@ -8,7 +8,6 @@ from concurrent import futures
 from typing import Any
 
 from compat._tensorflow import tf1
-from compat.errors import UserError
 from compat.liveness.watchdog import submit
 from compat.runtime import interface
 from compat.scripts.calls.arguments import rename
@@ -43,21 +42,39 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
     """Accepts `replica_id`, an argument until 0.11, and ignores it."""
 
     def __init__(self, opt: Any, replicas_to_aggregate: int, *args: Any, **kwargs: Any) -> None:
-        if interface.selected() == "modern":
-            raise UserError(
-                "SyncReplicasOptimizer is not available on the modern runtime, where "
-                "parameter-server training is asynchronous; use --runtime=legacy"
-            )
         kwargs.pop("replica_id", None)
         if not kwargs.get("total_num_replicas", 1):
             kwargs.pop("total_num_replicas")  # 0 meant `replicas_to_aggregate`.
         super().__init__(opt, replicas_to_aggregate, *args, **kwargs)
+        self._is_modern = interface.selected() == "modern"
 
-    def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        """Returns the training operation; adds the operation that `release` runs to the graph."""
-        train_op = super().apply_gradients(*args, **kwargs)
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """Returns the training operation; adds the operation that `release` runs to the graph.
+
+        On the modern runtime the replicas are the calls of a session: without tokens and queues.
+        """
+        if self._is_modern:
+            self.local_step_init_op = self.chief_init_op = tf1.no_op()
+            self.ready_for_local_init_op = None
+            return interface.current_runtime().apply_mean(
+                self._opt, self._replicas_to_aggregate, grads_and_vars, global_step, name
+            )
+        train_op = super().apply_gradients(grads_and_vars, global_step, name)
         tf1.add_to_collection(RELEASE, self.get_init_tokens_op(_MANY))
         return train_op
+
+    def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
+        return tf1.no_op() if self._is_modern else super().get_init_tokens_op(num_tokens)
+
+    def get_chief_queue_runner(self) -> Any:
+        return None if self._is_modern else super().get_chief_queue_runner()
+
+    def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> Any:
+        if self._is_modern:
+            return tf1.train.SessionRunHook()
+        return super().make_session_run_hook(is_chief, num_tokens)
 
     def get_clean_up_op(self) -> Any:
         """Returns an operation without effect: accumulators need no clean-up any more."""

@@ -1,13 +1,14 @@
-"""Functions and methods of pandas as they were until 0.25, for scripts."""
+"""Functions of pandas as they were until 0.25, for scripts."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import warnings
 from typing import Any, Callable
 
 import numpy as np
+
+from compat.scripts.calls.frame_methods import with_frequency
+from compat.scripts.names import libraries
 
 
 def _pandas() -> Any:
@@ -48,13 +49,40 @@ def _read(file: Any, sep: Any, delimiter: Any = None, header: Any = "infer", **o
     return frame.squeeze("columns") if squeeze and hasattr(frame, "squeeze") else frame
 
 
+def concat(objs: Any, axis: Any = 0, join: str = "outer", **options: Any) -> Any:
+    """Joins frames; accepts `join_axes`, the labels of the other axis."""
+    axes = options.pop("join_axes", None)
+    found = _pandas().concat(objs, axis=axis, join=join, **options)
+    return (
+        found.reindex(**{"index" if axis in (1, "columns") else "columns": axes[0]})
+        if axes
+        else found
+    )
+
+
+def date_range(
+    start: Any = None, end: Any = None, periods: Any = None, freq: Any = "D", **options: Any
+) -> Any:
+    """Returns dates; accepts `closed` and old names of frequencies."""
+    call = libraries.with_arguments(_pandas().date_range, {"closed": "inclusive"})
+    return with_frequency(lambda freq: call(start, end, periods, freq, **options), freq)
+
+
 def value_counts(values: Any, *args: Any, **options: Any) -> Any:
     """Returns how often each value occurs."""
     return _pandas().Series(values).value_counts(*args, **options)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    """Returns a function such as `rolling_mean(arg, window)` or `expanding_max(arg)`."""
+    """Returns a function such as `rolling_mean(arg, window)`, `expanding_max(arg)` or `ewma`."""
+    if name.startswith("ewm"):
+        of = {"ewma": "mean", "ewmstd": "std", "ewmvar": "var"}[name]
+        names = ("com", "span", "halflife", "alpha", "min_periods")
+
+        def weighted(arg: Any, *args: Any, **options: Any) -> Any:
+            return getattr(arg.ewm(**dict(zip(names, args), **options)), of)()
+
+        return weighted
     kind, _, function = name.partition("_")
     if kind not in ("rolling", "expanding"):
         raise AttributeError(name)
@@ -69,107 +97,3 @@ def __getattr__(name: str) -> Callable[..., Any]:
         return getattr(windows, function)(**options)
 
     return call
-
-
-class _Positions:
-    """`frame.ix`: labels first; integers are positions unless the index holds integers."""
-
-    def __init__(self, owner: Any) -> None:
-        self._owner = owner
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._owner.loc[self._labels(key)]
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._owner.loc[self._labels(key)] = value
-
-    def _labels(self, key: Any) -> Any:
-        if not isinstance(key, tuple):
-            return self._axis(self._owner.index, key)
-        axes = [self._owner.index, getattr(self._owner, "columns", None)]
-        return tuple(self._axis(axis, part) for axis, part in zip(axes, key))
-
-    def _axis(self, index: Any, key: Any) -> Any:
-        if index is None or _pandas().api.types.is_integer_dtype(index.dtype):
-            return key
-        if isinstance(key, slice):
-            ends = (key.start, key.stop)
-            if all(end is None or isinstance(end, (int, np.integer)) for end in ends):
-                return index[key]
-            return key
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            return index[key]
-        is_list = isinstance(key, list) and key and all(type(part) is int for part in key)
-        return index[key] if is_list else key
-
-
-def _append(self: Any, other: Any, ignore_index: bool = False, **options: Any) -> Any:
-    pandas = _pandas()
-    if isinstance(other, dict):
-        other = pandas.Series(other)
-    if isinstance(other, list):
-        parts = [self, *other]
-    elif self.ndim == 2 and isinstance(other, pandas.Series):
-        parts = [self, other.to_frame().T.infer_objects()]
-    else:
-        parts = [self, other]
-    return pandas.concat(parts, ignore_index=ignore_index, **options)
-
-
-def _sort(self: Any, columns: Any = None, axis: int = 0, ascending: Any = True, **more: Any) -> Any:
-    if columns is None:
-        return self.sort_index(axis=axis, ascending=ascending, **more)
-    return self.sort_values(columns, axis=axis, ascending=ascending, **more)
-
-
-def _set_value(self: Any, *args: Any, **options: Any) -> Any:
-    *place, value = args
-    del options
-    self.at[tuple(place) if len(place) > 1 else place[0]] = value
-    return self
-
-
-def _from_csv(
-    path: Any, header: Any = 0, sep: str = ",", index_col: Any = 0, parse_dates: bool = True
-) -> Any:
-    return _pandas().read_csv(path, header=header, sep=sep, index_col=index_col)
-
-
-_METHODS: dict[str, Any] = {
-    "append": _append,
-    "as_matrix": lambda self, *columns: np.array((self[columns[0]] if columns else self).values),
-    "get_value": lambda self, *place, **_: self.at[place if len(place) > 1 else place[0]],
-    "iteritems": lambda self: self.items(),
-    "ix": property(_Positions),
-    "mad": lambda self, axis=0: (self - self.mean(axis=axis)).abs().mean(axis=axis),
-    "set_value": _set_value,
-}
-_OF_FRAMES = {
-    "applymap": lambda self, function, **options: self.map(function, **options),
-    "from_csv": staticmethod(_from_csv),
-    "sort": _sort,
-}
-_OF_SERIES = {
-    "get_values": lambda self: np.array(self.values),
-    "nonzero": lambda self: self.to_numpy().nonzero(),
-    "order": lambda self, **options: self.sort_values(**options),
-    "ptp": lambda self: self.max() - self.min(),
-    "ravel": lambda self, *order: np.array(self.values).ravel(*order),
-    "reshape": lambda self, *shape, **options: np.array(self.values).reshape(*shape, **options),
-}
-
-
-def install() -> None:
-    """Adds the methods that are gone, in this process; texts are objects, as until 2.3."""
-    pandas = _pandas()
-    for owner, methods in (
-        (pandas.DataFrame, {**_METHODS, **_OF_FRAMES}),
-        (pandas.Series, {**_METHODS, **_OF_SERIES}),
-    ):
-        for name, method in methods.items():
-            if not hasattr(owner, name):
-                setattr(owner, name, method)
-    # pandas.errors.OptionError before pandas 2.1.
-    with contextlib.suppress(KeyError), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pandas 4 removes the option.
-        pandas.set_option("future.infer_string", False)

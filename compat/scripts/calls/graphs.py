@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from compat._tensorflow import embeddings, private, tf1
+from compat._tensorflow import embeddings, private, tf, tf1
+from compat.runtime import interface
 
 _LISTS: tuple[Any, ...] = (range, map, filter, zip, type({}.keys()), type({}.values()))
 
@@ -21,14 +22,18 @@ def constant(value: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
-    """Returns `tf.train.match_filenames_once`, which `string_input_producer` takes.
+    """Returns the value of `tf.train.match_filenames_once`, for `string_input_producer`.
 
     That asks whether it is true, which resource variables refuse.
     """
-    with tf1.variable_scope(
-        tf1.get_variable_scope(), use_resource=False, auxiliary_name_scope=False
-    ):
-        return tf1.train.match_filenames_once(pattern, name)
+    return tf.convert_to_tensor(tf1.train.match_filenames_once(pattern, name))
+
+
+def start_queue_runners(*args: Any, **kwargs: Any) -> Any:
+    """Starts the threads of a graph; none on the modern runtime, where steps start their own."""
+    if interface.selected() == "modern":
+        return []
+    return tf1.train.start_queue_runners(*args, **kwargs)
 
 
 def install() -> None:

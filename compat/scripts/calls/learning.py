@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from typing import Any, Callable
 
@@ -18,7 +19,9 @@ def _splitter(kind: str, count: str = "") -> Callable[..., Any]:
     It gives a list of pairs of indices: of the training set, and of the test set.
     """
 
-    def split(data: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+    def split(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        given = [kwargs.pop(name) for name in ("n", "y", "labels") if name in kwargs]
+        data, *args = [*given, *args]  # type: ignore[assignment]
         kwargs.update(zip([count] if count else [], args))
         options = {"n_splits" if key == count else key: value for key, value in kwargs.items()}
         if not options.get("shuffle", True) or "shuffle" not in options and count == "n_folds":
@@ -64,6 +67,50 @@ def Imputer(
 def RandomizedPCA(n_components: Any = None, **options: Any) -> Any:
     """Returns a principal component analysis by random projections."""
     return _sklearn("decomposition").PCA(n_components, svd_solver="randomized", **options)
+
+
+def OneHotEncoder(n_values: Any = "auto", sparse: Any = None, **options: Any) -> Any:
+    """Returns an encoder; accepts the number of values, of all columns or of each."""
+    encoder = _sklearn("preprocessing").OneHotEncoder(**options)
+    if sparse is not None:
+        name = "sparse_output" if hasattr(encoder, "sparse_output") else "sparse"
+        encoder.set_params(**{name: sparse})
+    if not isinstance(n_values, str):
+        fit = encoder.fit
+
+        def fit_to_columns(X: Any, *args: Any) -> Any:
+            sizes = np.broadcast_to(n_values, np.shape(X)[1])
+            encoder.set_params(categories=[*map(np.arange, sizes)])
+            return fit(X, *args)
+
+        encoder.fit = fit_to_columns
+    return encoder
+
+
+def mean_squared_error(*args: Any, squared: bool = True, **options: Any) -> Any:
+    """Returns the mean of the squared errors, or its root."""
+    metrics = _sklearn("metrics")
+    if squared:
+        return metrics.mean_squared_error(*args, **options)
+    if hasattr(metrics, "root_mean_squared_error"):  # Since 1.4.
+        return metrics.root_mean_squared_error(*args, **options)
+    return metrics.mean_squared_error(*args, squared=False, **options)
+
+
+def install() -> None:
+    """Adds the methods that are gone from matrices of SciPy and from vectorizers."""
+    with contextlib.suppress(ImportError):
+        kind = importlib.import_module("scipy.sparse").spmatrix
+        for name, value in (
+            ("A", property(lambda self: self.toarray())),
+            ("H", property(lambda self: self.conj().T)),
+        ):
+            if not hasattr(kind, name):
+                setattr(kind, name, value)
+    with contextlib.suppress(ImportError):
+        kind = _sklearn("feature_extraction.text").CountVectorizer
+        if not hasattr(kind, "get_feature_names"):
+            kind.get_feature_names = lambda self: list(self.get_feature_names_out())
 
 
 def _display(name: str) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from compat.scripts.names import libraries
+
 _SEABORN = "seaborn-v0_8"
 
 
@@ -37,6 +39,13 @@ def normpdf(x: Any, *args: Any) -> Any:
     return np.exp(-0.5 * scaled**2) / (deviation * np.sqrt(2 * np.pi))
 
 
+def bivariate_normal(
+    X: Any, Y: Any, sigmax: float = 1.0, sigmay: float = 1.0, mux: float = 0.0, muy: float = 0.0
+) -> Any:
+    """Returns the density of two independent normal distributions."""
+    return normpdf(X, mux, sigmax) * normpdf(Y, muy, sigmay)
+
+
 def install() -> None:
     """Adds the names of styles and methods that are gone, in this process."""
     style: Any = importlib.import_module("matplotlib.style")
@@ -53,3 +62,10 @@ def install() -> None:
         for name, method in methods.items():
             if not hasattr(owner, name):
                 setattr(owner, name, method)
+    figure = importlib.import_module("matplotlib.figure").Figure
+    for owner, name, renamed in (
+        (axes, "bar", {"left": "x"}),
+        (axes, "hist", {"normed": "density"}),
+        (figure, "add_subplot", {"axisbg": "facecolor"}),
+    ):
+        setattr(owner, name, libraries.with_arguments(getattr(owner, name), renamed))

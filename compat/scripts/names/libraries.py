@@ -50,7 +50,8 @@ class OldLibrary(types.ModuleType):
 
 # Modules whose attributes change while a program runs.
 _CHANGING = {"sys"}
-_CHANGED = {*packages.GONE, *packages.CHANGED, *packages.ARGUMENTS, *packages.MODULES}
+_CHANGED = {*packages.GONE, *packages.CHANGED, *packages.ARGUMENTS, *packages.POSITIONS}
+_CHANGED |= packages.MODULES
 _BEFORE = ("compat.", "tf_keras.")  # What serves a module even if it is still there.
 _HOOKS = {"__all__", "__dir__", "__getattr__"}  # Of the module itself; the view has its own.
 
@@ -92,8 +93,9 @@ def _look_up(name: str, real: Any, replaced: bool) -> Any:
     if name in packages.CHANGED:
         return _load(packages.CHANGED[name])
     value = getattr(real, last)
-    if name in packages.ARGUMENTS:
-        return _with_arguments(value, packages.ARGUMENTS[name])
+    if name in packages.ARGUMENTS or name in packages.POSITIONS:
+        renamed, order = packages.ARGUMENTS.get(name, {}), packages.POSITIONS.get(name, "")
+        return with_arguments(value, renamed, order)
     if name in packages.MODULES and isinstance(value, types.ModuleType):
         return module(name)
     return module(value.__name__) if _is_old(value) else value
@@ -116,16 +118,27 @@ def _load(by: str) -> Any | None:
         return None
 
 
-def _with_arguments(function: Any, renamed: Any) -> Callable[..., Any]:
-    """Returns a function or class that takes arguments by their old names."""
+def with_arguments(function: Any, renamed: Any, order: str = "") -> Callable[..., Any]:
+    """Returns a function or class that takes the arguments that it once took.
+
+    Args:
+      function: of today.
+      renamed: their new names by the old ones, or "" for those without effect.
+      order: the names of those by position, separated by spaces, where some are by name only today.
+    """
+    names = order.split()
     try:
-        accepted = set(inspect.signature(function).parameters)
+        accepted = inspect.signature(function).parameters
     except ValueError:  # Of a builtin function.
-        accepted = set()
+        accepted = {}  # type: ignore[assignment]
+    most = sum(parameter.kind <= parameter.POSITIONAL_OR_KEYWORD for parameter in accepted.values())
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        for old in (renamed.keys() & kwargs.keys()) - accepted:
+        if names:
+            kwargs.update(zip(names[most:], args[most:]))
+            args = args[:most]
+        for old in renamed.keys() & kwargs.keys() - accepted.keys():
             value = kwargs.pop(old)
             if renamed[old]:
                 kwargs.setdefault(renamed[old], value)

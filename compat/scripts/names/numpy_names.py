@@ -8,7 +8,7 @@ _OWN = "compat.scripts.calls.arrays:"
 
 # Names by the release without them: what serves them ("*" stands for the name itself), the names.
 GONE: Mapping[str, Mapping[str, str]] = {
-    "1.18": {"numpy:ndim": "rank"},
+    "1.18": {"numpy.testing:": "testing.utils", "numpy:ndim": "rank"},
     "1.23": {
         _OWN + "asscalar": "asscalar",
         "builtins:len": "alen",
@@ -52,6 +52,7 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "numpy:cumprod": "cumproduct",
         "numpy:float64": "float_",
         "numpy:inf": "Inf Infinity PINF infty",
+        "numpy:": "lib.arraysetops lib.function_base lib.index_tricks",
         "numpy:linalg": "linalg.linalg",
         "numpy:longdouble": "longfloat",
         "numpy:nan": "NAN NaN",
@@ -62,8 +63,9 @@ GONE: Mapping[str, Mapping[str, str]] = {
         "numpy:vstack": "row_stack",
         "sys:": "sys",
         _OWN + "*": (
-            "NINF NZERO PZERO asfarray cast deprecate disp find_common_type issctype issubsctype "
-            "msort obj2sctype recfromcsv recfromtxt sctype2char sctypes source who"
+            "NINF NZERO PZERO asfarray cast deprecate disp fastCopyAndTranspose find_common_type "
+            "issctype issubsctype msort nbytes obj2sctype recfromcsv recfromtxt sctype2char "
+            "sctypes source who"
         ),
     },
     "2.4": {
@@ -76,7 +78,10 @@ GONE: Mapping[str, Mapping[str, str]] = {
 # Functions that are still there and take less than they did, served by `_OWN`: their names.
 CHANGED = (
     "amax amin array asanyarray asarray bincount column_stack dstack fromstring hstack linspace "
-    "load max mean min set_printoptions stack std sum unique var vstack"
+    "load max mean min set_printoptions stack std sum unique var vstack "
+    # That took whole floats as sizes.
+    "empty eye full identity ones tile zeros random.choice random.normal random.permutation "
+    "random.rand random.randn random.uniform"
 )
 
 # Arguments that were renamed (or removed: "").

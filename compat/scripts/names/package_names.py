@@ -38,7 +38,9 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "matplotlib.cm:tab20": "matplotlib.cm.Vega20",
             "matplotlib.pyplot:nipy_spectral": "matplotlib.pyplot.spectral",
         },
-        "3.1": {_OWN + "plots:*": "matplotlib.mlab.normpdf"},
+        "3.1": {
+            _OWN + "plots:*": "matplotlib.mlab.bivariate_normal matplotlib.mlab.normpdf",
+        },
         "3.3": {"numpy:*": "matplotlib.cbook.iterable"},
         "3.9": {"matplotlib.pyplot:*": "matplotlib.cm.get_cmap"},
     },
@@ -48,18 +50,23 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
                 f"pandas.{kind}_{of}"
                 for kind in ("rolling", "expanding")
                 for of in ("count", "max", "mean", "median", "min", "std", "sum", "var")
-            ),
+            )
+            + " pandas.ewma pandas.ewmstd pandas.ewmvar",
         },
         "0.25": {
             "pandas.plotting:*": "pandas.scatter_matrix",
             "pandas.plotting:": "pandas.tools.plotting",
             "pandas:": "pandas.tools",
         },
-        "1.0": {"pandas.arrays:*": "pandas.SparseArray"},
+        "1.0": {
+            "pandas.arrays:*": "pandas.SparseArray",
+            "pandas:*": "pandas.io.json.json_normalize",
+        },
         "2.0": {
             "datetime:*": "pandas.datetime",
             "numpy:": "pandas.np",
             "pandas:Grouper": "pandas.TimeGrouper",
+            "pandas.testing:": "pandas.util.testing",
             "pandas:Index": "pandas.Float64Index pandas.Int64Index pandas.UInt64Index",
         },
         "3.0": {_OWN + "frames:*": "pandas.value_counts"},
@@ -115,9 +122,10 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
                 "perceptron ransac ridge stochastic_gradient theil_sen",
             ),
             "sklearn.manifold:": "sklearn.manifold.t_sne",
-            "sklearn.metrics:": (
-                "sklearn.metrics.classification sklearn.metrics.ranking sklearn.metrics.regression"
+            "sklearn.metrics:": within(
+                "sklearn.metrics", "classification ranking regression scorer"
             ),
+            "scipy.special:*": "sklearn.utils.extmath.logsumexp",
             "sklearn.metrics:calinski_harabasz_score": "sklearn.metrics.calinski_harabaz_score",
             "sklearn.neighbors:": "sklearn.neighbors.base",
             "sklearn.neural_network:": "sklearn.neural_network.multilayer_perceptron",
@@ -131,6 +139,7 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "sklearn.utils:_safe_indexing": "sklearn.utils.safe_indexing",
         },
         "1.2": {
+            "sklearn.metrics:*": "sklearn.neighbors.DistanceMetric",
             _OWN + "learning:*": within(
                 "sklearn.metrics",
                 "plot_confusion_matrix plot_precision_recall_curve plot_roc_curve",
@@ -175,6 +184,7 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "1.11": {
             "numpy:*": within("scipy.linalg", "tri tril triu"),
+            "numpy.fft:*": "scipy.ifft",
             "scipy.linalg:pinv": "scipy.linalg.pinv2",
             "scipy.signal.windows:*": within(
                 "scipy.signal",
@@ -183,11 +193,13 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
                 "triang tukey",
             ),
             "scipy.signal.windows:hann": "scipy.signal.hanning",
+            "scipy.special:betainc": "scipy.stats.betai",
             "scipy.stats:binomtest": "scipy.stats.binom_test",
             "scipy.stats:gibrat": "scipy.stats.gilbrat",
             "scipy.stats:weibull_max": "scipy.stats.frechet_l",
             "scipy.stats:weibull_min": "scipy.stats.frechet_r",
         },
+        "1.12": {"scipy.datasets:*": within("scipy.misc", "ascent electrocardiogram face")},
         "1.14": {
             "scipy.integrate:cumulative_trapezoid": "scipy.integrate.cumtrapz",
             "scipy.integrate:simpson": "scipy.integrate.simps",
@@ -200,6 +212,10 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 # Names that nothing serves: the release without them, and why or what to do.
 UNSERVED: Mapping[str, tuple[str, str]] = {
     "pandas.Panel": ("pandas 0.25", "a DataFrame with a MultiIndex is the successor"),
+    "scipy.misc.lena": (
+        "SciPy 0.17",
+        "its licence did not allow to share it; use scipy.datasets.ascent() or another image",
+    ),
     "scipy.weave": ("SciPy 0.19", "it compiled C++ for Python 2"),
     "sklearn.datasets.fetch_mldata": (
         "scikit-learn 0.22",
@@ -213,38 +229,6 @@ UNSERVED: Mapping[str, tuple[str, str]] = {
     "sklearn.hmm": ("scikit-learn 0.17", "the package hmmlearn is the successor"),
 }
 
-# Functions and classes that are still there and take less than they did, and what serves them.
-CHANGED: Mapping[str, str] = {
-    "matplotlib.use": _OWN + "plots:use",
-    "pandas.get_dummies": _OWN + "frames:get_dummies",
-    "pandas.read_csv": _OWN + "frames:read_csv",
-    "pandas.read_table": _OWN + "frames:read_table",
-}
-
-_HOLD = {"hold": ""}
-_AXES = {"axisbg": "facecolor"}
-_SCALE = {"nonposx": "nonpositive", "nonposy": "nonpositive"}
-# Arguments that were renamed (or removed: "").
-ARGUMENTS: Mapping[str, Mapping[str, str]] = {
-    **{
-        f"matplotlib.pyplot.{name}": _HOLD
-        for name in ("bar", "contour", "contourf", "errorbar", "fill", "imshow", "plot", "scatter")
-    },
-    "matplotlib.pyplot.axes": _AXES,
-    "matplotlib.pyplot.boxplot": {"labels": "tick_labels"},
-    "matplotlib.pyplot.grid": {"b": "visible"},
-    "matplotlib.pyplot.hist": {"normed": "density", **_HOLD},
-    "matplotlib.pyplot.savefig": {"frameon": "", "papertype": ""},
-    "matplotlib.pyplot.stem": {"use_line_collection": ""},
-    "matplotlib.pyplot.subplot": _AXES,
-    "matplotlib.pyplot.xscale": _SCALE,
-    "matplotlib.pyplot.yscale": _SCALE,
-    "sklearn.cluster.KMeans": {"n_jobs": "", "precompute_distances": ""},
-    "sklearn.ensemble.RandomForestClassifier": {"min_impurity_split": ""},
-    "sklearn.manifold.TSNE": {"n_iter": "max_iter"},
-    "sklearn.preprocessing.OneHotEncoder": {"sparse": "sparse_output"},
-}
-
 # Packages that need a TensorFlow that is prepared for the script.
 ON_TENSORFLOW = ("keras",)
 
@@ -254,6 +238,8 @@ PREPARED: Mapping[str, str] = {
     "PIL.ImageFont": _OWN + "images",
     "matplotlib.pyplot": _OWN + "plots",
     "numpy": _OWN + "arrays",
-    "pandas": _OWN + "frames",
+    "pandas": _OWN + "frame_methods",
     "pylab": _OWN + "plots",
+    "scipy.sparse": _OWN + "learning",
+    "sklearn.feature_extraction.text": _OWN + "learning",
 }

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import Mapping
 
-from compat.scripts.names import numpy_names, package_names, python_names
+from compat.scripts.names import (
+    numpy_names,
+    package_arguments,
+    package_names,
+    python_names,
+)
 from compat.scripts.names.table import Served
 
 _NUMPY = "numpy."
@@ -35,17 +40,21 @@ GONE: Mapping[str, Served] = _gone()
 # Functions and classes that are still there, and what serves them.
 CHANGED: Mapping[str, str] = {
     **{
-        _NUMPY + name: f"compat.scripts.calls.arrays:{name}" for name in numpy_names.CHANGED.split()
+        _NUMPY + name: "compat.scripts.calls.arrays:" + name.replace(".", "_")
+        for name in numpy_names.CHANGED.split()
     },
     **python_names.CHANGED,
-    **package_names.CHANGED,
+    **package_arguments.CHANGED,
 }
 # Functions and classes with arguments that were renamed, or removed (""): their old and new names.
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     **{_NUMPY + name: arguments for name, arguments in numpy_names.ARGUMENTS.items()},
-    **package_names.ARGUMENTS,
+    **python_names.ARGUMENTS,
+    **package_arguments.ARGUMENTS,
 }
-_NAMES = {*GONE, *CHANGED, *ARGUMENTS}
+# Functions and classes that took arguments by position: the names of these.
+POSITIONS: Mapping[str, str] = package_arguments.POSITIONS
+_NAMES = {*GONE, *CHANGED, *ARGUMENTS, *POSITIONS}
 # Modules with such names in them.
 MODULES = {name.rsplit(".", count)[0] for name in _NAMES for count in range(1, name.count(".") + 1)}
 PACKAGES = {name.partition(".")[0] for name in _NAMES} | set(package_names.PREPARED)

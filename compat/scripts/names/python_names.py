@@ -75,7 +75,7 @@ GONE: Mapping[str, Mapping[str, str]] = {
     "3.12": {
         "locale:format_string": "locale.format",
         "setuptools._distutils:": "distutils",
-        _OWN[:-7] + "imp:": "imp",
+        _OWN: "imp",
     },
     "3.13": {
         "html:": "cgi",
@@ -89,4 +89,9 @@ CHANGED: Mapping[str, str] = {
     "importlib.reload": "compat.scripts.source.python2_builtins:classic_reload",
     "random.sample": _OWN + "random_sample",
     "random.shuffle": _OWN + "random_shuffle",
+}
+
+# Arguments that were removed.
+ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    name: {"encoding": ""} for name in ("json.dump", "json.dumps", "json.load", "json.loads")
 }

@@ -176,15 +176,14 @@ def only_graphs(logdir: Path) -> Any:
     if supervisor.runtime.name == "legacy":
         return None
     optimizer = tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(1.0), 1)
-    return [
-        refusal(lambda: compat.Supervisor(sync_optimizer=optimizer)),
-        refusal(lambda: supervisor.start_queue_runners(None)),
-    ]
+    refused = refusal(lambda: compat.Supervisor(sync_optimizer=optimizer))
+    return refused, supervisor.start_queue_runners(None)
 
 
 if __name__ == "__main__":
     # More cases: loading TensorFlow again would take longer.
     import endings  # noqa: F401
     import monitoring  # noqa: F401
+    import queues  # noqa: F401
 
     run()

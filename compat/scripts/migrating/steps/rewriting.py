@@ -12,7 +12,6 @@ from compat.scripts.migrating.program import Edit, Program, Remark
 from compat.scripts.migrating.steps import plain, scopes
 from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
-from compat.scripts.migrating.steps.kinds import INPUT
 from compat.scripts.migrating.steps.names import tensorflow
 from compat.scripts.migrating.steps.sessions import Sessions
 from compat.scripts.source import conversion, literals
@@ -25,7 +24,16 @@ import compat
 compat.select_runtime(compat.runtime_from(sys.argv))
 
 """
-_LEGACY_ONLY = "{what} in the graph, so it works with --runtime=legacy alone; {remedy}"
+_LEGACY_ONLY = (
+    "{name} is used here, and made in the graph, so it works with --runtime=legacy alone; return "
+    "it from the step to use its value"
+)
+# Of an optimizer for synchronous replicas, which either runtime has.
+_OF_REPLICAS = (
+    *("SyncReplicasOptimizer", "SyncReplicasOptimizerV2", "get_chief_queue_runner"),
+    *("get_init_tokens_op", "make_session_run_hook", "local_step_init_op", "chief_init_op"),
+    "ready_for_local_init_op",
+)
 _SETTER = "replica_device_setter"
 # Made anew by a supervisor: of no use in a function that builds values.
 _TOOLS = ("global_variables_initializer", "initialize_all_variables", "train.Saver")
@@ -116,20 +124,20 @@ class _Rewriting:
                 continue
             if name.id in graph.tensors and name.id not in said:
                 said.add(name.id)
-                what = f"{name.id} is used here, and made"
-                remedy = "return it from the step to use its value"
-                self.remarks.append(Remark(name, _LEGACY_ONLY.format(what=what, remedy=remedy)))
-        for node in self.program.nodes(ast.Call):
-            called = graph.called(node).rpartition(".")[2]
-            if called.startswith("SyncReplicas"):
-                remedy = "see compat.average for the modern runtime"
-                what = "synchronous replicas are"
-            elif called in INPUT and "train." in graph.called(node):
-                what, remedy = "queues of input are", "give compat.step a dataset instead"
-            else:
-                continue
-            self.remarks.append(Remark(node, _LEGACY_ONLY.format(what=what, remedy=remedy)))
+                if not self._is_of_replicas(name.id):
+                    self.remarks.append(Remark(name, _LEGACY_ONLY.format(name=name.id)))
         return sorted(shared - {*self.fed, *self.fetched})
+
+    def _is_of_replicas(self, name: str) -> bool:
+        """Whether each assignment of a name is of something of synchronous replicas."""
+        values: Any = [
+            node.value
+            for statement in self.graph.statements
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Assign) and name in scopes.bound([node])
+        ]
+        made = [getattr(value, "func", value) for value in values]
+        return bool(made) and all(getattr(node, "attr", "") in _OF_REPLICAS for node in made)
 
     def _remove(self, statement: ast.stmt) -> None:
         """Removes a statement; `pass` stands for the only one of its block."""

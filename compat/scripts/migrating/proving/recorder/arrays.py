@@ -46,3 +46,14 @@ def load(path):
 
 def _encoded(text):
     return text if isinstance(text, bytes) else text.encode("utf-8")
+
+
+def paired(theirs, ours, stored):
+    """Returns arrays for our names: by the same name, then in order; and our names left over."""
+    found = dict((name, stored[name]) for name in ours if name in theirs and name in stored)
+    left = [name for name in theirs if name not in found and name in stored]
+    rest = [name for name in ours if name not in found]
+    if len(left) == len(rest):
+        found.update((name, stored[other]) for name, other in zip(rest, left))
+        rest = []
+    return found, rest

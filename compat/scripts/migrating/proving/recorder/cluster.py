@@ -31,6 +31,7 @@ def install(joined):
     for kind in {replicas, getattr(module, "SyncReplicasOptimizerV2", replicas)}:  # Two in 0.12.
         for name in ("apply_gradients", "get_init_tokens_op", "get_chief_queue_runner"):
             setattr(kind, name, globals()["_" + name])
+        kind.__init__ = _alone_in(kind.__init__)
         kind.make_session_run_hook = lambda self, *args, **kwargs: _hook()
 
 
@@ -108,6 +109,15 @@ def _named(to):
 @contextlib.contextmanager
 def _nowhere():
     yield
+
+
+def _alone_in(init):
+    @functools.wraps(init)
+    def make(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        self._replicas_to_aggregate = 1
+
+    return make
 
 
 def _apply_gradients(self, grads_and_vars, global_step=None, name=None):

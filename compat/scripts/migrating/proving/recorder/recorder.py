@@ -149,8 +149,8 @@ class Recorder(object):
             # An experiment has its batches in the graph, where a placeholder has them by default.
             inputs = [name for name in plan.inputs if name not in call.feeds]
             inputs = inputs or _in_order(call, call.feeds)
-            fed, missing = _paired(known["fed"], inputs, stored)
-            drawn, uncontrolled = _paired(known["drawn"], plan.sources, stored)
+            fed, missing = arrays.paired(known["fed"], inputs, stored)
+            drawn, uncontrolled = arrays.paired(known["drawn"], plan.sources, stored)
             # Of what is drawn, the other run has nothing.
             record["uncontrolled"] += uncontrolled
             if missing:
@@ -240,17 +240,6 @@ def _described(graph, operations, names):
 def _in_order(call, names):
     """Returns names of tensors in the order in which the graph has them."""
     return sorted(names, key=lambda name: call.graph.get_tensor_by_name(name).op._id)
-
-
-def _paired(theirs, ours, stored):
-    """Returns arrays for our names: by the same name, then in order; and our names left over."""
-    found = dict((name, stored[name]) for name in ours if name in theirs and name in stored)
-    left = [name for name in theirs if name not in found and name in stored]
-    rest = [name for name in ours if name not in found]
-    if len(left) == len(rest):
-        found.update((name, stored[other]) for name, other in zip(rest, left))
-        rest = []
-    return found, rest
 
 
 def _is_number(value, is_loss):

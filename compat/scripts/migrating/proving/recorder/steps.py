@@ -2,12 +2,13 @@
 
 from __future__ import absolute_import
 
+import copy
 import functools
 import json
 
 import numpy
 
-from . import arrays
+from . import arrays, graphs
 
 
 def install(recorder):
@@ -28,7 +29,7 @@ def install(recorder):
                 self,
                 step,
                 rows,
-                lambda rows: many(self, step, *rows),
+                lambda step, rows: many(self, step, *rows),
                 lambda found: found,
             )
         return values
@@ -42,7 +43,7 @@ def install(recorder):
             self,
             step,
             [numpy.asarray(array)[numpy.newaxis] for array in given],
-            lambda rows: now(self, step, *[row[0] for row in rows], **options),
+            lambda step, rows: now(self, step, *[row[0] for row in rows], **options),
             lambda found: found.values,
         )
 
@@ -50,7 +51,10 @@ def install(recorder):
 
 
 def _train(recorder, session, step, rows, run, values_of):
-    """Runs a training call, with a row for each array, and records it."""
+    """Runs a training call, with a row for each array, and records it.
+
+    What the other run has read and drawn in this call is fed in the place of what this one would.
+    """
     number, known = recorder.next()
     variables = dict(session._runtime.variables())
     learned = [name for name, variable in variables.items() if variable.trainable]
@@ -72,8 +76,10 @@ def _train(recorder, session, step, rows, run, values_of):
             stored[name][numpy.newaxis] if name in stored else row for name, row in zip(names, rows)
         ]
         record["unfed"] = [name for name in names if name not in stored]
-        record["uncontrolled"] = known["drawn"]
-    found = run(rows)
+        ran, drawn, record["uncontrolled"] = _controlled(step, known["drawn"], stored)
+        found = run(ran, rows + [value[numpy.newaxis] for value in drawn])
+    else:
+        found = run(step, rows)
     values = values_of(found)
     tensors = step._lifted._packed.tensors
     record["scalars"] = [
@@ -86,6 +92,29 @@ def _train(recorder, session, step, rows, run, values_of):
         json.dump({"gradients": {}, "operations": []}, file)
     recorder.done(record)
     return found
+
+
+def _controlled(step, theirs, stored):
+    """Returns the step with its sources fed, what to feed them, and the names of all others."""
+    lifted = step._lifted
+    graph = lifted._function.graph
+    ends = [graph.get_tensor_by_name(name).op for name in lifted._outputs]
+    plain, rest = graphs.sources(graphs.closure(ends))
+    names = [tensor.name for operation in plain for tensor in operation.outputs]
+    drawn, left = arrays.paired(theirs, names, stored)
+    left += [operation.name for operation in rest]
+    if not drawn:
+        return step, [], left
+    known = step.__dict__.setdefault("_compat_fed", {})
+    if tuple(drawn) not in known:
+        # As `select` does, but for the tensors of hooks, which remain those of the step.
+        fed = known[tuple(drawn)] = copy.copy(step)
+        fed._queues, fed._lifted, fed._loops = None, lifted.feeding(list(drawn)), {}
+        specs = [graph.get_tensor_by_name(name) for name in fed._lifted.fed]
+        signature = list(step._definition.signature) + specs
+        fed._definition = step._definition._replace(signature=signature)
+    fed = known[tuple(drawn)]
+    return fed, [drawn[name] for name in fed._lifted.fed], left
 
 
 def _read(variables):
