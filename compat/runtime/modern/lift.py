@@ -53,6 +53,7 @@ class Lifted:
         # The names of variables that it uses and that are this process's own.
         self.outside = [v.name for v in placement.outside if id(v.handle) in captured]
         # The keys by which workers find each other's tensors: each copy needs one of its own.
+        placement.note_tables(function.graph)
         self._deferred = private.deferred_captures(function.graph)
         self._local = {id(variable.handle): variable for variable in placement.local_variables}
         self._tables = captured_tables(function) if tables is None else tables
