@@ -159,6 +159,7 @@ def in_pieces(folder: Path) -> Any:
             refused.append(refusal(save, compat.NotFiniteError))
             left.append(sorted(path.name for path in folder.iterdir()) == before)
         found = files.read(prefix)
+        assert (found["parts/Adagrad"][1::2] == np.float32(0.1)).all()  # No batch has read these.
         assert found["parts"].shape == found["parts/Adagrad"].shape == (50, 4)
         for name, value in first.items():
             if "part_" not in name:
