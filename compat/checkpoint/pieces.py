@@ -84,7 +84,7 @@ def batches(sizes: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
 
 
 class Stored:
-    """A large value that stays in its checkpoint; `stored[first:last]` are rows of it.
+    """A large value that stays in its checkpoint, and is read in pieces, or whole as an array.
 
     Attributes:
       shape: of the value.

@@ -8,6 +8,7 @@ from typing import Any, Iterator, NamedTuple, Sequence
 from compat._tensorflow import private, tf, tf1
 from compat.checkpoint import pieces
 from compat.checkpoint.files import PARTS, NotFiniteError
+from compat.runtime.legacy.variables import filled
 
 
 class _Member(NamedTuple):
@@ -129,7 +130,7 @@ def _restored(filename_tensor: Any, saveable: Any) -> Any:
     variable, (spec,) = saveable.op, saveable.specs
     shape, dtype = variable.shape.as_list(), variable.dtype.base_dtype
     with tf1.device(variable.device):
-        zeros = tf1.raw_ops.Fill(dims=shape, value=tf.zeros([], dtype))
+        zeros = filled(shape, tf.zeros([], dtype))
         done = [tf1.raw_ops.AssignVariableOp(resource=variable.handle, value=zeros)]
     for piece in pieces.cut(shape, dtype.as_numpy_dtype, spec.slice_spec):
         with tf1.control_dependencies(done[-1:]):

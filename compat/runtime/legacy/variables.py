@@ -47,12 +47,17 @@ def _unshared(initial: Callable[[], Any]) -> Any:
         if single.tensor_content or len(tf.make_ndarray(single).shape):
             return value  # It is of different numbers.
         number = tf.constant(tf.make_ndarray(single))
+    return filled(shape, number)
+
+
+def filled(shape: Sequence[int], number: Any) -> Any:
+    """Returns a tensor of one number, which the graph does not keep when it has been computed."""
     # TensorFlow computes in advance, and keeps, what depends on constants alone. This is 0.
     scalar = tf.constant([], tf.int32)
     zero = tf1.raw_ops.RandomUniformInt(shape=scalar, minval=0, maxval=1, seed=1, seed2=1)
-    filled = tf.fill(shape + zero, number)
-    filled.set_shape(shape)
-    return filled
+    found = tf.fill(tf.constant(shape, tf.int32) + zero, number)
+    found.set_shape(shape)
+    return found
 
 
 def assignments(variables: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[_Call]:
