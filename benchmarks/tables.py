@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import local_cluster
-from benchmarks.clicks import result
+from benchmarks.clicks.__main__ import result
 from compat.datasets.criteo import CATEGORIES
 
 WIDTH = 64
@@ -41,7 +41,7 @@ def measure(runtime: str, rows: int, flags: Any, folder: str) -> list[dict[str, 
     argv += [f"--logdir={logdir}/run", f"--tracking_uri=sqlite:///{folder}/runs.db"]
     argv += ["--leave"] if flags.leave else []
     endless = ["ps 0", "ps 1", "worker 1"] if flags.leave else []
-    module = "benchmarks.clicks_task"
+    module = "benchmarks.clicks.task"
     done = local_cluster.train(module, argv, WORKERS, Path(logdir), endless, num_ps=SERVERS)
     return [result(done.output)["memory"], done.peaks]
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
 from compat._tensorflow import quietly, tf, tf1
+from compat.checkpoint import pieces
 from compat.checkpoint.matching import dtype_name
 from compat.errors import UserError
 from compat.runtime.interface import current_runtime
 
+PARTS = "_parts/"  # Behind the prefix of a checkpoint: where it is while it is written in parts.
 _OTHER_CHECKPOINT = "remove its files to do without it, or choose another log folder"
 
 
@@ -38,38 +40,78 @@ class NotWrittenError(UserError):
         )
 
 
-def write(
-    prefix: str, values: Mapping[str, np.ndarray], slices: Mapping[str, Any] | None = None
-) -> None:
+def write(prefix: str, values: Mapping[Any, np.ndarray]) -> None:
     """Writes a checkpoint of two files; the index, written last, makes it whole.
 
-    `slices` has the `SaveSliceInfo` of the values that are part of a whole.
+    A key is the name of a value, or that of a whole with the `shape_and_slice` of the value.
     """
-    names, slices = sorted(values), slices or {}
-    parts = [slices.get(name) for name in names]
+    slices = {(key, "") if isinstance(key, str) else key: array for key, array in values.items()}
+    keys = sorted(slices)
     # A graph and a session of its own: the same on both runtimes, and on this machine.
     with tf1.Graph().as_default(), tf1.device("/cpu:0"):
-        feeds = {tf1.placeholder(values[n].dtype, values[n].shape): values[n] for n in names}
+        feeds = {tf1.placeholder(slices[k].dtype, slices[k].shape): slices[k] for k in keys}
         save = tf1.raw_ops.SaveV2(
             prefix=prefix,
-            tensor_names=[n if part is None else part.full_name for n, part in zip(names, parts)],
-            shape_and_slices=["" if part is None else part.spec for part in parts],
+            tensor_names=[name for name, _ in keys],
+            shape_and_slices=[spec for _, spec in keys],
             tensors=list(feeds),
         )
         with tf1.Session() as session:
             session.run(save, feeds)
 
 
-def read(prefix: str, remedy: str = _OTHER_CHECKPOINT) -> dict[str, np.ndarray]:
+def write_parts(prefix: str, parts: Iterable[Callable[[], Mapping[Any, np.ndarray]]]) -> None:
+    """Writes a checkpoint whose values are made one part after the other, each as `write` takes.
+
+    It is a file of data for each part, beside the index.
+    """
+    made = list(parts)
+    if len(made) == 1:
+        write(prefix, made[0]())
+        return
+    with cleared(prefix):
+        written = [f"{prefix}{PARTS}{number}" for number in range(len(made))]
+        for path, values in zip(written, made):
+            write(path, values())
+        with tf1.Graph().as_default(), tf1.device("/cpu:0"), tf1.Session() as session:
+            merge = tf1.raw_ops.MergeV2Checkpoints(
+                checkpoint_prefixes=written, destination_prefix=prefix
+            )
+            session.run(merge)
+
+
+@contextlib.contextmanager
+def cleared(prefix: str) -> Iterator[None]:
+    """Removes the parts of a checkpoint if writing it fails."""
+    try:
+        yield
+    except BaseException:
+        if tf1.gfile.IsDirectory(prefix + PARTS):
+            tf1.gfile.DeleteRecursively(prefix + PARTS)
+        raise
+
+
+def read(prefix: str, remedy: str = _OTHER_CHECKPOINT, large: bool = True) -> dict[str, Any]:
     """Returns all values of a checkpoint by name, or raises `UserError`, which ends with `remedy`.
 
     Those of TensorFlow before 0.12 are read, too: one file, or several whose prefix ends as in
-    "-?????-of-00002".
+    "-?????-of-00002". What is larger than a piece is read in pieces, to see that it is whole, but
+    returned as `pieces.Stored` if `large` is false.
     """
+
+    def value(name: str) -> Any:
+        shape, dtype = shapes[name], types[name]
+        if large or not shape or pieces.size(shape, dtype.as_numpy_dtype) <= pieces.PIECE_BYTES:
+            return np.asarray(reader.get_tensor(name))
+        stored = pieces.Stored(prefix, name, dtype, shape)
+        for _ in stored.pieces():
+            pass
+        return stored
+
     try:
         reader = tf.train.load_checkpoint(prefix)
-        names = reader.get_variable_to_shape_map()
-        return {name: np.asarray(reader.get_tensor(name)) for name in names}
+        shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+        return {name: value(name) for name in shapes}
     except (tf1.errors.OpError, LookupError, ValueError, RuntimeError) as error:
         # Which one depends on the release; a LookupError is for a truncated data file.
         reason = str(error).splitlines()[0]
@@ -112,7 +154,7 @@ def fitted(
     return dict(values)
 
 
-def _cut(values: Mapping[str, np.ndarray], variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def _cut(values: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the values with partitioned variables in the parts that the program has."""
     slices = current_runtime().slices()
     wanted = {name: slices[name] for name in variables if name in slices and name not in values}
@@ -124,8 +166,12 @@ def _cut(values: Mapping[str, np.ndarray], variables: Mapping[str, Any]) -> dict
     wholes = {part.full_name for part in parts.values()}
     cut = {name: value for name, value in values.items() if name not in wholes}
     for name, part in parts.items():
-        ends = zip(part.var_offset, part.var_shape)
-        cut[name] = values[part.full_name][tuple(slice(a, a + size) for a, size in ends)]
+        whole = values[part.full_name]
+        if isinstance(whole, pieces.Stored):
+            cut[name] = whole.part(part.spec, part.var_shape)
+        else:
+            ends = zip(part.var_offset, part.var_shape)
+            cut[name] = whole[tuple(slice(a, a + size) for a, size in ends)]
     return cut
 
 

@@ -111,13 +111,13 @@ class Saver(metaclass=abc.ABCMeta):
         whole = list(checkpoint_paths)
         while len(whole) > 1:
             try:
-                values = read(whole[-1], "trying the one before")
+                values = read(whole[-1], "trying the one before", large=False)
                 break
             except UserError as error:
                 say(str(error))
                 whole.pop()
         else:
-            values = read(whole[0])
+            values = read(whole[0], large=False)
         self.recover_last_checkpoints(whole)
         self._listed = whole
         variables = self.variables()

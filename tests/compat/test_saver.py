@@ -65,3 +65,11 @@ def test_a_refusal_is_one_line_with_a_remedy(savers: Any, runtime: str) -> None:
         "'latest_filename' must not contain path components; correct the arguments of save()"
     )
     assert left == ["file"]
+
+
+def test_what_is_larger_than_a_piece_is_saved_and_restored_by_rows(savers: Any) -> None:
+    steps, has_parts, left_alone, refused = savers["in_pieces"]
+    assert steps == [0, 1, 2]
+    assert has_parts == [True, True, False]
+    assert left_alone == [True] * 3
+    assert refused == ["variable whole has a value that is not finite; not saved"] * 3

@@ -3,47 +3,18 @@
 from __future__ import annotations
 
 import re
-import types
 from typing import Any, Callable
 
 from compat._tensorflow import private, tf, tf1
-from compat.checkpoint.files import NotFiniteError
+from compat.checkpoint.files import NotFiniteError, cleared
 from compat.checkpoint.saver import Saver, named, step_number, user_errors
 from compat.runtime.interface import current_server
+from compat.runtime.legacy.saver_builder import SaverBuilder
 
 _NOT_FINITE = re.compile(NotFiniteError.TEXT.format(r"\S+"))
 _REMEDY = (
     "make a saver after its variables and before the session, with the arguments of tf.train.Saver"
 )
-
-
-class _FiniteBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
-    """Builds TensorFlow's operations; what is saved of a trainable variable is checked on the way.
-
-    So that the value that is checked is the one that is written, whatever other workers do.
-    """
-
-    def save_op(self, filename_tensor: Any, saveables: Any) -> Any:
-        trained = {variable.op for variable in tf1.trainable_variables()}
-        return super().save_op(filename_tensor, [_checked(s, trained) for s in saveables])
-
-
-def _checked(saveable: Any, trained: set[Any]) -> Any:
-    """Returns what a builder needs of a saveable object, with checks of its values."""
-    op = getattr(saveable.op, "op", None)  # A variable, or an operation that reads it.
-    if op not in trained and not any(t.op in trained for t in getattr(op, "inputs", ())):
-        return saveable
-    specs = []
-    for spec in saveable.specs:
-        tensor = spec.tensor
-        if tensor.dtype.base_dtype in (tf.float16, tf.float32, tf.float64):
-            text = NotFiniteError.TEXT.format(saveable.name)
-            with tf1.device(tensor.device):
-                tensor = tf1.debugging.check_numerics(tensor, text)
-        specs.append(
-            types.SimpleNamespace(name=spec.name, slice_spec=spec.slice_spec, tensor=tensor)
-        )
-    return types.SimpleNamespace(specs=specs)
 
 
 class _NamingSession(private.session_interface()):  # type: ignore[misc]
@@ -64,7 +35,8 @@ class _NamingSession(private.session_interface()):  # type: ignore[misc]
         """Runs the operation that saves; returns the prefix of the files."""
         ((filename, prefix),) = feed_dict.items()
         written = f"{prefix}_unnamed"
-        self._session.run(fetches, {filename: written}, **kwargs)
+        with cleared(written):
+            self._session.run(fetches, {filename: written}, **kwargs)
         reader = tf1.train.NewCheckpointReader(written)
         if reader.has_tensor(self._step_name):
             prefix = self._name(int(reader.get_tensor(self._step_name).item()))
@@ -88,7 +60,7 @@ class LegacySaver(tf1.train.Saver, Saver):
     def build(self) -> None:
         with user_errors(_REMEDY):
             if self._builder is None and self.saver_def is None:
-                self._builder = _FiniteBuilder(self._write_version)
+                self._builder = SaverBuilder(self._write_version)
             server = current_server()
             # What is not placed here would be on a parameter server, which has another disk.
             with tf1.device("" if server is None else server.task.name):
@@ -119,7 +91,7 @@ class LegacySaver(tf1.train.Saver, Saver):
                     sess = _NamingSession(sess, step_name.rpartition(":")[0], name)
             prefix = save_path if global_step is None else name(global_step)
             try:
-                with self._writing(prefix):
+                with self._writing(prefix), cleared(prefix):
                     saved = tf1.train.Saver.save(
                         self,
                         sess,

@@ -8,7 +8,7 @@ from typing import Any, Sequence
 from compat._tensorflow import tf, tf1
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.legacy.chain import Chain
-from compat.runtime.legacy.variables import dependencies, global_step
+from compat.runtime.legacy.variables import create, dependencies, global_step
 from compat.runtime.outputs import Packed, check_inputs, pack
 from compat.runtime.session import Step, StepDefinition
 
@@ -40,7 +40,8 @@ class LegacyStep(Step):
                 )
                 self.per_worker_data.append((variable, first, array))
                 inputs.append(variable)
-        self._take(pack(lambda: definition.function(*inputs, *self.placeholders), global_step))
+        with tf1.variable_creator_scope(create):
+            self._take(pack(lambda: definition.function(*inputs, *self.placeholders), global_step))
 
     def _take(self, found: Packed) -> None:
         self._packed = found

@@ -1,10 +1,12 @@
-"""Reads from a graph what initializes a variable, what updates it, and what a tensor depends on."""
+"""What initializes a variable, what updates it, and what a tensor depends on, in a graph."""
 
 from __future__ import annotations
 
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Sequence, Tuple
+import functools
+from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from compat._tensorflow import tf, tf1
+from compat.checkpoint import pieces
 
 _UPDATES = ("Assign", "Apply", "Scatter")
 _INPUTS = ("Dequeue", "GetNext", "ReaderRead", "RecordInput", "Unstage")
@@ -14,6 +16,48 @@ _Call = Tuple[List[Any], Dict[Any, Any]]
 def initial_value(variable: Any) -> Any:
     """Returns the tensor that a variable's initializer assigns, which a feed can replace."""
     return variable.initializer.inputs[1]
+
+
+def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+    """Makes a variable; one whose first values are a constant does not share it with the graph.
+
+    The graph keeps a constant, such as Adagrad's first accumulators, as long as it is used, so the
+    first update of rows copies it: the variable would take twice its memory.
+    """
+    if callable(kwargs.get("initial_value")):
+        kwargs["initial_value"] = functools.partial(_unshared, kwargs["initial_value"])
+    return next_creator(**kwargs)
+
+
+def _unshared(initial: Callable[[], Any]) -> Any:
+    value = initial()
+    operation: Any = getattr(value, "op", None)
+    is_constant = getattr(operation, "type", "") in ("Const", "Fill")
+    if not is_constant or not value.shape.is_fully_defined():
+        return value
+    shape = value.shape.as_list()
+    if pieces.size(shape, value.dtype.as_numpy_dtype) <= pieces.PIECE_BYTES:
+        return value
+    if operation.type == "Fill":
+        number = operation.inputs[1]
+    else:
+        single = type(operation.get_attr("value"))()
+        single.CopyFrom(operation.get_attr("value"))
+        single.tensor_shape.Clear()
+        if single.tensor_content or len(tf.make_ndarray(single).shape):
+            return value  # It is of different numbers.
+        number = tf.constant(tf.make_ndarray(single))
+    return filled(shape, number)
+
+
+def filled(shape: Sequence[int], number: Any) -> Any:
+    """Returns a tensor of one number, which the graph does not keep when it has been computed."""
+    # TensorFlow computes in advance, and keeps, what depends on constants alone. This is 0.
+    scalar = tf.constant([], tf.int32)
+    zero = tf1.raw_ops.RandomUniformInt(shape=scalar, minval=0, maxval=1, seed=1, seed2=1)
+    found = tf.fill(tf.constant(shape, tf.int32) + zero, number)
+    found.set_shape(shape)
+    return found
 
 
 def assignments(variables: Mapping[str, Any], values: Mapping[str, Any]) -> Iterator[_Call]:

@@ -67,6 +67,7 @@ class Lifted:
         captured = set(map(id, self._captured))
         # The names of variables that it uses and that are this process's own.
         self.outside = [v.name for v in placement.outside if id(v.handle) in captured]
+        placement.note_tables(function.graph)
         self._local = {id(variable.handle): variable for variable in placement.local_variables}
         self._tables = captured_tables(function) if tables is None else tables
         of_workers = {*self._local, *self._tables}

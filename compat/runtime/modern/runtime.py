@@ -10,7 +10,7 @@ import numpy as np
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
 from compat.runtime.interface import MonitoredArguments, Runtime
-from compat.runtime.modern import coordinator
+from compat.runtime.modern import coordinator, rows
 from compat.runtime.modern.all_reduce import Replicas, apply_mean
 from compat.runtime.modern.hook_graph import HookGraph
 from compat.runtime.modern.monitored import ModernMonitoredSession, ModernSingularSession
@@ -153,7 +153,7 @@ class ModernRuntime(Runtime):
         values = supervisor.recovery.take()
         if values is not None:
             for name, variable in supervisor.saver.variables().items():
-                variable.assign(values[name])
+                rows.assign(variable, values[name])
         if self.replicas is not None:
             self.replicas.broadcast(list(self.placement.variables.values()))
         if supervisor.logdir and supervisor.writes_graph:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from typing import Any, Mapping
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
 from compat._tensorflow import quietly, tf1
-from compat.checkpoint.files import NotFiniteError, fitted, read, write
+from compat.checkpoint import pieces
+from compat.checkpoint.files import NotFiniteError, fitted, read, write_parts
 from compat.checkpoint.saver import Saver, named, step_number, user_errors
 from compat.errors import UserError, UserTypeError
 from compat.runtime.interface import current_runtime
 from compat.runtime.modern.hook_graph import eagerly
+from compat.runtime.modern.rows import Rows
 
 _REFUSED = {"reshape": False, "saver_def": None, "builder": None, "write_version": 2}
 
@@ -22,17 +25,14 @@ class _Writer:
 
     def _build_internal(
         self,
-        values: Mapping[str, np.ndarray],
+        parts: Sequence[Callable[[], Mapping[Any, np.ndarray]]],
         *,
         filename: str,
         max_to_keep: int | None,
         keep_checkpoint_every_n_hours: float,
         **_: Any,
     ) -> Any:
-        slices = current_runtime().slices()
-        # A whole of which only some parts are saved could not be read.
-        torn = {part.full_name for name, part in slices.items() if name not in values}
-        write(filename, values, {n: p for n, p in slices.items() if p.full_name not in torn})
+        write_parts(filename, parts)
         return tf1.train.SaverDef(
             save_tensor_name=filename,
             max_to_keep=max_to_keep or 0,
@@ -89,17 +89,15 @@ class ModernSaver(tf1.train.Saver, Saver):
             variables = self.variables()
             if not variables and self._allow_empty:
                 return None
-            values = _session(sess).read(variables)
-            for name, value in values.items():
-                # Other variables may well hold it, such as the best loss so far.
-                trained = getattr(variables[name], "trainable", True)
-                floating = np.issubdtype(value.dtype, np.floating)
-                if trained and floating and not np.isfinite(value).all():
-                    raise NotFiniteError(NotFiniteError.TEXT.format(name))
+            first, *others = [
+                functools.partial(_read, _session(sess), variables, batch)
+                for batch in list(pieces.batches(_members(variables))) or [[]]
+            ]
+            values = first()  # The smallest, the step among them.
             # That of the values: other workers may have made updates since.
-            own = values.get(getattr(global_step, "name", "").rpartition(":")[0])
+            own = values.get((getattr(global_step, "name", "").rpartition(":")[0], ""))
             number = step_number(sess, global_step) if own is None else int(own.item())
-            self._var_list = values
+            self._var_list = [lambda: values, *others]
             path = tf1.compat.as_str(save_path)
             with user_errors("correct the arguments of save()"), quietly():
                 with self._writing(path if number is None else f"{path}-{number}"):
@@ -113,8 +111,61 @@ class ModernSaver(tf1.train.Saver, Saver):
 
     def restore(self, sess: Any, save_path: Any) -> None:
         variables = self.variables()
-        values = fitted(save_path, read(save_path), variables, others=True)
+        values = fitted(save_path, read(save_path, large=False), variables, others=True)
         eagerly(lambda: _session(sess).assign(variables, values))
+
+
+class _Member(NamedTuple):
+    """Of what is saved at a time: a variable, or rows of it."""
+
+    name: str
+    key: tuple[str, str]  # Its name in the checkpoint, and the slice that it is of that.
+    fetch: Any
+
+
+def _members(variables: Mapping[str, Any]) -> Iterator[tuple[_Member, int]]:
+    """Yields what is saved at a time, and its bytes; the smallest variables first."""
+    runtime: Any = current_runtime()
+    placement = runtime.placement
+    slices = placement.slices()
+    # A whole of which only some parts are saved could not be read.
+    torn = {part.full_name for name, part in slices.items() if name not in variables}
+
+    def size(name: str) -> int:
+        variable = variables[name]
+        return pieces.size(variable.shape.as_list(), variable.dtype.as_numpy_dtype)
+
+    for name in sorted(variables, key=size):
+        variable, part = variables[name], slices.get(name)
+        whole, spec = name, ""
+        if part is not None and part.full_name not in torn:
+            whole, spec = part.full_name, part.spec
+        if size(name) <= pieces.PIECE_BYTES or not placement.is_table(variable):
+            yield _Member(name, (whole, spec), variable), size(name)
+            continue
+        shape, dtype = variable.shape.as_list(), variable.dtype.as_numpy_dtype
+        for piece in pieces.cut(shape, dtype, spec):
+            length = pieces.size([piece.number, *shape[1:]], dtype)
+            yield _Member(name, (whole, piece.spec), Rows(variable, piece)), length
+
+
+def _read(
+    session: Any, variables: Mapping[str, Any], batch: Sequence[_Member]
+) -> dict[tuple[str, str], np.ndarray]:
+    """Returns the values of a batch by key.
+
+    Raises:
+      NotFiniteError: one of a trainable variable is not.
+    """
+    values: dict[tuple[str, str], np.ndarray] = session.read({m.key: m.fetch for m in batch})
+    for member in batch:
+        value = values[member.key]
+        # Other variables may well hold it, such as the best loss so far.
+        trained = getattr(variables[member.name], "trainable", True)
+        floating = np.issubdtype(value.dtype, np.floating)
+        if trained and floating and not np.isfinite(value).all():
+            raise NotFiniteError(NotFiniteError.TEXT.format(member.name))
+    return values
 
 
 def _session(given: Any) -> Any:

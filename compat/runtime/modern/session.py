@@ -15,6 +15,7 @@ from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
+from compat.runtime.modern import rows
 from compat.runtime.modern.step import MOST_UNROLLED, ModernStep
 from compat.runtime.session import Session, Values, number_of_updates
 
@@ -245,7 +246,7 @@ class ModernSession(Session):
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         def assign() -> None:
             for name, variable in variables.items():
-                variable.assign(values[name])
+                rows.assign(variable, values[name])
 
         self._wait(assign)
 

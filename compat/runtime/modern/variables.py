@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 import numpy as np
 
 from compat._tensorflow import private, tf, tf1
+from compat.checkpoint import pieces
 from compat.errors import UserError
 from compat.runtime.modern.hook_graph import eagerly
 from compat.runtime.nodes import is_seeded
@@ -40,6 +41,7 @@ class Placement:
         self._scope_counts: dict[str, int] = {}
         self._names: set[str] = set()  # Of the operations and scopes of all graphs so far.
         self._slices: dict[str, Any] = {}
+        self._by_row: set[int] = set()  # The handles of variables of which graphs use rows.
         self._graph = tf1.Graph()
         self._setters: list[Any] = []
         self._device = ""
@@ -155,6 +157,16 @@ class Placement:
         variable.eval = lambda session=None: eagerly(variable.numpy)
         private.on_slice_info(variable, functools.partial(self._slices.__setitem__, name))
         return variable
+
+    def note_tables(self, graph: Any) -> None:
+        """Remembers of which variables a function reads or writes rows."""
+        self._by_row.update(
+            id(outer) for outer, inner in graph.captures if pieces.is_by_row(inner.consumers())
+        )
+
+    def is_table(self, variable: Any) -> bool:
+        """Whether a step reads or writes rows of a variable, and not the whole."""
+        return id(variable.handle) in self._by_row
 
     def begin_session(self, is_chief: bool) -> None:
         """Gives the variables their initial values, as a new session does; a worker local ones."""

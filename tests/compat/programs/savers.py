@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import compat
-from compat import tf1
-from compat.checkpoint import files
+from compat import tf, tf1
+from compat.checkpoint import files, pieces
+from compat.runtime.interface import current_runtime
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import case, checkpoints, fresh, refusal, run
@@ -111,6 +113,62 @@ def refusals(folder: Path) -> Any:
     fresh()
     said.append(refusal(lambda: compat.Saver().save(None, str(folder / "m"))))
     return [[line.replace(str(folder), "FOLDER") for line in said], left]
+
+
+def tables() -> tuple[Any, Any]:
+    """Returns a step that reads some rows of two tables, one of them in parts, and a variable."""
+    counter = compat.get_or_create_global_step()
+    with compat.device(None):
+        parts = tf1.get_variable(
+            "parts", [50, 4], partitioner=tf1.fixed_size_partitioner(3), dtype=tf.float32
+        )
+        whole = tf1.get_variable("whole", [40, 4], dtype=tf.float32)
+
+    def train(rows: Any) -> Any:
+        found = [tf1.nn.embedding_lookup(t, rows, partition_strategy="div") for t in (parts, whole)]
+        loss = tf.reduce_sum(tf.multiply(*found))
+        update = tf1.train.AdagradOptimizer(0.1).minimize(loss, counter)
+        return {"loss": loss, "update": update}
+
+    return compat.step(train, [tf.TensorSpec([None], tf.int64)]), whole
+
+
+@case
+def in_pieces(folder: Path) -> Any:
+    """What is larger than a piece is saved and restored by rows, and is as any other for readers.
+
+    A value that is not finite is found in its last rows, when others are written.
+    """
+    made, left, refused = [], [], []
+    most = pieces.PIECE_BYTES
+    for pieces.PIECE_BYTES in (200, 300, most):
+        fresh()
+        step, whole = tables()
+        supervisor = compat.Supervisor(logdir=str(folder), save_model_secs=0)
+        with supervisor.managed_session() as session:
+            made.append(session.planned_step)
+            session.run(step, np.arange(0, 38, 2))
+            prefix = supervisor.saver.save(session, supervisor.save_path, session.planned_step)
+            variables = current_runtime().variables()
+            first = {name: np.asarray(value) for name, value in session.read(variables).items()}
+            before = sorted(path.name for path in folder.iterdir())
+            broken = first["whole"].copy()
+            broken[-1] = np.nan
+            session.assign({"whole": whole}, {"whole": broken})
+            save = functools.partial(supervisor.saver.save, session, str(folder / "n"))
+            refused.append(refusal(save, compat.NotFiniteError))
+            left.append(sorted(path.name for path in folder.iterdir()) == before)
+        found = files.read(prefix)
+        assert (found["parts/Adagrad"][1::2] == np.float32(0.1)).all()  # No batch has read these.
+        assert found["parts"].shape == found["parts/Adagrad"].shape == (50, 4)
+        for name, value in first.items():
+            if "part_" not in name:
+                assert (found[name] == value).all(), name
+        for end in ("", "/Adagrad"):
+            joined = np.concatenate([first[f"parts/part_{n}{end}"] for n in range(3)])
+            assert (found["parts" + end] == joined).all(), end
+    several = [len(list(folder.glob(f"model.ckpt-{n}.data-*"))) > 1 for n in (1, 2, 3)]
+    return [made, several, left, refused]
 
 
 if __name__ == "__main__":

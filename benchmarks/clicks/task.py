@@ -6,13 +6,12 @@ import contextlib
 import json
 import os
 import re
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import psutil
 
-from benchmarks.clicks_twin import cpu_seconds
+from benchmarks.clicks.clock import Clock
 from experiments import run, setting
 from experiments.recommender import Recommender
 
@@ -29,14 +28,14 @@ class Timed(Recommender):
         warm_up: int = setting(20, "Updates before the clock starts.", group="recording")
         leave: bool = setting(False, "Exit at the end without a checkpoint.", group="recording")
 
-    _began: Any = None
+    _clock: Any = None
+    _memory: Any = None
 
     def on_step(self, run: Any, values: Any) -> None:
         is_end = run.step >= self.settings.max_steps - LAST
-        if (self._began is None and run.step >= self.settings.warm_up) or is_end:
-            now = run.step, time.time(), cpu_seconds()
-            self._began = self._began or now
-            self._ended = now
+        if (self._clock is None and run.step >= self.settings.warm_up) or is_end:
+            self._clock = self._clock or Clock()
+            self._clock.read(run.step)
         if is_end and self.settings.leave:
             print(json.dumps({"memory": memory()}), flush=True)
             os._exit(0)
@@ -44,9 +43,7 @@ class Timed(Recommender):
             self._memory = memory()
 
     def on_end(self, run: Any, result: Any) -> None:
-        steps, wall, cpu = (end - begin for begin, end in zip(self._began, self._ended))
-        found = {"wall": wall / steps, "cpu": cpu / steps, "auc": result.metrics["test/auc"]}
-        print(json.dumps({**found, "memory": self._memory}), flush=True)
+        self._clock.print(result.metrics["test/auc"], memory=self._memory)
 
 
 def memory() -> dict[str, float]:

@@ -32,13 +32,15 @@ VALUES = 50000  # Of the largest category.
 FILES = {**{f"train-{i}": 50000 for i in range(4)}, "validation": 10000, "test": 10000}
 MODEL = ["--batch_size=512", "--buckets=10000", "--width=64", "--hidden=1024,512,256"]
 MODEL += ["--learning_rate=0.05", "--warm_up=20"]
-TWIN = "benchmarks/clicks_twin.py"
+TWIN = "benchmarks/clicks/twin.py"
 HEADER = ["program", "ms an update", "CPU ms", "first/this, CPU", "lowest", "highest", "AUC"]
 
 
-def sides(tensorflow1: str, python: str = sys.executable) -> dict[str, list[str]]:
+def sides(
+    tensorflow1: str, pytorch: str = "", python: str = sys.executable
+) -> dict[str, list[str]]:
     """Returns the commands by the names of what they measure; the first is what others beat."""
-    ours = [python, "-m", "benchmarks.clicks_task", "--eval_every=1000000"]
+    ours = [python, "-m", "benchmarks.clicks.task", "--eval_every=1000000"]
     by_hand = {
         "by hand, TensorFlow 1.15": [tensorflow1, TWIN],
         "its layers alone": [tensorflow1, TWIN, "--alone"],
@@ -50,6 +52,8 @@ def sides(tensorflow1: str, python: str = sys.executable) -> dict[str, list[str]
         mapped = [*ours, f"--runtime={runtime}", "--ids=mapped"]
         by_hand[f"ours, {runtime}, mapped ids"] = mapped
     by_hand["ours, legacy, bfloat16"] = [*ours, "--runtime=legacy", "--precision=bfloat16"]
+    if pytorch:
+        by_hand["PyTorch, one process"] = [pytorch, "-m", "benchmarks.clicks.pytorch"]
     return by_hand
 
 
@@ -58,19 +62,18 @@ def measure(
 ) -> dict[str, float]:
     """Runs a program once; returns seconds of an update, `wall` and `cpu`, and `auc`."""
     logdir = tempfile.mkdtemp(dir=folder)
-    ours = "benchmarks.clicks_task" in command
+    ours = "benchmarks.clicks.task" in command
     if ours:
         flags = [*flags, f"--logdir={logdir}/run", f"--tracking_uri=sqlite:///{folder}/runs.db"]
-    if num_ps:
+    if num_ps and "pytorch" not in command[-1]:
         endless = [] if ours else [f"ps {index}" for index in range(num_ps)]
-        module, own = ("benchmarks.clicks_task", []) if ours else ("", command)
+        module, own = ("benchmarks.clicks.task", []) if ours else ("", command)
         flags = [*command[3:], *flags] if ours else flags
         cluster = (num_workers, Path(logdir), endless, 900.0, num_ps, own)
         return result(local_cluster.train(module, flags, *cluster).output)
     done = subprocess.run(
         [*command, *flags],
         cwd=str(ROOT),
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
         capture_output=True,
         timeout=900,
     )
@@ -94,13 +97,18 @@ def main() -> int:
     parser.add_argument("--num_workers", type=int, default=1)
     parser.add_argument("--only", default="", help="those whose name has this regular expression")
     parser.add_argument("--tensorflow1", required=True, help="Python that has TensorFlow 1.15")
+    parser.add_argument("--pytorch", default="", help="Python that has PyTorch; else not measured")
     given = parser.parse_args()
+    os.environ["PYTHONPATH"] = str(ROOT)  # Of programs that are started by their path.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # Threads of PyTorch that wait for others sleep; else they take four times the processor time.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     found: dict[str, list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         Law(values=VALUES).write(f"{folder}/clicks", FILES)
         flags = [*MODEL, f"--data_dir={folder}/clicks", f"--max_steps={given.updates}"]
         for _ in range(given.rounds):
-            for name, command in sides(given.tensorflow1).items():
+            for name, command in sides(given.tensorflow1, given.pytorch).items():
                 if not re.search(given.only, name) or (given.num_ps and "alone" in name):
                     continue
                 made = measure(command, flags, folder, given.num_ps, given.num_workers)

@@ -1,6 +1,6 @@
 """Wide & deep on Criteo's format by hand, as a tight program of TensorFlow 1.x writes it.
 
-    python benchmarks/clicks_twin.py --data_dir=FOLDER --max_steps=120 --warm_up=20
+    PYTHONPATH=. python benchmarks/clicks/twin.py --data_dir=FOLDER --max_steps=120 --warm_up=20
 
 Or under `python -m compat run`, or as a task of a cluster. A table and a weight for each category,
 all of them with Adagrad; batches are parsed as a whole, hashed in the graph and prefetched; nothing
@@ -9,46 +9,13 @@ is written.
 
 from __future__ import annotations
 
-import argparse
-import glob
-import json
-import os
-import time
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-NUMBERS, CATEGORIES = 13, 26
-
-
-def flags() -> Any:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data_dir", required=True)
-    for name in ("max_steps", "warm_up", "batch_size", "buckets", "width"):
-        parser.add_argument("--" + name, type=int, default=0)
-    parser.add_argument("--alone", action="store_true", help="layers without tables and input")
-    parser.add_argument("--hidden", default="1024,512,256")
-    parser.add_argument("--learning_rate", type=float, default=0.05)
-    parser.add_argument("--job_name", default="worker")
-    parser.add_argument("--task_index", type=int, default=0)
-    parser.add_argument("--ps_hosts", default="")
-    parser.add_argument("--worker_hosts", default="local")
-    return parser.parse_known_args()[0]  # Those of a launcher too.
-
-
-def cpu_seconds() -> float:
-    """Returns the processor time of all tasks: this process, and others of its parent."""
-    total = 0
-    for file in glob.glob("/proc/[0-9]*/stat"):
-        try:
-            with open(file) as stat:
-                fields = stat.read().rpartition(")")[2].split()
-        except OSError:
-            continue  # It has ended.
-        if int(fields[1]) == os.getppid():
-            total += int(fields[11]) + int(fields[12])
-    return float(total) / os.sysconf("SC_CLK_TCK")
+from benchmarks.clicks import clock
+from benchmarks.clicks.clock import CATEGORIES, NUMBERS
 
 
 def parse(lines: Any, buckets: int) -> Any:
@@ -60,7 +27,7 @@ def parse(lines: Any, buckets: int) -> Any:
 
 
 def batches(here: Any, split: str) -> Any:
-    files = sorted(glob.glob(here.data_dir + "/" + split + "*"))
+    files = clock.files(here.data_dir, split)
     if split == "train":
         files = files[here.task_index :: len(here.worker_hosts.split(","))]
     dataset = tf.data.TextLineDataset(files)
@@ -95,24 +62,15 @@ def logits_of(here: Any, numbers: Any, ids: Any) -> Any:
 
 def dense(name: str, inputs: Any, size: int) -> Any:
     before = inputs.shape[1].value
-    random = np.random.RandomState(1)
-    kernel = (random.standard_normal([before, size]) * (2.0 / before) ** 0.5).astype(np.float32)
+    kernel = clock.kernel(before, size)
     return tf.nn.bias_add(
         tf.matmul(inputs, tf.get_variable(name + "/kernel", initializer=kernel)),
         tf.get_variable(name + "/bias", [size], initializer=tf.zeros_initializer()),
     )
 
 
-def auc(labels: Any, scores: Any) -> float:
-    order = np.argsort(scores, kind="mergesort")
-    ranks = np.empty(len(order))
-    ranks[order] = np.arange(1, len(order) + 1)
-    ones = labels.sum()
-    return (ranks[labels == 1].sum() - ones * (ones + 1) / 2) / (ones * (len(labels) - ones))
-
-
 def main() -> None:
-    here = flags()
+    here = clock.flags()
     tf.logging.set_verbosity(tf.logging.ERROR)
     if not here.ps_hosts:
         train(here, None, "")
@@ -150,22 +108,20 @@ def train(here: Any, own: Any, target: str) -> None:
     with supervisor.prepare_or_wait_for_session(
         target, config=config, start_standard_services=False
     ) as session:
-        began: Any = None
-        number = 0
+        measured, number = clock.Clock(), 0
         while number < here.max_steps:
             _, number = session.run([update, step])
-            if began is None and number >= here.warm_up:
-                began = number, time.time(), cpu_seconds()
-        wall, cpu = time.time() - began[1], cpu_seconds() - began[2]
+            if not measured.runs and number >= here.warm_up:
+                measured.read(number)
+        measured.read(number)
         found: list[Any] = []
         try:
             while is_chief and not here.alone:
                 found.append(session.run([tested[0], scores]))
         except tf.errors.OutOfRangeError:
             pass
-    steps = number - began[0]
-    reached = auc(*(np.concatenate(part) for part in zip(*found))) if found else 0.5
-    print(json.dumps({"wall": wall / steps, "cpu": cpu / steps, "auc": reached}))
+    reached = clock.auc(*(np.concatenate(part) for part in zip(*found))) if found else 0.5
+    measured.print(reached)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""The recommender beside the same model by hand: `python -m benchmarks.clicks`."""

@@ -1,0 +1,121 @@
+"""Large variables in pieces: a checkpoint takes so many rows at a time as memory is meant for.
+
+TensorFlow stores a variable as slices of one entry. Its readers return it whole, and any other
+slice of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Iterator, NamedTuple, Sequence
+
+import numpy as np
+
+from compat._tensorflow import tf1
+
+PIECE_BYTES = 64 << 20  # What is read, sent and written at a time.
+# By the types of operations: those that read or write rows of a variable.
+_BY_ROW = ("Gather", "Scatter", "SparseApply")
+
+
+class Piece(NamedTuple):
+    """Rows of a variable.
+
+    Attributes:
+      spec: the `shape_and_slice` of TensorFlow's operations; empty for a whole variable.
+      first: number of the first row.
+      number: how many.
+    """
+
+    spec: str
+    first: int
+    number: int
+
+
+def is_by_row(operations: Iterable[Any]) -> bool:
+    """Whether one of the operations that take a variable reads or writes rows of it alone."""
+    return any(kind in operation.type for operation in operations for kind in _BY_ROW)
+
+
+def size(shape: Sequence[int], dtype: Any) -> int:
+    """Returns the bytes of an array; a string counts as the reference that NumPy stores."""
+    return int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+
+
+def cut(shape: Sequence[int], dtype: Any, spec: str = "") -> list[Piece]:
+    """Returns the pieces of a variable, each of one row at least.
+
+    Args:
+      shape: of the variable, not scalar.
+      dtype: of NumPy.
+      spec: the `shape_and_slice` of the variable, where it is a slice of another.
+    """
+    rows = int(shape[0])
+    step = max(1, PIECE_BYTES * rows // max(1, size(shape, dtype)))
+    return [piece(shape, first, min(step, rows - first), spec) for first in range(0, rows, step)]
+
+
+def piece(shape: Sequence[int], first: int, number: int, spec: str = "") -> Piece:
+    """Returns `number` rows from `first` on of a variable; see `cut`."""
+    whole, _, slices = spec.rpartition(" ")
+    whole = whole or " ".join(map(str, shape))
+    offsets = [int(part.partition(",")[0]) for part in slices.split(":")] if slices else []
+    offsets = offsets or [0] * len(shape)
+    offsets[0] += first
+    sizes = [number, *shape[1:]]
+    inside = ":".join(f"{offset},{length}" for offset, length in zip(offsets, sizes))
+    return Piece(f"{whole} {inside}", first, number)
+
+
+def batches(sizes: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
+    """Yields what has these sizes in bytes in lists that are no larger than a piece, in order.
+
+    What is larger by itself is alone.
+    """
+    batch: list[Any] = []
+    total = 0
+    for member, length in sizes:
+        if batch and total + length > PIECE_BYTES:
+            yield batch
+            batch, total = [], 0
+        batch.append(member)
+        total += length
+    if batch:
+        yield batch
+
+
+class Stored:
+    """A large value that stays in its checkpoint, and is read in pieces, or whole as an array.
+
+    Attributes:
+      shape: of the value.
+      dtype: of NumPy.
+    """
+
+    def __init__(
+        self, prefix: str, name: str, dtype: Any, shape: Sequence[int], spec: str = ""
+    ) -> None:
+        self._prefix, self._name, self._type, self._spec = prefix, name, dtype, spec
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype.as_numpy_dtype)
+
+    def part(self, spec: str, shape: Sequence[int]) -> Stored:
+        """Returns a slice of it, by its `shape_and_slice`, which has this shape."""
+        return Stored(self._prefix, self._name, self._type, shape, spec)
+
+    def pieces(self) -> Iterator[tuple[Piece, np.ndarray]]:
+        """Yields it in pieces, each with its rows."""
+        for part in cut(self.shape, self.dtype, self._spec):
+            yield part, self._read(part.spec)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return self._read(self._spec).astype(dtype or self.dtype, copy=False)
+
+    def _read(self, spec: str) -> np.ndarray:
+        # A graph and a session of its own: the same on both runtimes, and on this machine.
+        with tf1.Graph().as_default(), tf1.device("/cpu:0"), tf1.Session() as session:
+            read = tf1.raw_ops.RestoreV2(
+                prefix=self._prefix,
+                tensor_names=[self._name],
+                shape_and_slices=[spec],
+                dtypes=[self._type],
+            )
+            return np.asarray(session.run(read)[0])

@@ -1,0 +1,153 @@
+"""The operations of a saver: what they save is checked, and large variables go in pieces."""
+
+from __future__ import annotations
+
+import types
+from typing import Any, Iterator, NamedTuple, Sequence
+
+from compat._tensorflow import private, tf, tf1
+from compat.checkpoint import pieces
+from compat.checkpoint.files import PARTS, NotFiniteError
+from compat.runtime.legacy.variables import filled
+
+
+class _Member(NamedTuple):
+    """Of what is saved at a time: all that a saveable object has, or rows of a variable."""
+
+    saveable: Any
+    piece: pieces.Piece | None = None
+
+
+class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
+    """Builds TensorFlow's operations, for models that are larger than the memory of this task.
+
+    What is saved of a trainable variable is checked on the way, so that the value that is checked
+    is the one that is written, whatever other workers do. What takes more memory than a piece is
+    saved and restored batch by batch; of a variable that the program reads by row, only so many
+    rows at a time leave its server.
+    """
+
+    def save_op(self, filename_tensor: Any, saveables: Any) -> Any:
+        self._trained = {variable.op for variable in tf1.trainable_variables()}
+        batches = list(pieces.batches(_members(saveables)))
+        if len(batches) < 2 or self._write_version != tf1.train.SaverDef.V2:
+            members = [_Member(saveable) for saveable in saveables]
+            return self._save(filename_tensor, members)
+        prefixes: list[Any] = []
+        done: list[Any] = []
+        for number, batch in enumerate(batches):
+            with tf1.control_dependencies(done[-1:]):
+                prefixes.append(tf1.string_join([filename_tensor, f"{PARTS}{number}"]))
+                done.append(self._save(prefixes[-1], batch))
+        with tf1.control_dependencies(done[-1:]):
+            return tf1.raw_ops.MergeV2Checkpoints(
+                checkpoint_prefixes=tf.stack(prefixes), destination_prefix=filename_tensor
+            )
+
+    def _AddRestoreOps(  # noqa: N802 - The name is TensorFlow's.
+        self,
+        filename_tensor: Any,
+        saveables: Any,
+        restore_sequentially: bool,
+        reshape: bool,
+        preferred_shard: int = -1,
+        name: str = "restore_all",
+    ) -> Any:
+        options = (restore_sequentially, reshape, preferred_shard, name)
+        # The smallest comes last: other workers wait until all variables are initialized, and so
+        # until each table has its values.
+        ordered = sorted(saveables, key=_size, reverse=True)
+        done: list[Any] = []
+        for batch in pieces.batches((saveable, _size(saveable)) for saveable in ordered):
+            with tf1.control_dependencies(done[-1:]):
+                if _is_table(batch[0]) and not reshape and batch[-1] is not ordered[-1]:
+                    done.append(_restored(filename_tensor, batch[0]))
+                else:
+                    done.append(super()._AddRestoreOps(filename_tensor, batch, *options))
+        return done[-1] if done else super()._AddRestoreOps(filename_tensor, [], *options)
+
+    def _save(self, prefix: Any, members: Sequence[_Member]) -> Any:
+        """Returns TensorFlow's operation that saves these alone."""
+        named = [types.SimpleNamespace(specs=list(self._specs(member))) for member in members]
+        return super().save_op(prefix, named)
+
+    def _specs(self, member: _Member) -> Iterator[Any]:
+        """Yields what a builder needs of each tensor that is saved, with checks of its values."""
+        saveable, piece = member
+        op = getattr(saveable.op, "op", None)  # A variable, or an operation that reads it.
+        read = [tensor.op for tensor in getattr(op, "inputs", ())]
+        is_trained = not self._trained.isdisjoint([op, *read])
+        for spec in saveable.specs:
+            tensor = spec.tensor if piece is None else _gathered(saveable.op, piece)
+            if is_trained and tensor.dtype.base_dtype in (tf.float16, tf.float32, tf.float64):
+                text = NotFiniteError.TEXT.format(saveable.name)
+                with tf1.device(tensor.device):
+                    tensor = tf1.debugging.check_numerics(tensor, text)
+            slice_spec = spec.slice_spec if piece is None else piece.spec
+            yield types.SimpleNamespace(name=spec.name, slice_spec=slice_spec, tensor=tensor)
+
+
+def _members(saveables: Sequence[Any]) -> Iterator[tuple[_Member, int]]:
+    """Yields what is saved at a time, and its bytes."""
+    for saveable in saveables:
+        if not _is_table(saveable):
+            yield _Member(saveable), _size(saveable)
+            continue
+        shape, dtype = saveable.op.shape.as_list(), saveable.op.dtype.base_dtype.as_numpy_dtype
+        for piece in pieces.cut(shape, dtype, saveable.specs[0].slice_spec):
+            yield _Member(saveable, piece), pieces.size([piece.number, *shape[1:]], dtype)
+
+
+def _size(saveable: Any) -> int:
+    """Returns the bytes of a variable; 0 of what has no shape, such as an iterator."""
+    shape = getattr(saveable.op, "shape", None)
+    if shape is None or not shape.is_fully_defined():
+        return 0
+    return pieces.size(shape.as_list(), saveable.op.dtype.base_dtype.as_numpy_dtype)
+
+
+def _is_table(saveable: Any) -> bool:
+    """Whether a variable is larger than a piece, and its rows are read or written alone.
+
+    All others cross the network whole with each update.
+    """
+    if _size(saveable) <= pieces.PIECE_BYTES or not saveable.op.shape.rank:
+        return False
+    handle = getattr(saveable.op, "handle", None)
+    return handle is not None and pieces.is_by_row(handle.consumers())
+
+
+def _gathered(variable: Any, piece: pieces.Piece) -> Any:
+    """Returns rows of a variable, read where it is."""
+    with tf1.device(variable.device):
+        return tf1.raw_ops.ResourceGather(
+            resource=variable.handle, indices=_rows(piece), dtype=variable.dtype.base_dtype
+        )
+
+
+def _restored(filename_tensor: Any, saveable: Any) -> Any:
+    """Returns the operation that restores a table, some rows at a time."""
+    variable, (spec,) = saveable.op, saveable.specs
+    shape, dtype = variable.shape.as_list(), variable.dtype.base_dtype
+    with tf1.device(variable.device):
+        zeros = filled(shape, tf.zeros([], dtype))
+        done = [tf1.raw_ops.AssignVariableOp(resource=variable.handle, value=zeros)]
+    for piece in pieces.cut(shape, dtype.as_numpy_dtype, spec.slice_spec):
+        with tf1.control_dependencies(done[-1:]):
+            (values,) = tf1.raw_ops.RestoreV2(
+                prefix=filename_tensor,
+                tensor_names=[spec.name],
+                shape_and_slices=[piece.spec],
+                dtypes=[dtype],
+            )
+        with tf1.device(variable.device):
+            done.append(
+                tf1.raw_ops.ResourceScatterUpdate(
+                    resource=variable.handle, indices=_rows(piece), updates=values
+                )
+            )
+    return done[-1]
+
+
+def _rows(piece: pieces.Piece) -> Any:
+    return tf.range(piece.first, piece.first + piece.number)
