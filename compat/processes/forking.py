@@ -109,7 +109,7 @@ class Forked:
 
 
 class ForkServer:
-    """A process that loads TensorFlow at the first `start`; a context manager.
+    """A process that loads TensorFlow, at the first `start` or before; a context manager.
 
     In a program that was itself forked, it is the server that has forked that program, if both have
     the same environment: TensorFlow is loaded once for a sweep of clusters.
@@ -132,6 +132,11 @@ class ForkServer:
 
     def __exit__(self, *exception: Any) -> None:
         self.close()
+
+    def load(self, env: Mapping[str, str]) -> None:
+        """Begins to load TensorFlow, for programs with such an environment, and returns."""
+        with self._lock:
+            self._load(env)
 
     def start(
         self,
@@ -214,19 +219,20 @@ class ForkServer:
             self._abandon()
 
     def _can_start(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> bool:
-        if sys.platform != "linux" or argv[0] != sys.executable or len(argv) < 2:
+        if argv[0] != sys.executable or len(argv) < 2:
             return False
         if argv[1] == "-m":
             if len(argv) < 3:
                 return False
         elif argv[1].startswith("-") or not os.path.isfile(os.path.join(cwd or "", argv[1])):
             return False
-        if self._early is None:
-            self._early = read_early(env)
-            self._launch(env)
+        self._load(env)
         return read_early(env) == self._early and self._connection is not None
 
-    def _launch(self, env: Mapping[str, str]) -> None:
+    def _load(self, env: Mapping[str, str]) -> None:
+        if sys.platform != "linux" or self._early is not None:
+            return
+        self._early = read_early(env)
         if _is_inherited(env):
             self._connection = fork_server.connect()
             self._connection.settimeout(_LOADING_SECS)
