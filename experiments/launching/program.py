@@ -12,7 +12,7 @@ from typing import Iterable, Sequence
 from compat.errors import UserError
 from compat.processes.forking import ForkServer, read_early
 from compat.scripts import run
-from compat.scripts.cluster import forked, local_cluster
+from compat.scripts.cluster import forkable, local_cluster
 from compat.scripts.cluster.task_arguments import Spelling, by_flags
 from compat.scripts.source import conversion
 from experiments.launching.command_line import log_level
@@ -74,10 +74,10 @@ def task_arguments(choice: str, argv: Sequence[str], jobs: Iterable[str]) -> Spe
 def forking(argv: Sequence[str]) -> tuple[dict[str, str], ForkServer | None]:
     """Returns what is added to the environment of a command, and what forks its tasks.
 
-    The latter is None if each has to be started alone; see `compat.scripts.cluster.forked`.
+    The latter is None if each has to be started alone; see `compat.scripts.cluster.forkable`.
     """
     path, _ = _source(argv)
-    found = None if path is None else forked.survey(path)
+    found = None if path is None else forkable.survey(path)
     if found is None:
         return {}, None
     if list(argv[1:4]) == _RUN:

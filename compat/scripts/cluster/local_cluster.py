@@ -12,7 +12,7 @@ from typing import Any, Mapping, Sequence
 from compat.errors import UserError
 from compat.processes.forking import ForkServer
 from compat.processes.local_cluster import LocalCluster
-from compat.scripts.cluster import environment, forked
+from compat.scripts.cluster import environment, forkable
 from compat.scripts.cluster.task_arguments import Spelling, spelling
 from compat.scripts.source import conversion
 
@@ -45,7 +45,7 @@ def run(
     how = spelling(parts, arguments, script) if task_args is None else Spelling(task_args.split())
     print(f"compat: arguments of each task: {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
     command = (sys.executable, "-m", "compat", "run", *options, script, *arguments)
-    survey = forked.survey(script)
+    survey = forkable.survey(script)
     env = {} if survey is None else {**log_level(), **survey.env}
     return launch(command, counts, how, env, fork_server=survey and ForkServer())
 

@@ -6,7 +6,7 @@ import ast
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator
+from typing import Callable, Iterator, Sequence
 
 from compat.errors import UserError
 from compat.processes.forking import read_early
@@ -14,6 +14,7 @@ from compat.scripts.source import conversion, literals
 
 _OURS = {"compat", "experiments"}  # They set nothing that TensorFlow reads as it is loaded.
 _LOADING = {"keras", "tensorflow", "tf_keras", "tf_slim", *_OURS}  # They load TensorFlow.
+_INSTALLED = {"dist-packages", "site-packages"}
 _ENVIRONMENTS = {"environ", "environb", "putenv", "unsetenv"}
 _READING = {"get", "copy", "items", "keys", "values"}
 
@@ -40,6 +41,16 @@ def survey(path: str) -> Survey | None:
     """
     main = Path(path).resolve()
     root = next(folder for folder in main.parents if not (folder / "__init__.py").exists())
+    package = main.relative_to(root).parts[0]
+
+    def folders(name: str) -> list[Path]:
+        """Returns where a module of the program would be, if one of such a first name is."""
+        return [
+            folder
+            for folder in (main.parent, root)
+            if name not in _LOADING and (folder.name not in _INSTALLED or name == package)
+        ]
+
     imports: set[str] = set()
     env: dict[str, str] = {}
     waiting = [main, *(folder / "__init__.py" for folder in main.parents if root in folder.parents)]
@@ -56,38 +67,36 @@ def survey(path: str) -> Survey | None:
         for tree in trees:
             constants: set[ast.AST] = set()
             for statement in tree.body if file == main else ():
-                found = list(_imported(statement, file, main.parent, root))
+                found = list(_imported(statement, file, folders))
                 if any(own or name in _LOADING for name, own in found):
                     break
                 constants.update(_constants(statement, env))
             if not _sets_only(tree, constants):
                 return None
-            for name, own in _imported(tree, file, main.parent, root):
+            for name, own in _imported(tree, file, folders):
                 waiting += own
                 imports.update(() if own else (name,))
     return Survey(imports, read_early(env)) if imports & _LOADING else None
 
 
-def _imported(tree: ast.AST, file: Path, *folders: Path) -> Iterator[tuple[str, list[Path]]]:
+def _imported(
+    tree: ast.AST, file: Path, folders: Callable[[str], Sequence[Path]]
+) -> Iterator[tuple[str, list[Path]]]:
     """Yields the first name of each import in `file`, with the program's own files that it runs."""
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Import, ast.ImportFrom)):
             continue
-        names, places = [alias.name for alias in node.names], folders
+        names, level = [alias.name for alias in node.names], 0
         if isinstance(node, ast.ImportFrom):
-            names = [f"{node.module or ''}.{name}".lstrip(".") for name in names]
-            places = tuple(file.parents)[node.level - 1 : node.level] if node.level else folders
+            names, level = [f"{node.module or ''}.{name}".lstrip(".") for name in names], node.level
         for words in (name.split(".") for name in names):
-            paths = [
-                place.joinpath(*words[:end])
-                for place in places
-                for end in range(1, len(words) + 1)
-                if words[0] not in _OURS
-            ]
             files = [
-                file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py")
+                place.joinpath(*words[:end], *last).with_suffix(".py")
+                for place in (list(file.parents)[level - 1 : level] if level else folders(words[0]))
+                for end in range(1, len(words) + 1)
+                for last in ((), ("__init__",))
             ]
-            yield words[0], [file for file in files if file.is_file()]
+            yield words[0], [found for found in files if found.is_file()]
 
 
 def _constants(statement: ast.stmt, env: dict[str, str]) -> Iterator[ast.AST]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts.cluster.forked import survey
+from compat.scripts.cluster.forkable import survey
 
 pytestmark = pytest.mark.once
 LEVEL = {"TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -72,6 +72,18 @@ def test_a_program_that_may_be_forked(tmp_path: Path, source: str, env: dict[str
 def test_a_program_that_has_to_be_started_alone(tmp_path: Path, source: str) -> None:
     (tmp_path / "train.py").write_text(source)
     assert survey(str(tmp_path / "train.py")) is None
+
+
+def test_only_the_own_package_of_an_installed_program_is_read(tmp_path: Path) -> None:
+    site = tmp_path / "site-packages"
+    (tmp_path / "net").rename(tmp_path / "mine")
+    for name in ("mine", "early.py"):
+        site.mkdir(exist_ok=True)
+        (tmp_path / name).rename(site / name)
+    (site / "mine" / "train.py").write_text("import early, mine.layers")
+    found = survey(str(site / "mine" / "train.py"))
+    assert found is not None
+    assert found.imports == {"early", "tensorflow"}
 
 
 def test_a_program_in_a_package(tmp_path: Path) -> None:
