@@ -28,18 +28,18 @@ from benchmarks.local_cluster import ROOT, FailedError
 from compat.processes.local_cluster import LocalCluster
 from experiments.launching import local_cluster
 
-COUNTS = {"ps": 1, "worker": 2}
-CALL = {"legacy": 1, "modern": 50}  # Updates in the first call.
-HANDS = "--job_name={job} --task_index={index} --ps_hosts={ps} --worker_hosts={worker}"
+_COUNTS = {"ps": 1, "worker": 2}
+_FIRST_CALL = {"legacy": 1, "modern": 50}  # Updates in the first call.
+_TASK_ARGS = "--job_name={job} --task_index={index} --ps_hosts={ps} --worker_hosts={worker}"
 _DEADLINE_SECS = 300.0
 _POLL_SECS = 0.02
-HELP = ("experiments.mnist", "experiments.launch", "experiments.sweep", "compat", "compat run")
-BARE = "from absl import app, flags"
+_COMMANDS = ("experiments.mnist", "experiments.launch", "experiments.sweep", "compat", "compat run")
+_ABSL = "from absl import app, flags"
 
 
 @dataclass(frozen=True)
 class Start:
-    """What it took until the first update, in seconds."""
+    """What it took until the first update, or until the end of `--help`, in seconds."""
 
     wall: float
     cpu: float
@@ -48,7 +48,7 @@ class Start:
 def by_hand(runtime: str, folder: str) -> Start:
     """Measures a process for each task, started at the same time."""
     twin = f"benchmarks.twin_{runtime}"
-    with LocalCluster(COUNTS) as cluster:
+    with LocalCluster(_COUNTS) as cluster:
         commands = local_cluster.describe(twin, _twin_flags(runtime), cluster)
         cluster.release()
         return _measured([command.argv for command in commands], "times", folder)
@@ -63,7 +63,7 @@ def launched(runtime: str, folder: str) -> Start:
 def scripted(runtime: str, folder: str) -> Start:
     """Measures the same program, of the legacy runtime, under `compat run --cluster`."""
     twin = str(ROOT / "benchmarks" / f"twin_{runtime}.py")
-    options = ["--cluster=ps=1,worker=2", f"--task_args={HANDS}"]
+    options = ["--cluster=ps=1,worker=2", f"--task_args={_TASK_ARGS}"]
     command = _python("compat", "run", *options, twin, *_twin_flags(runtime))
     return _measured([command], "times", folder)
 
@@ -71,16 +71,18 @@ def scripted(runtime: str, folder: str) -> Start:
 def experiment(runtime: str, folder: str) -> Start:
     """Measures `experiments.mnist`, which also logs, tracks and evaluates."""
     argv = ["--strategy=ps", "--num_ps=1", "--num_workers=2", f"--runtime={runtime}"]
-    argv += [f"--log_every={CALL[runtime]}", f"--logdir={folder}/run"]
+    argv += [f"--log_every={_FIRST_CALL[runtime]}", f"--logdir={folder}/run"]
     return _measured([_python("experiments.mnist", *argv)], "Step:", folder)
 
 
-def helped(module: str) -> float:
-    """Returns the wall time of `--help`, in seconds."""
-    started = time.monotonic()
-    argv = [sys.executable, "-c", BARE] if not module else _python(*module.split(), "--help")
+def helped(module: str) -> Start:
+    """Measures `--help` of a command; for an empty one the import of absl."""
+    started, before = time.monotonic(), os.times()
+    argv = [sys.executable, "-c", _ABSL] if not module else _python(*module.split(), "--help")
     subprocess.run(argv, stdout=subprocess.DEVNULL, cwd=str(ROOT), check=True)
-    return time.monotonic() - started
+    after = os.times()
+    spent = [getattr(after, n) - getattr(before, n) for n in ("children_user", "children_system")]
+    return Start(time.monotonic() - started, sum(spent))
 
 
 SIDES = {
@@ -96,7 +98,11 @@ def _python(*words: str) -> list[str]:
 
 
 def _twin_flags(runtime: str) -> list[str]:
-    return [f"--max_steps={CALL[runtime]}", f"--warm_up={CALL[runtime]}", "--dataset=auto"]
+    return [
+        f"--max_steps={_FIRST_CALL[runtime]}",
+        f"--warm_up={_FIRST_CALL[runtime]}",
+        "--dataset=auto",
+    ]
 
 
 def _measured(commands: Sequence[Sequence[str]], sign: str, folder: str) -> Start:
@@ -166,13 +172,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     flags = parser.parse_args(argv)
     print("| runtime | started by | wall s | CPU s | wall, to by hand | CPU, to by hand |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for runtime in flags.runtimes.split(","):
+    for runtime in filter(None, flags.runtimes.split(",")):
         sides = {k: v for k, v in SIDES.items() if v is not scripted or runtime == "legacy"}
         found: dict[str, list[Start]] = {name: [] for name in sides}
         for _ in range(flags.rounds):
             for name, side in sides.items():
                 with tempfile.TemporaryDirectory() as folder:
                     found[name].append(side(runtime, folder))
+                print(runtime, name, found[name][-1], file=sys.stderr, flush=True)
         hand = found["three processes by hand"]
         for name, starts in found.items():
             walls = [s.wall / h.wall for s, h in zip(starts, hand)]
@@ -183,10 +190,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             ]
             cells += [f"{median(r):.2f} ({min(r):.2f} to {max(r):.2f})" for r in (walls, cpus)]
             print("|", " | ".join([runtime, name, *cells]), "|", flush=True)
-    times = {name: [helped(name) for _ in range(flags.rounds)] for name in ("", *HELP)}
-    print("\n| command | wall s of --help, more than that of absl alone |\n| --- | --- |")
-    for name in HELP:
-        print(f"| {name} | {median(times[name]) - median(times['']):.2f} |")
+    times = {name: [helped(name) for _ in range(flags.rounds)] for name in ("", *_COMMANDS)}
+    print("\n| --help of | wall s more than absl alone | CPU s |\n| --- | --- | --- |")
+    for name in _COMMANDS:
+        walls = [mine.wall - bare.wall for mine, bare in zip(times[name], times[""])]
+        cpus = [mine.cpu - bare.cpu for mine, bare in zip(times[name], times[""])]
+        print(f"| {name} | {median(walls):.2f} | {median(cpus):.2f} |")
     return 0
 
 
