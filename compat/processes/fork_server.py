@@ -166,7 +166,7 @@ def _become(request: Any, descriptors: list[int]) -> None:
     for number in descriptors:
         os.close(number)
     for number, target in zip(high, request["descriptors"]):
-        if target is None:  # The pipe of the watchdog; see `Watchdog.join`.
+        if target is None:  # The pipe of the watchdog; see `forking.start`.
             os.write(number, b"%d " % os.getpid())
         else:
             os.dup2(number, target)

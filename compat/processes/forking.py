@@ -51,16 +51,37 @@ def read_early(env: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in env.items() if k.startswith(_READ_EARLY) and k not in _READ_LATE}
 
 
-def fork_with(
-    module: str, argv: Sequence[str], env: Mapping[str, str], **options: Any
-) -> Forked | None:
-    """Starts a program by the server that has forked this process, if that has loaded `module`.
+def start(
+    server: ForkServer | None,
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    stdin: int | None = None,
+    watchdog: int | None = None,
+    **options: Any,
+) -> subprocess.Popen[bytes] | Forked:
+    """Starts a program in a session of its own: forked if `server` can do that, else alone.
 
-    The other arguments and what is returned are those of `ForkServer.start`.
+    The other arguments are those of `ForkServer.start`.
     """
-    if module not in fork_server.preloaded or not _is_inherited(env):
-        return None
-    return ForkServer().start(argv, env=env, **options)
+    forked = server and server.start(argv, env=env, stdin=stdin, watchdog=watchdog, **options)
+    return forked or subprocess.Popen(
+        argv,
+        env=env,
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        start_new_session=True,
+        # Not in a process that has threads, as one that trains.
+        preexec_fn=None if watchdog is None else lambda: os.write(watchdog, b"%d " % os.getpid()),
+        **options,
+    )
+
+
+def inherited(module: str, env: Mapping[str, str]) -> ForkServer | None:
+    """Returns the server that has forked this process, if it has loaded `module`.
+
+    None if there is no such one, or if it cannot start programs with the environment `env`.
+    """
+    return ForkServer() if module in fork_server.preloaded and _is_inherited(env) else None
 
 
 def _is_inherited(env: Mapping[str, str]) -> bool:
