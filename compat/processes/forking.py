@@ -60,10 +60,7 @@ def start(
     watchdog: int | None = None,
     **options: Any,
 ) -> subprocess.Popen[bytes] | Forked:
-    """Starts a program in a session of its own: forked if `server` can do that, else alone.
-
-    The other arguments are those of `ForkServer.start`.
-    """
+    """Starts a program, forked if `server` can do that, else alone; see `ForkServer.start`."""
     forked = server and server.start(argv, env=env, stdin=stdin, watchdog=watchdog, **options)
     return forked or subprocess.Popen(
         argv,
@@ -77,10 +74,7 @@ def start(
 
 
 def inherited(module: str, env: Mapping[str, str]) -> ForkServer | None:
-    """Returns the server that has forked this process, if it has loaded `module`.
-
-    None if there is no such one, or if it cannot start programs with the environment `env`.
-    """
+    """Returns the server that has forked this process, if it has `module` and can start `env`."""
     return ForkServer() if module in fork_server.preloaded and _is_inherited(env) else None
 
 
@@ -191,15 +185,10 @@ class ForkServer:
             if not self._can_start(argv, env, cwd):
                 return None
             with open(os.devnull, "rb") as nothing:
-                given = [
-                    (nothing.fileno() if stdin is None else stdin, 0),
-                    (stdout, 1),
-                    (stderr, 2),
-                ]
-                given += [(number, number) for number in pass_fds]
-                numbers: list[tuple[int, int | None]] = [*given]
-                if watchdog is not None:
-                    numbers.append((watchdog, None))
+                given = nothing.fileno() if stdin is None else stdin
+                numbers: list[tuple[int, int | None]] = [(given, 0), (stdout, 1), (stderr, 2)]
+                numbers += [(number, number) for number in pass_fds]
+                numbers += [] if watchdog is None else [(watchdog, None)]
                 request = {
                     "argv": list(argv),
                     "env": dict(env),
