@@ -294,7 +294,7 @@ class ForkServer:
             self._process.kill()
             self._process.wait()
         for pid, code in self._codes.items():
-            if code is None:
+            for kill in (os.killpg, os.kill) if code is None else ():  # It may lead no group yet.
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)
+                    kill(pid, signal.SIGKILL)
                 self._codes[pid] = -signal.SIGKILL
