@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from dataclasses import dataclass, field
 from typing import Iterator
@@ -52,7 +51,6 @@ def from_command_line() -> Task:
     parser.add_argument("--warm_up", type=int, required=True)
     parser.add_argument("--dataset", required=True)
     flags = parser.parse_args()
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     cluster = {"ps": flags.ps_hosts.split(","), "worker": flags.worker_hosts.split(",")}
     port = cluster[flags.job_name][flags.task_index].rpartition(":")[2]
     ports.release_inherited(int(port))

@@ -151,6 +151,7 @@ def _cluster(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, lis
 def _launch(
     command: Sequence[str], counts: Mapping[str, int], how: Spelling, options: argparse.Namespace
 ) -> int:
+    env, fork_server = program.forking(command)
     names = [f"{job} {index}" for job, count in counts.items() for index in range(count)]
     names += ["evaluator 0"] if options.evaluator else []
     with _logs(options.log_dir, names) as logs:
@@ -158,7 +159,9 @@ def _launch(
             command,
             counts,
             how,
+            env,
             evaluator=options.evaluator,
+            fork_server=fork_server,
             chief="chief 0" if "chief" in counts else None,
             patience=_CHIEF_PATIENCE_SECS,
             overdue=0,  # Servers of the modern runtime never end by themselves.

@@ -9,10 +9,10 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field, replace
-from typing import IO, Any, Mapping, cast
+from typing import IO, Mapping, cast
 
 from compat.errors import UserError
-from compat.processes.forking import Forked, ForkServer
+from compat.processes.forking import ForkServer, start
 from compat.processes.output import shown
 
 _READ_BYTES = 1 << 20  # More than a pipe holds, so that one read takes all that is there.
@@ -45,9 +45,9 @@ class Command:
 class Watchdog:
     """Kills process groups, should the launcher end without doing so, as after SIGKILL.
 
-    Those that `join` and have not been told to `leave`. A small process waits for the end of a pipe
-    whose other end only the launcher holds. Other than Linux' PR_SET_PDEATHSIG this works on macOS
-    as well, and reaches grandchildren.
+    Those that have written their number to the pipe `fileno`, and have not been told to `leave`. A
+    small process waits for the end of the pipe, which only the launcher holds. Other than Linux'
+    PR_SET_PDEATHSIG this works on macOS as well, and reaches grandchildren.
     """
 
     def __init__(self) -> None:
@@ -62,12 +62,8 @@ class Watchdog:
         )
         self._pipe = cast(IO[bytes], self._process.stdin)
 
-    def join(self) -> None:
-        """Puts the calling process' group under watch; as a `preexec_fn` it just writes."""
-        self._pipe.write(b"%d " % os.getpid())
-
     def fileno(self) -> int:
-        """Returns the descriptor to which a process that is forked elsewhere writes its id."""
+        """Returns the descriptor to which a process writes its id before its program begins."""
         return self._pipe.fileno()
 
     def leave(self, group: int) -> None:
@@ -91,17 +87,14 @@ class Child:
         self.output: IO[bytes] = os.fdopen(reading, "rb", buffering=0)
         env = {**os.environ, **command.env}
         try:
-            given: Any = {"stdout": writing, "stderr": writing, "pass_fds": command.pass_fds}
-            self._process: subprocess.Popen[bytes] | Forked = (
-                fork_server
-                and fork_server.start(command.argv, env=env, watchdog=watchdog.fileno(), **given)
-            ) or subprocess.Popen(
+            self._process = start(
+                fork_server,
                 command.argv,
                 env=env,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                preexec_fn=watchdog.join,
-                **given,
+                stdout=writing,
+                stderr=writing,
+                pass_fds=command.pass_fds,
+                watchdog=watchdog.fileno(),
             )
         except OSError as error:
             self.output.close()

@@ -74,7 +74,7 @@ def main() -> None:
         __import__(module)
     from compat._tensorflow import tf1
 
-    tf1.logging.set_verbosity(tf1.logging.ERROR)  # The first access to an attribute loads it.
+    tf1.logging.get_verbosity()  # The first access to an attribute loads it.
     added = {name: value for name, value in os.environ.items() if name not in given}
     # Otherwise each program's garbage collection, also that at its exit, visits and thus copies all
     # of TensorFlow's objects, which takes up to 2 s of a core.
@@ -166,7 +166,7 @@ def _become(request: Any, descriptors: list[int]) -> None:
     for number in descriptors:
         os.close(number)
     for number, target in zip(high, request["descriptors"]):
-        if target is None:  # The pipe of the watchdog; see `Watchdog.join`.
+        if target is None:  # The pipe of the watchdog; see `forking.start`.
             os.write(number, b"%d " % os.getpid())
         else:
             os.dup2(number, target)

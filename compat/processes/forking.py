@@ -51,16 +51,31 @@ def read_early(env: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in env.items() if k.startswith(_READ_EARLY) and k not in _READ_LATE}
 
 
-def fork_with(
-    module: str, argv: Sequence[str], env: Mapping[str, str], **options: Any
-) -> Forked | None:
-    """Starts a program by the server that has forked this process, if that has loaded `module`.
+def start(
+    server: ForkServer | None,
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    stdin: int | None = None,
+    watchdog: int | None = None,
+    **options: Any,
+) -> subprocess.Popen[bytes] | Forked:
+    """Starts a program, forked if `server` can do that, else alone; see `ForkServer.start`."""
+    forked = server and server.start(argv, env=env, stdin=stdin, watchdog=watchdog, **options)
+    return forked or subprocess.Popen(
+        argv,
+        env=env,
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
+        start_new_session=True,
+        # Not in a process that has threads, as one that trains.
+        preexec_fn=None if watchdog is None else lambda: os.write(watchdog, b"%d " % os.getpid()),
+        **options,
+    )
 
-    The other arguments and what is returned are those of `ForkServer.start`.
-    """
-    if module not in fork_server.preloaded or not _is_inherited(env):
-        return None
-    return ForkServer().start(argv, env=env, **options)
+
+def inherited(module: str, env: Mapping[str, str]) -> ForkServer | None:
+    """Returns the server that has forked this process, if it has `module` and can start `env`."""
+    return ForkServer() if module in fork_server.preloaded and _is_inherited(env) else None
 
 
 def _is_inherited(env: Mapping[str, str]) -> bool:
@@ -109,7 +124,7 @@ class Forked:
 
 
 class ForkServer:
-    """A process that loads TensorFlow at the first `start`; a context manager.
+    """A process that loads TensorFlow, at the first `start` or before; a context manager.
 
     In a program that was itself forked, it is the server that has forked that program, if both have
     the same environment: TensorFlow is loaded once for a sweep of clusters.
@@ -132,6 +147,11 @@ class ForkServer:
 
     def __exit__(self, *exception: Any) -> None:
         self.close()
+
+    def load(self, env: Mapping[str, str]) -> None:
+        """Begins to load TensorFlow, for programs with such an environment, and returns."""
+        with self._lock:
+            self._load(env)
 
     def start(
         self,
@@ -165,15 +185,10 @@ class ForkServer:
             if not self._can_start(argv, env, cwd):
                 return None
             with open(os.devnull, "rb") as nothing:
-                given = [
-                    (nothing.fileno() if stdin is None else stdin, 0),
-                    (stdout, 1),
-                    (stderr, 2),
-                ]
-                given += [(number, number) for number in pass_fds]
-                numbers: list[tuple[int, int | None]] = [*given]
-                if watchdog is not None:
-                    numbers.append((watchdog, None))
+                given = nothing.fileno() if stdin is None else stdin
+                numbers: list[tuple[int, int | None]] = [(given, 0), (stdout, 1), (stderr, 2)]
+                numbers += [(number, number) for number in pass_fds]
+                numbers += [] if watchdog is None else [(watchdog, None)]
                 request = {
                     "argv": list(argv),
                     "env": dict(env),
@@ -214,19 +229,20 @@ class ForkServer:
             self._abandon()
 
     def _can_start(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> bool:
-        if sys.platform != "linux" or argv[0] != sys.executable or len(argv) < 2:
+        if argv[0] != sys.executable or len(argv) < 2:
             return False
         if argv[1] == "-m":
             if len(argv) < 3:
                 return False
         elif argv[1].startswith("-") or not os.path.isfile(os.path.join(cwd or "", argv[1])):
             return False
-        if self._early is None:
-            self._early = read_early(env)
-            self._launch(env)
+        self._load(env)
         return read_early(env) == self._early and self._connection is not None
 
-    def _launch(self, env: Mapping[str, str]) -> None:
+    def _load(self, env: Mapping[str, str]) -> None:
+        if sys.platform != "linux" or self._early is not None:
+            return
+        self._early = read_early(env)
         if _is_inherited(env):
             self._connection = fork_server.connect()
             self._connection.settimeout(_LOADING_SECS)
@@ -278,7 +294,7 @@ class ForkServer:
             self._process.kill()
             self._process.wait()
         for pid, code in self._codes.items():
-            if code is None:
+            for kill in (os.killpg, os.kill) if code is None else ():  # It may lead no group yet.
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)
+                    kill(pid, signal.SIGKILL)
                 self._codes[pid] = -signal.SIGKILL

@@ -15,6 +15,7 @@ from compat.cluster.environment import tf_config
 from compat.cluster.ports import Reservation, reserve
 from compat.cluster.spec import Task
 from compat.errors import UserError
+from compat.processes.forking import ForkServer
 from compat.processes.group import MOST_TASKS, Command, ProcessGroup
 
 _GPU_VARIABLE = "CUDA_VISIBLE_DEVICES"
@@ -68,13 +69,22 @@ class LocalCluster(ContextManager["LocalCluster"]):
         env, pass_fds = port.pass_to_child()
         return replace(command, env={**command.env, **env}, pass_fds=pass_fds)
 
-    def run(self, commands: Sequence[Command], **options: Any) -> int:
-        """Runs commands in a `ProcessGroup` with these options; returns the exit code."""
+    def run(
+        self, commands: Sequence[Command], fork_server: ForkServer | None = None, **options: Any
+    ) -> int:
+        """Runs commands in a `ProcessGroup` with these options; returns the exit code.
+
+        Those that `fork_server` can start load TensorFlow once for all; it is closed at the end.
+        """
         # A restarted task finds its port still reserved, where it can be shared.
         shared = all(port.share() for port in self._ports.values())
         if not shared and not self._inherit:
             self.release()
-        with ProcessGroup(commands, **options) as group:
+        with contextlib.ExitStack() as stack:
+            if fork_server is not None:
+                stack.enter_context(fork_server)
+            group = ProcessGroup(commands, fork_server=fork_server, **options)
+            stack.enter_context(group)
             if not shared:
                 self.release()
             return group.wait()

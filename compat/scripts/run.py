@@ -16,9 +16,7 @@ import traceback
 import types
 from typing import Any
 
-from compat._tensorflow import tf1
 from compat.errors import Parser, PeerError, UserError, one_line
-from compat.processes import fork_server
 from compat.scripts import imports
 from compat.scripts.cluster import addresses, environment, local_cluster
 from compat.scripts.names import era, libraries, namespace
@@ -41,8 +39,6 @@ def main(argv: list[str]) -> int:
         counts = local_cluster.parse(options.cluster)
         return local_cluster.run(counts, target, _own(options), arguments, options.task_args)
     era.chosen = options.era
-    if fork_server.environment:  # Which shows errors only; a script also sees warnings.
-        tf1.logging.set_verbosity(tf1.logging.WARN)
     if options.hosts:
         os.environ[environment.HOSTS] = json.dumps(addresses.parse(options.hosts))
     if options.local:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import uuid
 from pathlib import Path
@@ -16,8 +17,14 @@ from experiments.launching.command_line import log_level
 from experiments.launching.task_record import TaskRecord
 from experiments.settings.place import LAUNCHED
 
-PRELOADED = ["experiments.training.main"]
 Program = Union[str, Path]  # The name of a module, or the path of a script.
+
+
+def loading() -> ForkServer:
+    """Returns a process that begins to load what the tasks of experiments do, to fork them."""
+    server = ForkServer(["experiments.training.task"])
+    server.load({**os.environ, **log_level()})
+    return server
 
 
 def this_program() -> Program:
@@ -47,12 +54,14 @@ def launch_local(
     evaluator: bool = False,
     out: TextIO | None = None,
     logdir: str | None = None,
+    fork_server: ForkServer | None = None,
 ) -> int:
     """Runs a program once per task of a cluster, on reserved ports; returns the exit code.
 
     Workers are given the visible GPUs in turn, one each. The program takes the flags of a task, and
     its server sets SO_REUSEADDR. The exit of worker 0 ends the others, an evaluator's does not.
-    When each task started and ended is recorded in `logdir`, if it is given.
+    When each task started and ended is recorded in `logdir`, if it is given. A `fork_server` may
+    have begun to load TensorFlow.
     """
     least_ps = 0 if strategy == "multi_worker" else 1
     for flag, number, least in (
@@ -65,7 +74,7 @@ def launch_local(
     if isinstance(program, Path) and not program.is_file():
         raise UserError(f"program {str(program)!r} is not a file; name a Python script")
     counts = {"ps": num_ps, "worker": num_workers}
-    with LocalCluster(counts, inherit=True) as cluster, ForkServer(PRELOADED) as fork_server:
+    with LocalCluster(counts, inherit=True) as cluster:
         return cluster.run(
             describe(program, argv, cluster, strategy, evaluator),
             chief="worker 0",
@@ -73,7 +82,7 @@ def launch_local(
             beside=["evaluator 0"] if evaluator else [],
             out=out,
             max_restarts=max_restarts,
-            fork_server=fork_server,
+            fork_server=fork_server or loading(),
             **({} if logdir is None else {"watch": TaskRecord(logdir)}),
         )
 

@@ -10,14 +10,21 @@ import sys
 from typing import Iterable, Sequence
 
 from compat.errors import UserError
+from compat.processes.forking import ForkServer, read_early
 from compat.scripts import run
+from compat.scripts.cluster import forkable, local_cluster
 from compat.scripts.cluster.task_arguments import Spelling, by_flags
 from compat.scripts.source import conversion
+from experiments.launching.command_line import log_level
+from experiments.launching.local_cluster import loading
 
 CHOICES = ("auto", "none", "hosts")
 _JOBS = ("chief", "ps", "worker")
 _OWN_COMMANDS = ("compat", "experiments")
 _OPTIONS_WITH_VALUE = ("-W", "-X")  # Of Python.
+_RUN = ["-m", "compat", "run"]
+# TensorFlow's own defaults, for programs that know nothing of us, in place of what we choose.
+_DEFAULTS = {"GRPC_FAIL_FAST": "false", "TF_CPP_MIN_LOG_LEVEL": "0"}
 
 
 def command(words: Sequence[str]) -> list[str]:
@@ -64,6 +71,23 @@ def task_arguments(choice: str, argv: Sequence[str], jobs: Iterable[str]) -> Spe
     return Spelling([w for w in found if not w.endswith(tuple(missing))], tf_config=True)
 
 
+def forking(argv: Sequence[str]) -> tuple[dict[str, str], ForkServer | None]:
+    """Returns what is added to the environment of a command, and what forks its tasks.
+
+    The latter is None if each has to be started alone; see `compat.scripts.cluster.forkable`.
+    """
+    path, _ = _source(argv)
+    found = None if path is None else forkable.survey(path)
+    if found is None:
+        return {}, None
+    if list(argv[1:4]) == _RUN:
+        return {**local_cluster.log_level(), **found.env}, ForkServer()
+    if "experiments" in found.imports:
+        return {**log_level(), **found.env}, loading()
+    defaults = {} if "compat" in found.imports else {**_DEFAULTS, **read_early(os.environ)}
+    return {**defaults, **found.env}, ForkServer()
+
+
 def _by_source(argv: Sequence[str]) -> Sequence[str]:
     """Returns the arguments by the flags that a program's source defines, if it shows any."""
     path, given = _source(argv)
@@ -84,7 +108,7 @@ def _source(argv: Sequence[str]) -> tuple[str | None, Sequence[str]]:
     words = list(argv[1:])
     while words and words[0].startswith("-") and words[0] != "-m":
         words = words[2:] if words[0] in _OPTIONS_WITH_VALUE else words[1:]
-    if words[:3] == ["-m", "compat", "run"]:
+    if words[:3] == _RUN:
         options = run.parser().parse_args(words[3:])
         if options.cluster:
             raise UserError(

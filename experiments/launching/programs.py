@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import ContextManager, Sequence, TextIO
 
 from compat.processes.child import Child, Command, Watchdog
-from compat.processes.forking import ForkServer
 from compat.processes.local_cluster import visible_gpus
 from experiments.launching.command_line import log_level
-from experiments.launching.local_cluster import PRELOADED
+from experiments.launching.local_cluster import loading
 
 _POLL_SECS = 0.1
 # Between SIGTERM and SIGKILL; longer than what the launcher of a cluster gives its tasks.
@@ -45,7 +44,7 @@ class Programs(ContextManager["Programs"]):
 
     def __enter__(self) -> Programs:
         self._watchdog = Watchdog()
-        self._fork_server = ForkServer(PRELOADED)
+        self._fork_server = loading()
         return self
 
     def start(self, name: str, argv: Sequence[str], output: Path) -> None:

@@ -81,18 +81,20 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
         print(text_of(settings), end="")
         return 0
     if settings.strategy != "local" and cluster is None:
-        # What each task would find out for itself, all have to agree on; the last flag counts.
-        argv = [*sys.argv[1:], f"--logdir={settings.logdir}", *experiment.shared_flags(settings)]
-        return local_cluster.launch_local(
-            local_cluster.this_program(),
-            argv,
-            settings.num_ps if settings.strategy == "ps" else 0,
-            settings.num_workers,
-            strategy=settings.strategy,
-            max_restarts=settings.max_restarts,
-            evaluator=settings.evaluator,
-            logdir=settings.logdir,
-        )
+        with local_cluster.loading() as fork_server:
+            # What each task would find out for itself, all have to agree on; the last flag counts.
+            shared = [f"--logdir={settings.logdir}", *experiment.shared_flags(settings)]
+            return local_cluster.launch_local(
+                local_cluster.this_program(),
+                [*sys.argv[1:], *shared],
+                settings.num_ps if settings.strategy == "ps" else 0,
+                settings.num_workers,
+                strategy=settings.strategy,
+                max_restarts=settings.max_restarts,
+                evaluator=settings.evaluator,
+                logdir=settings.logdir,
+                fork_server=fork_server,
+            )
     task = task or Task("worker", 0)
     earlier_end = None
     if task.job == EVALUATOR and not completion.step(settings):

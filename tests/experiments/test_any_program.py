@@ -258,6 +258,7 @@ def test_what_is_added_to_the_arguments(
 def test_an_old_script() -> None:
     """It names its hosts, has another number of workers, and is of Python 2."""
     old = """
+        import os
         import tensorflow as tf
         tf.app.flags.DEFINE_string("job_name", "", "'ps' or 'worker'")
         tf.app.flags.DEFINE_integer("task_index", 0, "index of the task")
@@ -276,12 +277,14 @@ def test_an_old_script() -> None:
             for _ in range(20):
                 session.run(train)
             print "below one:", session.run(loss) < 1.0
+        print "forked:", "fork_server" in open("/proc/%d/cmdline" % os.getppid()).read()
         supervisor.stop()
     """
     Path("old.py").write_text(textwrap.dedent(old), encoding="utf-8")
     code, lines = launched("--", "python", "-m", "compat", "run", "old.py")
     assert code == 0, lines
-    assert {"[worker 0] below one: True", "[worker 1] below one: True"} <= set(lines)
+    for index in (0, 1):
+        assert {f"[worker {index}] {said}: True" for said in ("below one", "forked")} <= set(lines)
     assert lines[-1] == "all others have ended; stopping ps 0"
 
 

@@ -12,7 +12,7 @@ from typing import Any, Mapping, Sequence
 from compat.errors import UserError
 from compat.processes.forking import ForkServer
 from compat.processes.local_cluster import LocalCluster
-from compat.scripts.cluster import environment
+from compat.scripts.cluster import environment, forkable
 from compat.scripts.cluster.task_arguments import Spelling, spelling
 from compat.scripts.source import conversion
 
@@ -45,26 +45,31 @@ def run(
     how = spelling(parts, arguments, script) if task_args is None else Spelling(task_args.split())
     print(f"compat: arguments of each task: {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
     command = (sys.executable, "-m", "compat", "run", *options, script, *arguments)
-    # As `run` does; and here because TensorFlow is loaded before a task is forked.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    if any("environ" in part.text for part in parts):  # Which it would set too late.
-        return launch(command, counts, how)
-    with ForkServer() as fork_server:
-        return launch(command, counts, how, fork_server=fork_server)
+    survey = forkable.survey(script)
+    env = {} if survey is None else {**log_level(), **survey.env}
+    return launch(command, counts, how, env, fork_server=survey and ForkServer())
+
+
+def log_level() -> dict[str, str]:
+    """Returns the variable that `compat run` sets, for tasks that are forked before it could."""
+    return {"TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")}
 
 
 def launch(
     command: Sequence[str],
     counts: Mapping[str, int],
     how: Spelling,
+    env: Mapping[str, str],
     *,
     evaluator: bool = False,
     **options: Any,
 ) -> int:
     """Runs a command, with what `how` adds to it, once per task; returns the exit code.
 
+    Each task also has the variables `env`. Options are those of `LocalCluster.run`.
+
     Parameter servers, which may never end by themselves, are stopped when all others have ended.
-    Those under `compat run` also see the hosts in their script here. Options: of `ProcessGroup`.
+    Those under `compat run` also see the hosts in their script here.
     """
     with LocalCluster(counts) as cluster, tempfile.TemporaryDirectory(prefix="compat-") as folder:
         ports = os.path.join(folder, "ports.json")
@@ -74,6 +79,7 @@ def launch(
         commands = cluster.commands(
             lambda task: (*command, *how.words(task.job, task.index, cluster.hosts)),
             {
+                **env,
                 environment.PORTS: ports,
                 environment.COUNTS: json.dumps(counts),
                 environment.RECORD: os.path.join(folder, "record"),

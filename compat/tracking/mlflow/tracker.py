@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, Collection, Mapping
 
 from compat.errors import UserError
-from compat.processes.forking import Forked, fork_with
+from compat.processes.forking import Forked, inherited, start
 from compat.tracking.files import writing_to
 from compat.tracking.mlflow import spool
 from compat.tracking.mlflow.source import source
@@ -208,19 +208,10 @@ class Tracker(Writer):
         command = [sys.executable, "-m", _SENDER, self._logdir, f"--follow={self._patience:g}"]
         reading, writing = os.pipe()
         self._pipe = os.fdopen(writing, "wb")  # It is closed when this process ends in any way.
-        with os.fdopen(reading, "rb") as end, open(os.path.join(self._logdir, LOG), "ab") as log:
-            forked = fork_with(
-                DELIVERY, command, env, stdin=reading, stdout=log.fileno(), stderr=log.fileno()
-            )
-            return forked or subprocess.Popen(
-                command,
-                stdin=end,
-                stdout=log,
-                stderr=log,
-                env=env,
-                # Neither Ctrl-C nor a kill of the training's process group may reach it.
-                start_new_session=True,
-            )
+        with os.fdopen(reading, "rb"), open(os.path.join(self._logdir, LOG), "ab") as log:
+            outputs = {"stdout": log.fileno(), "stderr": log.fileno()}
+            # In a session of its own: neither Ctrl-C nor a kill of the run's group may reach it.
+            return start(inherited(DELIVERY, env), command, env=env, stdin=reading, **outputs)
 
     def _append(self, kind: str, **fields: Any) -> None:
         if self._spool:

@@ -190,18 +190,18 @@ def test_without_its_server_a_program_is_killed(tmp_path: Path) -> None:
 
 NESTED = """
 import os, sys
-from compat.processes.forking import ForkServer, fork_with
+from compat.processes.forking import ForkServer, inherited, start
 with ForkServer() as server:
     reading, writing = os.pipe()
     os.write(writing, b"read")
     os.close(writing)
     outputs = {"stdin": reading, "stdout": 1, "stderr": 2}
     argv, env = [sys.executable, "inner.py"], {**os.environ, "PYTHONUNBUFFERED": "1"}
-    forked = [server.start(argv, env=env, **outputs), fork_with("json", argv, env, **outputs)]
+    forked = [start(by, argv, env=env, **outputs) for by in (server, inherited("json", env))]
     codes = [program.wait(60) for program in forked if program]
     other = server.start(argv, env={**env, "TF_ENABLE_ONEDNN_OPTS": "0"}, stdout=1, stderr=2)
     rest = server.start([sys.executable, "long.py"], env=env, stdout=1, stderr=2)
-print(codes, fork_with("math", argv, env, **outputs), other, rest.wait(60), os.getppid())
+print(codes, inherited("math", env), other, rest.wait(60), os.getppid())
 """
 
 

@@ -199,7 +199,7 @@ def test_first_failure_stops_all(run_script: RunScript) -> None:
     failing = SCRIPT.replace("for _ in range(20):", "for _ in undefined:")
     # It sets what TensorFlow may read as it is loaded, so that is not done before.
     before = "import os, sys\nprint('forked: %s' % ('tensorflow.python' in sys.modules))\n"
-    failing = f"{before}os.environ['TF_CPP_MIN_LOG_LEVEL'] = '3'\n{failing}"
+    failing = f"{before}os.environ.update(TF_CPP_MIN_LOG_LEVEL='3')\n{failing}"
     ran = run_script(failing, options=("--cluster", "ps=1,worker=1"))
     assert ran.code == 1
     assert "NameError: name 'undefined' is not defined" in ran.out

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Iterator
 
 import pytest
 
@@ -68,9 +68,10 @@ def test_a_script_is_run_without_any_network(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def script() -> str:
+def script() -> Iterator[str]:
     with ports.reserve() as reservation:
-        return SCRIPT.format(address=reservation.address, port=reservation.port)
+        assert reservation.share()
+        yield SCRIPT.format(address=reservation.address, port=reservation.port)
 
 
 @pytest.mark.once
