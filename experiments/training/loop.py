@@ -250,8 +250,7 @@ def _schedule(settings: Any, data: Data, num_workers: int) -> Schedule:
             f"{total_steps}; give earlier steps"
         )
     modern = current_runtime().name == "modern"
-    # What replicas aggregate is one update, for which all of them wait.
-    steps_per_loop = 50 if modern else 1 if settings.sync else 20
+    steps_per_loop = 50 if modern else 20
     intervals = (settings.summary_every, settings.eval_every, settings.checkpoint_every)
     return Schedule(
         batches_per_epoch=batches,
