@@ -62,8 +62,10 @@ class Replicas:
             with tf.control_dependencies(given):
                 token = self._tokens.dequeue()
             waited = step.assign(token, read_value=False)
-        if self._aggregated == self._total:
-            # Each replica makes each update, so several in a call are those of as many calls.
+        on_one_server = all(v.device == global_step.device for v in variables)
+        if self._aggregated == self._total and on_one_server:
+            # Each replica makes each update, and what reads a variable waits, on its server, for
+            # the token before: so several in a call are those of as many calls.
             tf1.add_to_collection(IN_STEP, token.op.name)
         return waited
 
