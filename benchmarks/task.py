@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 from dataclasses import dataclass, field
-from typing import Iterator
+from typing import Iterator, Sequence
 
 import numpy as np
 
@@ -38,8 +38,8 @@ class Task:
     data: str
 
 
-def from_command_line() -> Task:
-    """Returns the task that the command line describes, and lets go of its port."""
+def from_command_line(argv: Sequence[str] | None = None) -> Task:
+    """Returns the task that a command line describes, by default the own; lets go of its port."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--strategy", choices=["ps"])
     parser.add_argument("--run_token")
@@ -50,7 +50,7 @@ def from_command_line() -> Task:
     parser.add_argument("--max_steps", type=int, required=True)
     parser.add_argument("--warm_up", type=int, required=True)
     parser.add_argument("--dataset", required=True)
-    flags = parser.parse_args()
+    flags = parser.parse_args(argv)
     cluster = {"ps": flags.ps_hosts.split(","), "worker": flags.worker_hosts.split(",")}
     port = cluster[flags.job_name][flags.task_index].rpartition(":")[2]
     ports.release_inherited(int(port))

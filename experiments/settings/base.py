@@ -112,7 +112,7 @@ class Settings:
     steps_per_loop: int = _training(
         0,
         "Most updates in a call of TensorFlow, between two checks of the chief; 0: 20 on the "
-        "legacy runtime, 1 with --sync, 50 on the modern.",
+        "legacy runtime, 1 with --replicas_to_aggregate, 50 on the modern.",
         at_least=0,
     )
     communication_period: int = _training(

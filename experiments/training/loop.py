@@ -250,8 +250,8 @@ def _schedule(settings: Any, data: Data, num_workers: int) -> Schedule:
             f"{total_steps}; give earlier steps"
         )
     modern = current_runtime().name == "modern"
-    # What replicas aggregate is one update, for which all of them wait.
-    steps_per_loop = 50 if modern else 1 if settings.sync else 20
+    # A backup replica would wait, in a loop of several, for updates that no other makes any more.
+    steps_per_loop = 50 if modern else 1 if settings.replicas_to_aggregate else 20
     intervals = (settings.summary_every, settings.eval_every, settings.checkpoint_every)
     return Schedule(
         batches_per_epoch=batches,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import compat
-from compat import UserError, tf, tf1
+from compat import UserError, tf
 from compat.runtime.device_placement import shortened
 from compat.runtime.interface import current_runtime
+from compat.runtime.legacy.replicas import Replicas
 from compat.runtime.placement import describe_load, stored_bytes
 from experiments.evaluation.evaluate import evaluate
 from experiments.training import inputs, step
@@ -30,7 +31,7 @@ class Program:
     experiment: Any
     data: Data
     train: Any  # The step that makes an update; None in an evaluator.
-    sync_optimizer: Any  # The `SyncReplicasOptimizer` that aggregates gradients, or None.
+    sync_optimizer: Any  # The `Replicas` that aggregate gradients, or None.
     evaluations: Mapping[str, compat.Step]  # By the splits that can be evaluated.
     metrics: Mapping[str, Any]  # By name; they hold what the last evaluation has given them.
 
@@ -87,7 +88,7 @@ def build(
         if not settings.sync or server is None:
             return optimizer
         number = settings.replicas_to_aggregate or server.num_workers
-        wrapped.append(tf1.train.SyncReplicasOptimizer(optimizer, number, server.num_workers))
+        wrapped.append(Replicas(optimizer, number, server.num_workers, server.trainer_index))
         return wrapped[-1]
 
     period = settings.communication_period
@@ -109,7 +110,7 @@ def build(
                     global_step,
                     wrap=wrap,
                     stale=stale,
-                    remote=server is not None and not server.synchronous,
+                    remote=server is not None and not (server.synchronous or settings.sync),
                 )
             # A stream is repeated without end where the number of updates ends the run.
             repeats = settings.epochs if schedule.total_steps is None else None

@@ -1,8 +1,9 @@
 """The training of `reference` by workers that make each update together, on parts of its batches.
 
-On the legacy runtime by `SyncReplicasOptimizer`, with a parameter server; on the modern one by
-`MultiWorkerMirroredStrategy`, without. Each worker prints the cost before each update, of its own
-part or of the whole batch, as the runtime gives it, as one line of JSON.
+On the legacy runtime by `Replicas`, with a parameter server; on the modern one by
+`MultiWorkerMirroredStrategy`, without. Each worker prints as one line of JSON, with its number,
+the cost before the last update of each call, of its own part or of the whole batch, as the runtime
+gives it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import numpy as np
 
 import compat
 import models
-from compat import tf, tf1
+from compat import tf
+from compat.runtime.legacy.replicas import Replicas
 from experiments.training import step
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 else:
     import reference
     from losses import Classifier
+
+CALLS = [1] * 5 + [20, 5]  # Updates in each.
 
 
 def main(settings: dict[str, Any]) -> None:
@@ -37,7 +41,8 @@ def main(settings: dict[str, Any]) -> None:
     def wrap(optimizer: Any) -> Any:
         if server.synchronous:
             return optimizer
-        sync.append(tf1.train.SyncReplicasOptimizer(optimizer, server.num_workers))
+        replicas = server.num_workers
+        sync.append(Replicas(optimizer, replicas, replicas, server.trainer_index))
         return sync[0]
 
     with compat.device(compat.replica_device_setter(cluster=server.cluster)):
@@ -55,13 +60,17 @@ def main(settings: dict[str, Any]) -> None:
         is_chief=server.is_chief, logdir=None, sync_optimizer=sync[0] if sync else None
     )
     with supervisor.managed_session(server.target) as session:
-        seen = []
-        for number in range(reference.STEPS):
-            batch = np.arange(number * reference.BATCH, (number + 1) * reference.BATCH)
-            part = np.array_split(batch % reference.EXAMPLES, server.num_workers)
-            values = session.run(train, part[server.trainer_index].astype(np.int32))
-            assert values["global_step"] == number + 1, values
-            seen.append(values["loss"])
+        seen, made = [], 0
+        for count in CALLS:
+            numbers = np.arange(made * reference.BATCH, (made + count) * reference.BATCH)
+            batches = (numbers % reference.EXAMPLES).reshape(count, -1).astype(np.int32)
+            parts = np.array_split(batches, server.num_workers, axis=1)
+            if count > 1 and settings["runtime"] == "legacy":
+                train.made = 100  # After so many a session makes several in a call.
+            values = session.run_many(train, parts[server.trainer_index])
+            made += count
+            assert values["global_step"] == made, values
+            seen.append((made, values["loss"]))
     print(json.dumps(seen))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import threading
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -12,11 +12,10 @@ from compat._tensorflow import private, quietly, tf, tf1
 from compat.runtime.legacy.variables import is_input
 from compat.runtime.nodes import is_seeded, scopes
 
-if TYPE_CHECKING:
-    from compat.runtime.legacy.step import LegacyStep
-
 # Few sizes, for a session optimizes what each call of another size runs anew.
 _SIZES = (20, 5, 1)
+# A collection: names of operations that take an element each, which copies may do as well.
+IN_STEP = "in_step"
 _CONTROL_FLOW = ("Enter", "Switch")  # Of TensorFlow 1.x: copies of loops would be one loop.
 
 
@@ -28,7 +27,7 @@ class Chain:
     and no message between devices only says that something is done.
     """
 
-    def __init__(self, step: LegacyStep) -> None:
+    def __init__(self, step: Any) -> None:
         self._graph, self._placeholders = step.graph, step.placeholders
         self._lock = threading.Lock()  # A program may train on several threads.
         self._outputs: list[list[Any]] = []  # Of each copy.
@@ -39,7 +38,7 @@ class Chain:
                 self._graph.as_graph_def(), sorted({tensor.op.name for tensor in step.outputs})
             )
         operations = {n.name: self._graph.get_operation_by_name(n.name) for n in self._body.node}
-        self._is_possible = _can_be_copied(self._body, operations.values(), step.placeholders)
+        self._is_possible = self._can_be_copied(operations.values())
         if self._is_possible:
             self._fetched = [tensor.name for tensor in step.outputs]
             self._prepare(operations)
@@ -70,6 +69,29 @@ class Chain:
                     self._outputs.append(self._copied(len(self._outputs)))
         return self._outputs[count - 1]
 
+    def _can_be_copied(self, operations: Any) -> bool:
+        """Whether the copies do what calls would do one after another.
+
+        A copy would draw other numbers than a later call; at the end of the data the calls before
+        have values; what reads a variable by reference may see it before or after an update; and a
+        function that is called with variables of several devices is done on all of them.
+        """
+        if not all(isinstance(placeholder, tf.Tensor) for placeholder in self._placeholders):
+            return False
+        for operation in operations:
+            if any(t.dtype != t.dtype.base_dtype for t in operation.outputs):
+                return False
+            if len({t.op.device for t in operation.inputs if t.dtype == tf.resource}) > 1:
+                return False
+        in_step = self._graph.get_collection(IN_STEP)
+        return not any(
+            is_seeded(node)
+            or (is_input(node.op) and node.name not in in_step)
+            or node.op in _CONTROL_FLOW
+            for _, nodes in scopes(self._body)
+            for node in nodes
+        )
+
     def _prepare(self, operations: dict[str, Any]) -> None:
         """Takes from the body what its copies share, and marks what waits for the copy before."""
         given = {placeholder.op.name for placeholder in self._placeholders}
@@ -79,10 +101,10 @@ class Chain:
         nodes = [node for node in self._body.node if node.name not in apart]
         for node in nodes:
             operation = operations[node.name]
+            handles = [t.op for t in operation.inputs if t.dtype == tf.resource]
             # Nothing has to wait for what is there from the start.
             kept = [name for name in node.input if name[:1] != "^" or name[1:] not in apart]
-            if operation.op_def.is_stateful:
-                handles = [t.op for t in operation.inputs if t.dtype == tf.resource]
+            if operation.op_def.is_stateful or handles:
                 # TensorFlow places it so, whatever device it asks for.
                 device = (handles or [operation])[0].device
                 self._stateful[device].append(node.name)
@@ -146,24 +168,3 @@ def _stacked(placeholder: Any) -> Any:
         shape = placeholder.shape
         more = tf.TensorShape([None]).concatenate(shape) if shape.rank is not None else None
         return tf1.placeholder(placeholder.dtype, more, name="updates/stacked")
-
-
-def _can_be_copied(graph_def: Any, operations: Any, placeholders: Sequence[Any]) -> bool:
-    """Whether the copies do what calls would do one after another.
-
-    A copy would draw other numbers than a later call; at the end of the data the calls before have
-    values; what reads a variable by reference may see it before or after an update; and a function
-    that is called with variables of several devices is done on all of them.
-    """
-    if not all(isinstance(placeholder, tf.Tensor) for placeholder in placeholders):
-        return False
-    for operation in operations:
-        if any(t.dtype != t.dtype.base_dtype for t in operation.outputs):
-            return False
-        if len({t.op.device for t in operation.inputs if t.dtype == tf.resource}) > 1:
-            return False
-    return not any(
-        is_seeded(node) or is_input(node.op) or node.op in _CONTROL_FLOW
-        for _, nodes in scopes(graph_def)
-        for node in nodes
-    )

@@ -1,0 +1,142 @@
+"""Replicas that make each update together, on the parameter servers of a between-graph cluster."""
+
+from __future__ import annotations
+
+import collections
+from types import SimpleNamespace
+from typing import Any, Sequence
+
+from compat._tensorflow import private, tf, tf1
+from compat.runtime.legacy.chain import IN_STEP, Chain
+from compat.runtime.packing import packed, unpacked
+
+_UPDATES_IN_A_CALL = 20
+
+
+class Replicas:
+    """Averages gradients before each update, as `tf.compat.v1.train.SyncReplicasOptimizer` does.
+
+    Its methods have the same names and meaning, for `Supervisor(sync_optimizer=...)`. It differs in
+    what an update costs: the gradients of all variables of a server are one message and one
+    accumulator, the step that a replica is at is stored where the global step is, and a call of a
+    session makes several updates, of a replica and of the chief's queue runner.
+
+    Args:
+      optimizer: makes the updates.
+      replicas_to_aggregate: gradients in an update.
+      total_num_replicas: of which one may make several of them, or none.
+      index: of this replica.
+    """
+
+    def __init__(
+        self, optimizer: Any, replicas_to_aggregate: int, total_num_replicas: int, index: int
+    ) -> None:
+        self._optimizer, self._index = optimizer, index
+        self._aggregated, self._total = replicas_to_aggregate, total_num_replicas
+
+    def apply_gradients(self, pairs: Any, global_step: Any, name: Any = None) -> Any:
+        """Returns what gives the gradients of a replica, and waits for the update made of them."""
+        del name
+        gradients, variables = [list(part) for part in zip(*pairs)]
+        self._global_step = global_step
+        with tf1.device(global_step.device):
+            step = tf1.Variable(
+                global_step.read_value,
+                trainable=False,
+                collections=[tf1.GraphKeys.LOCAL_VARIABLES],
+                use_resource=True,
+                name=f"replicas/step_{self._index}",  # All of them are on one server.
+            )
+            self._tokens = tf1.FIFOQueue(-1, step.dtype, shapes=(), shared_name="sync_token_q")
+            local_step = step.read_value()
+        self.local_step_init_op = step.initializer
+        self.ready_for_local_init_op = tf1.report_uninitialized_variables(tf1.global_variables())
+        given, averaged, initial = self._accumulated(gradients, variables, local_step)
+        self.chief_init_op = tf.group(step.initializer, *initial)
+        with tf1.device(global_step.device):
+            updated = self._optimizer.apply_gradients(zip(averaged, variables), global_step)
+            with tf.control_dependencies([updated]):
+                added = self.get_init_tokens_op(max(self._aggregated, self._total))
+            with tf.control_dependencies([added]):
+                self._updated = tf.constant(0)
+            with tf.control_dependencies(given):
+                token = self._tokens.dequeue()
+            waited = step.assign(token, read_value=False)
+        on_one_server = all(v.device == global_step.device for v in variables)
+        if self._aggregated == self._total and on_one_server:
+            # Each replica makes each update, and what reads a variable waits, on its server, for
+            # the token before: so several in a call are those of as many calls.
+            tf1.add_to_collection(IN_STEP, token.op.name)
+        return waited
+
+    def _accumulated(
+        self, gradients: Sequence[Any], variables: Sequence[Any], step: Any
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """Returns what gives the gradients, their means, and what initializes accumulators."""
+        given, initial = [], []
+        averaged = list(gradients)
+        places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
+        for i, (gradient, variable) in enumerate(zip(gradients, variables)):
+            if isinstance(gradient, tf.IndexedSlices):
+                with tf1.device(variable.device):
+                    rows = tf1.SparseConditionalAccumulator(
+                        gradient.dtype, shape=(), shared_name=f"{variable.name}/gradient"
+                    )
+                    given.append(rows.apply_indexed_slices_grad(gradient, step))
+                    averaged[i] = rows.take_indexed_slices_grad(self._aggregated)
+                    initial.append(rows.set_global_step(self._global_step))
+            else:
+                places[variable.device, gradient.dtype.name].append(i)
+        for (device, dtype), there in sorted(places.items()):
+            flat = packed([gradients[i] for i in there])
+            shapes = [variables[i].shape for i in there]
+            with tf1.device(device):
+                mean = tf.raw_ops.ResourceConditionalAccumulator(
+                    dtype=flat.dtype,
+                    shape=[sum(shape.num_elements() for shape in shapes)],
+                    shared_name=f"gradients/{device}/{dtype}",
+                )
+                given.append(
+                    tf.raw_ops.ResourceAccumulatorApplyGradient(
+                        handle=mean, local_step=step, gradient=flat
+                    )
+                )
+                taken = tf.raw_ops.ResourceAccumulatorTakeGradient(
+                    handle=mean, num_required=self._aggregated, dtype=flat.dtype
+                )
+                parts = unpacked(taken, shapes)
+                initial.append(
+                    tf.raw_ops.ResourceAccumulatorSetGlobalStep(
+                        handle=mean, new_global_step=self._global_step.read_value()
+                    )
+                )
+            for i, part in zip(there, parts):
+                averaged[i] = part
+        return given, averaged, initial
+
+    def get_init_tokens_op(self, num_tokens: int) -> Any:
+        """Returns what lets replicas continue, each with a token."""
+        if num_tokens < self._aggregated - self._total:
+            raise ValueError(f"{num_tokens} tokens are too few for {self._aggregated} gradients")
+        with tf1.device(self._global_step.device):
+            return self._tokens.enqueue_many(
+                [tf.fill([num_tokens], self._global_step.read_value())]
+            )
+
+    def get_chief_queue_runner(self) -> Any:
+        """Returns what makes the updates; its operations are added to the graph now."""
+        graph = self._updated.graph
+        updates = Chain(SimpleNamespace(graph=graph, placeholders=[], outputs=[self._updated]))
+        made = self._updated
+        if updates.takes([]):
+            (made,) = updates.outputs(_UPDATES_IN_A_CALL)
+        with graph.as_default(), private.extendable(graph), tf1.device(None):
+            return tf1.train.QueueRunner(self._tokens, [made.op])
+
+    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+        """Does what the optimizer does."""
+        return self._optimizer.get_slot(*args, **kwargs)
+
+    def variables(self) -> list[Any]:
+        """Returns the variables of the optimizer, such as its moments."""
+        return list(self._optimizer.variables())
