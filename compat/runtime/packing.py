@@ -45,10 +45,12 @@ def read_as_one(body: Any, graph: Any, handles: Mapping[str, str]) -> None:
     readers: dict[str, set[str]] = collections.defaultdict(set)
     for node in body.node:
         inputs = [_operation(name) for name in node.input]
-        beside = [place.decode()[len("loc:@") :] for place in node.attr["_class"].list.s]
-        places = [homes[name] for name in (*inputs, *beside) if name in homes]
+        # Asked for, an attribute that is missing would be made.
+        places = node.attr["_class"].list.s if "_class" in node.attr else ()
+        beside = [place.decode()[len("loc:@") :] for place in places]
+        at = [homes[name] for name in (*inputs, *beside) if name in homes]
         for name in reads.keys() & set(inputs):
-            readers[name].add((places or [shortened(node.device)])[0])
+            readers[name].add((at or [shortened(node.device)])[0])
     messages: dict[tuple[str, str, str], list[Any]] = collections.defaultdict(list)
     for name, home in sorted(reads.items()):
         (tensor,) = graph.get_operation_by_name(name).outputs
