@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ def table(*command: str) -> list[list[str]]:
 
 @pytest.mark.cluster
 @pytest.mark.slow
+@pytest.mark.skipif("MNIST_DATA_DIR" not in os.environ, reason="the example of 2016 reads MNIST")
 def test_updates_are_measured_beside_the_example_of_2016(runtime: str) -> None:
     program = f"ours, {runtime}, preset 2016, period 20"
     small = ("--rounds=1", "--updates=200", "--dataset=digits", "--workers=1")
