@@ -12,12 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Iterator, Sequence
 
+import numpy as np
+import psutil
+
 from compat.processes.group import Command
 from compat.processes.local_cluster import LocalCluster
 from experiments.launching import local_cluster
 
 ROOT = Path(__file__).resolve().parent.parent
 _POLL_SECS = 0.05
+_COUNT_SECS = 0.2
 # The kernel counts KiB, that of macOS bytes.
 _UNITS_A_MIB = 1 << 20 if sys.platform == "darwin" else 1 << 10
 
@@ -34,11 +38,20 @@ class Finished:
       output: what worker 0 wrote, standard error as well.
       peaks: the largest resident set of each process, in MiB, by task ("ps 0").
       cpu: processor time of each process, in seconds, by task.
+      used: pairs of a time, and the processor time that all processes and their children had used
+        by then.
     """
 
     output: str
     peaks: dict[str, float]
     cpu: dict[str, float]
+    used: list[tuple[float, float]]
+
+    def cpu_between(self, first: float, last: float) -> float:
+        """Returns the processor time of all processes between two times, in seconds."""
+        times, seconds = zip(*self.used)
+        begin, end = np.interp([first, last], times, seconds)
+        return float(end - begin)
 
 
 def train(
@@ -69,6 +82,7 @@ def train(
     deadline = time.monotonic() + timeout
     peaks: dict[str, float] = {}
     cpu: dict[str, float] = {}
+    used: list[tuple[float, float]] = []
     with contextlib.ExitStack() as scope:
         cluster = LocalCluster({"ps": num_ps, "worker": num_workers}, inherit=not command)
         scope.enter_context(cluster)
@@ -96,8 +110,22 @@ def train(
                 if status != 0 and name not in endless:
                     end = _log(folder, name).read_text(errors="replace")[-2000:]
                     raise FailedError(f"{module}: {name} failed with wait status {status}:\n{end}")
+            if not used or time.time() - used[-1][0] > _COUNT_SECS:
+                pids = [process.pid for process in running.values()]
+                used.append((time.time(), sum(map(_cpu_seconds, pids)) + sum(cpu.values())))
             time.sleep(_POLL_SECS)
-    return Finished(_log(folder, "worker 0").read_text(errors="replace"), peaks, cpu)
+    output = _log(folder, "worker 0").read_text(errors="replace")
+    return Finished(output, peaks, cpu, used)
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Returns the processor time that a process and its children have used; 0 of one that ended."""
+    try:
+        process = psutil.Process(pid)
+        times = [each.cpu_times() for each in (process, *process.children(recursive=True))]
+    except psutil.Error:
+        return 0.0
+    return sum(each.user + each.system for each in times)
 
 
 def _log(folder: Path, name: str) -> Path:

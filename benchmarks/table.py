@@ -8,6 +8,7 @@ from typing import Sequence
 
 BEGIN = "<!-- updates: written by python -m benchmarks.updates --write -->"
 END = "<!-- updates: end -->"
+COLUMNS = ["ms an update", "speed (lowest to highest)", "CPU ms", "CPU, first/this", "peak MiB"]
 HEADER = ["runtime", "measure", "ours", "twin", "ours/twin", "lowest", "highest"]
 
 
@@ -25,14 +26,14 @@ def row(runtime: str, measure: str, pairs: Sequence[tuple[float, float]]) -> lis
     return [runtime, measure, *sides, *shown]
 
 
-def markdown(rows: Sequence[Sequence[str]]) -> str:
+def markdown(rows: Sequence[Sequence[str]], header: Sequence[str] = HEADER) -> str:
     """Returns the table, its columns aligned."""
-    lines = [HEADER, *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER))]
+    lines = [header, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
     rule = ["-" * width for width in widths]
     return "\n".join(
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |"
-        for line in [HEADER, rule, *rows]
+        for line in [header, rule, *rows]
     )
 
 

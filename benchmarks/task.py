@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Iterator, Sequence
@@ -28,6 +29,8 @@ class Task:
       updates: global steps after which the training is over.
       warm_up: global steps that are made before the clock starts.
       data: name of the data set.
+      packed: updates in a call of the session, or in a closure.
+      alone: whether it trains without a cluster.
     """
 
     job: str
@@ -36,6 +39,8 @@ class Task:
     updates: int
     warm_up: int
     data: str
+    packed: int
+    alone: bool
 
 
 def from_command_line(argv: Sequence[str] | None = None) -> Task:
@@ -50,12 +55,23 @@ def from_command_line(argv: Sequence[str] | None = None) -> Task:
     parser.add_argument("--max_steps", type=int, required=True)
     parser.add_argument("--warm_up", type=int, required=True)
     parser.add_argument("--dataset", required=True)
+    parser.add_argument("--packed", type=int, default=1)
+    parser.add_argument("--alone", action="store_true")
     flags = parser.parse_args(argv)
     cluster = {"ps": flags.ps_hosts.split(","), "worker": flags.worker_hosts.split(",")}
     port = cluster[flags.job_name][flags.task_index].rpartition(":")[2]
     ports.release_inherited(int(port))
+    if flags.alone and flags.job_name == "ps":
+        sys.exit()
     return Task(
-        flags.job_name, flags.task_index, cluster, flags.max_steps, flags.warm_up, flags.dataset
+        flags.job_name,
+        flags.task_index,
+        cluster,
+        flags.max_steps,
+        flags.warm_up,
+        flags.dataset,
+        flags.packed,
+        flags.alone,
     )
 
 
@@ -80,11 +96,16 @@ class Clock:
     times: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
 
-    def note(self, step: int, cost: float) -> None:
-        """Notes that the global step is reached now."""
+    def note(self, step: int, cost: float, now: float | None = None) -> None:
+        """Notes when the global step is reached; now by default."""
         self.steps.append(step)
-        self.times.append(time.time())
+        self.times.append(self.now() if now is None else now)
         self.costs.append(float(cost))
+
+    @staticmethod
+    def now() -> float:
+        """Returns the time in seconds since 1970."""
+        return time.time()
 
     def print(self) -> None:
         """Prints what was noted."""

@@ -1,7 +1,7 @@
 """The training of `experiments.mnist` by hand, after the tutorial on ParameterServerStrategy.
 
     python -m benchmarks.twin_modern --job_name=worker --task_index=0 --ps_hosts=localhost:2222 \
-        --worker_hosts=localhost:2223 --max_steps=5500 --warm_up=500 --dataset=mnist
+        --worker_hosts=localhost:2223 --max_steps=5500 --warm_up=500 --dataset=mnist --packed=50
 
 No lines, no summaries, no checkpoints, no validation, nothing fetched between the two moments that
 are timed. As in ours, worker 0 is its own coordinator.
@@ -19,8 +19,6 @@ from benchmarks import task
 from benchmarks.task import BATCH_SIZE, LEARNING_RATE, Clock, Task
 from compat.cluster import ports
 
-PACKED = 50  # Updates in a closure.
-
 
 def connect(here: Task) -> Any:
     """Returns the strategy of the cluster, which this process coordinates."""
@@ -32,8 +30,8 @@ def connect(here: Task) -> Any:
     return tf.distribute.ParameterServerStrategy(resolver)
 
 
-def dataset_function(name: str) -> Callable[[], Any]:
-    """Returns a function that makes a data set of `PACKED` batches an element."""
+def dataset_function(name: str, packed: int) -> Callable[[], Any]:
+    """Returns a function that makes a data set of `packed` batches an element."""
     # Outside of the function, lest the examples become constants of its graph, in many copies.
     images, labels = (tf.constant(array) for array in task.training_set(name))
 
@@ -46,7 +44,7 @@ def dataset_function(name: str) -> Callable[[], Any]:
         epochs = tf.data.Dataset.range(1).repeat()
         return (
             epochs.flat_map(batches_of_an_epoch)
-            .batch(PACKED)
+            .batch(packed)
             .map(lambda batches: (tf.gather(images, batches), tf.gather(labels, batches)))
             .prefetch(1)
         )
@@ -54,8 +52,8 @@ def dataset_function(name: str) -> Callable[[], Any]:
     return dataset
 
 
-def build(strategy: Any) -> tuple[Any, Any]:
-    """Returns a function that makes `PACKED` updates, and a variable with the last one's cost."""
+def build(strategy: Any, packed: int) -> tuple[Any, Any]:
+    """Returns a function that makes `packed` updates, and a variable with the last one's cost."""
     with strategy.scope():
         hidden_kernel, output_kernel = (tf.Variable(w) for w in task.initial_weights())
         hidden_bias = tf.Variable(tf.zeros([100]))
@@ -80,7 +78,7 @@ def build(strategy: Any) -> tuple[Any, Any]:
     @tf.function(autograph=False)
     def updates(iterator: Any) -> None:
         images, labels = next(iterator)
-        for i in range(PACKED):
+        for i in range(packed):
             cost = strategy.run(update, args=(images[i], labels[i]))
         last_cost.assign(cost)
 
@@ -91,12 +89,12 @@ def train(here: Task) -> Clock:
     """Hands out all updates."""
     strategy = connect(here)
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-    updates, last_cost = build(strategy)
-    iterator = iter(coordinator.create_per_worker_dataset(dataset_function(here.data)))
+    updates, last_cost = build(strategy, here.packed)
+    iterator = iter(coordinator.create_per_worker_dataset(dataset_function(here.data, here.packed)))
     clock = Clock()
     done = 0
     for goal in (here.warm_up, here.updates):
-        for _ in range((goal - done) // PACKED):
+        for _ in range((goal - done) // here.packed):
             coordinator.schedule(updates, args=(iterator,))
         coordinator.join()
         done = goal

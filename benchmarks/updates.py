@@ -1,145 +1,166 @@
-"""Updates per second and memory of `experiments.mnist` beside hand-written twins.
+"""Updates of the network of 2016 on a parameter server, side by side with programs by hand.
 
-    python -m benchmarks.updates --rounds=3 --updates=11000 --workers=1 --runtimes=legacy,modern
+    python -m benchmarks.updates --rounds=5 --updates=4000 --pytorch=/path/to/python
 
-Ours is the real command, with lines, curves, tracking and checkpoints as they are by default; the
-twins do nothing but train. Both run in turn, in one go: machines differ and are shared, so only
-the ratios of neighbouring runs say something.
+Each program runs as real processes, one after the other, round by round: machines differ and are
+shared, so only ratios within a round say something. Processor time is that of all processes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
+from statistics import median
 
 from benchmarks import local_cluster, table
-from compat.tracking.tensorboard.eventfile import event_files, read_events
 
 _MOST_WARM_UP = 500  # Updates before the clock starts: tracing, first connections.
+_EXAMPLE = "benchmarks/example_2016.py"
+# Without lines, and points of curves, which MLflow gets as well.
+_UNWATCHED = ("--log_every=1000000", "--summary_every=1000000")
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What is measured."""
+class Way:
+    """A program that trains the network, and how it is run."""
 
-    runtime: str
-    workers: int
-    updates: int
-    dataset: str
+    name: str
+    module: str  # Understands the flags of a task.
+    argv: tuple[str, ...] = ()
+    runtime: str = "legacy"  # On the modern one all workers but the first only serve.
+    command: tuple[str, ...] = ()  # In place of `python -m module`.
+    most_workers: int = 2
 
-    @property
-    def warm_up(self) -> int:
-        """Updates before the clock starts; a multiple of 100, as points of the curves are."""
-        return min(_MOST_WARM_UP, self.updates // 200 * 100)
+    def endless(self, workers: int) -> list[str]:
+        """Returns the tasks that do not end by themselves."""
+        if self.module == "benchmarks.ours":
+            return []
+        others = range(1, workers) if self.runtime == "modern" else ()
+        return ["ps 0", *[f"worker {index}" for index in others]]
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One training.
+    """A run, from the end of the warm-up to the last update."""
 
-    Attributes:
-      updates_per_sec: from the end of the warm-up to the last update.
-      peaks: the largest resident set, in MiB, by task.
-      costs: at the end of the warm-up and at the last update, in nats per example.
-    """
-
-    updates_per_sec: float
-    peaks: dict[str, float]
-    costs: tuple[float, float]
+    wall: float  # Milliseconds an update, of all workers together.
+    cpu: float  # Milliseconds of processor time an update, of all tasks.
+    peak: float  # The largest resident sets of all tasks, MiB.
+    cost: float  # At the last update, in nats per example.
 
 
-def ours(setting: Setting) -> Measurement:
-    """Measures `experiments.mnist`, by the times of the points that it writes anyhow."""
-    with tempfile.TemporaryDirectory() as folder:
-        argv = [
-            f"--runtime={setting.runtime}",
-            f"--max_steps={setting.updates}",
-            f"--dataset={setting.dataset}",
-            f"--logdir={folder}/run",
-        ]
-        done = local_cluster.train("experiments.mnist", argv, setting.workers, Path(folder))
-        points = [
-            (event.step, event.wall_time, value.simple_value)
-            for path in event_files(f"{folder}/run")
-            for _, event in read_events(path)
-            for value in event.summary.value
-            if value.tag == "train/cost" and event.step >= setting.warm_up
-        ]
-    return _measurement([points[0], points[-1]], done.peaks)
-
-
-def twin(setting: Setting) -> Measurement:
-    """Measures the hand-written program for the runtime."""
-    argv = [
-        f"--max_steps={setting.updates}",
-        f"--warm_up={setting.warm_up}",
-        f"--dataset={setting.dataset}",
+def ways(pytorch: str) -> list[Way]:
+    """Returns all programs; the first is what the others are compared with."""
+    example = (sys.executable, "-m", "compat", "run", _EXAMPLE)
+    ours, legacy, modern = "benchmarks.ours", "benchmarks.twin_legacy", "benchmarks.twin_modern"
+    found = [
+        Way("the example of 2016, `compat run`", "", command=example),
+        Way("by hand, v1, fed", legacy),
+        Way("by hand, v1, 20 updates a call", legacy, ("--packed=20",)),
+        Way("by hand, PSS, 1 update a closure", modern, ("--packed=1",), "modern"),
+        Way("by hand, PSS, 50 updates a closure", modern, ("--packed=50",), "modern"),
     ]
-    endless = ["ps 0"]
-    if setting.runtime == "modern":
-        endless += [f"worker {index}" for index in range(1, setting.workers)]
-    with tempfile.TemporaryDirectory() as folder:
-        done = local_cluster.train(
-            f"benchmarks.twin_{setting.runtime}", argv, setting.workers, Path(folder), endless
-        )
-    clock = json.loads(done.output.splitlines()[-1])
-    points = list(zip(clock["steps"], clock["times"], clock["costs"]))
-    return _measurement(points, done.peaks)
-
-
-def _measurement(points: list[tuple[int, float, float]], peaks: dict[str, float]) -> Measurement:
-    (first_step, first_time, first_cost), (last_step, last_time, last_cost) = points
-    rate = (last_step - first_step) / (last_time - first_time)
-    return Measurement(rate, peaks, (first_cost, last_cost))
-
-
-def measure(setting: Setting, rounds: int) -> list[tuple[Measurement, Measurement]]:
-    """Measures ours and the twin in turn; says each pair on standard error."""
-    pairs = []
-    for number in range(rounds):
-        pair = ours(setting), twin(setting)
-        pairs.append(pair)
-        print(
-            f"{setting.runtime}, round {number + 1} of {rounds}: updates/s "
-            + ", ".join(
-                f"{name} {m.updates_per_sec:.0f} (cost {m.costs[0]:.2f} to {m.costs[1]:.2f})"
-                for name, m in zip(("ours", "twin"), pair)
+    for runtime in ("legacy", "modern"):
+        given = f"--runtime={runtime}", "--preset=2016"
+        found += [
+            Way(f"ours, {runtime}", ours, (f"--runtime={runtime}",), runtime),
+            Way(f"ours, {runtime}, preset 2016", ours, given, runtime),
+            Way(f"ours, {runtime}, preset 2016, unwatched", ours, (*given, *_UNWATCHED), runtime),
+            Way(
+                f"ours, {runtime}, preset 2016, period 20",
+                ours,
+                (*given, "--communication_period=20"),
+                runtime,
             ),
-            file=sys.stderr,
-            flush=True,
+        ]
+    alone = Way("one process, v1, fed", legacy, ("--alone",), most_workers=1)
+    found += [alone, Way("318 KB down and up", "benchmarks.loopback")]
+    if pytorch:
+        found.append(Way("PyTorch", "", command=(pytorch, "benchmarks/twin_torch.py")))
+    return found
+
+
+def measure(way: Way, workers: int, updates: int, dataset: str) -> Measurement:
+    """Runs a program once."""
+    warm_up = min(_MOST_WARM_UP, updates // 200 * 100)
+    argv = [f"--max_steps={updates}", f"--dataset={dataset}", *way.argv]
+    with tempfile.TemporaryDirectory() as folder:
+        if way.module == "benchmarks.ours":
+            argv += [f"--logdir={folder}/run"]
+            os.environ["WARM_UP"] = str(warm_up)
+        else:
+            argv += [f"--warm_up={warm_up}"]
+        done = local_cluster.train(
+            way.module,
+            argv,
+            workers,
+            Path(folder),
+            way.endless(workers),
+            command=way.command,
         )
-    return pairs
+    line = next(line for line in done.output.splitlines() if line.startswith('{"steps"'))
+    clock = json.loads(line)
+    (first, last), (begin, end) = [(clock[key][0], clock[key][-1]) for key in ("steps", "times")]
+    return Measurement(
+        1e3 * (end - begin) / (last - first),
+        1e3 * done.cpu_between(begin, end) / (last - first),
+        sum(done.peaks.values()),
+        clock["costs"][-1],
+    )
+
+
+def rows(found: dict[str, list[Measurement]]) -> list[list[str]]:
+    """Returns the cells of the table, a row for each program."""
+    base = next(iter(found.values()))
+    cells = []
+    for name, measured in found.items():
+        ratios = [a.wall / b.wall for a, b in zip(base, measured)]
+        spread = f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        ratio = median(a.cpu / b.cpu for a, b in zip(base, measured))
+        wall, cpu = median(m.wall for m in measured), median(m.cpu for m in measured)
+        peak = median(m.peak for m in measured)
+        cells.append([name, f"{wall:.2f}", spread, f"{cpu:.2f}", f"{ratio:.2f}", f"{peak:.0f}"])
+    return cells
 
 
 def main() -> int:
-    """Measures, and prints the table; returns the exit code."""
+    """Measures, and prints the tables; returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3, help="pairs of trainings")
-    parser.add_argument("--updates", type=int, default=11000, help="of each training; 200 or more")
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--runtimes", default="legacy,modern")
-    parser.add_argument("--dataset", default="auto", help="as in experiments.mnist")
-    parser.add_argument("--write", action="store_true", help="put the table in docs/benchmarks.md")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each program")
+    parser.add_argument("--updates", type=int, default=4000, help="of each run; 200 or more")
+    parser.add_argument("--workers", default="1,2", help="how many, for a table each")
+    parser.add_argument("--only", default="", help="those with this text in their name, too")
+    parser.add_argument("--dataset", default="mnist", help="as in experiments.mnist")
+    parser.add_argument("--pytorch", default="", help="a Python that has PyTorch")
+    parser.add_argument("--write", action="store_true", help="put it in docs/benchmarks.md")
     flags = parser.parse_args()
-    if flags.updates < 200 or flags.updates % 100 or flags.rounds < 1 or flags.workers < 1:
-        parser.error("--updates must be a multiple of 100 from 200 on, the others 1 or more")
-    rows = []
-    for runtime in flags.runtimes.split(","):
-        setting = Setting(runtime, flags.workers, flags.updates, flags.dataset)
-        pairs = measure(setting, flags.rounds)
-        rates = [(a.updates_per_sec, b.updates_per_sec) for a, b in pairs]
-        rows.append(table.row(runtime, "updates/s", rates))
-        for name in sorted(pairs[0][0].peaks):
-            peaks = [(a.peaks[name], b.peaks[name]) for a, b in pairs]
-            rows.append(table.row(runtime, f"peak memory of {name}, MiB", peaks))
-    text = table.markdown(rows)
-    print(text)
+    if flags.updates < 200 or flags.updates % 100 or flags.rounds < 1:
+        parser.error("--updates must be a multiple of 100 from 200 on, --rounds 1 or more")
+    release = metadata.version("tensorflow")
+    text = [f"TensorFlow {release}, {os.cpu_count()} cores, {platform.machine()}:"]
+    for workers in map(int, flags.workers.split(",")):
+        first, *others = [w for w in ways(flags.pytorch) if w.most_workers >= workers]
+        chosen = [first, *[way for way in others if flags.only in way.name]]
+        found: dict[str, list[Measurement]] = {way.name: [] for way in chosen}
+        for number in range(flags.rounds):
+            for way in chosen:
+                made = measure(way, workers, flags.updates, flags.dataset)
+                found[way.name].append(made)
+                print(f"{number + 1}, {workers}: {way.name}: {made}", file=sys.stderr, flush=True)
+        header = ["1 worker" if workers == 1 else f"{workers} workers", *table.COLUMNS]
+        text += ["", table.markdown(rows(found), header)]
+    if not flags.pytorch:
+        text += ["", "PyTorch: not measured, without --pytorch=PYTHON."]
+    print("\n".join(text))
     if flags.write:
-        table.write(local_cluster.ROOT / "docs" / "benchmarks.md", text)
+        table.write(local_cluster.ROOT / "docs" / "benchmarks.md", "\n".join(text))
     return 0
 
 

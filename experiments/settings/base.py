@@ -80,7 +80,10 @@ class Settings:
         0, "Threads for separate operations; 0: one per core.", at_least=0, at_most=_MOST_THREADS
     )
     intra_op_threads: int = _cluster(
-        0, "Threads within an operation; 0: one per core.", at_least=0, at_most=_MOST_THREADS
+        0,
+        "Threads within an operation; 0: a task's share of cores.",
+        at_least=0,
+        at_most=_MOST_THREADS,
     )
     gpu_memory_fraction: float | None = _cluster(
         None, "Share of each GPU's memory; by default it grows as needed.", above=0, at_most=1

@@ -9,8 +9,9 @@ import os
 from typing import Any, MutableMapping
 
 from compat import UserError, tf, tf1
+from compat.cluster.address import split_address
 from compat.cluster.roles import Role
-from compat.cluster.spec import Task
+from compat.cluster.spec import ClusterSpec, Task, all_tasks
 
 
 def hide_gpus(task: Task, role: Role, environment: MutableMapping[str, str] = os.environ) -> None:
@@ -22,19 +23,43 @@ def hide_gpus(task: Task, role: Role, environment: MutableMapping[str, str] = os
         environment.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 
-def session_config(config: Any) -> Any:
-    """Returns the `ConfigProto` for a `compat.Server` or, where there is none, for a session."""
+def tasks_here(cluster: ClusterSpec | None, task: Task) -> int:
+    """Returns how many tasks of the cluster share the host of `task`; 1 without a cluster."""
+    if cluster is None:
+        return 1
+    hosts = [split_address(cluster.address_of(each))[0] for each in all_tasks(cluster)]
+    return hosts.count(split_address(cluster.address_of(task))[0])
+
+
+def session_config(config: Any, tasks: int = 1) -> Any:
+    """Returns the `ConfigProto` for a `compat.Server` or, where there is none, for a session.
+
+    Args:
+      config: the settings.
+      tasks: how many of the cluster share the cores of this machine.
+    """
     proto = tf1.ConfigProto(
         inter_op_parallelism_threads=config.inter_op_threads,
-        intra_op_parallelism_threads=config.intra_op_threads,
+        intra_op_parallelism_threads=_within_operations(config, tasks),
     )
+    # A thread without work looks for some, on a core that another task would need.
+    proto.experimental.disable_thread_spinning = tasks > 1
     # A fraction is taken at once; growth beside it would make it a limit that nobody notices.
     proto.gpu_options.allow_growth = config.gpu_memory_fraction is None
     proto.gpu_options.per_process_gpu_memory_fraction = config.gpu_memory_fraction or 0.0
     return proto
 
 
-def configure_eager(config: Any, *, alone: bool) -> None:
+def _within_operations(config: Any, tasks: int) -> int:
+    """Returns the threads within an operation: as chosen, or this task's share of the cores."""
+    if config.intra_op_threads or tasks == 1:
+        return int(config.intra_op_threads)
+    known = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+    return max(1, cores // tasks)
+
+
+def configure_eager(config: Any, *, alone: bool, tasks: int = 1) -> None:
     """Gives the same to what this process, `alone` or with a server, computes eagerly."""
     if alone and config.gpu_memory_fraction is not None:
         raise UserError(
@@ -47,7 +72,7 @@ def configure_eager(config: Any, *, alone: bool) -> None:
             " give 2 or more, or 0 for one per core"
         )
     tf.config.threading.set_inter_op_parallelism_threads(config.inter_op_threads)
-    tf.config.threading.set_intra_op_parallelism_threads(config.intra_op_threads)
+    tf.config.threading.set_intra_op_parallelism_threads(_within_operations(config, tasks))
     if config.gpu_memory_fraction is None:
         for gpu in tf.config.list_physical_devices("GPU"):
             tf.config.experimental.set_memory_growth(gpu, True)

@@ -30,8 +30,9 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
         return None
     what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.name)
     devices.hide_gpus(task, what)
+    tasks = devices.tasks_here(cluster, task)
     if runtime.name == "modern":
-        devices.configure_eager(settings, alone=cluster is None)
+        devices.configure_eager(settings, alone=cluster is None, tasks=tasks)
     # Before the server starts: others need not come if there is nothing to train on.
     if what not in (Role.SERVE, Role.TRAIN):
         check_logdir(settings.logdir)
@@ -43,7 +44,7 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
                 cluster,
                 task.job,
                 task.index,
-                config=devices.session_config(settings),
+                config=devices.session_config(settings, tasks),
                 runtime=settings.runtime,
                 rendezvous_timeout=settings.rendezvous_timeout,
                 run_token=settings.run_token,

@@ -31,3 +31,7 @@ def test_variables_are_updated_where_they_are(placement: Any) -> None:
     updates = {name for name in placement["ran"] if name.endswith("ResourceApplyAdam")}
     assert {placement["ran"][name] for name in updates} == {"/job:ps/task:0"}
     assert len(updates) == 4
+
+
+def test_an_update_in_a_call_of_several_is_a_message_each_way(placement: Any) -> None:
+    assert placement["sent"] == {"/job:ps/task:0": 5 + 1, "/job:worker/task:0": 5}

@@ -11,6 +11,7 @@ import numpy as np
 from compat._tensorflow import private, quietly, tf, tf1
 from compat.runtime.legacy.variables import is_input
 from compat.runtime.nodes import is_seeded, scopes
+from compat.runtime.packing import read_as_one
 
 # Few sizes, for a session optimizes what each call of another size runs anew.
 _SIZES = (20, 5, 1)
@@ -97,14 +98,17 @@ class Chain:
         given = {placeholder.op.name for placeholder in self._placeholders}
         self._shared = {n: op for n, op in operations.items() if n not in given and _is_shared(op)}
         apart = given | set(self._shared)
+        homes = {n: op.device for n, op in self._shared.items() if op.type != "Const"}
+        read_as_one(self._body, self._graph, homes)
         self._stateful: dict[str, list[str]] = collections.defaultdict(list)
         nodes = [node for node in self._body.node if node.name not in apart]
         for node in nodes:
-            operation = operations[node.name]
-            handles = [t.op for t in operation.inputs if t.dtype == tf.resource]
+            operation = operations.get(node.name)  # None: of a message.
+            inputs = [] if operation is None else operation.inputs
+            handles = [tensor.op for tensor in inputs if tensor.dtype == tf.resource]
             # Nothing has to wait for what is there from the start.
             kept = [name for name in node.input if name[:1] != "^" or name[1:] not in apart]
-            if operation.op_def.is_stateful or handles:
+            if operation is not None and (operation.op_def.is_stateful or handles):
                 # TensorFlow places it so, whatever device it asks for.
                 device = (handles or [operation])[0].device
                 self._stateful[device].append(node.name)

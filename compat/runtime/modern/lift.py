@@ -12,6 +12,7 @@ from compat.runtime.modern.queues import InputQueues, input_queues
 from compat.runtime.modern.tables import captured_tables
 from compat.runtime.modern.variables import Placement, full_name
 from compat.runtime.outputs import Packed, check_inputs, pack
+from compat.runtime.packing import read_as_one
 
 
 class Resources(NamedTuple):
@@ -76,6 +77,8 @@ class Lifted:
             for outer, inner in function.graph.captures
             if outer.dtype == tf.resource
         }
+        homes = {name: device for name, device in self._variables.items() if device}
+        read_as_one(self._body, function.graph, homes)
         step, trainable = placement.global_step, placement.variables.values()
         counted = [v for v in trainable if v.trainable] if step is None else [step]
         counting = {id(variable.handle) for variable in counted}

@@ -1,10 +1,12 @@
 """Where the operations of a step run, as the step tells and as TensorFlow did it; legacy runtime.
 
-Prints both as one line of JSON: {"told": {operation: device}, "ran": {operation: device}}.
+Prints both as one line of JSON: {"told": {operation: device}, "ran": {operation: device}}, and as
+"sent" how many tensors of variables and gradients 5 updates in a call send, by where they are from.
 """
 
 from __future__ import annotations
 
+import collections
 import json
 
 import numpy as np
@@ -13,6 +15,7 @@ import compat
 from compat import tf, tf1
 from compat.cluster import ports
 from compat.runtime.device_placement import shortened
+from compat.runtime.legacy.chain import Chain
 from experiments.mnist import MNIST
 from experiments.training import step
 
@@ -42,9 +45,19 @@ def main() -> None:
         ran = tf1.RunMetadata()
         options = tf1.RunOptions(output_partition_graphs=True)
         session.run(train.outputs[0], train.feed([[0, 1]]), options=options, run_metadata=ran)
+        chain, many = Chain(train), tf1.RunMetadata()
+        last = chain.outputs(5)[0]
+        feed = chain.feed([np.zeros([5, 2], np.int32)])
+        session.run(last, feed, options=options, run_metadata=many)
     nodes = [node for part in ran.partition_graphs for node in part.node]
     really = {node.name: shortened(node.device) for node in nodes if node.name in told}
-    print(json.dumps({"told": told, "ran": really}))
+    sent = collections.Counter(
+        shortened(node.device)
+        for part in many.partition_graphs
+        for node in part.node
+        if node.op == "_Send" and node.input[0].endswith(("concat", "ReadVariableOp"))
+    )
+    print(json.dumps({"told": told, "ran": really, "sent": sent}))
 
 
 if __name__ == "__main__":
