@@ -8,22 +8,34 @@ import os
 import time
 from typing import Any, Callable
 
+import psutil
+
 from benchmarks import task
-from benchmarks.calls import cpu_seconds, parameter_server
 from benchmarks.task import BATCH_SIZE, LEARNING_RATE, Task
 
 WARM_UP = 300  # Updates: a session makes one in a call at first, and optimizes what is new.
 _CALL = 20  # Updates in a call of ours.
 
 
+def cpu_seconds(process: psutil.Process | None) -> float:
+    """Returns the processor time that a process has used, 0 for none."""
+    return sum(process.cpu_times()[:2]) if process else 0.0
+
+
+def parameter_server() -> psutil.Process:
+    """Returns the parameter server, a child of the same process as this one."""
+    tasks = psutil.Process(os.getppid()).children()
+    return next(process for process in tasks if "--job_name=ps" in process.cmdline())
+
+
 def measure(update: Callable[[int], None], updates: int, rounds: int, servers: bool) -> None:
     """Prints wall and processor time in ms an update, of each round; that of servers if given."""
     update(WARM_UP)
-    pid = parameter_server() if servers else None
+    server = parameter_server() if servers else None
     for _ in range(rounds):
-        before = time.perf_counter(), time.process_time(), cpu_seconds(pid) if pid else 0.0
+        before = time.perf_counter(), time.process_time(), cpu_seconds(server)
         update(updates)
-        after = time.perf_counter(), time.process_time(), cpu_seconds(pid) if pid else 0.0
+        after = time.perf_counter(), time.process_time(), cpu_seconds(server)
         print(json.dumps([1e3 * (b - a) / updates for a, b in zip(before, after)]), flush=True)
 
 
