@@ -15,7 +15,14 @@ from typing import Any
 
 from compat.errors import UserError
 
+_V1 = "tensorflow.compat.v1."
+# Each tf-keras allows one line of TensorFlow; raise it when the next one is there.
+_LAST_KERAS_2 = "2.21.0"
 _LEGACY = "tf_keras.api._v1.keras.__internal__.legacy."
+
+
+class MissingPackage(UserError, AttributeError):
+    """The package that serves a name is not installed."""
 
 
 class _OfKeras2(types.ModuleType):
@@ -24,31 +31,40 @@ class _OfKeras2(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name[:2] == "__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        return getattr(self._loaded(name), name)
+        return getattr(self._loaded(), name)
 
     def __dir__(self) -> list[str]:
-        return dir(self._loaded(""))
+        return dir(self._loaded())
 
-    def _loaded(self, name: str) -> types.ModuleType:
-        short = self.__name__.rpartition(".")[2]
+    def _loaded(self) -> types.ModuleType:
         # They recommend layers of Keras 3, which parameter servers do not support.
         warnings.filterwarnings("ignore", r"`tf\.(layers|nn\.rnn_cell)\.", UserWarning)
         try:
-            return importlib.import_module(_LEGACY + short)
+            return importlib.import_module(_LEGACY + self.__name__.rpartition(".")[2])
         except ModuleNotFoundError as error:
-            if error.name != "tf_keras":
+            if (error.name or "").partition(".")[0] != "tf_keras":
                 raise
-            where = {"rnn_cell": "nn.rnn_cell"}.get(short, short)
-            raise UserError(
-                f"tf1.{where}.{name} is served by the package tf_keras, which is not installed; "
-                "pip install 'compat-experiments[scripts]', or write the layer with get_variable"
-            ) from None
+            raise MissingPackage(without(self.__name__[len(_V1) :], "tf_keras")) from None
+
+
+def without(name: str, package: str) -> str:
+    """Returns what is said of a name whose package is not installed."""
+    how = "is not installed; pip install 'compat-experiments[scripts]'"
+    installed = str(importlib.import_module("tensorflow").__version__)
+    line = ".".join(installed.split(".")[:2])
+    if package == "tf_keras" and int(line.partition(".")[2]) > int(_LAST_KERAS_2.split(".")[1]):
+        how = (
+            f"has no release for TensorFlow {line} yet; pip install --no-deps "
+            f"tf-keras=={_LAST_KERAS_2}, which works there, or use TensorFlow {_LAST_KERAS_2[:-2]}"
+        )
+    return f"tf.{name} is served by the package {package}, which {how}"
 
 
 def serve(v1: Any) -> None:
     """Gives `tensorflow.compat.v1` its layers and cells where it would refuse their names."""
     if os.environ.get("TF_USE_LEGACY_KERAS", "") in ("1", "true", "True"):
         return  # TensorFlow itself takes them from tf-keras.
-    for parent, name in ((v1, "layers"), (v1.nn, "rnn_cell")):
-        if type(getattr(parent, name, None)).__name__ == "KerasLazyLoader":
-            setattr(parent, name, _OfKeras2(f"tensorflow.compat.v1.{name}"))
+    for parent, name in ((v1, "layers"), (v1.nn, "nn.rnn_cell")):
+        last = name.rpartition(".")[2]
+        if type(getattr(parent, last, None)).__name__ == "KerasLazyLoader":
+            setattr(parent, last, _OfKeras2(_V1 + name))

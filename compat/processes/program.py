@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 from typing import Any, Callable
@@ -34,6 +35,10 @@ def run_main(
     def program(argv: list[str]) -> Any:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(line_buffering=True)  # Who waits says so, also into a file.
+        tensorflow = logging.getLogger("tensorflow")
+        if not (tensorflow.level or flags.FLAGS["verbosity"].present):
+            # As in TensorFlow 1.x. absl would show its notes, which hold tracebacks of errors.
+            tensorflow.setLevel(logging.WARNING)
         try:
             return main(argv)
         except BaseException as error:

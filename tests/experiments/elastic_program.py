@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from types import SimpleNamespace
 from typing import Any, Mapping
 
 import numpy as np
@@ -19,6 +20,8 @@ ALGORITHMS = {"downpour": downpour.Copies(), "easgd": ElasticCopies(SHARE)}
 
 class Line:
     """A linear model with a variable of `build` and one that is made when the loss is called."""
+
+    settings = SimpleNamespace(seed=1)
 
     def __init__(self, name: str) -> None:
         self.name = name

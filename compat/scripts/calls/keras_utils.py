@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 from compat._tensorflow import tf, tf1
+from compat._tensorflow.layers import without
 from compat.errors import UserError
 from compat.scripts.calls import variable_tracking
 from compat.scripts.names import namespace
@@ -100,7 +101,7 @@ def _attribute(module: Any, shown: str, name: str) -> Any:
     try:
         return getattr(module, name)
     except ImportError:
-        raise namespace.MissingName(namespace.without(f"{shown}.{name}", "tf_keras")) from None
+        raise namespace.MissingName(without(f"{shown}.{name}", "tf_keras")) from None
 
 
 def install() -> None:

@@ -11,7 +11,8 @@ import sys
 import types
 from typing import Any
 
-from compat._tensorflow import internals, private, startup, tf1, version
+from compat._tensorflow import internals, private, startup, tf1
+from compat._tensorflow.layers import without
 from compat.errors import UserError
 from compat.runtime import interface
 from compat.scripts.names import table
@@ -21,8 +22,6 @@ VERSIONS = ("__version__", "__git_version__")
 _PUBLIC = "tensorflow."
 _IN_VAIN = "TF_USE_LEGACY_KERAS set to True, but"
 _OF_THE_EXTRA = ("tensorflow_estimator", "tf_keras", "tf_slim")
-# Each tf-keras allows one line of TensorFlow; raise it when the next one is there.
-_LAST_KERAS_2 = "2.21.0"
 _LAST_PYTHON = "3.13"  # With wheels of TensorFlow.
 _V1 = "compat.v1"  # The same as `tensorflow`.
 _NOTHING = object()  # `tf.newaxis` is None.
@@ -86,18 +85,6 @@ def _look_up(name: str, real: Any) -> Any:
         if package not in _OF_THE_EXTRA:
             raise
         raise MissingName(without(name, package)) from None
-
-
-def without(name: str, package: str) -> str:
-    """Returns what is said of a name whose package is not installed."""
-    how = "is not installed; pip install 'compat-experiments[scripts]'"
-    line = ".".join(version().split(".")[:2])
-    if package == "tf_keras" and int(line.partition(".")[2]) > int(_LAST_KERAS_2.split(".")[1]):
-        how = (
-            f"has no release for TensorFlow {line} yet; pip install --no-deps "
-            f"tf-keras=={_LAST_KERAS_2}, which works there, or use TensorFlow {_LAST_KERAS_2[:-2]}"
-        )
-    return f"tf.{name} is served by the package {package}, which {how}"
 
 
 def _found(name: str, real: Any) -> Any:

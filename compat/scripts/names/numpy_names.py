@@ -78,8 +78,10 @@ GONE: Mapping[str, Mapping[str, str]] = {
 # Functions that are still there and take less than they did, served by `_OWN`: their names.
 CHANGED = (
     "amax amin array asanyarray asarray bincount column_stack dstack fromstring hstack linspace "
-    "load max mean min set_printoptions stack std sum unique var vstack "
-    # That took whole floats as sizes.
+    "load max mean min set_printoptions stack std sum unique var vstack"
+)
+# Those that took whole floats as sizes.
+SIZED = (
     "empty eye full identity ones tile zeros random.choice random.normal random.permutation "
     "random.rand random.randn random.uniform"
 )

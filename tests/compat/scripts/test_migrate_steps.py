@@ -109,7 +109,7 @@ def test_what_is_used_otherwise_has_a_remark() -> None:
     found = rewriting.migrate("old.py", HEAD + text)
     assert "    loss = None\n    def build(x):\n        nonlocal loss\n" in found.text
     (remark,) = found.remarks
-    expected = REMARK.strip().replace("chief_queue_runner", "loss")
+    expected = REMARK.strip().replace("update_count", "loss")
     assert f"# compat 1: {remark[1]}" == expected
     assert expected in found.text
 
