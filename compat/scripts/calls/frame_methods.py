@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import inspect
 import re
 import warnings
 from typing import Any, Callable, Iterator
@@ -180,8 +181,8 @@ _OF_FRAMES = {
     "applymap": lambda self, function, **options: self.map(function, **options),
     "from_csv": staticmethod(_from_csv),
     "from_items": staticmethod(lambda items, **options: _pandas().DataFrame(dict(items))),
-    "lookup": lambda self, rows, columns: np.array(
-        [self.at[row, column] for row, column in zip(rows, columns)]
+    "lookup": lambda self, rows, columns: (
+        _pandas().Series([self.at[place] for place in zip(rows, columns)]).to_numpy()
     ),
     "sort": _sort,
 }
@@ -224,7 +225,12 @@ def _changed(owner: Any, is_frame: bool) -> Iterator[tuple[str, Any]]:
             yield name, libraries.with_arguments(getattr(owner, name), renamed)
     for name in _OF_NUMBERS.split() if is_frame else ():
         yield name, _of_numbers(getattr(owner, name))
-    for name, make in (("fillna", _fillna), ("rename_axis", _rename_axis), ("resample", _resample)):
+    made: list[tuple[str, Any]] = [("rename_axis", _rename_axis), ("resample", _resample)]
+    if (
+        "method" not in inspect.signature(owner.fillna).parameters
+    ):  # Until 3, where `ffill` calls it.
+        made.append(("fillna", _fillna))
+    for name, make in made:
         yield name, make(getattr(owner, name))
 
 
