@@ -37,8 +37,8 @@ def run_main(
             sys.stdout.reconfigure(line_buffering=True)  # Who waits says so, also into a file.
         tensorflow = logging.getLogger("tensorflow")
         if not (tensorflow.level or flags.FLAGS["verbosity"].present):
-            # As in TensorFlow 1.x. absl would show its notes, which hold tracebacks of errors.
-            tensorflow.setLevel(logging.WARNING)
+            # absl would show its notes, which hold tracebacks of errors that become one line.
+            tensorflow.setLevel(logging.ERROR)
         try:
             return main(argv)
         except BaseException as error:

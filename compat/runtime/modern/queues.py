@@ -30,7 +30,8 @@ class InputQueues:
     def __init__(self, function: Any, reading: Sequence[Any], runners: Sequence[Any]) -> None:
         self.names = [tensor.name for operation in reading for tensor in operation.outputs]
         self._function, self._runners = function, runners
-        self._running, self._lock = collections.Counter[int](), threading.Lock()
+        self._running: collections.Counter[int] = collections.Counter()
+        self._lock = threading.Lock()
         self._is_open = self._is_closed = False
         self._failure: Exception | None = None
         for runner in runners:  # Those that TensorFlow has not made outside of the graph.
