@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import start, updates
+from benchmarks import start
+from benchmarks.updates import __main__ as updates
 
 sys.exit(updates.main() or start.main([]))

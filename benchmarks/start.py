@@ -47,7 +47,7 @@ class Start:
 
 def by_hand(runtime: str, folder: str) -> Start:
     """Measures a process for each task, started at the same time."""
-    twin = f"benchmarks.twin_{runtime}"
+    twin = f"benchmarks.updates.twin_{runtime}"
     with LocalCluster(_COUNTS) as cluster:
         commands = local_cluster.describe(twin, _twin_flags(runtime), cluster)
         cluster.release()
@@ -56,7 +56,13 @@ def by_hand(runtime: str, folder: str) -> Start:
 
 def launched(runtime: str, folder: str) -> Start:
     """Measures the same program, started by `experiments.launch`."""
-    module = ["--flags=hosts", "--", "-m", f"benchmarks.twin_{runtime}", *_twin_flags(runtime)]
+    module = [
+        "--flags=hosts",
+        "--",
+        "-m",
+        f"benchmarks.updates.twin_{runtime}",
+        *_twin_flags(runtime),
+    ]
     return _measured([_python("experiments.launch", *module)], "times", folder)
 
 

@@ -50,7 +50,7 @@ def main() -> int:
     """Measures, and prints the table; returns the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", type=int, default=1000000, help="of all categories")
-    parser.add_argument("--updates", type=int, default=60, help="above 30")
+    parser.add_argument("--updates", type=int, default=60, help="60 or more")
     parser.add_argument("--runtimes", default="legacy,modern")
     parser.add_argument("--leave", action="store_true", help="do not save a checkpoint")
     flags = parser.parse_args()

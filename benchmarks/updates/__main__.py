@@ -22,7 +22,7 @@ from statistics import median
 from benchmarks import local_cluster, table
 
 _MOST_WARM_UP = 500  # Updates before the clock starts: tracing, first connections.
-_EXAMPLE = "benchmarks/example_2016.py"
+_EXAMPLE = "benchmarks/updates/example_2016.py"
 # Without lines, and points of curves, which MLflow gets as well.
 _UNWATCHED = ("--log_every=1000000", "--summary_every=1000000")
 
@@ -40,7 +40,7 @@ class Way:
 
     def endless(self, workers: int) -> list[str]:
         """Returns the tasks that do not end by themselves."""
-        if self.module == "benchmarks.ours":
+        if self.module == "benchmarks.updates.ours":
             return []
         others = range(1, workers) if self.runtime == "modern" else ()
         return ["ps 0", *[f"worker {index}" for index in others]]
@@ -59,7 +59,11 @@ class Measurement:
 def ways(pytorch: str) -> list[Way]:
     """Returns all programs; the first is what the others are compared with."""
     example = (sys.executable, "-m", "compat", "run", _EXAMPLE)
-    ours, legacy, modern = "benchmarks.ours", "benchmarks.twin_legacy", "benchmarks.twin_modern"
+    ours, legacy, modern = (
+        "benchmarks.updates.ours",
+        "benchmarks.updates.twin_legacy",
+        "benchmarks.updates.twin_modern",
+    )
     found = [
         Way("the example of 2016, `compat run`", "", command=example),
         Way("by hand, v1, fed", legacy),
@@ -81,9 +85,9 @@ def ways(pytorch: str) -> list[Way]:
             ),
         ]
     alone = Way("one process, v1, fed", legacy, ("--alone",), most_workers=1)
-    found += [alone, Way("318 KB down and up", "benchmarks.loopback")]
+    found += [alone, Way("318 KB down and up", "benchmarks.updates.loopback")]
     if pytorch:
-        found.append(Way("PyTorch", "", command=(pytorch, "benchmarks/twin_torch.py")))
+        found.append(Way("PyTorch", "", command=(pytorch, "benchmarks/updates/twin_torch.py")))
     return found
 
 
@@ -92,7 +96,7 @@ def measure(way: Way, workers: int, updates: int, dataset: str) -> Measurement:
     warm_up = min(_MOST_WARM_UP, updates // 200 * 100)
     argv = [f"--max_steps={updates}", f"--dataset={dataset}", *way.argv]
     with tempfile.TemporaryDirectory() as folder:
-        if way.module == "benchmarks.ours":
+        if way.module == "benchmarks.updates.ours":
             argv += [f"--logdir={folder}/run"]
             os.environ["WARM_UP"] = str(warm_up)
         else:

@@ -19,8 +19,7 @@ from statistics import median
 
 from benchmarks import local_cluster
 
-_TASK = "benchmarks.together_task"
-_TORCH = str(Path(__file__).with_name("together_torch.py"))
+_TASK = "benchmarks.together.task"
 HEADER = ["workers", "program", "ms an update", "to ours", "lowest", "highest", "CPU ms"]
 
 
@@ -28,7 +27,7 @@ def measure(program: str, workers: int, argv: list[str], pytorch: str) -> list[l
     """Returns wall time and processor time in ms an update, of each round of a program."""
     with tempfile.TemporaryDirectory() as folder:
         if program == "PyTorch":
-            command = [pytorch, _TORCH]
+            command = [pytorch, "-m", "benchmarks.together.ddp"]
             local_cluster.train("", argv, workers, Path(folder), num_ps=0, command=command)
         else:
             own = ["--by_hand"] if program == "by hand" else []

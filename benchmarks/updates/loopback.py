@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 
-from benchmarks import task
-from benchmarks.task import Clock, Task
+from benchmarks.updates import task
+from benchmarks.updates.task import Clock, Task
 
 BYTES = 4 * (784 * 100 + 100 + 100 * 10 + 10)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from benchmarks.task import Clock
+from benchmarks.updates.task import Clock
 from experiments import run
 from experiments.mnist import MNIST
 

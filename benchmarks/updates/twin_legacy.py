@@ -1,7 +1,8 @@
 """The training of `experiments.mnist` by hand, after the example of 2016: graph and session.
 
-    python -m benchmarks.twin_legacy --job_name=worker --task_index=0 --ps_hosts=localhost:2222 \
-        --worker_hosts=localhost:2223 --max_steps=5500 --warm_up=500 --dataset=mnist
+    python -m benchmarks.updates.twin_legacy --job_name=worker --task_index=0 \
+        --ps_hosts=localhost:2222 --worker_hosts=localhost:2223 \
+        --max_steps=5500 --warm_up=500 --dataset=mnist
 
 No lines, no summaries, no checkpoints, no validation; the loop is one feed and one `session.run`,
 which makes `--packed` updates.
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from benchmarks import task
-from benchmarks.task import BATCH_SIZE, LEARNING_RATE, Clock, Task
+from benchmarks.updates import task
+from benchmarks.updates.task import BATCH_SIZE, LEARNING_RATE, Clock, Task
 
 
 def build(here: Task) -> tuple[Any, Any, Any, Any, Any]:

@@ -1,7 +1,8 @@
 """The training of `experiments.mnist` by hand, after the tutorial on ParameterServerStrategy.
 
-    python -m benchmarks.twin_modern --job_name=worker --task_index=0 --ps_hosts=localhost:2222 \
-        --worker_hosts=localhost:2223 --max_steps=5500 --warm_up=500 --dataset=mnist --packed=50
+    python -m benchmarks.updates.twin_modern --job_name=worker --task_index=0 \
+        --ps_hosts=localhost:2222 --worker_hosts=localhost:2223 \
+        --max_steps=5500 --warm_up=500 --dataset=mnist --packed=50
 
 No lines, no summaries, no checkpoints, no validation, nothing fetched between the two moments that
 are timed. As in ours, worker 0 is its own coordinator.
@@ -15,8 +16,8 @@ from typing import Any, Callable
 
 import tensorflow as tf
 
-from benchmarks import task
-from benchmarks.task import BATCH_SIZE, LEARNING_RATE, Clock, Task
+from benchmarks.updates import task
+from benchmarks.updates.task import BATCH_SIZE, LEARNING_RATE, Clock, Task
 from compat.cluster import ports
 
 

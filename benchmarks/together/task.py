@@ -10,8 +10,8 @@ from typing import Any, Callable
 
 import psutil
 
-from benchmarks import task
-from benchmarks.task import BATCH_SIZE, LEARNING_RATE, Task
+from benchmarks.updates import task
+from benchmarks.updates.task import BATCH_SIZE, LEARNING_RATE, Task
 
 WARM_UP = 300  # Updates: a session makes one in a call at first, and optimizes what is new.
 _CALL = 20  # Updates in a call of ours.

@@ -5,18 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.twin_torch import trainer
-else:  # A script: PyTorch's Python does not have the package.
-    from twin_torch import trainer
+from benchmarks.updates.twin_torch import trainer
 
 WARM_UP = 300
 
 
 def main() -> None:
-    """Trains the network of 2016 on random images; prints as `together_task.measure` does."""
+    """Trains the network of 2016 on random images; prints as `task.measure` does."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--task_index", type=int, required=True)
     parser.add_argument("--worker_hosts", required=True)

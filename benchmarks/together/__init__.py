@@ -1,0 +1,1 @@
+"""Updates that all workers make together, by the package and beside it."""
