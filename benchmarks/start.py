@@ -68,7 +68,7 @@ def launched(runtime: str, folder: str) -> Start:
 
 def scripted(runtime: str, folder: str) -> Start:
     """Measures the same program, of the legacy runtime, under `compat run --cluster`."""
-    twin = str(ROOT / "benchmarks" / f"twin_{runtime}.py")
+    twin = str(ROOT / "benchmarks" / "updates" / f"twin_{runtime}.py")
     options = ["--cluster=ps=1,worker=2", f"--task_args={_TASK_ARGS}"]
     command = _python("compat", "run", *options, twin, *_twin_flags(runtime))
     return _measured([command], "times", folder)
