@@ -30,7 +30,8 @@ def seeded(seed: int, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]
         initializer = tf1.glorot_uniform_initializer  # What TensorFlow takes then.
     if inspect.isclass(initializer):
         initializer = initializer()
-    if getattr(initializer, "seed", 0) is None and hasattr(initializer, "get_config"):
+    config = initializer.get_config() if hasattr(initializer, "get_config") else {}
+    if config.get("seed", 0) is None:
         drawn = zlib.crc32(f"{seed} {name}".encode()) % 2**31
-        initializer = type(initializer).from_config({**initializer.get_config(), "seed": drawn})
+        initializer = type(initializer).from_config({**config, "seed": drawn})
     return {**arguments, "initializer": initializer}

@@ -109,10 +109,12 @@ def _variables(experiment: Any, training: bool, again: bool = False) -> Iterator
     made = vars(experiment).setdefault("_made_by_loss", [])
     known, named = iter([*made]), []
 
-    def get(getter: Callable[..., Any], name: str, **kwargs: Any) -> Any:
+    def get(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
         named.append(True)
         try:
-            return getter(name, **seeded(experiment.settings.seed, name, kwargs))
+            if not args:  # Only a getter of the experiment's own gives some by position.
+                kwargs = seeded(experiment.settings.seed, name, kwargs)
+            return getter(name, *args, **kwargs)
         finally:
             named.pop()
 

@@ -23,10 +23,30 @@ class Network(Experiment):
             ("object", tf1.random_normal_initializer(0.0, 0.1)),
             ("seeded", tf1.random_uniform_initializer(-1.0, 1.0, seed=3)),
             ("zeros", tf1.zeros_initializer()),
+            ("flat", Ones()),
         ):
             total += tf1.reduce_sum(tf1.get_variable(name, [2, 3], initializer=initializer))
+        with tf1.variable_scope("own", custom_getter=shaped):
+            total += tf1.reduce_sum(tf1.get_variable("unseeded", [2]))
         parts = tf1.get_variable("parts", [4, 3], partitioner=tf1.fixed_size_partitioner(2))
         return total + tf1.reduce_sum(tf1.layers.dense(batch["x"], 3)) + tf1.reduce_sum(parts)
+
+
+class Ones:
+    """An initializer of the experiment's own, which knows no seed."""
+
+    seed = None
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        return tf1.ones(shape, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {}
+
+
+def shaped(getter: Any, name: str, shape: Any = None, **kwargs: Any) -> Any:
+    """A getter of the experiment's own, which gives the shape by position."""
+    return getter(name, shape, **kwargs)
 
 
 def initial_values(seed: int, others: int) -> dict[str, np.ndarray]:
@@ -45,9 +65,10 @@ def initial_values(seed: int, others: int) -> dict[str, np.ndarray]:
 def test_initial_values_are_those_of_seed_and_name() -> None:
     one, again, other = initial_values(1, 0), initial_values(1, 5), initial_values(2, 0)
     parts = [one.pop(f"parts/part_{index}") for index in (0, 1)]
+    assert one.pop("own/unseeded").shape == (2,)
     assert not np.array_equal(*parts)  # One seed for both would make them alike.
     for name, value in one.items():
         np.testing.assert_array_equal(value, again[name], err_msg=name)
-        changes = name.rpartition("/")[2] not in ("seeded", "zeros", "bias")
+        changes = name.rpartition("/")[2] not in ("seeded", "zeros", "flat", "bias")
         assert np.array_equal(value, other[name]) != changes, name
     assert not np.array_equal(one["default"], one["class"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
+import sys
 from typing import Any, Callable
 
 import numpy as np
@@ -98,19 +98,20 @@ def mean_squared_error(*args: Any, squared: bool = True, **options: Any) -> Any:
 
 
 def install() -> None:
-    """Adds the methods that are gone from matrices of SciPy and from vectorizers."""
-    with contextlib.suppress(ImportError):
-        kind = importlib.import_module("scipy.sparse").spmatrix
-        for name, value in (
-            ("A", property(lambda self: self.toarray())),
-            ("H", property(lambda self: self.conj().T)),
-        ):
-            if not hasattr(kind, name):
-                setattr(kind, name, value)
-    with contextlib.suppress(ImportError):
-        kind = _sklearn("feature_extraction.text").CountVectorizer
-        if not hasattr(kind, "get_feature_names"):
-            kind.get_feature_names = lambda self: list(self.get_feature_names_out())
+    """Adds what is gone from matrices of SciPy and from vectorizers, of those that are loaded."""
+    for module, owner, name, value in (
+        ("scipy.sparse", "spmatrix", "A", property(lambda self: self.toarray())),
+        ("scipy.sparse", "spmatrix", "H", property(lambda self: self.conj().T)),
+        (
+            "sklearn.feature_extraction.text",
+            "CountVectorizer",
+            "get_feature_names",
+            lambda self: list(self.get_feature_names_out()),
+        ),
+    ):
+        kind = getattr(sys.modules.get(module), owner, None)
+        if kind is not None and not hasattr(kind, name):
+            setattr(kind, name, value)
 
 
 def _display(name: str) -> Any:

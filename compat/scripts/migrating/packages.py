@@ -30,7 +30,7 @@ def _has_changed(use: Use) -> bool:
     """Whether a name is served by something else than today's package."""
     if use.call is not None:
         return any(call_rules.find(use, use.call, False))
-    if use.name.partition(".")[2] in packages.SIZED:
+    if use.name in packages.SIZED:
         return False  # Nearly all calls are right; NumPy refuses the others, and says why.
     finding = name_rules.find(use.name, False)
     return (finding is not None and bool(finding.served_by)) or use.name in packages.CHANGED

@@ -37,13 +37,13 @@ def _gone() -> dict[str, Served]:
 
 # Names that are gone.
 GONE: Mapping[str, Served] = _gone()
-# Functions of NumPy that took whole floats as sizes. Few calls give them any.
-SIZED = numpy_names.SIZED.split()
+# Functions that took whole floats as sizes. Few calls give them any.
+SIZED = {_NUMPY + name for name in numpy_names.SIZED.split()}
 # Functions and classes that are still there, and what serves them.
 CHANGED: Mapping[str, str] = {
     **{
         _NUMPY + name: "compat.scripts.calls.arrays:" + name.replace(".", "_")
-        for name in (*numpy_names.CHANGED.split(), *SIZED)
+        for name in f"{numpy_names.CHANGED} {numpy_names.SIZED}".split()
     },
     **python_names.CHANGED,
     **package_arguments.CHANGED,

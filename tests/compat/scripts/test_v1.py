@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 import compat
+from compat.scripts.checking.rules import RULES
+from compat.scripts.migrating import migration
+from compat.scripts.source import conversion
 
 pytestmark = pytest.mark.once
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
@@ -80,3 +83,11 @@ def test_program_sees_what_a_script_does(command: list[str], tmp_path: Path) -> 
         timeout=240,
     )
     assert (done.returncode, done.stdout) == (0, PRINTED), done.stderr
+
+
+@pytest.mark.parametrize(("package", "is_served"), [("numpy", False), ("scipy", True)])
+def test_only_names_that_are_gone_need_a_package_of_its_own(package: str, is_served: bool) -> None:
+    pytest.importorskip("asttokens")
+    text = f"import tensorflow as tf\nimport {package}\nx = {package}.ones(2)\n"
+    found = migration.migrate(conversion.from_text(text, "old.py"), RULES).text
+    assert ("compat.v1.packages" in found) == is_served
