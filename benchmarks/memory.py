@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import psutil
 
+from benchmarks import table
 from benchmarks.local_cluster import ROOT
 
 _PARTS = 10
@@ -72,16 +73,16 @@ def measure(runtime: str, workers: int, updates: int, dataset: str, every: float
     return samples
 
 
-def table(samples: list[Sample], updates: int) -> list[str]:
-    """Returns rows of a Markdown table: a task, and its memory in each part of the run."""
-    rows = []
+def rows(samples: list[Sample], updates: int) -> list[list[str]]:
+    """Returns the cells of rows: a task, and its memory in each part of the run."""
+    found = []
     for task in sorted({sample.task for sample in samples}):
         parts: list[list[float]] = [[] for _ in range(_PARTS)]
         for step, name, memory in samples:
             if name == task:
                 parts[min(_PARTS - 1, step * _PARTS // updates)].append(memory)
-        rows.append(" | ".join([task, *[f"{median(p):.0f}" if p else "" for p in parts]]))
-    return rows
+        found.append([task, *[f"{median(p):.0f}" if p else "" for p in parts]])
+    return found
 
 
 def main() -> int:
@@ -95,12 +96,11 @@ def main() -> int:
     flags = parser.parse_args()
     ends = [f"{(part + 1) * flags.updates // _PARTS:,}" for part in range(_PARTS)]
     header = ["runtime", "task", *[f"to {end}" for end in ends]]
-    print("| " + " | ".join(header) + " |")
-    print("| " + " | ".join("-" * len(name) for name in header) + " |")
+    print(table.head(header))
     for runtime in flags.runtimes.split(","):
         found = measure(runtime, flags.workers, flags.updates, flags.dataset, flags.every)
-        for row in table(found, flags.updates):
-            print(f"| {runtime} | {row} |", flush=True)
+        for row in rows(found, flags.updates):
+            print(table.line([runtime, *row]), flush=True)
     return 0
 
 

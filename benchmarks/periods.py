@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple
 
-from benchmarks import local_cluster
+from benchmarks import local_cluster, table
 from compat.tracking.tensorboard.eventfile import event_files, read_events
 
 PERIODS = (1, 2, 5, 10, 20, 50)
@@ -61,14 +61,14 @@ def measure(cell: Cell, workers: int, updates: int, dataset: str) -> tuple[float
     return accuracy, (last - first) / (ended - began)
 
 
-def table(found: Mapping[Cell, tuple[float, float]]) -> str:
-    """Returns the results as a Markdown table."""
-    lines = [" | ".join(HEADER), " | ".join("-" * len(name) for name in HEADER)]
+def rows(found: Mapping[Cell, tuple[float, float]]) -> list[list[str]]:
+    """Returns the cells of the table, a row for each cell that was measured."""
+    cells = []
     for cell, (accuracy, rate) in found.items():
         alone = found[Cell(cell.runtime, "", 1)][1]
         shown = [cell.runtime, cell.algorithm or "both", str(cell.period), f"{accuracy:.3f}"]
-        lines.append(" | ".join([*shown, f"{rate:.0f}", f"{rate / alone:.1f}"]))
-    return "\n".join(f"| {line} |" for line in lines)
+        cells.append([*shown, f"{rate:.0f}", f"{rate / alone:.1f}"])
+    return cells
 
 
 def plot(found: Mapping[Cell, tuple[float, float]], path: Path) -> None:
@@ -106,7 +106,7 @@ def main() -> int:
         found[cell] = measure(cell, flags.workers, flags.updates, flags.dataset)
         print(cell, found[cell], file=sys.stderr, flush=True)
     plot(found, flags.plot)
-    print(table(found))
+    print(table.markdown(rows(found), HEADER))
     return 0
 
 

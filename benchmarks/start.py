@@ -24,6 +24,7 @@ from typing import Iterator, Sequence
 
 import psutil
 
+from benchmarks import table
 from benchmarks.local_cluster import ROOT, FailedError
 from compat.processes.local_cluster import LocalCluster
 from experiments.launching import local_cluster
@@ -34,6 +35,8 @@ _TASK_ARGS = "--job_name={job} --task_index={index} --ps_hosts={ps} --worker_hos
 _DEADLINE_SECS = 300.0
 _POLL_SECS = 0.02
 _COMMANDS = ("experiments.mnist", "experiments.launch", "experiments.sweep", "compat", "compat run")
+HEADER = ["runtime", "started by", "wall s", "CPU s", "wall, to by hand", "CPU, to by hand"]
+HELP_HEADER = ["--help of", "wall s more than absl alone", "CPU s"]
 _ABSL = "from absl import app, flags"
 
 
@@ -176,8 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runtimes", default="legacy,modern")
     flags = parser.parse_args(argv)
-    print("| runtime | started by | wall s | CPU s | wall, to by hand | CPU, to by hand |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print(table.head(HEADER))
     for runtime in filter(None, flags.runtimes.split(",")):
         sides = {k: v for k, v in SIDES.items() if v is not scripted or runtime == "legacy"}
         found: dict[str, list[Start]] = {name: [] for name in sides}
@@ -195,13 +197,13 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"{median(s.cpu for s in starts):.1f}",
             ]
             cells += [f"{median(r):.2f} ({min(r):.2f} to {max(r):.2f})" for r in (walls, cpus)]
-            print("|", " | ".join([runtime, name, *cells]), "|", flush=True)
+            print(table.line([runtime, name, *cells]), flush=True)
     times = {name: [helped(name) for _ in range(flags.rounds)] for name in ("", *_COMMANDS)}
-    print("\n| --help of | wall s more than absl alone | CPU s |\n| --- | --- | --- |")
+    print(f"\n{table.head(HELP_HEADER)}")
     for name in _COMMANDS:
         walls = [mine.wall - bare.wall for mine, bare in zip(times[name], times[""])]
         cpus = [mine.cpu - bare.cpu for mine, bare in zip(times[name], times[""])]
-        print(f"| {name} | {median(walls):.2f} | {median(cpus):.2f} |")
+        print(table.line([name, f"{median(walls):.2f}", f"{median(cpus):.2f}"]))
     return 0
 
 

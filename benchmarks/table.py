@@ -28,13 +28,22 @@ def row(runtime: str, measure: str, pairs: Sequence[tuple[float, float]]) -> lis
 
 def markdown(rows: Sequence[Sequence[str]], header: Sequence[str] = HEADER) -> str:
     """Returns the table, its columns aligned."""
-    lines = [header, *rows]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    widths = [max(map(len, column)) for column in zip(header, *rows)]
     rule = ["-" * width for width in widths]
     return "\n".join(
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |"
-        for line in [header, rule, *rows]
+        line([cell.ljust(width) for cell, width in zip(cells, widths)])
+        for cells in [header, rule, *rows]
     )
+
+
+def head(header: Sequence[str]) -> str:
+    """Returns the first two lines of a table whose rows are printed as they are measured."""
+    return f"{line(header)}\n{line(['-' * len(name) for name in header])}"
+
+
+def line(cells: Sequence[str]) -> str:
+    """Returns a row of a table."""
+    return f"| {' | '.join(cells)} |"
 
 
 def write(document: Path, text: str) -> None:

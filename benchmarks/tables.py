@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import local_cluster
+from benchmarks import local_cluster, table
 from benchmarks.clicks.__main__ import result
 from compat.datasets.criteo import CATEGORIES
 
@@ -55,8 +55,7 @@ def main() -> int:
     parser.add_argument("--leave", action="store_true", help="do not save a checkpoint")
     flags = parser.parse_args()
     header = HEADER[:5] if flags.leave else HEADER
-    print("| " + " | ".join(header) + " |")
-    print("| " + " | ".join("-" * len(name) for name in header) + " |")
+    print(table.head(header))
     with tempfile.TemporaryDirectory() as folder:
         for runtime in flags.runtimes.split(","):
             few, many = (measure(runtime, rows, flags, folder) for rows in (FEW, flags.rows))
@@ -65,7 +64,7 @@ def main() -> int:
                 for less, more in zip(few, many):
                     cells += [more[task], more[task] - less[task]]
                 shown = [f"{cell:.0f}" for cell in cells[: len(header) - 2]]
-                print("| " + " | ".join([runtime, task, *shown]) + " |", flush=True)
+                print(table.line([runtime, task, *shown]), flush=True)
     return 0
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import local_cluster
+from benchmarks import local_cluster, table
 from benchmarks.local_cluster import ROOT
 from compat.datasets.clicks import Law
 
@@ -115,8 +115,7 @@ def main() -> int:
                 found.setdefault(name, []).append(made)
                 print(name, found[name][-1], file=sys.stderr, flush=True)
     first = next(iter(found.values()))
-    print("| " + " | ".join(HEADER) + " |")
-    print("| " + " | ".join("-" * len(name) for name in HEADER) + " |")
+    print(table.head(HEADER))
     for name, runs in found.items():
         ratios = [one["cpu"] / other["cpu"] for one, other in zip(first, runs)]
         times = [1e3 * median(run[key] for run in runs) for key in ("wall", "cpu")]
@@ -124,7 +123,7 @@ def main() -> int:
         cells += [f"{ratio:.2f}" for ratio in (median(ratios), min(ratios), max(ratios))]
         auc = median(run["auc"] for run in runs)
         cells.append("" if "alone" in name else f"{auc:.3f}")
-        print("| " + " | ".join([name, *cells]) + " |")
+        print(table.line([name, *cells]))
     return 0
 
 

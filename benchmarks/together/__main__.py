@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from benchmarks import local_cluster
+from benchmarks import local_cluster, table
 
 _TASK = "benchmarks.together.task"
 HEADER = ["workers", "program", "ms an update", "to ours", "lowest", "highest", "CPU ms"]
@@ -56,8 +56,7 @@ def main() -> int:
     argv = [f"--updates={flags.updates}", f"--rounds={flags.rounds}"]
     argv += [f"--dataset={flags.dataset}", "--max_steps=0", "--warm_up=0"]
     programs = ["ours", "by hand", *(["PyTorch"] if flags.pytorch else [])]
-    print("| " + " | ".join(HEADER) + " |")
-    print("| " + " | ".join("-" * len(name) for name in HEADER) + " |")
+    print(table.head(HEADER))
     for workers in map(int, flags.workers.split(",")):
         found: dict[str, list[list[float]]] = {program: [] for program in programs}
         for _ in range(flags.starts):
@@ -67,8 +66,8 @@ def main() -> int:
             ratios = [wall / mine for (wall, _), (mine, _) in zip(rounds, found["ours"])]
             wall, cpu = (median(column) for column in zip(*rounds))
             cells = [wall, median(ratios), min(ratios), max(ratios), cpu]
-            shown = " | ".join(f"{cell:.2f}" for cell in cells)
-            print(f"| {workers} | {program} | {shown} |", flush=True)
+            shown = [f"{cell:.2f}" for cell in cells]
+            print(table.line([str(workers), program, *shown]), flush=True)
         if not flags.pytorch:
             print(f"| {workers} | PyTorch | not measured |  |  |  |  |")
     return 0

@@ -24,11 +24,13 @@ class Piece(NamedTuple):
       spec: the `shape_and_slice` of TensorFlow's operations; empty for a whole variable.
       first: number of the first row.
       number: how many.
+      bytes: what they take in memory.
     """
 
     spec: str
     first: int
     number: int
+    bytes: int
 
 
 def is_by_row(operations: Iterable[Any]) -> bool:
@@ -49,13 +51,17 @@ def cut(shape: Sequence[int], dtype: Any, spec: str = "") -> list[Piece]:
       dtype: of NumPy.
       spec: the `shape_and_slice` of the variable, where it is a slice of another.
     """
-    rows = int(shape[0])
-    step = max(1, PIECE_BYTES * rows // max(1, size(shape, dtype)))
-    return [piece(shape, first, min(step, rows - first), spec) for first in range(0, rows, step)]
+    rows, row = int(shape[0]), size(shape[1:], dtype)
+    step = max(1, PIECE_BYTES // max(1, row))
+    return [
+        Piece(_slice(shape, first, number, spec), first, number, number * row)
+        for first in range(0, rows, step)
+        for number in [min(step, rows - first)]
+    ]
 
 
-def piece(shape: Sequence[int], first: int, number: int, spec: str = "") -> Piece:
-    """Returns `number` rows from `first` on of a variable; see `cut`."""
+def _slice(shape: Sequence[int], first: int, number: int, spec: str) -> str:
+    """Returns the `shape_and_slice` of `number` rows from `first` on; see `cut`."""
     whole, _, slices = spec.rpartition(" ")
     whole = whole or " ".join(map(str, shape))
     offsets = [int(part.partition(",")[0]) for part in slices.split(":")] if slices else []
@@ -63,7 +69,7 @@ def piece(shape: Sequence[int], first: int, number: int, spec: str = "") -> Piec
     offsets[0] += first
     sizes = [number, *shape[1:]]
     inside = ":".join(f"{offset},{length}" for offset, length in zip(offsets, sizes))
-    return Piece(f"{whole} {inside}", first, number)
+    return f"{whole} {inside}"
 
 
 def batches(sizes: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:

@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
         os.environ["TF_CONFIG"] = addresses.mapped_tf_config(os.environ["TF_CONFIG"])
     if options.data_dir:
         os.environ["MNIST_DATA_DIR"] = os.path.abspath(options.data_dir)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.update(local_cluster.log_level())
     environment.prepare_children(_own(options))
     namespace.when_loaded.extend(namespace.FOR_SCRIPTS)
     if options.allow_network:

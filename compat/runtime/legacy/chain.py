@@ -13,8 +13,9 @@ from compat.runtime.legacy.variables import is_input
 from compat.runtime.nodes import is_seeded, scopes
 from compat.runtime.packing import read_as_one
 
+MOST_UPDATES = 20  # In a call.
 # Few sizes, for a session optimizes what each call of another size runs anew.
-_SIZES = (20, 5, 1)
+_SIZES = (MOST_UPDATES, 5, 1)
 # A collection: names of operations that take an element each, which copies may do as well.
 IN_STEP = "in_step"
 _CONTROL_FLOW = ("Enter", "Switch")  # Of TensorFlow 1.x: copies of loops would be one loop.
@@ -26,22 +27,27 @@ class Chain:
     Each reads and writes the variables of the step. What has state waits, on each device, for all
     of the copy before it that has state there: so an update reads what the one before has written,
     and no message between devices only says that something is done.
+
+    Args:
+      graph: to which the copies are added.
+      placeholders: what each update is given.
+      outputs: what is fetched of the step.
     """
 
-    def __init__(self, step: Any) -> None:
-        self._graph, self._placeholders = step.graph, step.placeholders
+    def __init__(self, graph: Any, placeholders: Sequence[Any], outputs: Sequence[Any]) -> None:
+        self._graph, self._placeholders = graph, placeholders
         self._lock = threading.Lock()  # A program may train on several threads.
         self._outputs: list[list[Any]] = []  # Of each copy.
         self._barriers: dict[str, Any] = {}  # Done when the last copy is, by device.
         self._stacked: list[Any] = []
         with quietly():  # Says that it is deprecated, not by what.
             self._body = tf1.graph_util.extract_sub_graph(
-                self._graph.as_graph_def(), sorted({tensor.op.name for tensor in step.outputs})
+                self._graph.as_graph_def(), sorted({tensor.op.name for tensor in outputs})
             )
         operations = {n.name: self._graph.get_operation_by_name(n.name) for n in self._body.node}
         self._is_possible = self._can_be_copied(operations.values())
         if self._is_possible:
-            self._fetched = [tensor.name for tensor in step.outputs]
+            self._fetched = [tensor.name for tensor in outputs]
             self._prepare(operations)
 
     @staticmethod

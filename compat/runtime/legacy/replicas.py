@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import collections
-from types import SimpleNamespace
 from typing import Any, Sequence
 
 from compat._tensorflow import private, tf, tf1
-from compat.runtime.legacy.chain import IN_STEP, Chain
+from compat.runtime.legacy.chain import IN_STEP, MOST_UPDATES, Chain
 from compat.runtime.packing import packed, unpacked
-
-_UPDATES_IN_A_CALL = 20
 
 
 class Replicas:
@@ -126,10 +123,10 @@ class Replicas:
     def get_chief_queue_runner(self) -> Any:
         """Returns what makes the updates; its operations are added to the graph now."""
         graph = self._updated.graph
-        updates = Chain(SimpleNamespace(graph=graph, placeholders=[], outputs=[self._updated]))
+        updates = Chain(graph, [], [self._updated])
         made = self._updated
         if updates.takes([]):
-            (made,) = updates.outputs(_UPDATES_IN_A_CALL)
+            (made,) = updates.outputs(MOST_UPDATES)
         with graph.as_default(), private.extendable(graph), tf1.device(None):
             return tf1.train.QueueRunner(self._tokens, [made.op])
 

@@ -95,7 +95,7 @@ def _members(saveables: Sequence[Any]) -> Iterator[tuple[_Member, int]]:
             continue
         shape, dtype = saveable.op.shape.as_list(), saveable.op.dtype.base_dtype.as_numpy_dtype
         for piece in pieces.cut(shape, dtype, saveable.specs[0].slice_spec):
-            yield _Member(saveable, piece), pieces.size([piece.number, *shape[1:]], dtype)
+            yield _Member(saveable, piece), piece.bytes
 
 
 def _size(saveable: Any) -> int:

@@ -95,7 +95,7 @@ class LegacyStep(Step):
             return None
         if self._chain is None:
             self._definition.check_arrays(arrays)
-            self._chain = Chain(self)
+            self._chain = Chain(self.graph, self.placeholders, self.outputs)
         return self._chain if self._chain.takes(arrays) else None
 
 

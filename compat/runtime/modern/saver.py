@@ -145,8 +145,7 @@ def _members(variables: Mapping[str, Any]) -> Iterator[tuple[_Member, int]]:
             continue
         shape, dtype = variable.shape.as_list(), variable.dtype.as_numpy_dtype
         for piece in pieces.cut(shape, dtype, spec):
-            length = pieces.size([piece.number, *shape[1:]], dtype)
-            yield _Member(name, (whole, piece.spec), Rows(variable, piece)), length
+            yield _Member(name, (whole, piece.spec), Rows(variable, piece)), piece.bytes
 
 
 def _read(

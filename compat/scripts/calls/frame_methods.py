@@ -15,7 +15,8 @@ import numpy as np
 from compat.scripts.names import libraries
 
 
-def _pandas() -> Any:
+def loaded() -> Any:
+    """Returns pandas, which a script may do without."""
     return importlib.import_module("pandas")
 
 
@@ -55,7 +56,7 @@ class _Positions:
         return tuple(self._axis(axis, part) for axis, part in zip(axes, key))
 
     def _axis(self, index: Any, key: Any) -> Any:
-        if index is None or _pandas().api.types.is_integer_dtype(index.dtype):
+        if index is None or loaded().api.types.is_integer_dtype(index.dtype):
             return key
         if isinstance(key, slice):
             ends = (key.start, key.stop)
@@ -69,7 +70,7 @@ class _Positions:
 
 
 def _append(self: Any, other: Any, ignore_index: bool = False, **options: Any) -> Any:
-    pandas = _pandas()
+    pandas = loaded()
     if isinstance(other, dict):
         other = pandas.Series(other)
     if isinstance(other, list):
@@ -97,10 +98,11 @@ def _set_value(self: Any, *args: Any, **options: Any) -> Any:
 def _from_csv(
     path: Any, header: Any = 0, sep: str = ",", index_col: Any = 0, parse_dates: bool = True
 ) -> Any:
-    return _pandas().read_csv(path, header=header, sep=sep, index_col=index_col)
+    return loaded().read_csv(path, header=header, sep=sep, index_col=index_col)
 
 
-def _fillna(method: Callable[..., Any]) -> Callable[..., Any]:
+def _fillna(today: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(today)
     def fillna(
         self: Any, value: Any = None, method: Any = None, axis: Any = None, **more: Any
     ) -> Any:
@@ -111,12 +113,11 @@ def _fillna(method: Callable[..., Any]) -> Callable[..., Any]:
             axis=axis, **more
         )
 
-    today = method
-    return functools.wraps(method)(fillna)
+    return fillna
 
 
 def _of_numbers(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a method that leaves out columns that hold no numbers, as until 1.5."""
+    """Returns a method that skips columns without numbers, as pandas did until 1.5."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **options: Any) -> Any:
@@ -155,7 +156,7 @@ def _to_numbers(self: Any, **options: Any) -> Any:
     if self.ndim == 2:
         return self.apply(_to_numbers)
     try:
-        return _pandas().to_numeric(self)
+        return loaded().to_numeric(self)
     except (TypeError, ValueError):
         return self
 
@@ -180,9 +181,9 @@ _METHODS: dict[str, Any] = {
 _OF_FRAMES = {
     "applymap": lambda self, function, **options: self.map(function, **options),
     "from_csv": staticmethod(_from_csv),
-    "from_items": staticmethod(lambda items, **options: _pandas().DataFrame(dict(items))),
+    "from_items": staticmethod(lambda items, **options: loaded().DataFrame(dict(items))),
     "lookup": lambda self, rows, columns: (
-        _pandas().Series([self.at[place] for place in zip(rows, columns)]).to_numpy()
+        loaded().Series([self.at[place] for place in zip(rows, columns)]).to_numpy()
     ),
     "sort": _sort,
 }
@@ -226,9 +227,8 @@ def _changed(owner: Any, is_frame: bool) -> Iterator[tuple[str, Any]]:
     for name in _OF_NUMBERS.split() if is_frame else ():
         yield name, _of_numbers(getattr(owner, name))
     made: list[tuple[str, Any]] = [("rename_axis", _rename_axis), ("resample", _resample)]
-    if (
-        "method" not in inspect.signature(owner.fillna).parameters
-    ):  # Until 3, where `ffill` calls it.
+    # Before pandas 3 it takes a method, and `ffill` calls it with one.
+    if "method" not in inspect.signature(owner.fillna).parameters:
         made.append(("fillna", _fillna))
     for name, make in made:
         yield name, make(getattr(owner, name))
@@ -236,7 +236,7 @@ def _changed(owner: Any, is_frame: bool) -> Iterator[tuple[str, Any]]:
 
 def install() -> None:
     """Adds the methods that are gone, in this process; texts are objects, as until 2.3."""
-    pandas = _pandas()
+    pandas = loaded()
     for owner, methods in (
         (pandas.DataFrame, {**_METHODS, **_OF_FRAMES}),
         (pandas.Series, {**_METHODS, **_OF_SERIES}),

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, Callable
 
 import numpy as np
 
-from compat.scripts.calls.frame_methods import with_frequency
+from compat.scripts.calls.frame_methods import loaded, with_frequency
 from compat.scripts.names import libraries
-
-
-def _pandas() -> Any:
-    return importlib.import_module("pandas")
 
 
 def get_dummies(data: Any, *args: Any, **options: Any) -> Any:
     """Returns indicators as uint8, as until 1.5, not as bool."""
     options.setdefault("dtype", np.uint8)
-    return _pandas().get_dummies(data, *args, **options)
+    return loaded().get_dummies(data, *args, **options)
 
 
 def read_csv(filepath_or_buffer: Any, sep: Any = ",", *args: Any, **options: Any) -> Any:
@@ -43,7 +38,7 @@ def _read(file: Any, sep: Any, delimiter: Any = None, header: Any = "infer", **o
     warns = options.pop("warn_bad_lines", True)
     if skips:
         options["on_bad_lines"] = "warn" if warns else "skip"
-    frame = _pandas().read_csv(file, sep=delimiter or sep, header=header, **options)
+    frame = loaded().read_csv(file, sep=delimiter or sep, header=header, **options)
     if prefix is not None and header is None and options.get("names") is None:
         frame.columns = [f"{prefix}{column}" for column in frame.columns]
     return frame.squeeze("columns") if squeeze and hasattr(frame, "squeeze") else frame
@@ -52,25 +47,23 @@ def _read(file: Any, sep: Any, delimiter: Any = None, header: Any = "infer", **o
 def concat(objs: Any, axis: Any = 0, join: str = "outer", **options: Any) -> Any:
     """Joins frames; accepts `join_axes`, the labels of the other axis."""
     axes = options.pop("join_axes", None)
-    found = _pandas().concat(objs, axis=axis, join=join, **options)
-    return (
-        found.reindex(**{"index" if axis in (1, "columns") else "columns": axes[0]})
-        if axes
-        else found
-    )
+    found = loaded().concat(objs, axis=axis, join=join, **options)
+    if axes is None:
+        return found
+    return found.reindex(**{"index" if axis in (1, "columns") else "columns": axes[0]})
 
 
 def date_range(
     start: Any = None, end: Any = None, periods: Any = None, freq: Any = "D", **options: Any
 ) -> Any:
     """Returns dates; accepts `closed` and old names of frequencies."""
-    call = libraries.with_arguments(_pandas().date_range, {"closed": "inclusive"})
+    call = libraries.with_arguments(loaded().date_range, {"closed": "inclusive"})
     return with_frequency(lambda freq: call(start, end, periods, freq, **options), freq)
 
 
 def value_counts(values: Any, *args: Any, **options: Any) -> Any:
     """Returns how often each value occurs."""
-    return _pandas().Series(values).value_counts(*args, **options)
+    return loaded().Series(values).value_counts(*args, **options)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

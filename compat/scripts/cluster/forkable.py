@@ -25,7 +25,7 @@ class Survey:
 
     Attributes:
       imports: the first names of all modules that it imports, other than its own.
-      env: variables that it sets before it imports TensorFlow, and that are read meanwhile.
+      env: what it sets before it imports TensorFlow, of the variables that the import reads.
     """
 
     imports: set[str]

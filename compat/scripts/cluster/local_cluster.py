@@ -51,7 +51,7 @@ def run(
 
 
 def log_level() -> dict[str, str]:
-    """Returns the variable that `compat run` sets, for tasks that are forked before it could."""
+    """Returns the variable that limits TensorFlow's log to errors, unless the user has set it."""
     return {"TF_CPP_MIN_LOG_LEVEL": os.environ.get("TF_CPP_MIN_LOG_LEVEL", "2")}
 
 

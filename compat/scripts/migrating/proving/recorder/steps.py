@@ -51,7 +51,7 @@ def install(recorder):
 
 
 def _train(recorder, session, step, rows, run, values_of):
-    """Runs a training call, with a row for each array, and records it.
+    """Runs and records a training call; each of `rows` is an array with one row an update.
 
     What the other run has read and drawn in this call is fed in the place of what this one would.
     """
