@@ -45,7 +45,8 @@ def main() -> None:
         ran = tf1.RunMetadata()
         options = tf1.RunOptions(output_partition_graphs=True)
         session.run(train.outputs[0], train.feed([[0, 1]]), options=options, run_metadata=ran)
-        chain, many = Chain(train), tf1.RunMetadata()
+        chain = Chain(train.graph, train.placeholders, train.outputs)
+        many = tf1.RunMetadata()
         last = chain.outputs(5)[0]
         feed = chain.feed([np.zeros([5, 2], np.int32)])
         session.run(last, feed, options=options, run_metadata=many)
