@@ -4,7 +4,7 @@ A program that is written against these names runs on either, by one argument:
 
     server = compat.Server(cluster, job_name, task_index, runtime="modern")
     if server.serves:
-        server.join()  # Returns when the training is over.
+        server.join()  # Returns when training ends.
     else:
         with compat.device(compat.replica_device_setter(cluster=cluster)):
             train = compat.step(train_step, [compat.tf.TensorSpec([None, 784])])

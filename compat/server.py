@@ -22,7 +22,7 @@ from compat.runtime.interface import select_runtime
 class Server:
     """`tf.compat.v1.train.Server` that exits when the run is over and reports lost peers.
 
-    `join` returns when the training is over. A port that is in use takes one line. Peers are waited
+    `join` returns when training ends. A port that is in use takes one line. Peers are waited
     for in any start order, and those that are missing are named.
 
     Args:
@@ -170,7 +170,7 @@ class Server:
             identity.declare(self.target, self.task, self.run)
 
     def join(self, poll: Callable[[], None] = lambda: None) -> None:
-        """Serves until the training is over.
+        """Serves until training ends.
 
         Args:
           poll: called about twice a second until the chief is done; what it raises ends the wait.
@@ -184,7 +184,7 @@ class Server:
                 f"{self.task.name} trains on the {self.runtime} runtime; call join() only "
                 "where server.serves is true"
             )
-        self._say(f"{self.task.name} serves at {self.address} until the training is over")
+        self._say(f"{self.task.name} serves at {self.address} until training ends")
         monitor = self.chief_monitor()
 
         def poll_both() -> None:

@@ -7,6 +7,7 @@ in common. A partitioned variable is one entry, in slices.
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Mapping
 
@@ -19,6 +20,8 @@ from compat.errors import UserError
 from compat.runtime.interface import current_runtime
 
 PARTS = "_parts/"  # Behind the prefix of a checkpoint: where it is while it is written in parts.
+# What a process that is killed while it writes a checkpoint leaves; the second is TensorFlow's.
+_UNFINISHED = re.compile(rf".+-\d+(_unnamed)?({PARTS.rstrip('/')}|\..+\.tempstate\d+)")
 _OTHER_CHECKPOINT = "remove its files to do without it, or choose another log folder"
 
 
@@ -89,6 +92,15 @@ def cleared(prefix: str) -> Iterator[None]:
         if tf1.gfile.IsDirectory(prefix + PARTS):
             tf1.gfile.DeleteRecursively(prefix + PARTS)
         raise
+
+
+def remove_unfinished(folder: str) -> None:
+    """Removes what a process that was killed has left of a checkpoint, as large as the model."""
+    found = tf1.gfile.ListDirectory(folder) if tf1.gfile.IsDirectory(folder) else []
+    for name in (name.rstrip("/") for name in found):
+        path = f"{folder}/{name}"
+        if _UNFINISHED.fullmatch(name):
+            (tf1.gfile.DeleteRecursively if tf1.gfile.IsDirectory(path) else tf1.gfile.Remove)(path)
 
 
 def read(prefix: str, remedy: str = _OTHER_CHECKPOINT, large: bool = True) -> dict[str, Any]:

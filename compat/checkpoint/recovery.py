@@ -63,7 +63,9 @@ class Recovery:
         return values
 
     def check(self) -> None:
-        """Reads it, and keeps the values for the first `take`."""
+        """Reads it, and keeps the values for the first `take`; clears up after a killed chief."""
+        if self._logdir:
+            files.remove_unfinished(self._logdir)
         self._kept = self.read()
 
     def take(self) -> Any:

@@ -21,7 +21,7 @@ _STAND_INS = (*_CHIEFS, "learner", "trainer", "worker")
 class Role(enum.Enum):
     """What one task does from its start to its end."""
 
-    SERVE = "hold variables or compute what others hand out, until told that training is over"
+    SERVE = "hold variables or compute what others hand out, until told that training has ended"
     TRAIN = "hand out its own updates"
     TRAIN_AS_CHIEF = "hand out its own updates; initialize, save and report"
     COORDINATE = "hand out the updates of all workers; initialize, save and report"

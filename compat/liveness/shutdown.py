@@ -1,4 +1,4 @@
-"""Ends parameter servers when training is over.
+"""Ends parameter servers when training ends.
 
 Every serving task owns a queue on its own server. A task that trains puts its number there when it
 is done; the serving task exits when all have, or a while after the chief has.
@@ -68,7 +68,7 @@ def wait_until_over(
             else:
                 deadline = min(deadline, time.monotonic() + _GRACE_SECS)
         if missing:
-            say(f"training is over; trainers {sorted(missing)} did not report their end")
+            say(f"training has ended; trainers {sorted(missing)} did not report their end")
     finally:
         # A thread that is inside TensorFlow when Python ends makes the process abort.
         announce({device: target[len("grpc://") :]}, _NOBODY, run=run)

@@ -19,7 +19,7 @@ from experiments.training.inputs import Data
 from experiments.training.local_updates import downpour
 from experiments.training.local_updates.elastic import ElasticCopies
 from experiments.training.recording.schedule import Schedule
-from experiments.training.seeds import seed_operations
+from experiments.training.seeds import seed_operations, seeded_variables
 
 CHUNK = 1000  # Examples in a call: some 120 MB of feature maps for a small convolutional network.
 
@@ -99,7 +99,8 @@ def build(
         copies = ElasticCopies(share) if is_elastic else downpour.Copies()
     with compat.device(setter), copies.scope() if copies else contextlib.nullcontext():
         global_step = compat.get_or_create_global_step()
-        experiment.build()
+        with seeded_variables(settings.seed):
+            experiment.build()
         if schedule is not None:
             stale = schedule.num_workers > 1
             if copies is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import zlib
-from typing import Any, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
 from compat import tf, tf1
 
@@ -17,11 +18,28 @@ def seed_operations(seed: int, trainer: int) -> None:
     tf1.set_random_seed((seed + 7919 * trainer) % 2**31)
 
 
-def seeded(seed: int, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+@contextlib.contextmanager
+def seeded_variables(seed: int) -> Iterator[None]:
+    """Opens a scope in which `get_variable`, and layers that use it, draw by seed and name.
+
+    So both runtimes, and all releases, begin with the same values.
+    """
+
+    def get(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+        if not args:  # Only a getter of the experiment's own gives some by position.
+            kwargs = _seeded(seed, name, kwargs)
+        return getter(name, *args, **kwargs)
+
+    scope = tf1.get_variable_scope()
+    with tf1.variable_scope(scope, custom_getter=get, auxiliary_name_scope=False):
+        yield
+
+
+def _seeded(seed: int, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Returns arguments of `get_variable` with an initializer that draws by seed and name.
 
-    So both runtimes, and all releases, begin with the same values. One that has a seed, or whose
-    variable is cut into parts, which would all be alike, stays as it is.
+    One that has a seed, or whose variable is cut into parts, which would all be alike, stays as it
+    is.
     """
     initializer: Any = arguments.get("initializer")
     if arguments.get("partitioner") is not None:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 import compat
 from compat import UserError, tf, tf1
 from compat.runtime.packing import packed, unpacked
-from experiments.training.seeds import seeded
+from experiments.training.seeds import seeded_variables
 
 # Names of a training step's values that are not the experiment's own.
 _RESERVED = {"examples", "global_step", "learning_rate", "loss", "staleness", "train"}
@@ -109,12 +109,10 @@ def _variables(experiment: Any, training: bool, again: bool = False) -> Iterator
     made = vars(experiment).setdefault("_made_by_loss", [])
     known, named = iter([*made]), []
 
-    def get(getter: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
+    def get(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         named.append(True)
         try:
-            if not args:  # Only a getter of the experiment's own gives some by position.
-                kwargs = seeded(experiment.settings.seed, name, kwargs)
-            return getter(name, *args, **kwargs)
+            return getter(*args, **kwargs)
         finally:
             named.pop()
 
@@ -126,10 +124,12 @@ def _variables(experiment: Any, training: bool, again: bool = False) -> Iterator
         made.extend([] if named else [created])
         return created
 
-    scope = tf1.get_variable_scope()
-    opened = tf1.variable_scope(scope, reuse=reuse, custom_getter=get, auxiliary_name_scope=False)
-    with opened, tf.variable_creator_scope(create):
-        yield
+    with seeded_variables(experiment.settings.seed):
+        scope = tf1.variable_scope(
+            tf1.get_variable_scope(), reuse=reuse, custom_getter=get, auxiliary_name_scope=False
+        )
+        with scope, tf.variable_creator_scope(create):
+            yield
 
 
 def _loss_and_outputs(

@@ -94,7 +94,7 @@ class TestKilledWorker:
         assert killed["ps"].ended - killed["chief"].ended < GRACE_SECS + END_SECS
 
     def test_it_says_whom_it_missed(self, killed: Tasks, runtime: str) -> None:
-        missed = "training is over; trainers [1] did not report their end"
+        missed = "training has ended; trainers [1] did not report their end"
         # On the modern runtime the worker would have reported nothing: it does not train.
         assert (missed in killed["ps"].said) == (runtime == "legacy")
 

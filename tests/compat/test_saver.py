@@ -73,3 +73,7 @@ def test_what_is_larger_than_a_piece_is_saved_and_restored_by_rows(savers: Any) 
     assert has_parts == [True, True, False]
     assert left_alone == [True] * 3
     assert refused == ["variable whole has a value that is not finite; not saved"] * 3
+
+
+def test_what_a_killed_chief_has_left_is_removed_by_the_next_one(savers: Any) -> None:
+    assert savers["left_by_a_killed_chief"] == [6, ["m-6.index", "of.tempstate1", "spare_parts"]]

@@ -114,7 +114,7 @@ def test_nodes_train_together(sbatch: Callable[..., Any], tmp_path: Path) -> Non
     port = free_ports(3)
     code, output = sbatch("127.0.0.1 127.0.0.1 127.0.0.1", *flags, PORT=str(port))
     assert code == 0, output
-    assert f"0: /job:ps/task:0 serves at 127.0.0.1:{port} until the training is over" in output
+    assert f"0: /job:ps/task:0 serves at 127.0.0.1:{port} until training ends" in output
     assert "1: done" in output
     assert list((tmp_path / "runs" / "7").glob("model.ckpt-*"))
 

@@ -76,7 +76,7 @@ def test_each_line_says_whose_it_is(launched: Any) -> None:
     assert all(tasks)
     names = {match.group(0) for match in tasks if match}
     assert names >= {"[ps 0] ", "[worker 0] "}
-    serving = r"/job:ps/task:0 serves at 127\.0\.0\.1:\d+ until the training is over"
+    serving = r"/job:ps/task:0 serves at 127\.0\.0\.1:\d+ until training ends"
     assert any(re.fullmatch(serving, line) for line in by("ps 0", launched))
 
 

@@ -9,14 +9,17 @@ import pytest
 
 from compat import tf1
 from experiments import Experiment
-from experiments.training import step
+from experiments.training import seeds, step
 
 
 class Network(Experiment):
     """Variables whose initializers are left out, given as a class or without a seed, or seeded."""
 
+    def build(self) -> None:
+        self.early = tf1.get_variable("early", [2, 3])
+
     def loss(self, batch: Any, training: bool) -> Any:
-        total = 0.0
+        total = tf1.reduce_sum(self.early)
         for name, initializer in (
             ("default", None),
             ("class", tf1.truncated_normal_initializer),
@@ -55,6 +58,8 @@ def initial_values(seed: int, others: int) -> dict[str, np.ndarray]:
         for _ in range(others):
             tf1.constant(1)
         experiment = Network(Network.Settings(seed=seed))
+        with seeds.seeded_variables(seed):  # As programs do.
+            experiment.build()
         step.loss_and_gradients(experiment, {"x": tf1.ones([1, 3])}, tf1.trainable_variables)
         with tf1.Session() as session:
             session.run(tf1.global_variables_initializer())

@@ -54,7 +54,7 @@ def _end_at_once() -> None:
 
 
 def _follow(delivery: Any, over: threading.Event) -> None:
-    """Delivers until the training is over, and then what is left."""
+    """Delivers until training ends, and then what is left."""
     wait = _POLL_SECS
     while not over.is_set():
         delivered = delivery.attempt(over=False)
