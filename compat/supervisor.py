@@ -191,8 +191,6 @@ class Supervisor(Coordinated):
         if self.is_chief and self.summary_writer:
             self.summary_writer.reopen()
         session = self.runtime.open_session(self, master, config)
-        if self.own is None and self.init_fn and self.is_chief and not self.recovery.prefixes:
-            self.init_fn(session)
         if serves:
             self.request_stop()
         elif start_services:

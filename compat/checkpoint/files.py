@@ -120,10 +120,16 @@ def read(prefix: str, remedy: str = _OTHER_CHECKPOINT, large: bool = True) -> di
             pass
         return stored
 
-    try:
-        reader = tf.train.load_checkpoint(prefix)
+    with reading(prefix, remedy) as reader:
         shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
         return {name: value(name) for name in shapes}
+
+
+@contextlib.contextmanager
+def reading(prefix: str, remedy: str) -> Iterator[Any]:
+    """Gives TensorFlow's reader; raises `UserError`, which ends with `remedy`, where it fails."""
+    try:
+        yield tf.train.load_checkpoint(prefix)
     except (tf1.errors.OpError, LookupError, ValueError, RuntimeError) as error:
         # Which one depends on the release; a LookupError is for a truncated data file.
         reason = str(error).splitlines()[0]

@@ -9,11 +9,40 @@ import shutil
 from pathlib import Path
 from typing import Iterator
 
+from compat.checkpoint.files import history
+from compat.errors import UserError
 from compat.tracking.files import write_atomically
 
 FOLDER = "best"
 # Also what a process that was killed had begun.
 _OF_A_CHECKPOINT = re.compile(r"\.(index|data-\d{5}-of-\d{5})(\.tmp)?$")
+CHECKPOINTS = ("best", "last")
+
+
+def find(logdir: str, which: str | None = None, given: str = "LOGDIR") -> tuple[str, str]:
+    """Returns which checkpoint of a run is meant, "best" or "last", and its prefix.
+
+    Args:
+      logdir: of the run.
+      which: None for the best, or the last where none is kept as the best.
+      given: what the user gave the folder by.
+
+    Raises:
+      UserError: there is none.
+    """
+    if not os.path.isdir(logdir):
+        raise UserError(f"{given}={logdir} is not a folder; name the log folder of a run")
+    for name in CHECKPOINTS if which is None else [which]:
+        best = name == "best"
+        found = history(os.path.join(logdir, FOLDER) if best else logdir)
+        if found:
+            return name, found[-1]
+    if which == "best":
+        raise UserError(
+            f"{logdir} has no best checkpoint, which --evaluator or --eval_in_chief keep; "
+            "give --checkpoint=last"
+        )
+    raise UserError(f"{logdir} has no checkpoint; name the log folder of a run that has saved one")
 
 
 def step_of(prefix: str) -> int:

@@ -19,8 +19,6 @@ from experiments.export.program import load_experiment
 from experiments.settings.files import read_settings
 from experiments.training import devices, inputs, step
 
-CHECKPOINTS = ("best", "last")
-
 
 @dataclass(frozen=True)
 class Model:
@@ -73,7 +71,7 @@ def open_model(
       UserError: there is no such checkpoint or program, it is of another model, or the experiment
         has no predictions.
     """
-    which, prefix = find_checkpoint(logdir, which)
+    which, prefix = best_checkpoint.find(logdir, which)
     runtime = select_runtime("legacy")
     with tf1.Graph().as_default(), quietly():
         with contextlib.redirect_stdout(sys.stderr):
@@ -102,23 +100,6 @@ def open_model(
                 session.run(operations, feed)
             example = {} if data.streams else {n: array[:1] for n, array in data.train.items()}
             yield Model(experiment, prefix, which, taken, outputs, session, example)
-
-
-def find_checkpoint(logdir: str, which: str | None = None) -> tuple[str, str]:
-    """Returns which checkpoint of a run is meant, "best" or "last", and its prefix."""
-    if not os.path.isdir(logdir):
-        raise UserError(f"LOGDIR={logdir} is not a folder; name the log folder of a run")
-    for name in CHECKPOINTS if which is None else [which]:
-        best = name == "best"
-        found = files.history(os.path.join(logdir, best_checkpoint.FOLDER) if best else logdir)
-        if found:
-            return name, found[-1]
-    if which == "best":
-        raise UserError(
-            f"{logdir} has no best checkpoint, which --evaluator or --eval_in_chief keep; "
-            "give --checkpoint=last"
-        )
-    raise UserError(f"{logdir} has no checkpoint; name the log folder of a run that has saved one")
 
 
 def _batch(specs: Any) -> tuple[dict[str, Any], dict[str, Any]]:

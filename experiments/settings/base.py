@@ -112,6 +112,11 @@ class Settings:
         at_least=0,
         at_most=2**31 - 1,
     )
+    warm_start: str | None = _training(
+        None,
+        "Log folder or checkpoint of another run, with whose values a new run begins, where its "
+        "variables have the same names and shapes.",
+    )
     steps_per_loop: int = _training(
         0,
         "Most updates in a call of TensorFlow, between two checks of the chief; 0: 20 on the "

@@ -10,11 +10,13 @@ from typing import Any, Callable, ContextManager, Iterator, Mapping
 
 import compat
 from compat import tf1
+from compat.checkpoint.files import history
+from compat.checkpoint.warm_start import warm_start
 from compat.datasets import Batches
 from compat.runtime.interface import current_runtime
 from compat.runtime.placement import imbalance
 from compat.tracking import Console, closing_lines
-from experiments.evaluation import early_stopping
+from experiments.evaluation import best_checkpoint, early_stopping
 from experiments.evaluation.evaluate import Values, evaluate_best, write_at_end, write_pictures
 from experiments.evaluation.selection import Selection
 from experiments.launching.signals import Stop
@@ -54,6 +56,7 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
         save_summaries_secs=0,
         save_model_secs=0,
         sync_optimizer=program.sync_optimizer,
+        init_fn=_warm_start(settings) if chief else None,
     )
     with contextlib.ExitStack() as outer, supervisor.managed_session(
         server.target if server else "", devices.session_config(settings)
@@ -80,6 +83,22 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
             return None
         # The record is closed last, when the other tasks have been told that the run is over.
         return training.run_as_chief(outer, mine)
+
+
+def _warm_start(settings: Any) -> Callable[[Any], None] | None:
+    """Returns what sets the first values of a new run that begins with those of another one."""
+    path = settings.warm_start
+    if path is None or history(settings.logdir):
+        return None
+    is_prefix = tf1.train.checkpoint_exists(path) and not tf1.gfile.IsDirectory(path)
+    prefix = path if is_prefix else best_checkpoint.find(path, given="--warm_start")[1]
+    found = warm_start(prefix)
+    others = [f"{name} ({reason})" for name, reason in found.fresh.items()]
+    print(
+        f"warm start: {len(found.taken)} variables begin with the values of {prefix}"
+        + (f"; anew: {', '.join(others)}" if others else "")
+    )
+    return found.init_fn
 
 
 @dataclass(frozen=True)

@@ -154,11 +154,15 @@ class ModernRuntime(Runtime):
         if values is not None:
             for name, variable in supervisor.saver.variables().items():
                 rows.assign(variable, values[name])
+        session = ModernSession(self, supervisor)
+        if supervisor.init_fn and supervisor.is_chief and not supervisor.recovery.prefixes:
+            supervisor.init_fn(session)
         if self.replicas is not None:
             self.replicas.broadcast(list(self.placement.variables.values()))
         if supervisor.logdir and supervisor.writes_graph:
             self._write_graph(supervisor.logdir, supervisor.summary_writer)
-        return ModernSession(self, supervisor)
+        session.begin()
+        return session
 
     def _write_graph(self, folder: str, writer: Any) -> None:
         """Writes the graph of a step that trains, for TensorBoard."""

@@ -63,7 +63,11 @@ class ModernSession(Session):
         # One closure at work and one in waiting for each worker.
         self._num_workers = runtime.server.num_workers if runtime.server is not None else 1
         self._contributed = 0  # Calls of a step of which several make one update.
-        step = supervisor.global_step
+        self.begin()
+
+    def begin(self) -> None:
+        """Counts from the step that the variables have, which are all initialized now."""
+        step = self._supervisor.global_step
         self.planned_step = 0 if step is None else int(step.numpy())
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
