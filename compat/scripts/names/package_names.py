@@ -8,6 +8,7 @@ from compat.scripts.names.python_names import within
 
 _OWN = "compat.scripts.calls."
 _KERAS = "tf_keras.api._v1.keras."
+_OPTIMIZERS = "Adadelta Adagrad Adam Adamax Nadam RMSprop"
 _SPLITS = "KFold LabelKFold LeaveOneOut ShuffleSplit StratifiedKFold StratifiedShuffleSplit"
 
 
@@ -27,6 +28,14 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             _KERAS + "losses:": "keras.objectives",
             _KERAS + "models:": "keras.engine.training",
             _KERAS + "utils:": within("keras.utils", "generic_utils np_utils vis_utils"),
+        },
+        # Until 2.8; from 2.9 on it has them.
+        "2.5": {
+            f"keras.optimizer_v2.{module}:*": f"keras.optimizers.{name}"
+            for module, name in (
+                *((name.lower(), name) for name in _OPTIMIZERS.split()),
+                ("gradient_descent", "SGD"),
+            )
         },
         "3.0": {_KERAS[:-1] + ":": "keras", "tf_keras:*": "keras.__version__"},
     },
