@@ -1,11 +1,11 @@
-"""How long a cluster takes from the command to its first update, and `--help` of each command.
+"""How long a cluster takes from the command to its first updates, and `--help` of each command.
 
     python -m benchmarks.start --rounds=5
 
 One parameter server and two workers of the network of `experiments.mnist`: three processes of a
 program by hand, and what starts a cluster by one command. All are measured in turn. Time ends when
-the chief reports the first call that has trained: one update on the legacy runtime, 50 on the
-modern one. CPU seconds are those of all processes until then.
+the chief reports an update on the legacy runtime, and the first 50 on the modern one, which the
+program by hand makes one by one. CPU seconds are those of all processes until then.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from compat.processes.local_cluster import LocalCluster
 from experiments.launching import local_cluster
 
 _COUNTS = {"ps": 1, "worker": 2}
-_FIRST_CALL = {"legacy": 1, "modern": 50}  # Updates in the first call.
+_UPDATES = {"legacy": 1, "modern": 50}  # After which the clock stops, at the earliest.
 _TASK_ARGS = "--job_name={job} --task_index={index} --ps_hosts={ps} --worker_hosts={worker}"
 _DEADLINE_SECS = 300.0
 _POLL_SECS = 0.02
@@ -54,7 +54,7 @@ def by_hand(runtime: str, folder: str) -> Start:
     with LocalCluster(_COUNTS) as cluster:
         commands = local_cluster.describe(twin, _twin_flags(runtime), cluster)
         cluster.release()
-        return _measured([command.argv for command in commands], "times", folder)
+        return measured([command.argv for command in commands], '"times"', folder)
 
 
 def launched(runtime: str, folder: str) -> Start:
@@ -66,7 +66,7 @@ def launched(runtime: str, folder: str) -> Start:
         f"benchmarks.updates.twin_{runtime}",
         *_twin_flags(runtime),
     ]
-    return _measured([_python("experiments.launch", *module)], "times", folder)
+    return measured([_python("experiments.launch", *module)], '"times"', folder)
 
 
 def scripted(runtime: str, folder: str) -> Start:
@@ -74,24 +74,24 @@ def scripted(runtime: str, folder: str) -> Start:
     twin = str(ROOT / "benchmarks" / "updates" / f"twin_{runtime}.py")
     options = ["--cluster=ps=1,worker=2", f"--task_args={_TASK_ARGS}"]
     command = _python("compat", "run", *options, twin, *_twin_flags(runtime))
-    return _measured([command], "times", folder)
+    return measured([command], '"times"', folder)
 
 
 def experiment(runtime: str, folder: str) -> Start:
     """Measures `experiments.mnist`, which also logs, tracks and evaluates."""
     argv = ["--strategy=ps", "--num_ps=1", "--num_workers=2", f"--runtime={runtime}"]
-    argv += [f"--log_every={_FIRST_CALL[runtime]}", f"--logdir={folder}/run"]
-    return _measured([_python("experiments.mnist", *argv)], "Step:", folder)
+    # A line comes after so many updates of each worker.
+    every = max(1, _UPDATES[runtime] // _COUNTS["worker"])
+    argv += [f"--log_every={every}", f"--logdir={folder}/run"]
+    return measured([_python("experiments.mnist", *argv)], "Step:", folder)
 
 
 def helped(module: str) -> Start:
     """Measures `--help` of a command; for an empty one the import of absl."""
-    started, before = time.monotonic(), os.times()
+    started, before = time.monotonic(), _of_ended()
     argv = [sys.executable, "-c", _ABSL] if not module else _python(*module.split(), "--help")
     subprocess.run(argv, stdout=subprocess.DEVNULL, cwd=str(ROOT), check=True)
-    after = os.times()
-    spent = [getattr(after, n) - getattr(before, n) for n in ("children_user", "children_system")]
-    return Start(time.monotonic() - started, sum(spent))
+    return Start(time.monotonic() - started, _of_ended() - before)
 
 
 SIDES = {
@@ -108,23 +108,43 @@ def _python(*words: str) -> list[str]:
 
 def _twin_flags(runtime: str) -> list[str]:
     return [
-        f"--max_steps={_FIRST_CALL[runtime]}",
-        f"--warm_up={_FIRST_CALL[runtime]}",
+        f"--max_steps={_UPDATES[runtime]}",
+        f"--warm_up={_UPDATES[runtime]}",
         "--dataset=auto",
     ]
 
 
-def _measured(commands: Sequence[Sequence[str]], sign: str, folder: str) -> Start:
-    """Starts commands, and ends all of their processes when one has printed `sign`."""
+def measured(commands: Sequence[Sequence[str]], sign: str, folder: str) -> Start:
+    """Starts commands, and ends all of their processes when one has printed `sign`.
+
+    Raises:
+      FailedError: a command failed, all have ended, or the time is over, without it.
+    """
     output = Path(folder, "output")
-    started = time.monotonic()
+    started, before = time.monotonic(), _of_ended()
     with _running(commands, output) as processes:
-        while sign not in output.read_text(errors="replace"):
-            if time.monotonic() - started > _DEADLINE_SECS:
-                raise FailedError(f"{commands[0]}: no update: {output.read_text()[-2000:]}")
+        while True:
+            end = _end_of(processes)  # Before the output is read, which is whole by then.
+            text = output.read_text(errors="replace")
+            if sign in text:
+                break
+            if not end and time.monotonic() - started > _DEADLINE_SECS:
+                end = f"{processes[0].args!r} took more than {_DEADLINE_SECS:g} s"
+            if end:
+                raise FailedError(
+                    f"{end}, and {sign!r} is not in what was printed:\n{text[-2000:]}"
+                )
             time.sleep(_POLL_SECS)
         wall = time.monotonic() - started
-        return Start(wall, sum(map(_cpu_seconds, _family(processes))))
+        return Start(wall, sum(map(_cpu_seconds, _family(processes))) + _of_ended() - before)
+
+
+def _end_of(processes: Sequence[subprocess.Popen[bytes]]) -> str:
+    """Returns which process has failed, or that all have ended; empty while they run."""
+    for process in processes:
+        if process.poll():
+            return f"{process.args!r} failed with code {process.returncode}"
+    return "" if None in [process.returncode for process in processes] else "all commands ended"
 
 
 @contextlib.contextmanager
@@ -162,6 +182,12 @@ def _family(processes: Sequence[subprocess.Popen[bytes]]) -> list[psutil.Process
             head = psutil.Process(process.pid)
             found += [*head.children(recursive=True), head]
     return found
+
+
+def _of_ended() -> float:
+    """Returns the CPU seconds of all processes that this one has started and waited for."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _cpu_seconds(process: psutil.Process) -> float:
@@ -208,4 +234,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except FailedError as error:
+        sys.exit(f"error: {error}")

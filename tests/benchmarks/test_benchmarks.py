@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from benchmarks import start
+from benchmarks.local_cluster import FailedError
 
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +40,18 @@ def test_updates_are_measured_beside_the_example_of_2016(runtime: str) -> None:
     assert [row[0] for row in rows] == ["the example of 2016, `compat run`", program]
     for _, wall, speed, cpu, _, peak in rows:
         assert all(float(cell) > 0 for cell in (wall, speed.partition(" ")[0], cpu, peak))
+
+
+def test_a_command_that_fails_ends_a_start_at_once(tmp_path: Path) -> None:
+    """And not after the minutes that a start may take."""
+    commands = [
+        [sys.executable, "-c", f"import sys, time; {code}"]
+        for code in ("time.sleep(100)", "sys.exit('what is wrong')")
+    ]
+    began = time.monotonic()
+    with pytest.raises(FailedError, match=r"(?s)failed with code 1, .*\nwhat is wrong"):
+        start.measured(commands, "trained", str(tmp_path))
+    assert time.monotonic() - began < 90
 
 
 def test_what_running_a_script_costs_is_measured() -> None:

@@ -16,7 +16,7 @@ from compat.errors import UserError
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.modern import rows
-from compat.runtime.modern.step import MOST_UNROLLED, ModernStep
+from compat.runtime.modern.step import ModernStep
 from compat.runtime.session import Session, Values, number_of_updates
 
 if TYPE_CHECKING:
@@ -109,14 +109,12 @@ class ModernSession(Session):
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:
         count = number_of_updates(stacked, count)
         values: Values = {}
-        most = MOST_UNROLLED if step.on_coordinator else max(count, 1)
-        most = 1 if step.calls_of_an_update > 1 else most
+        made = 0
         # Actors, say, need not wait while another thread's call trains.
         only_looks = step.on_coordinator and not step.trains and not step.streams
         with contextlib.nullcontext() if only_looks else self._lock:
-            for first in range(0, count, most):
-                number = min(most, count - first)
-                arguments = step.arguments([a[first : first + most] for a in stacked], number)
+            for number in step.sizes(count):
+                arguments = step.arguments([a[made : made + number] for a in stacked], number)
                 due = self._collects(step) and self._supervisor.services.summary_due()
                 try:
                     values = self._run(step, number, arguments, summary=due).values
@@ -124,6 +122,7 @@ class ModernSession(Session):
                     if not values:
                         raise
                     break
+                made += number
         return dict(values)  # A copy, which the caller may change.
 
     def run_now(self, step: ModernStep, *arrays: Any, summary: bool = False) -> Outcome:

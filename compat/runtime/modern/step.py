@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 MOST_UNROLLED = 50
 _STEPS_A_TURN = 10
+# To trace 50 steps, and to optimize them on each worker, takes seconds that only thousands of steps
+# win back: loops are short until a run has made some.
+_SHORT, _STEPS_BEFORE = 10, 200
 
 
 class ModernStep(Step):
@@ -76,6 +79,7 @@ class ModernStep(Step):
         self._lifted = lifted
         self.names, self.others = lifted.names, lifted.others
         self.trains, self.outside = lifted.trains, lifted.outside
+        self._made = 0  # Steps in this session.
         # How many calls of it make one update.
         self.calls_of_an_update = lifted.calls_of_an_update if self.trains else 1
         self.summarizes = lifted.summarizes
@@ -94,6 +98,7 @@ class ModernStep(Step):
         self.restart()
         for step in self._of_one_graph:
             step._loops.clear()
+            step._made = 0
 
     def select(self, *names: str, inputs: Sequence[str] | None = None) -> ModernStep:
         selected, places = copy.copy(self), self._definition.positions(inputs)
@@ -130,6 +135,16 @@ class ModernStep(Step):
         Workers that make each step together run the same function, so theirs always does.
         """
         return self.summarizes and (asked or self._replicas is not None)
+
+    def sizes(self, count: int) -> Iterator[int]:
+        """Yields how many of `count` steps each of the next calls makes."""
+        while count > 0:
+            most = MOST_UNROLLED if self.on_coordinator else count
+            if not self.streams and self._made < _STEPS_BEFORE:  # A stream's loop fits any number.
+                most = _SHORT
+            size = min(1 if self.calls_of_an_update > 1 else most, count)
+            count, self._made = count - size, self._made + size
+            yield size
 
     def loop(self, count: int, summary: bool = False) -> Any:
         """Returns the function that runs `count` steps, and returns the values of the last.
