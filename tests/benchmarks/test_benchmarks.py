@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any, Callable
 
 import pytest
@@ -29,3 +30,18 @@ def test_what_running_a_script_costs_is_measured(benchmark: Callable[..., Any]) 
     assert [row[1] for row in rows] == ["start-up, ms", "session.run, us"]
     for row in rows:
         assert all(float(cell) > 0 for cell in row[2:])
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+def test_accuracy_and_speed_over_the_period_are_measured(
+    runtime: str, tmp_path: Path, benchmark: Callable[..., Any]
+) -> None:
+    small = ("--updates=400", "--dataset=digits", f"--runtimes={runtime}", "--periods=5")
+    rows = benchmark("benchmarks.periods", *small, f"--plot={tmp_path / 'plot.png'}").rows
+    names = [("both", "1"), ("downpour", "5"), ("easgd", "5")]
+    assert [tuple(row[:3]) for row in rows] == [(runtime, *name) for name in names]
+    for _, _, _, accuracy, rate, _ in rows:
+        assert 0.5 < float(accuracy) <= 1
+        assert float(rate) > 0
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
