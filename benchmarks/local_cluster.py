@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -112,13 +114,26 @@ def train(
                     raise FailedError(f"{module}: {name} failed with wait status {status}:\n{end}")
             if not used or time.time() - used[-1][0] > _COUNT_SECS:
                 pids = [process.pid for process in running.values()]
-                used.append((time.time(), sum(map(_cpu_seconds, pids)) + sum(cpu.values())))
+                used.append((time.time(), sum(map(cpu_seconds, pids)) + sum(cpu.values())))
             time.sleep(_POLL_SECS)
     output = _log(folder, "worker 0").read_text(errors="replace")
     return Finished(output, peaks, cpu, used)
 
 
-def _cpu_seconds(pid: int) -> float:
+def launch(module: str, argv: Sequence[str], num_ps: int, num_workers: int) -> str:
+    """Runs a module as all tasks of a cluster, forked from one process; returns what they printed.
+
+    Raises:
+      FailedError: a task failed.
+    """
+    out = io.StringIO()
+    code = local_cluster.launch_local(module, argv, num_ps, num_workers, out=out)
+    if code != 0:
+        raise FailedError(f"{module}: exit code {code}:\n{out.getvalue()[-2000:]}")
+    return out.getvalue()
+
+
+def cpu_seconds(pid: int) -> float:
     """Returns the processor time that a process and its children have used; 0 of one that ended."""
     try:
         process = psutil.Process(pid)
@@ -126,6 +141,26 @@ def _cpu_seconds(pid: int) -> float:
     except psutil.Error:
         return 0.0
     return sum(each.user + each.system for each in times)
+
+
+def tasks(pid: int) -> dict[str, psutil.Process]:
+    """Returns the tasks of a cluster that a process has started, by name ("ps 0")."""
+    found: dict[str, psutil.Process] = {}
+    for child in psutil.Process(pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # It has just ended.
+            task = re.search(r"--job_name=(\w+) --task_index=(\d+)", " ".join(child.cmdline()))
+            if task:
+                found.setdefault(f"{task[1]} {task[2]}", child)  # Not what it has started.
+    return found
+
+
+def resident(pid: int) -> dict[str, float]:
+    """Returns the resident set of each of these tasks, in MiB."""
+    found = {}
+    for name, task in tasks(pid).items():
+        with contextlib.suppress(psutil.Error):
+            found[name] = task.memory_info().rss / (1 << 20)
+    return found
 
 
 def _log(folder: Path, name: str) -> Path:

@@ -18,10 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-import psutil
-
 from benchmarks import table
-from benchmarks.local_cluster import ROOT
+from benchmarks.local_cluster import ROOT, resident
 
 _PARTS = 10
 
@@ -32,20 +30,6 @@ class Sample(NamedTuple):
     step: int
     task: str
     memory: float
-
-
-def _tasks(process: psutil.Process) -> dict[str, float]:
-    """Returns the resident memory of the tasks that a process has started, in MiB."""
-    found = {}
-    for child in process.children(recursive=True):
-        try:
-            flags = dict(re.findall(r"--(job_name|task_index)=(\w+)", " ".join(child.cmdline())))
-            if len(flags) == 2:
-                name = f"{flags['job_name']} {flags['task_index']}"
-                found[name] = child.memory_info().rss / 2**20
-        except psutil.NoSuchProcess:
-            continue  # It has just ended.
-    return found
 
 
 def measure(runtime: str, workers: int, updates: int, dataset: str, every: float) -> list[Sample]:
@@ -63,8 +47,7 @@ def measure(runtime: str, workers: int, updates: int, dataset: str, every: float
                 printed = re.findall(r"Step: (\d+),", Path(folder, "out").read_text())
                 step = int(printed[-1]) if printed else 0
                 if step:
-                    tasks = _tasks(psutil.Process(process.pid))
-                    samples += [Sample(step, *each) for each in tasks.items()]
+                    samples += [Sample(step, *each) for each in resident(process.pid).items()]
             if process.wait(300):
                 raise SystemExit(Path(folder, "out").read_text()[-2000:])
         finally:

@@ -12,12 +12,12 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple
+from typing import Mapping, NamedTuple, Sequence
 
-from benchmarks import local_cluster, table
+from benchmarks import local_cluster, plot, table
 from compat.tracking.tensorboard.eventfile import event_files, read_events
 
-PERIODS = (1, 2, 5, 10, 20, 50)
+ALGORITHMS = ("downpour", "easgd")
 HEADER = ["runtime", "algorithm", "k", "test accuracy", "updates/s", "to k = 1"]
 
 
@@ -29,34 +29,32 @@ class Cell(NamedTuple):
     period: int
 
 
-def cells(runtimes: list[str]) -> list[Cell]:
-    """Returns the cells, of each runtime those of period 1 first."""
-    return [
-        Cell(runtime, algorithm, period)
-        for runtime in runtimes
-        for algorithm, periods in [("", [1]), ("downpour", PERIODS[1:]), ("easgd", PERIODS[1:])]
-        for period in periods
-    ]
+def cells(runtimes: Sequence[str], periods: Sequence[int]) -> list[Cell]:
+    """Returns the cells, of each runtime that of period 1 first."""
+    found = []
+    for runtime in runtimes:
+        found.append(Cell(runtime, "", 1))
+        found += [Cell(runtime, algorithm, k) for algorithm in ALGORITHMS for k in periods]
+    return found
 
 
-def measure(cell: Cell, workers: int, updates: int, dataset: str) -> tuple[float, float]:
+def measure(cell: Cell, flags: argparse.Namespace, folder: str) -> tuple[float, float]:
     """Trains; returns the test accuracy, and the updates per second."""
-    with tempfile.TemporaryDirectory() as folder:
-        logdir = f"{folder}/run"
-        argv = [f"--runtime={cell.runtime}", f"--max_steps={updates}", f"--dataset={dataset}"]
-        argv += [f"--logdir={logdir}", f"--tracking_uri=sqlite:///{folder}/runs.db"]
-        argv += [f"--eval_every={10 * updates}"]
-        if cell.period > 1:
-            argv += [f"--communication_period={cell.period}", f"--algorithm={cell.algorithm}"]
-        local_cluster.train("experiments.mnist", argv, workers, Path(folder))
-        points = [
-            (value.tag, event.step, event.wall_time, value.simple_value)
-            for path in event_files(logdir)
-            for _, event in read_events(path)
-            for value in event.summary.value
-        ]
+    logdir = f"{folder}/{'-'.join(map(str, cell))}"
+    argv = [f"--runtime={cell.runtime}", f"--max_steps={flags.updates}"]
+    argv += [f"--dataset={flags.dataset}", f"--eval_every={10 * flags.updates}"]
+    argv += [f"--logdir={logdir}", f"--tracking_uri=sqlite:///{folder}/runs.db"]
+    if cell.period > 1:
+        argv += [f"--communication_period={cell.period}", f"--algorithm={cell.algorithm}"]
+    local_cluster.launch("experiments.mnist", argv, 1, flags.workers)
+    points = [
+        (value.tag, event.step, event.wall_time, value.simple_value)
+        for path in event_files(logdir)
+        for _, event in read_events(path)
+        for value in event.summary.value
+    ]
     accuracy = [value for tag, _, _, value in points if tag == "test/accuracy"][-1]
-    seen = [(s, t) for tag, s, t, _ in points if tag == "train/cost" and s >= updates // 4]
+    seen = [(s, t) for tag, s, t, _ in points if tag == "train/cost" and s >= flags.updates // 4]
     (first, began), (last, ended) = seen[0], seen[-1]
     return accuracy, (last - first) / (ended - began)
 
@@ -71,25 +69,13 @@ def rows(found: Mapping[Cell, tuple[float, float]]) -> list[list[str]]:
     return cells
 
 
-def plot(found: Mapping[Cell, tuple[float, float]], path: Path) -> None:
-    """Draws accuracy and speed over the period."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6))
-    for number, label in enumerate(("test accuracy", "updates per second")):
-        axes: Any = figure.add_subplot(1, 2, number + 1)
-        for runtime, algorithm in dict.fromkeys((c.runtime, c.algorithm) for c in found):
-            if algorithm:
-                line = [Cell(runtime, "", 1), *[Cell(runtime, algorithm, k) for k in PERIODS[1:]]]
-                values = [found[cell][number] for cell in line]
-                axes.plot(PERIODS, values, marker="o", label=f"{runtime}, {algorithm}")
-        axes.set(xscale="log", xlabel="updates between two messages (k)", ylabel=label)
-        axes.set_xticks(PERIODS, [str(period) for period in PERIODS])
-        axes.minorticks_off()
-        axes.grid(True)
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(str(path), dpi=100)
+def panel(found: Mapping[Cell, tuple[float, float]], number: int, label: str) -> plot.Panel:
+    """Returns the plot of what was measured, accuracy or speed, over the period."""
+    lines: dict[str, dict[int, float]] = {}
+    for cell, values in found.items():
+        for algorithm in [cell.algorithm] if cell.algorithm else ALGORITHMS:
+            lines.setdefault(f"{cell.runtime}, {algorithm}", {})[cell.period] = values[number]
+    return plot.Panel("updates between two messages (k)", label, lines)
 
 
 def main() -> int:
@@ -98,14 +84,18 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--updates", type=int, default=4000)
     parser.add_argument("--runtimes", default="legacy,modern")
+    parser.add_argument("--periods", default="2,5,10,20,50", help="beside 1")
     parser.add_argument("--dataset", default="auto", help="as in experiments.mnist")
     parser.add_argument("--plot", type=Path, default=Path("periods.png"))
     flags = parser.parse_args()
+    chosen = cells(flags.runtimes.split(","), [int(k) for k in flags.periods.split(",")])
     found = {}
-    for cell in cells(flags.runtimes.split(",")):
-        found[cell] = measure(cell, flags.workers, flags.updates, flags.dataset)
-        print(cell, found[cell], file=sys.stderr, flush=True)
-    plot(found, flags.plot)
+    with tempfile.TemporaryDirectory() as folder:
+        for cell in chosen:
+            found[cell] = measure(cell, flags, folder)
+            print(cell, found[cell], file=sys.stderr, flush=True)
+    labels = enumerate(("test accuracy", "updates per second"))
+    plot.save(flags.plot, [panel(found, *label) for label in labels])
     print(table.markdown(rows(found), HEADER))
     return 0
 

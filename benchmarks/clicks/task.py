@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import re
 from dataclasses import dataclass
 from typing import Any
 
-import psutil
-
 from benchmarks.clicks.clock import Clock
+from benchmarks.local_cluster import resident
 from experiments import run, setting
 from experiments.recommender import Recommender
 
@@ -37,24 +34,13 @@ class Timed(Recommender):
             self._clock = self._clock or Clock()
             self._clock.read(run.step)
         if is_end and self.settings.leave:
-            print(json.dumps({"memory": memory()}), flush=True)
+            print(json.dumps({"memory": resident(os.getppid())}), flush=True)
             os._exit(0)
         if is_end:
-            self._memory = memory()
+            self._memory = resident(os.getppid())
 
     def on_end(self, run: Any, result: Any) -> None:
         self._clock.print(result.metrics["test/auc"], memory=self._memory)
-
-
-def memory() -> dict[str, float]:
-    """Returns the resident set of each task of the cluster by name, in MiB."""
-    found = {}
-    for process in psutil.Process(os.getppid()).children():
-        with contextlib.suppress(psutil.Error):  # It has ended.
-            task = re.search(r"--job_name=(\w+) --task_index=(\d+)", " ".join(process.cmdline()))
-            if task:
-                found[f"{task[1]} {task[2]}"] = process.memory_info().rss / (1 << 20)
-    return found
 
 
 if __name__ == "__main__":

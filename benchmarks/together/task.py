@@ -8,8 +8,7 @@ import os
 import time
 from typing import Any, Callable
 
-import psutil
-
+from benchmarks.local_cluster import cpu_seconds, tasks
 from benchmarks.updates import task
 from benchmarks.updates.task import BATCH_SIZE, LEARNING_RATE, Task
 
@@ -17,25 +16,19 @@ WARM_UP = 300  # Updates: a session makes one in a call at first, and optimizes 
 _CALL = 20  # Updates in a call of ours.
 
 
-def cpu_seconds(process: psutil.Process | None) -> float:
-    """Returns the processor time that a process has used, 0 for none."""
-    return sum(process.cpu_times()[:2]) if process else 0.0
-
-
-def parameter_server() -> psutil.Process:
-    """Returns the parameter server, a child of the same process as this one."""
-    tasks = psutil.Process(os.getppid()).children()
-    return next(process for process in tasks if "--job_name=ps" in process.cmdline())
-
-
 def measure(update: Callable[[int], None], updates: int, rounds: int, servers: bool) -> None:
     """Prints wall and processor time in ms an update, of each round; that of servers if given."""
     update(WARM_UP)
-    server = parameter_server() if servers else None
+    server = tasks(os.getppid())["ps 0"].pid if servers else None
+
+    def read() -> tuple[float, float, float]:
+        served = cpu_seconds(server) if server else 0.0
+        return time.perf_counter(), time.process_time(), served
+
     for _ in range(rounds):
-        before = time.perf_counter(), time.process_time(), cpu_seconds(server)
+        before = read()
         update(updates)
-        after = time.perf_counter(), time.process_time(), cpu_seconds(server)
+        after = read()
         print(json.dumps([1e3 * (b - a) / updates for a, b in zip(before, after)]), flush=True)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, Callable
 
 import pytest
 
@@ -14,29 +14,17 @@ from benchmarks import start
 from benchmarks.local_cluster import FailedError
 
 pytestmark = pytest.mark.once
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def table(*command: str) -> list[list[str]]:
-    """Runs a benchmark; returns the cells of the table that it prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", *command],
-        cwd=str(ROOT),
-        capture_output=True,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    lines = [line for line in done.stdout.decode().splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
 @pytest.mark.cluster
 @pytest.mark.slow
 @pytest.mark.skipif("MNIST_DATA_DIR" not in os.environ, reason="the example of 2016 reads MNIST")
-def test_updates_are_measured_beside_the_example_of_2016(runtime: str) -> None:
+def test_updates_are_measured_beside_the_example_of_2016(
+    runtime: str, benchmark: Callable[..., Any]
+) -> None:
     program = f"ours, {runtime}, preset 2016, period 20"
     small = ("--rounds=1", "--updates=200", "--dataset=digits", "--workers=1")
-    rows = table("benchmarks.updates", *small, f"--only={program}")
+    rows = benchmark("benchmarks.updates", *small, f"--only={program}").rows
     assert [row[0] for row in rows] == ["the example of 2016, `compat run`", program]
     for _, wall, speed, cpu, _, peak in rows:
         assert all(float(cell) > 0 for cell in (wall, speed.partition(" ")[0], cpu, peak))
@@ -54,8 +42,23 @@ def test_a_command_that_fails_ends_a_start_at_once(tmp_path: Path) -> None:
     assert time.monotonic() - began < 90
 
 
-def test_what_running_a_script_costs_is_measured() -> None:
-    rows = table("benchmarks.scripts", "--rounds=1")
+def test_what_running_a_script_costs_is_measured(benchmark: Callable[..., Any]) -> None:
+    rows = benchmark("benchmarks.scripts", "--rounds=1").rows
     assert [row[1] for row in rows] == ["start-up, ms", "session.run, us"]
     for row in rows:
         assert all(float(cell) > 0 for cell in row[2:])
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+def test_accuracy_and_speed_over_the_period_are_measured(
+    runtime: str, tmp_path: Path, benchmark: Callable[..., Any]
+) -> None:
+    small = ("--updates=400", "--dataset=digits", f"--runtimes={runtime}", "--periods=5")
+    rows = benchmark("benchmarks.periods", *small, f"--plot={tmp_path / 'plot.png'}").rows
+    names = [("both", "1"), ("downpour", "5"), ("easgd", "5")]
+    assert [tuple(row[:3]) for row in rows] == [(runtime, *name) for name in names]
+    for _, _, _, accuracy, rate, _ in rows:
+        assert 0.5 < float(accuracy) <= 1
+        assert float(rate) > 0
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
