@@ -159,6 +159,11 @@ def test_change_in_a_later_call_is_found(
     out = capsys.readouterr().out
     assert "not controlled: B feeds Placeholder:0, which A does not" in out
     assert "cause: training call 3, the first to change a variable differently" in out
+    assert main(["--each", "--steps=4", "--b=b.py", "a.py"]) == 1
+    out = capsys.readouterr().out
+    assert "each training call of B begins with the variables of A" in out
+    assert "differ: what training call 3 adds to variable " in out
+    assert main(["--each", "--steps=4", "--b=a.py", "a.py"]) == 0
 
 
 @pytest.mark.slow
