@@ -71,6 +71,13 @@ with tf.Session() as session:
 summary = tf.Summary.FromString(merged)
 print("tags:", sorted(value.tag for value in summary.value))
 print("version:", tf.__version__, tf.VERSION)
+with tf.Session() as session:
+    session.run(tf.initialize_all_variables())
+    tf.train.Saver().save(session, "logs/model")
+    try:
+        tf.train.Saver({"w": tf.Variable(1.0)}).restore(session, "logs/model")
+    except tf.errors.NotFoundError as error:
+        print(str(error).split(";")[0])
 """
 
 SEEN = """\
@@ -105,6 +112,7 @@ tutorial: 3 10
 unpack: 3 4
 tags: ['picture/image/0', 'the cost', 'weights']
 version: 0.12.1 0.12.1
+checkpoint logs/model is of another model or optimizer: w is missing
 """
 
 
