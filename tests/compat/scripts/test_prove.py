@@ -240,6 +240,15 @@ def test_numbers_differ_by_their_size(a: float, b: float, differs: bool) -> None
 
 
 @pytest.mark.once
+def test_one_in_a_hundred_elements_may_differ() -> None:
+    ours = np.where(np.arange(300) % 3, 0.1, 0.0)  # 200 changed.
+    for count, few in ((2, True), (3, False)):
+        theirs = ours.copy()
+        theirs[1 : 3 * count : 3] = -0.1
+        assert values.few_differ(ours, theirs, 1e-2) == few
+    assert not values.few_differ(ours[:9], -ours[:9], 1e-2)
+
+
 def test_arrays_of_other_shapes_are_not_compared() -> None:
     assert values.tensors([1.0], [1.0, 1.0], 1e-4) is None
     gap = values.tensors([[1.0, 2.0]], [[1.0, 4.0]], 1e-4)

@@ -136,7 +136,10 @@ class Recorder(object):
                 sessions.write_variables(call, values, self._names)
         if self.each or self._seen.get(id(call.session)) is None:
             self._seen[id(call.session)] = call.session  # Kept, so that no other has its identity.
-            arrays.save(self.path("begin", number), sessions.read_variables(call, self._names))
+            # Another run begins with all variables of the first one, and with none of the second.
+            only = graphs.trainable(call.graph) if self._replay else None
+            begin = sessions.read_variables(call, self._names, only)
+            arrays.save(self.path("begin", number), begin)
 
     def _feeds(self, call, plan, number, known, record):
         """Returns what to feed: the batch, and what was read or drawn in this call."""
