@@ -101,6 +101,14 @@ def slice_info(variable: Any) -> Any:
     return getattr(variable, "_save_slice_info", None)
 
 
+def listed_by(saver: Any) -> Any:
+    """Returns the variables of a saver, as a list or by name.
+
+    Where the list is gone, a checkpoint of another program is reported by TensorFlow.
+    """
+    return getattr(saver, "_var_list", None) or []
+
+
 def set_slice_info(variable: Any, part: Any) -> None:
     """Makes a variable a part of a partitioned one; where that is gone, an `AttributeError`."""
     variable._set_save_slice_info(part)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -163,13 +163,18 @@ def fitted(
         if dtype_name(values[name]) != variables[name].dtype.base_dtype.name
     ]
     if problems:
-        more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
-        raise UserError(
-            f"checkpoint {prefix} is of another model or optimizer: {'; '.join(problems[:3])}"
-            f"{more}; choose another log folder, or the settings it was made with, or bring it "
-            "over by python -m compat convert-checkpoint"
-        )
+        raise unfit(prefix, problems)
     return dict(values)
+
+
+def unfit(prefix: str, problems: Sequence[str]) -> UserError:
+    """Returns the error for a checkpoint of another model, or of another program."""
+    more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
+    return UserError(
+        f"checkpoint {prefix} is of another model or optimizer: {'; '.join(problems[:3])}{more}; "
+        "choose another log folder, or the settings it was made with, or bring it over by python "
+        "-m compat convert-checkpoint"
+    )
 
 
 def _cut(values: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:

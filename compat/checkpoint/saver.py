@@ -82,8 +82,8 @@ class Saver(metaclass=abc.ABCMeta):
         """Restores the variables from the checkpoint `save_path`.
 
         Raises:
-          UserError: there is no such checkpoint, or on the modern runtime, it is of another model,
-            for which TensorFlow raises an `OpError` on the legacy one.
+          UserError: there is no such checkpoint, or it is of another model; on the legacy runtime
+            the `OpError` that TensorFlow raises as well.
         """
         raise NotImplementedError
 

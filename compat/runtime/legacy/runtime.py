@@ -7,6 +7,7 @@ from typing import Any, Callable, ContextManager, Sequence
 import numpy as np
 
 from compat._tensorflow import embeddings, private, quietly, tf1
+from compat.checkpoint import foreign
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.device_placement import filtered
@@ -41,7 +42,8 @@ class _Restorer:
 
     def restore(self, session: Any, prefix: str) -> None:
         saver = self._supervisor.saver
-        saver.restore(session, prefix)
+        with foreign.reported(saver, prefix):
+            saver.restore(session, prefix)
         if self._restored is None:
             return
         saved = {variable.op for variable in saver.variables().values()}

@@ -6,6 +6,7 @@ import re
 from typing import Any, Callable
 
 from compat._tensorflow import private, tf, tf1
+from compat.checkpoint import foreign
 from compat.checkpoint.files import NotFiniteError, cleared
 from compat.checkpoint.saver import Saver, named, step_number, user_errors
 from compat.runtime.interface import current_server
@@ -120,7 +121,7 @@ class LegacySaver(tf1.train.Saver, Saver):
     def restore(self, sess: Any, save_path: Any) -> None:
         with user_errors(
             "pass the prefix of a checkpoint, such as tf.train.latest_checkpoint returns"
-        ):
+        ), foreign.reported(self, save_path):
             tf1.train.Saver.restore(self, sess, save_path)
 
     def variables(self) -> dict[str, Any] | None:

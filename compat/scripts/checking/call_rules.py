@@ -15,6 +15,7 @@ from compat.scripts.checking.uses import Use
 from compat.scripts.names import packages, table
 from compat.scripts.source import literals
 
+_KEPT = {"dropout", "means"}  # Rules of names that `tf.compat.v1` has as they were.
 _LISTS = (ast.List, ast.Tuple, ast.ListComp)
 _Ask = Callable[[ast.Call, bool], Union[bool, None]]
 
@@ -47,11 +48,25 @@ def find(use: Use, call: ast.Call, is_0x: bool) -> Iterator[Finding]:
             how = f"passes it as {new}=" if new else "ignores it"
             message = f"{name} took {keyword.arg}=; compat run {how}"
             yield Finding("packages", SERVED, name, message, name)
-    for known in CALLS.get(name, ()) if use.is_tensorflow else ():
+    for known in of_name(name) if use.is_tensorflow else ():
         if is_found(known, call, is_0x):
-            by = table.NAMES[name].by.replace(":", ".") if name in table.NAMES else ""
-            message = f"tf.{name} {known.says}"
-            yield Finding(known.rule, known.kind, f"tf.{name}", message, by)
+            entry = table.NAMES.get(table.plain(name))
+            by = entry.by.replace(":", ".") if entry else ""
+            yield Finding(known.rule, known.kind, f"tf.{name}", f"tf.{name} {known.says}", by)
+
+
+def of_name(name: str) -> list[Call]:
+    """Returns the old forms of the calls of a name; `tf.compat.v1` kept the meaning of some."""
+    known = CALLS.get(table.plain(name), ())
+    if name == table.plain(name):
+        return [*known]
+    return [
+        form._replace(kind=SERVED, says=form.says.replace(_SWAPPED, ""))  # It refuses the order.
+        if form.rule == "losses"
+        else form
+        for form in known
+        if form.rule not in _KEPT
+    ]
 
 
 def is_found(known: Call, call: ast.Call, is_0x: bool) -> bool:
@@ -137,11 +152,11 @@ def _inputs_first(call: ast.Call, is_0x: bool) -> bool:
     return is_0x or _is_named(args[3], "label|target")
 
 
+_SWAPPED = "TensorFlow 2 takes (labels, logits), so it computes with the two swapped; "
 _LOGITS = Call(
     "losses",
     CHANGES,
-    "took (logits, labels) by position before 1.0; TensorFlow 2 takes (labels, logits), so it "
-    "computes with the two swapped; compat run restores the old order",
+    f"took (logits, labels) by position before 1.0; {_SWAPPED}compat run restores the old order",
     _by_position,
     names=("logits", "labels", "name"),
 )

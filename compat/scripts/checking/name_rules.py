@@ -6,7 +6,6 @@ from compat.scripts.checking import call_rules
 from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Finding
 from compat.scripts.names import packages, table
 
-_V1 = "compat.v1."
 # Modules that were removed except for names in the table, and the release that removed them.
 _GONE = {"contrib": "2.0", "examples": "2.0", "models": "1.0"}
 _GRAPH = {"InteractiveSession", "Session", "placeholder"}
@@ -18,10 +17,8 @@ def find(name: str, is_tensorflow: bool = True) -> Finding | None:
     """Returns what is known about "contrib.slim.conv2d", or None if it needs no finding."""
     if not is_tensorflow:
         return _of_package(name)
-    if name.startswith(_V1):
-        return _migrated(name[len(_V1) :])
-    full = f"tf.{name}"
-    if name in _GRAPH:
+    full, name, is_today = f"tf.{name}", table.plain(name), name != table.plain(name)
+    if name in _GRAPH and not is_today:
         message = (
             "needs a graph, and TensorFlow 2 runs eagerly by default; compat run builds a graph"
         )
@@ -41,7 +38,9 @@ def find(name: str, is_tensorflow: bool = True) -> Finding | None:
     by = module + name[len(key) :]
     how = f"serves it with {by}" if name == key else f"takes it from {module}"
     note = f" ({entry.note})" if entry.note else ""
-    message = f"{full} is gone since TensorFlow {entry.gone}; compat run {how}{note}"
+    gone = f"{full} is gone since TensorFlow {entry.gone}"
+    says = f"tf.compat.v1 never had {name}" if is_today else gone
+    message = f"{says}; compat run {how}{note}"
     rule = "renamed" if entry.by.startswith("tf.") else "imports"
     return Finding(rule, SERVED, full, message, by, entry.gone)
 
@@ -70,17 +69,3 @@ def _failing(full: str, gone: str, why: str) -> Finding:
         "TensorFlow, or remove it"
     )
     return Finding("unserved", FAILS, full, message, gone=gone)
-
-
-def _migrated(name: str) -> Finding | None:
-    """Returns what is known about a name in `tf.compat.v1`, which has most names of 1.15."""
-    key = table.nearest(name)
-    top = name.partition(".")[0]
-    was_renamed = key is not None and table.NAMES[key].gone == "1.0" and key not in call_rules.CALLS
-    if not was_renamed and (top not in _GONE or name == top):
-        return None
-    message = (
-        f"tf.compat.v1 never had {name}; use `import tensorflow as tf`, for which compat run "
-        "serves older names"
-    )
-    return Finding("unserved", FAILS, f"tf.compat.v1.{name}", message)

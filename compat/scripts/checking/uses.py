@@ -166,7 +166,7 @@ class Walk(ast.NodeVisitor):
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load) and not self._scope.is_bound(node.id):
             for full in [f"{module}.{node.id}" for module in self._scope.starred()]:
-                if full[len(_TOP) + 1 :] in table.NAMES:
+                if table.plain(full[len(_TOP) + 1 :]) in table.NAMES:
                     self._use(full, node.id, node)
 
     def visit_Call(self, node: ast.Call) -> None:

@@ -16,7 +16,7 @@ from compat.scripts.migrating.program import Edit, Finders, GiveUpError, Program
 
 def _calls(program: Program, rule: str) -> Iterator[tuple[str, ast.Call, Call]]:
     for use in program.uses:
-        for known in call_rules.CALLS.get(use.name, ()):
+        for known in call_rules.of_name(use.name):
             if use.call is not None and known.rule == rule:
                 yield use.name, use.call, known
 

@@ -97,6 +97,7 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
         edits += new
         remarks += [item for item in found if isinstance(item, Remark)]
     is_today = any(f"{use.name}.".startswith("compat.v1.") for use in program.uses)
+    is_today = is_today and not names.needs_v1(program)
     # A program that names `tf.compat.v1` was written for TensorFlow 2.
     if not remarks and not set(counts) - ({"imports"} if is_today else set()):
         return _unchanged(program.source, left=left)

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any, Iterator
 
-from compat.scripts.checking import name_rules
+from compat.scripts.checking import call_rules, name_rules
 from compat.scripts.checking.findings import FAILS
 from compat.scripts.checking.uses import Use
 from compat.scripts.migrating.program import Edit, Finders, GiveUpError, Program, Remark
@@ -15,47 +15,63 @@ from compat.scripts.source import literals
 
 _V1 = "compat.v1"
 _TODAY = "tensorflow.compat"
+# `compat.v1` stands for both.
+_TOP = re.compile(r"\btensorflow\b(\s*\.\s*compat\s*\.\s*v1\b)?")
 _MODULE = re.compile(r"(?<![\w.])tensorflow((?:\s*\.\s*\w+)*)(\s+as\s+\w+)?")
 
 
 def _imports(program: Program) -> Iterator[Edit]:
+    is_today = not needs_v1(program)
     left = {id(use.node) for use in program.uses if use.imported and unserved(use)}
     for node in program.nodes(ast.Import, ast.ImportFrom):
         names = [node, *node.names]
         if len(node.names) == 1 and any(id(name) in left for name in names):
             continue  # The remark is about it.
-        yield from _statement(program, node)
+        yield from _statement(program, node, is_today)
     for call in program.nodes(ast.Call):
         function = literals.dotted(call.func)
         if function.rpartition(".")[2] not in ("__import__", "import_module") or not call.args:
             continue
         module = literals.text(call.args[0])
-        if not _is_old(module):
+        if not _is_old(module, is_today):
             continue
         if function == "__import__":
             raise GiveUpError(call, "__import__ returns the package `compat`; use import_module")
         start, end = program.span(call.args[0])
-        yield Edit(start, end, program.text[start:end].replace("tensorflow", _V1, 1))
+        yield Edit(start, end, _TOP.sub(_V1, program.text[start:end], 1))
 
 
-def _is_old(module: str) -> bool:
+def needs_v1(program: Program) -> bool:
+    """Whether a program uses names or calls of `tf.compat.v1` that this does not take."""
+    for use in program.uses:
+        if use.name != table.plain(use.name):
+            found = [name_rules.find(use.name)]
+            if use.call is not None:
+                found = [*call_rules.find(use, use.call, program.is_0x)]
+            if any(finding is not None and finding.kind is not FAILS for finding in found):
+                return True
+    return False
+
+
+def _is_old(module: str, is_today: bool) -> bool:
     inside = (module + ".").startswith("tensorflow.")
-    return inside and not (module + ".").startswith(_TODAY + ".")
+    return inside and not (is_today and (module + ".").startswith(_TODAY + "."))
 
 
-def _statement(program: Program, node: Any) -> Iterator[Edit]:
+def _statement(program: Program, node: Any, is_today: bool) -> Iterator[Edit]:
     start, end = program.span(node)
     text = program.text[start:end]
     if isinstance(node, ast.ImportFrom):
-        if not node.level and _is_old(node.module or ""):
-            offset = start + text.index("tensorflow")
-            yield Edit(offset, offset + len("tensorflow"), _V1)
+        top = _TOP.search(text)
+        if top is not None and not node.level and _is_old(node.module or "", is_today):
+            yield Edit(start + top.start(), start + top.end(), _V1)
         return
     for found in _MODULE.finditer(text):
         below, alias = re.sub(r"\s", "", found[1]), found[2]
-        if _is_old("tensorflow" + below):
+        if _is_old("tensorflow" + below, is_today):
             # `import tensorflow.contrib` binds the package, which finds its modules on access.
             new = f"{_V1}{below}{alias}" if alias else f"{_V1} as tensorflow"
+            new = new.replace(_V1 + ".compat.v1", _V1, 1)
             yield Edit(start + found.start(), start + found.end(), new)
 
 
@@ -81,11 +97,11 @@ def _unserved(program: Program) -> Iterator[Remark]:
 def _renamed(program: Program) -> Iterator[Edit]:
     for use in program.uses:
         finding = None if use.imported or use.call else name_rules.find(use.name)
-        key = table.nearest(use.name)
+        key = table.nearest(table.plain(use.name))
         if finding is None or finding.rule != "renamed" or key is None:
             continue
         node: Any = use.node
-        for _ in range(use.name.count(".") - key.count(".")):
+        for _ in range(table.plain(use.name).count(".") - key.count(".")):
             node = node.value
         start, end = program.span(node)
         spelled = program.text[start:end]

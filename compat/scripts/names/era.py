@@ -15,6 +15,8 @@ CHOICES = ("auto", "0.x", "1.x")
 # Names that exist in both, with different arguments.
 _BOTH = ("compat.scripts.calls.arguments:", "compat.scripts.calls.classes:")
 
+_TENSORFLOW = ("tensorflow", "tensorflow.compat.v1")
+
 chosen = "auto"  # The value of `--era`; "auto" means what the script's names imply.
 found = "1.x"  # What they imply.
 
@@ -47,11 +49,11 @@ def of_sources(parts: Iterable[Source]) -> str:
         except (SyntaxError, UserError):
             continue  # Reported when the part is run.
         imports = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-        own = {alias.asname or alias.name for alias in imports if alias.name == "tensorflow"}
+        own = {alias.asname or alias.name for alias in imports if alias.name in _TENSORFLOW}
         for node in nodes:
             if isinstance(node, ast.Attribute):
                 root, _, name = literals.dotted(node).partition(".")
-                entry = table.NAMES.get(name) if root in own else None
+                entry = table.NAMES.get(table.plain(name)) if root in own else None
                 if entry is not None and entry.gone == "1.0" and not entry.by.startswith(_BOTH):
                     return "0.x"
     return "1.x"

@@ -31,15 +31,13 @@ _OF_CLUSTERS = ("compat.scripts.cluster.sessions", "compat.scripts.cluster.distr
 # Modules whose `install` patches TensorFlow in this process, once it is loaded for the script.
 when_loaded: list[str] = []
 # Those for every script.
-FOR_SCRIPTS = tuple(
-    f"compat.scripts.{name}"
-    for name in (
-        "calls.arrays",
-        "calls.graphs",
-        "calls.keras_utils",
-        "cluster.sessions",
-        "cluster.distributed",
-    )
+FOR_SCRIPTS = (
+    "compat.checkpoint.foreign",
+    "compat.scripts.calls.arrays",
+    "compat.scripts.calls.graphs",
+    "compat.scripts.calls.keras_utils",
+    "compat.scripts.cluster.sessions",
+    "compat.scripts.cluster.distributed",
 )
 
 

@@ -20,6 +20,7 @@ class Served(NamedTuple):
 
 
 _OWN = "compat.scripts."
+_V1 = "compat.v1."
 
 # Renamed in 1.0, by TensorFlow's own list, and from 1.0 to 1.15, which have no list.
 _RENAMED = {
@@ -138,6 +139,11 @@ def find(name: str) -> Served | None:
         return None
     entry = NAMES[key]
     return entry if key == name or entry.by.endswith(":") or not entry.by else None
+
+
+def plain(name: str) -> str:
+    """Returns a name of `tf.compat.v1`, which scripts see completed as well, as one of `tf`."""
+    return name[len(_V1) :] if name.startswith(_V1) else name
 
 
 def nearest(name: str) -> str | None:

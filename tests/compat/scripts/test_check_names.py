@@ -94,7 +94,7 @@ def test_name_is_found_by_whatever_it_is_called(script: str, found: Check) -> No
         "import tensorflow as tf\nflags = tf.app.flags\nflags.DEFINE_string('a', 'b', 'c')",
         "import tensorflow as tf\ntf.concat([a, b], 1)",
         "import tensorflow.compat.v1 as tf\ntf.train.Saver()\ntf.concat([a, b], 1)",
-        "import tensorflow.compat.v1 as tf\ntf.nn.softmax_cross_entropy_with_logits(a, b)",
+        "import tensorflow.compat.v1 as tf\ntf.nn.dropout(a, 0.5)",
         "from tensorflow.compat import v1 as tf\ntf.disable_v2_behavior()\ntf.Session()",
         "",
     ],
@@ -124,6 +124,25 @@ def test_what_is_no_old_name_is_not_found(script: str, found: Check) -> None:
             "tf.examples.tutorials.mnist.input_data",
             "compat.scripts.tutorials.input_data",
         ),
+        # `tf.compat.v1` has them under compat run.
+        ("import tensorflow.compat.v1 as tf\ntf.mul(1, 2)", "tf.compat.v1.mul", "tf.multiply"),
+        ("from tensorflow.compat.v1 import *\nmul(1, 2)", "tf.compat.v1.mul", "tf.multiply"),
+        (
+            "import tensorflow as tf\ntf.compat.v1.contrib.layers.flatten",
+            "tf.compat.v1.contrib.layers.flatten",
+            "tf_slim.layers.flatten",
+        ),
+        (
+            "import tensorflow.compat.v1 as tf\ntf.concat(1, [x])",
+            "tf.compat.v1.concat",
+            "compat.scripts.calls.arguments.concat",
+        ),
+        (
+            "import tensorflow.compat.v1 as tf\n"
+            "tf.nn.sigmoid_cross_entropy_with_logits(x, y), tf.nn.dropout(x, 0.5)",
+            "tf.compat.v1.nn.sigmoid_cross_entropy_with_logits",
+            "compat.scripts.calls.arguments.nn_sigmoid_cross_entropy_with_logits",
+        ),
     ],
 )
 @pytest.mark.usefixtures("contrib")
@@ -140,11 +159,7 @@ def test_modules_are_followed(script: str, name: str, served_by: str, found: Che
         ("import tensorflow as tf\ntf.contrib.framework.nothing", "tf.contrib.framework.nothing"),
         ("from tensorflow.models.rnn import nothing", "tf.models.rnn.nothing"),
         ("from tensorflow.examples.nothing import *", "tf.examples.nothing"),
-        (
-            "import tensorflow.compat.v1 as tf\ntf.contrib.slim.conv2d",
-            "tf.compat.v1.contrib.slim.conv2d",
-        ),
-        ("import tensorflow.compat.v1 as tf\ntf.mul(1, 2)", "tf.compat.v1.mul"),
+        ("import tensorflow.compat.v1 as tf\ntf.contrib.ffmpeg.x", "tf.compat.v1.contrib.ffmpeg.x"),
     ],
 )
 @pytest.mark.usefixtures("contrib")

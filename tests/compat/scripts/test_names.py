@@ -29,7 +29,7 @@ inputs, labels = tf.constant([[1., 2.]]), tf.constant([[3]], tf.int64)
 sparse = tf.SparseTensor(indices=[[0, 1]], values=[7.], shape=[1, 2])
 assert isinstance(sparse, tf.SparseTensor)
 assert isinstance(tf.Session(), tf.Session)
-assert (v1, v1.Session) == (tf.compat.v1, tf.Session)
+assert (v1, v1.Session, v1.mul) == (tf.compat.v1, tf.Session, tf.mul)
 tf.scalar_summary("the cost", tf.reduce_sum(one))
 tf.histogram_summary("weights", weights)
 tf.image_summary("picture", tf.zeros([1, 2, 2, 1]))
@@ -71,6 +71,13 @@ with tf.Session() as session:
 summary = tf.Summary.FromString(merged)
 print("tags:", sorted(value.tag for value in summary.value))
 print("version:", tf.__version__, tf.VERSION)
+with tf.Session() as session:
+    session.run(tf.initialize_all_variables())
+    tf.train.Saver().save(session, "logs/model")
+    try:
+        tf.train.Saver({"w": tf.Variable(1.0)}).restore(session, "logs/model")
+    except tf.errors.NotFoundError as error:
+        print(str(error).split(";")[0])
 """
 
 SEEN = """\
@@ -105,6 +112,7 @@ tutorial: 3 10
 unpack: 3 4
 tags: ['picture/image/0', 'the cost', 'weights']
 version: 0.12.1 0.12.1
+checkpoint logs/model is of another model or optimizer: w is missing
 """
 
 

@@ -159,6 +159,11 @@ def test_change_in_a_later_call_is_found(
     out = capsys.readouterr().out
     assert "not controlled: B feeds Placeholder:0, which A does not" in out
     assert "cause: training call 3, the first to change a variable differently" in out
+    assert main(["--each", "--steps=4", "--b=b.py", "a.py"]) == 1
+    out = capsys.readouterr().out
+    assert "each training call of B begins with the variables of A" in out
+    assert "differ: what training call 3 adds to variable " in out
+    assert main(["--each", "--steps=4", "--b=a.py", "a.py"]) == 0
 
 
 @pytest.mark.slow
@@ -235,6 +240,15 @@ def test_numbers_differ_by_their_size(a: float, b: float, differs: bool) -> None
 
 
 @pytest.mark.once
+def test_one_in_a_hundred_elements_may_differ() -> None:
+    ours = np.where(np.arange(300) % 3, 0.1, 0.0)  # 200 changed.
+    for count, few in ((2, True), (3, False)):
+        theirs = ours.copy()
+        theirs[1 : 3 * count : 3] = -0.1
+        assert values.few_differ(ours, theirs, 1e-2) == few
+    assert not values.few_differ(ours[:9], -ours[:9], 1e-2)
+
+
 def test_arrays_of_other_shapes_are_not_compared() -> None:
     assert values.tensors([1.0], [1.0, 1.0], 1e-4) is None
     gap = values.tensors([[1.0, 2.0]], [[1.0, 4.0]], 1e-4)

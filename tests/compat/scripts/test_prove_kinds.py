@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from compat._tensorflow import tf, tf1
 from compat.scripts.migrating.proving import comparison, runs
 from compat.scripts.migrating.proving.command import main
-from compat.scripts.migrating.proving.recorder import arrays
+from compat.scripts.migrating.proving.recorder import arrays, graphs, sessions
 from compat.scripts.migrating.proving.sides import Side
 
 pytest.importorskip("asttokens")
@@ -60,6 +62,27 @@ def test_numbers_of_a_program_that_trains_nothing(tmp_path: Path) -> None:
         assert comparison.compare(first, run(name, **fetched), 1e-4).verdict
     found = comparison.compare(first, run("other", x=[1.0, 3.0]), 1e-4)
     assert found.verdict.startswith("value x of call 1: 2 and 3 at [1]")
+
+
+def test_what_has_no_value_is_not_fetched() -> None:
+    """TensorFlow fetches nothing that is fed, nor the branch of a condition that is not taken."""
+    calls: list[Any] = []
+
+    def run(*args: Any) -> Any:
+        calls.append(args)
+        return private_run(*args)
+
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        private_run = tf1.Session._do_run
+        x = tf1.random_uniform([2])
+        off, on = tf.raw_ops.Switch(data=x * 2.0, pred=x[0] > 0.0)
+        either = tf.raw_ops.Merge(inputs=[off * 3.0, on * 4.0]).output
+        call = sessions.Call(session, run, [either], [], {})
+        floats = [tensor.name for tensor in graphs.fetchable_floats(call.operations())]
+        found = call.values(floats, {x.name: np.array([1.0, 2.0], np.float32)})
+    assert not {off.name, on.name} & set(floats)
+    assert [found[x.name].tolist(), found[either.name].tolist()] == [[1.0, 2.0], [8.0, 16.0]]
+    assert (sorted(found), len(calls)) == (sorted(floats), 1)
 
 
 @pytest.mark.slow

@@ -73,6 +73,7 @@ def _prove(
                     steps=steps,
                     details=[details],
                     every=every,
+                    each=options.each,
                     begun=begun,
                     timeout=options.timeout,
                 )
@@ -84,14 +85,14 @@ def _prove(
         return both[0], both[1]
 
     a, b = run_both("", options.steps, 1, None)
-    found = comparison.compare(a, b, options.rtol)
+    found = comparison.compare(a, b, options.rtol, options.each)
     traced = None
     if found.cause == 1:
         traced = operations.trace(a, b, 1)
     elif found.cause:
         again = run_both("again", found.cause, found.cause, a, a.trains_nothing)
         traced = operations.trace(*again, found.cause)
-    return report.Proof(a, b, found, traced, options.rtol)
+    return report.Proof(a, b, found, traced, options.rtol, options.each)
 
 
 def _check(a: runs.Run) -> None:
@@ -127,6 +128,12 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=comparison.RTOL,
         help="relative tolerance of losses (default: 1e-4)",
+    )
+    add(
+        "--each",
+        action="store_true",
+        help="begin each training call of B with the variables of A, for training that amplifies "
+        "rounding",
     )
     add("--timeout", type=float, default=600.0, help="seconds for each run (default: 600)")
     add("--json", metavar="FILE", help="write the result as JSON")

@@ -26,6 +26,7 @@ class Proof:
     comparison: Comparison
     trace: Trace | None
     rtol: float
+    each: bool = False
 
 
 def lines(proof: Proof) -> Iterator[str]:
@@ -80,6 +81,8 @@ def notes(proof: Proof) -> Iterator[str]:
     runs = (proof.a, proof.b)
     if any(run.uses_cluster for run in runs):
         yield "cluster: one worker, in one process, without its parameter servers"
+    if proof.each:
+        yield "each training call of B begins with the variables of A"
     if proof.a.trains_nothing:
         yield "it trains nothing: all calls of sessions that fetch numbers are compared"
     odd = sum(not math.isfinite(loss.gap.a) for loss in proof.comparison.losses)

@@ -83,6 +83,7 @@ def run(
     steps: int,
     details: Iterable[int],
     every: bool = False,
+    each: bool = False,
     begun: float,
     timeout: float,
 ) -> Run:
@@ -96,6 +97,7 @@ def run(
       steps: after how many training calls it ends.
       details: numbers of the calls of which all operations are recorded.
       every: whether all calls that fetch numbers are recorded, not training calls alone.
+      each: whether each training call begins with the variables of the run that it repeats.
       begun: when the proof began, in seconds since the epoch.
       timeout: in seconds.
 
@@ -116,6 +118,7 @@ def run(
         "steps": steps,
         "details": sorted(details),
         "every": every,
+        "each": each,
     }
     path = os.path.join(folder, "run.json")
     with open(path, "w", encoding="utf-8") as file:

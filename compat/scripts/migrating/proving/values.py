@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+_MANY = 16  # Elements, of which one may differ.
+
 
 class Gap(NamedTuple):
     """How far two values are apart.
@@ -75,6 +77,22 @@ def tensors(a: Any, b: Any, rtol: float, noise: float = 0.0) -> Gap | None:
     distance = rms(apart)
     tolerance = max(rtol, noise / size) if size else rtol
     return Gap(distance / size if size else 0.0, tolerance, *values, place)
+
+
+def few_differ(a: Any, b: Any, rtol: float) -> bool:
+    """Whether at most one in a hundred of the elements that are not zero in both differ.
+
+    Args:
+      a: an array.
+      b: another one, of the same shape.
+      rtol: the tolerance, of the root mean square of these elements.
+    """
+    used = (a != 0) | (b != 0)
+    a, b = a[used], b[used]
+    if a.size < _MANY:
+        return False
+    off = ~(np.abs(a - b) <= rtol * max(rms(a), rms(b)))
+    return int(off.sum()) <= -(-a.size // 100)
 
 
 def rms(a: Any) -> float:

@@ -12,6 +12,7 @@ _CHANCE = re.compile(
     r"Random(?!Dataset|SeedGenerator|ShuffleQueue)|TruncatedNormal|ParameterizedTruncated|Multinomial$"
     r"|.*CandidateSampler$|SampleDistorted|StatefulStandardNormal|StatefulUniform|Categorical$"
 )
+_SWITCHES, _JOINS = re.compile(r"(Ref)?Switch$"), re.compile(r"(Ref)?(Merge|Exit)$")
 _COLLECTIONS = ("variables", "local_variables", "trainable_variables")
 
 
@@ -175,12 +176,19 @@ def gradients(graph, operations):
 
 
 def fetchable_floats(operations):
-    """Returns the tensors of real numbers that are computed before anything is updated."""
-    updated, found = set(), []
+    """Returns the tensors of real numbers that are computed before anything is updated.
+
+    Without those of the branches of a condition, one of which has no values.
+    """
+    updated, branches, found = set(), set(), []
     for operation in operations:  # Those of loops may come late; they are not fetched.
         before = [tensor.op for tensor in operation.inputs] + list(operation.control_inputs)
         if written(operation) is not None or any(op in updated for op in before):
             updated.add(operation)
+        elif _SWITCHES.match(operation.type) or (
+            not _JOINS.match(operation.type) and any(op in branches for op in before)
+        ):
+            branches.add(operation)
         elif is_plain(operation):
             found += [tensor for tensor in operation.outputs if is_float(tensor)]
     return found

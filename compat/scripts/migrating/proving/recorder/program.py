@@ -36,6 +36,7 @@ def main(path):
             spec["steps"],
             set(spec.get("details", ())),
             spec.get("every", False),
+            spec.get("each", False),
         )
     )
     _BEGUN.append(spec["begun"])

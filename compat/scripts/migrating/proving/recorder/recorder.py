@@ -24,11 +24,12 @@ class Recorder(object):
       steps: after how many training calls the program ends.
       details: numbers of the calls, from 1, of which all operations are recorded.
       every: whether all calls that fetch numbers are recorded, as of a program that trains nothing.
+      each: whether each call begins with the variables that the other run had there.
     """
 
-    def __init__(self, folder, replay, steps, details, every=False):
+    def __init__(self, folder, replay, steps, details, every=False, each=False):
         self._folder, self._replay, self._steps = folder, replay, steps
-        self._details, self._every = details, every
+        self._details, self._every, self.each = details, every, each
         self._count, self._bytes, self._lock, self._kinds = 0, 0, threading.RLock(), {}
         self._seen, self._names = {}, {}
         self._known = _lines(replay) if replay else []
@@ -106,8 +107,8 @@ class Recorder(object):
         record["losses"] = list(plan.losses)
         record["renamed"] = self._names
         record["learned"] = [self._names.get(name, name) for name in graphs.trainable(call.graph)]
-        if self._bytes < _MOST_BYTES or number in self._details:
-            after = sessions.read_variables(call, self._names)
+        if self._bytes < _MOST_BYTES or number in self._details or self.each:
+            after = sessions.read_variables(call, self._names, graphs.trainable(call.graph))
             self._bytes += sum(value.nbytes for value in after.values())
             arrays.save(self.path("after", number), after)
         if self._every:
@@ -133,9 +134,12 @@ class Recorder(object):
                 if why:
                     self.stop({"mismatch": why, "call": number})
                 sessions.write_variables(call, values, self._names)
-        if self._seen.get(id(call.session)) is None:
+        if self.each or self._seen.get(id(call.session)) is None:
             self._seen[id(call.session)] = call.session  # Kept, so that no other has its identity.
-            arrays.save(self.path("begin", number), sessions.read_variables(call, self._names))
+            # Another run begins with all variables of the first one, and with none of the second.
+            only = graphs.trainable(call.graph) if self._replay else None
+            begin = sessions.read_variables(call, self._names, only)
+            arrays.save(self.path("begin", number), begin)
 
     def _feeds(self, call, plan, number, known, record):
         """Returns what to feed: the batch, and what was read or drawn in this call."""
@@ -169,6 +173,7 @@ class Recorder(object):
         """Returns the losses that the program does not fetch; records operations if asked to."""
         looked = {}
         names = [name for name in plan.losses if name not in call.fetches]
+        names += plan.gradients if self.each else []
         if number in self._details:
             operations = plan.all_operations
             floats = [tensor.name for tensor in graphs.fetchable_floats(operations)]
@@ -179,6 +184,14 @@ class Recorder(object):
             names = [name for name in names if name not in looked]
         if names:
             looked = dict(looked, **call.values(names, feeds))
+        record["slopes"] = dict(
+            (
+                self._names.get(of, of),
+                float(numpy.linalg.norm(looked[name])) / looked[name].size ** 0.5,
+            )
+            for name, of in plan.gradients.items()
+            if name in looked and looked[name].size
+        )
         return dict((name, looked[name]) for name in plan.losses if name in looked)
 
     def path(self, kind, number, of_other=False):
@@ -214,6 +227,7 @@ class _Plan(object):
         self.all_operations = sorted(set(operations + more), key=lambda operation: operation._id)
         given = [op for op in self.all_operations if op.type == "PlaceholderWithDefault"]
         self.inputs = [operation.outputs[0].name for operation in given]
+        self.gradients = graphs.gradients(call.graph, operations)
         plain, rest = graphs.sources(self.all_operations)
         self.sources = [tensor.name for operation in plain for tensor in operation.outputs]
         self.uncontrolled = [operation.name for operation in rest]

@@ -63,14 +63,16 @@ class Call(object):
 
     def values(self, names, feeds=None):
         """Returns the values of tensors by name, without those that have none."""
-        names = list(names)
+        feeds = feeds or {}
+        found = dict((name, feeds[name]) for name in names if name in feeds)  # Not fetched as well.
+        names = [name for name in names if name not in found]
         try:
-            return dict(zip(names, self.run(names, (), feeds)))
+            return dict(found, **dict(zip(names, self.run(names, (), feeds))))
         except Exception:
             if len(names) <= 1:
-                return {}
+                return found
         half = len(names) // 2
-        found = self.values(names[:half], feeds)
+        found.update(self.values(names[:half], feeds))
         found.update(self.values(names[half:], feeds))
         return found
 
@@ -95,10 +97,12 @@ def _text(name):
     return name if isinstance(name, bytes) else name.encode("utf-8")
 
 
-def read_variables(call, names):
-    """Returns the values of all variables that have one, by name; see `translated`."""
+def read_variables(call, names, only=None):
+    """Returns the values of variables that have one, by name; see `translated`."""
     own = dict(
-        (variable.tensor.name, name) for name, variable in graphs.variables(call.graph).items()
+        (variable.tensor.name, name)
+        for name, variable in graphs.variables(call.graph).items()
+        if only is None or name in only
     )
     found = call.values(sorted(own))
     return dict((translated(own[tensor], names), value) for tensor, value in found.items())

@@ -59,8 +59,8 @@ def _train(recorder, session, step, rows, run, values_of):
     variables = dict(session._runtime.variables())
     learned = [name for name, variable in variables.items() if variable.trainable]
     record = {"call": number, "raised": "", "uncontrolled": [], "learned": learned, "losses": []}
-    if number == 1:
-        begin = arrays.load(recorder.path("begin", 1, True)) if known else {}
+    if number == 1 or recorder.each:
+        begin = arrays.load(recorder.path("begin", number, True)) if known else {}
         missing = sorted(set(known["learned"]) ^ set(learned)) if known else []
         if missing:
             recorder.stop({"mismatch": "one of the two has no " + missing[0], "call": number})
