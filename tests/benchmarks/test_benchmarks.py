@@ -62,3 +62,19 @@ def test_accuracy_and_speed_over_the_period_are_measured(
         assert 0.5 < float(accuracy) <= 1
         assert float(rate) > 0
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_cost_of_a_step_is_measured_over_the_rows_of_a_table(
+    tmp_path: Path, benchmark: Callable[..., Any]
+) -> None:
+    small = ("--rows=260,26000", "--width=2", "--rounds=1", "--seconds=0.01")
+    plot = tmp_path / "plot.png"
+    argv = (*small, "--optimizers=adagrad,adam", f"--plot={plot}")
+    rows = benchmark("benchmarks.clicks.rows", *argv).rows
+    assert [row[0] for row in rows] == ["260", "260", "26,000", "26,000"]
+    assert [row[2] for row in rows] == ["adagrad", "adam"] * 2
+    # Of 512 random ids none of 10 rows is left out; of 1000 rows some 400 are read.
+    assert [row[1] for row in rows[:2]] == ["260", "260"]
+    assert all(26 * 300 < int(row[1].replace(",", "")) < 26 * 512 for row in rows[2:])
+    assert all(float(cell) > 0 for row in rows for cell in row[3:])
+    assert plot.read_bytes().startswith(b"\x89PNG")
