@@ -163,7 +163,7 @@ def _run_parts(parts: list[conversion.Source], path: str | None) -> None:
 def _run_in(module: types.ModuleType, parts: list[conversion.Source]) -> None:
     era.found = era.of_sources(parts)
     if any(part.python2 for part in parts):
-        namespace.when_loaded.append("compat.scripts.calls.text")
+        namespace.when_loaded.append("compat.scripts.cluster.text")
     for part in parts:
         imports.run(part, module)
 

@@ -17,6 +17,6 @@ decode = python2_builtins.classic_decode
 # Those that no conversion of the text replaces, such as `cmp`.
 globals().update({k: v for k, v in python2_builtins.BUILTINS.items() if k[0] != "_"})
 
-_TEXT = "compat.scripts.calls.text"
+_TEXT = "compat.scripts.cluster.text"
 if _TEXT not in namespace.when_loaded:
     namespace.when_loaded.append(_TEXT)

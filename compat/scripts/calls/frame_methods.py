@@ -140,6 +140,23 @@ def _resample(method: Callable[..., Any]) -> Callable[..., Any]:
     return resample
 
 
+def _select(method: Callable[..., Any] | None) -> Callable[..., Any]:
+    def select(self: Any, crit: Any, *args: Any, axis: Any = 0, **options: Any) -> Any:
+        """Returns the rows, or columns, whose labels a function takes."""
+        if not callable(crit) and method is not None:  # Of pandas 3.1: columns by name.
+            return method(self, crit, *args, **options)
+        axis = args[0] if args else axis
+        labels = self.axes[1 if axis in (1, "columns") else 0]
+        return self.reindex([label for label in labels if crit(label)], axis=axis)
+
+    return select
+
+
+def _week(self: Any) -> Any:
+    """Returns the numbers of weeks, of dates or of a column of dates."""
+    return self.isocalendar().week.astype("int64")
+
+
 def _rename_axis(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def rename_axis(self: Any, mapper: Any = None, *args: Any, **options: Any) -> Any:
@@ -227,6 +244,7 @@ def _changed(owner: Any, is_frame: bool) -> Iterator[tuple[str, Any]]:
     for name in _OF_NUMBERS.split() if is_frame else ():
         yield name, _of_numbers(getattr(owner, name))
     made: list[tuple[str, Any]] = [("rename_axis", _rename_axis), ("resample", _resample)]
+    yield "select", _select(getattr(owner, "select", None))
     # Before pandas 3 it takes a method, and `ffill` calls it with one.
     if "method" not in inspect.signature(owner.fillna).parameters:
         made.append(("fillna", _fillna))
@@ -246,6 +264,15 @@ def install() -> None:
                 setattr(owner, name, method)
         for name, method in [*_changed(owner, owner is pandas.DataFrame)]:
             setattr(owner, name, method)
+    accessors = importlib.import_module("pandas.core.indexes.accessors")
+    of_index = property(lambda self: pandas.Index(_week(self).to_numpy()))
+    for owner, week in (
+        (pandas.DatetimeIndex, of_index),
+        (accessors.DatetimeProperties, property(_week)),
+    ):
+        for name in ("week", "weekofyear"):
+            if not hasattr(owner, name):
+                setattr(owner, name, week)
     groups = importlib.import_module("pandas.core.groupby").DataFrameGroupBy
     for name in ("mean", "median", "sem", "std", "var"):
         setattr(groups, name, _of_numbers(getattr(groups, name)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from typing import Any, Callable
@@ -13,13 +14,24 @@ def _sklearn(module: str) -> Any:
     return importlib.import_module(f"sklearn.{module}")
 
 
-def _splitter(kind: str, count: str = "") -> Callable[..., Any]:
-    """Returns a class of `cross_validation`, which takes the labels, or the number of examples.
+class _Splits(list):  # type: ignore[type-arg]
+    """Pairs of indices: of the training set, and of the test set.
 
-    It gives a list of pairs of indices: of the training set, and of the test set.
+    Attributes:
+      n: how many examples there are.
+      n_folds: how many pairs.
+      n_iter: the same.
     """
 
-    def split(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+    def __init__(self, pairs: Any, n: int) -> None:
+        super().__init__(pairs)
+        self.n, self.n_folds, self.n_iter = n, len(self), len(self)
+
+
+def _splitter(kind: str, count: str = "") -> Callable[..., Any]:
+    """Returns a class of `cross_validation`, which takes the labels, or the number of examples."""
+
+    def split(*args: Any, **kwargs: Any) -> _Splits:
         given = [kwargs.pop(name) for name in ("n", "y", "labels") if name in kwargs]
         data, *args = [*given, *args]  # type: ignore[assignment]
         kwargs.update(zip([count] if count else [], args))
@@ -31,7 +43,8 @@ def _splitter(kind: str, count: str = "") -> Callable[..., Any]:
         labels = None if isinstance(data, (int, np.integer)) else np.asarray(data)
         places = np.zeros(int(data) if labels is None else len(labels))
         chosen = getattr(_sklearn("model_selection"), kind)(**options)
-        return list(chosen.split(places, labels, labels if kind == "GroupKFold" else None))
+        pairs = chosen.split(places, labels, labels if kind == "GroupKFold" else None)
+        return _Splits(pairs, len(places))
 
     split.__name__ = kind
     return split
@@ -69,8 +82,22 @@ def RandomizedPCA(n_components: Any = None, **options: Any) -> Any:
     return _sklearn("decomposition").PCA(n_components, svd_solver="randomized", **options)
 
 
-def OneHotEncoder(n_values: Any = "auto", sparse: Any = None, **options: Any) -> Any:
-    """Returns an encoder; accepts the number of values, of all columns or of each."""
+def OneHotEncoder(
+    n_values: Any = "auto", categorical_features: Any = None, sparse: Any = None, **options: Any
+) -> Any:
+    """Returns an encoder; accepts the number of values, of all columns or of each.
+
+    Those of `categorical_features`, an array of indices or a mask, are encoded, and come first.
+    """
+    if categorical_features is not None and not isinstance(categorical_features, str):
+        encoder = OneHotEncoder(n_values, None, sparse, **options)
+        chosen = np.asarray(categorical_features)
+        columns = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        return _sklearn("compose").ColumnTransformer(
+            [("encoded", encoder, columns.tolist())],
+            remainder="passthrough",
+            sparse_threshold=0 if sparse is False else 1,
+        )
     encoder = _sklearn("preprocessing").OneHotEncoder(**options)
     if sparse is not None:
         name = "sparse_output" if hasattr(encoder, "sparse_output") else "sparse"
@@ -95,6 +122,109 @@ def mean_squared_error(*args: Any, squared: bool = True, **options: Any) -> Any:
     if hasattr(metrics, "root_mean_squared_error"):  # Since 1.4.
         return metrics.root_mean_squared_error(*args, **options)
     return metrics.mean_squared_error(*args, squared=False, **options)
+
+
+class _Normalizes:
+    """What a linear model of 2018 adds to today's: `normalize=True`, before it is trained."""
+
+    _today: Any
+
+    def __init__(self, *args: Any, normalize: bool = False, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.normalize = normalize
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted({*cls._today._get_param_names(), "normalize"})
+
+    def fit(self: Any, X: Any, y: Any, *args: Any, **options: Any) -> Any:
+        """Trains it, on columns of mean 0 and length 1 if it normalizes."""
+        if not (self.normalize and self.fit_intercept):
+            return super().fit(X, y, *args, **options)  # type: ignore[misc]
+        X = np.asarray(X, float)
+        mean = X.mean(axis=0)
+        length = np.sqrt(((X - mean) ** 2).sum(axis=0))
+        length[length == 0] = 1.0
+        super().fit((X - mean) / length, y, *args, **options)  # type: ignore[misc]
+        self.coef_ = self.coef_ / length
+        self.intercept_ = self.intercept_ - np.dot(mean, self.coef_.T)
+        return self
+
+
+class _OneVersusRest:
+    """What `LogisticRegression` of 2018 adds to today's: `multi_class="ovr"`.
+
+    Also for the solver "liblinear", which trains two classes only today.
+    """
+
+    _today: Any
+
+    def __init__(
+        self,
+        penalty: Any = "l2",
+        dual: bool = False,
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: str = "auto",
+        **options: Any,
+    ) -> None:
+        if penalty == "none":
+            penalty = None
+        if penalty != "l2":  # Its default is another word in some releases.
+            options["penalty"] = penalty
+        super().__init__(dual=dual, tol=tol, C=C, **options)  # type: ignore[call-arg]
+        self.multi_class = multi_class
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted({*cls._today._get_param_names(), "multi_class"})
+
+    def _is_ovr(self: Any) -> bool:
+        given = self.multi_class
+        return len(self.classes_) > 2 and (
+            given == "ovr" or (given != "multinomial" and self.solver == "liblinear")
+        )
+
+    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Trains it: a model for each class, or one for all."""
+        self.classes_ = np.unique(y)
+        if not self._is_ovr():
+            return super().fit(X, y, sample_weight)  # type: ignore[misc]
+        classes, weights = self.classes_, self.class_weight
+        weight = sample_weight
+        if isinstance(weights, dict):
+            each = np.array([weights.get(label, 1.0) for label in np.asarray(y)])
+            weight = each if sample_weight is None else each * sample_weight
+            self.class_weight = None
+        fits = []
+        for label in classes:
+            super().fit(X, np.asarray(y) == label, weight)  # type: ignore[misc]
+            fits.append((self.coef_[0], self.intercept_[0], self.n_iter_[0]))
+        self.coef_, self.intercept_, self.n_iter_ = map(np.array, zip(*fits))
+        self.classes_, self.class_weight = classes, weights
+        return self
+
+    def predict_proba(self: Any, X: Any) -> Any:
+        """Returns the probability of each class, float64 `[examples, classes]`."""
+        if not self._is_ovr():
+            return super().predict_proba(X)  # type: ignore[misc]
+        each = 1 / (1 + np.exp(-self.decision_function(X)))
+        return each / each.sum(axis=1, keepdims=True)
+
+
+@functools.lru_cache(maxsize=None)
+def _linear_model(name: str) -> Any:
+    adds: type = _OneVersusRest if name == "LogisticRegression" else _Normalizes
+    today = getattr(_sklearn("linear_model"), name)
+    more = {"__doc__": today.__doc__, "__module__": __name__, "_today": today}
+    return type(name, (adds, today), more)
+
+
+def __getattr__(name: str) -> Any:
+    """Returns a linear model, whose base loads scikit-learn."""
+    if name in ("ElasticNet", "Lasso", "LinearRegression", "LogisticRegression", "Ridge"):
+        return _linear_model(name)
+    raise AttributeError(name)
 
 
 def install() -> None:

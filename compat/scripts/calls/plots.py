@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import logging
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -46,6 +47,15 @@ def bivariate_normal(
     return normpdf(X, mux, sigmax) * normpdf(Y, muy, sigmay)
 
 
+def _current(gca: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(gca)
+    def current(self: Any, **options: Any) -> Any:
+        """Returns the axes in use, or with options, as `projection="3d"`, new ones."""
+        return self.add_subplot(**options) if options else gca(self)
+
+    return current
+
+
 def install() -> None:
     """Adds the names of styles and methods that are gone, in this process."""
     style: Any = importlib.import_module("matplotlib.style")
@@ -63,6 +73,7 @@ def install() -> None:
             if not hasattr(owner, name):
                 setattr(owner, name, method)
     figure = importlib.import_module("matplotlib.figure").Figure
+    figure.gca = _current(figure.gca)
     for owner, name, renamed in (
         (axes, "bar", {"left": "x"}),
         (axes, "hist", {"normed": "density"}),

@@ -50,8 +50,8 @@ class OldLibrary(types.ModuleType):
 
 # Modules whose attributes change while a program runs.
 _CHANGING = {"sys"}
-_CHANGED = {*packages.GONE, *packages.CHANGED, *packages.ARGUMENTS, *packages.POSITIONS}
-_CHANGED |= packages.MODULES
+_REWORDED = {*packages.ARGUMENTS, *packages.POSITIONS, *packages.VALUES}
+_CHANGED = {*packages.GONE, *packages.CHANGED, *_REWORDED, *packages.MODULES}
 _BEFORE = ("compat.", "tf_keras.")  # What serves a module even if it is still there.
 _HOOKS = {"__all__", "__dir__", "__getattr__"}  # Of the module itself; the view has its own.
 
@@ -93,9 +93,9 @@ def _look_up(name: str, real: Any, replaced: bool) -> Any:
     if name in packages.CHANGED:
         return _load(packages.CHANGED[name])
     value = getattr(real, last)
-    if name in packages.ARGUMENTS or name in packages.POSITIONS:
+    if name in _REWORDED:
         renamed, order = packages.ARGUMENTS.get(name, {}), packages.POSITIONS.get(name, "")
-        return with_arguments(value, renamed, order)
+        return with_arguments(value, renamed, order, packages.VALUES.get(name, {}))
     if name in packages.MODULES and isinstance(value, types.ModuleType):
         return module(name)
     return module(value.__name__) if _is_old(value) else value
@@ -118,13 +118,19 @@ def _load(by: str) -> Any | None:
         return None
 
 
-def with_arguments(function: Any, renamed: Any, order: str = "") -> Callable[..., Any]:
+def with_arguments(
+    function: Any,
+    renamed: Any,
+    order: str = "",
+    values: Any = {},  # noqa: B006 - Read alone.
+) -> Callable[..., Any]:
     """Returns a function or class that takes the arguments that it once took.
 
     Args:
       function: of today.
       renamed: their new names by the old ones, or "" for those without effect.
       order: the names of those by position, separated by spaces, where some are by name only today.
+      values: by the name of an argument, what its old values are called today.
     """
     names = order.split()
     try:
@@ -138,6 +144,9 @@ def with_arguments(function: Any, renamed: Any, order: str = "") -> Callable[...
         if names:
             kwargs.update(zip(names[most:], args[most:]))
             args = args[:most]
+        for name in values.keys() & kwargs.keys():
+            given = kwargs[name]
+            kwargs[name] = values[name].get(given, given) if isinstance(given, str) else given
         for old in renamed.keys() & kwargs.keys() - accepted.keys():
             value = kwargs.pop(old)
             if renamed[old]:

@@ -16,6 +16,41 @@ CHANGED: Mapping[str, str] = {
     "pandas.read_table": _OWN + "frames:read_table",
     "sklearn.metrics.mean_squared_error": _OWN + "learning:mean_squared_error",
     "sklearn.preprocessing.OneHotEncoder": _OWN + "learning:OneHotEncoder",
+    "scipy.fft": _OWN + "science:fft",
+    "scipy.interpolate.interp2d": _OWN + "science:interp2d",
+    **{
+        f"sklearn.linear_model.{name}": f"{_OWN}learning:{name}"
+        for name in ("ElasticNet", "Lasso", "LinearRegression", "LogisticRegression", "Ridge")
+    },
+}
+
+_AUTO_FEATURES = {"max_features": {"auto": "sqrt"}}
+_ALL_FEATURES = {"max_features": {"auto": None}}
+_ERRORS = {"mse": "squared_error", "mae": "absolute_error"}
+_BOOSTING = {"ls": "squared_error", "lad": "absolute_error"}
+_SCORES = {
+    "scoring": {
+        name: f"neg_{name}" for name in ("log_loss", "mean_absolute_error", "mean_squared_error")
+    }
+}
+# Arguments of scikit-learn with values that have another name.
+VALUES: Mapping[str, Mapping[str, Mapping[str, object]]] = {
+    "sklearn.ensemble.ExtraTreesClassifier": _AUTO_FEATURES,
+    "sklearn.ensemble.ExtraTreesRegressor": {**_ALL_FEATURES, "criterion": _ERRORS},
+    "sklearn.ensemble.GradientBoostingClassifier": {
+        **_AUTO_FEATURES,
+        "loss": {"deviance": "log_loss"},
+    },
+    "sklearn.ensemble.GradientBoostingRegressor": {**_ALL_FEATURES, "loss": _BOOSTING},
+    "sklearn.ensemble.RandomForestClassifier": _AUTO_FEATURES,
+    "sklearn.ensemble.RandomForestRegressor": {**_ALL_FEATURES, "criterion": _ERRORS},
+    "sklearn.linear_model.SGDClassifier": {"loss": {"log": "log_loss"}},
+    "sklearn.linear_model.SGDRegressor": {"loss": {"squared_loss": "squared_error"}},
+    "sklearn.model_selection.GridSearchCV": _SCORES,
+    "sklearn.model_selection.RandomizedSearchCV": _SCORES,
+    "sklearn.model_selection.cross_val_score": _SCORES,
+    "sklearn.tree.DecisionTreeClassifier": _AUTO_FEATURES,
+    "sklearn.tree.DecisionTreeRegressor": {**_ALL_FEATURES, "criterion": _ERRORS},
 }
 
 # Functions and classes that took arguments by position: the names of these.
@@ -28,7 +63,6 @@ POSITIONS: Mapping[str, str] = {
     "sklearn.datasets.make_moons": "n_samples shuffle noise",
     "sklearn.ensemble.RandomForestClassifier": "n_estimators criterion max_depth",
     "sklearn.ensemble.RandomForestRegressor": "n_estimators criterion max_depth",
-    "sklearn.linear_model.LogisticRegression": "penalty dual tol C",
     "sklearn.svm.SVC": "C kernel degree gamma",
     "sklearn.svm.SVR": "kernel degree gamma coef0 tol C",
 }
@@ -55,7 +89,17 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "pandas.to_datetime": {"infer_datetime_format": ""},
     **{f"scipy.sparse.linalg.{name}": {"tol": "rtol"} for name in ("bicgstab", "cg", "gmres")},
     "scipy.linalg.solve": {"sym_pos": ""},
+    "sklearn.cluster.AgglomerativeClustering": {"affinity": "metric"},
     "sklearn.cluster.KMeans": {"n_jobs": "", "precompute_distances": ""},
+    **{
+        f"sklearn.ensemble.{name}": {"base_estimator": "estimator"}
+        for name in (
+            "AdaBoostClassifier",
+            "AdaBoostRegressor",
+            "BaggingClassifier",
+            "BaggingRegressor",
+        )
+    },
     "sklearn.ensemble.GradientBoostingClassifier": {"presort": ""},
     "sklearn.ensemble.GradientBoostingRegressor": {"presort": ""},
     "sklearn.ensemble.RandomForestClassifier": {"min_impurity_split": ""},

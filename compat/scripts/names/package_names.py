@@ -191,6 +191,9 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "numpy:nanmedian": "scipy.stats.nanmedian",
             "numpy:nanstd": "scipy.stats.nanstd",
         },
+        "1.9": {
+            _OWN + "science:*": "scipy.stats.itemfreq scipy.stats.median_absolute_deviation",
+        },
         "1.11": {
             "numpy:*": within("scipy.linalg", "tri tril triu"),
             "numpy.fft:*": "scipy.ifft",
@@ -208,12 +211,16 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "scipy.stats:weibull_max": "scipy.stats.frechet_l",
             "scipy.stats:weibull_min": "scipy.stats.frechet_r",
         },
-        "1.12": {"scipy.datasets:*": within("scipy.misc", "ascent electrocardiogram face")},
+        "1.12": {
+            "scipy.datasets:*": within("scipy.misc", "ascent electrocardiogram face"),
+            _OWN + "science:*": within("scipy.misc", "central_diff_weights derivative"),
+        },
         "1.14": {
             "scipy.integrate:cumulative_trapezoid": "scipy.integrate.cumtrapz",
             "scipy.integrate:simpson": "scipy.integrate.simps",
             "scipy.integrate:trapezoid": "scipy.integrate.trapz",
         },
+        "1.15": {_OWN + "science:*": within("scipy.signal", "cwt morlet ricker")},
     },
     "six": {"1.17": {"pickle:": "six.moves.cPickle"}},
 }
@@ -221,6 +228,7 @@ GONE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 # Names that nothing serves: the release without them, and why or what to do.
 UNSERVED: Mapping[str, tuple[str, str]] = {
     "pandas.Panel": ("pandas 0.25", "a DataFrame with a MultiIndex is the successor"),
+    "scipy.misc.imfilter": ("SciPy 1.2", "PIL.ImageFilter has the filters"),
     "scipy.misc.lena": (
         "SciPy 0.17",
         "its licence did not allow to share it; use scipy.datasets.ascent() or another image",
@@ -235,7 +243,16 @@ UNSERVED: Mapping[str, tuple[str, str]] = {
         "its authors removed the data for ethical reasons; use another data set, such as "
         "sklearn.datasets.fetch_california_housing()",
     ),
+    "sklearn.gaussian_process.GaussianProcess": (
+        "scikit-learn 0.20",
+        "GaussianProcessRegressor is the successor",
+    ),
     "sklearn.hmm": ("scikit-learn 0.17", "the package hmmlearn is the successor"),
+    **{
+        f"sklearn.mixture.{name}": ("scikit-learn 0.20", "BayesianGaussianMixture is the successor")
+        for name in ("DPGMM", "VBGMM")
+    },
+    "sklearn.neighbors.LSHForest": ("scikit-learn 0.21", "NearestNeighbors is the successor"),
 }
 
 # Packages that need a TensorFlow that is prepared for the script.

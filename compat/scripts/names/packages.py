@@ -56,7 +56,9 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
 }
 # Functions and classes that took arguments by position: the names of these.
 POSITIONS: Mapping[str, str] = package_arguments.POSITIONS
-_NAMES = {*GONE, *CHANGED, *ARGUMENTS, *POSITIONS}
+# Functions and classes with values of arguments that were renamed.
+VALUES: Mapping[str, Mapping[str, Mapping[str, object]]] = package_arguments.VALUES
+_NAMES = {*GONE, *CHANGED, *ARGUMENTS, *POSITIONS, *VALUES}
 # Modules with such names in them.
 MODULES = {name.rsplit(".", count)[0] for name in _NAMES for count in range(1, name.count(".") + 1)}
 PACKAGES = {name.partition(".")[0] for name in _NAMES} | set(package_names.PREPARED)

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from compat.scripts.source.arrays import ELEMENT, FORMAT, METHOD, METHODS, NUMBER, RENAMED, TRUTH
+from compat.scripts.source.arrays import (
+    ELEMENT,
+    FORMAT,
+    METHOD,
+    METHODS,
+    NUMBER,
+    RENAMED,
+    TRUTH,
+    WHOLE,
+)
 
 
 class _Number:
@@ -70,6 +79,12 @@ def classic_truth(value: Any) -> Any:
     return False if isinstance(value, ndarray) and value.size == 0 else value
 
 
+def classic_whole(value: Any, other: Any) -> Any:
+    """Returns what to compare with None or a text; of an array, something that equals neither."""
+    is_array = isinstance(value, ndarray)
+    return ... if is_array and (other is None or value.dtype.kind in "biufc") else value
+
+
 def classic_method(owner: Any, name: str) -> Any:
     """Returns a method, also one that NumPy 2 or Python removed."""
     if hasattr(owner, name):
@@ -99,4 +114,5 @@ BUILTINS: dict[str, Any] = {
     METHOD: classic_method,
     NUMBER: classic_number,
     TRUTH: classic_truth,
+    WHOLE: classic_whole,
 }

@@ -16,6 +16,7 @@ FORMAT = "__classic_format__"
 METHOD = "__classic_method__"
 NUMBER = "__classic_number__"
 TRUTH = "__classic_truth__"
+WHOLE = "__classic_whole__"
 # Methods that NumPy 2 removed from arrays, and Python 3.9 and 3.12 from other classes.
 METHODS = ("getchildren", "itemset", "newbyteorder", "ptp", "tostring")
 RENAMED = {
@@ -51,6 +52,14 @@ def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def _may_be_array(node: ast.AST) -> bool:
     return not isinstance(node, _PLAIN) and literals.value(node) is None
+
+
+def _is_with_whole(node: ast.Compare) -> bool:
+    """Whether `x == None`, or `x == "text"`, or the same with `!=`."""
+    other = node.comparators[0]
+    is_whole = literals.is_none(other) or isinstance(literals.value(other), str)
+    is_one = len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq))
+    return is_whole and is_one and _may_be_array(node.left)
 
 
 class ClassicArrays(ast.NodeTransformer):
@@ -168,4 +177,7 @@ class ClassicArrays(ast.NodeTransformer):
             node.values = [self._test(value) for value in node.values]
         elif isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript)):
             return _call(node, TRUTH, node)
+        elif isinstance(node, ast.Compare) and _is_with_whole(node):
+            # NumPy 1.13 compares the elements; before, an array was no such thing.
+            node.left = _call(node.left, WHOLE, node.left, node.comparators[0])
         return node
