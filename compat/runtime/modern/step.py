@@ -171,12 +171,14 @@ class ModernStep(Step):
     def _on_arrays(self, summary: bool, count: int, source: Any, *stacked: Any) -> Any:
         data = self._data.opened(source)
         resources = self._lifted.resources(not self.on_coordinator)
+        # Else it would draw the random numbers of the short loops before it again.
+        first_copy = _SHORT if count > _SHORT else 0
 
         def unrolled(first: Any, count: int) -> Any:
             """Runs the steps from `first` on; returns the values of the last."""
             for i in range(count):
                 inputs = [*data.arrays, *[array[first + i] for array in stacked]]
-                last = self._lifted(inputs, resources, i, summary)
+                last = self._lifted(inputs, resources, first_copy + i, summary)
             return last
 
         def turn(number: Any) -> Any:
