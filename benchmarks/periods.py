@@ -4,11 +4,13 @@
 
 Each cell is a run of `experiments.mnist` as it is, on one parameter server: its test accuracy after
 the same number of examples, and updates per second of all workers from a quarter of the run on.
+With `--measured=FILE` it can be interrupted, and measures what the file has not.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -86,14 +88,23 @@ def main() -> int:
     parser.add_argument("--runtimes", default="legacy,modern")
     parser.add_argument("--periods", default="2,5,10,20,50", help="beside 1")
     parser.add_argument("--dataset", default="auto", help="as in experiments.mnist")
+    parser.add_argument("--measured", type=Path, help="file of cells: read, and appended to")
     parser.add_argument("--plot", type=Path, default=Path("periods.png"))
     flags = parser.parse_args()
     chosen = cells(flags.runtimes.split(","), [int(k) for k in flags.periods.split(",")])
-    found = {}
+    found: dict[Cell, tuple[float, float]] = {}
+    if flags.measured and flags.measured.exists():
+        lines = flags.measured.read_text(encoding="utf-8").splitlines()
+        found = {Cell(*cell): tuple(values) for cell, values in map(json.loads, lines)}
     with tempfile.TemporaryDirectory() as folder:
         for cell in chosen:
-            found[cell] = measure(cell, flags, folder)
-            print(cell, found[cell], file=sys.stderr, flush=True)
+            if cell not in found:
+                found[cell] = measure(cell, flags, folder)
+                print(cell, found[cell], file=sys.stderr, flush=True)
+                if flags.measured:
+                    with flags.measured.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps([cell, found[cell]]) + "\n")
+    found = {cell: found[cell] for cell in chosen}
     labels = enumerate(("test accuracy", "updates per second"))
     plot.save(flags.plot, [panel(found, *label) for label in labels])
     print(table.markdown(rows(found), HEADER))

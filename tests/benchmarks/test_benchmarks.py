@@ -55,7 +55,9 @@ def test_accuracy_and_speed_over_the_period_are_measured(
     runtime: str, tmp_path: Path, benchmark: Callable[..., Any]
 ) -> None:
     small = ("--updates=400", "--dataset=digits", f"--runtimes={runtime}", "--periods=5")
-    rows = benchmark("benchmarks.periods", *small, f"--plot={tmp_path / 'plot.png'}").rows
+    files = (f"--plot={tmp_path / 'plot.png'}", f"--measured={tmp_path / 'measured'}")
+    rows = benchmark("benchmarks.periods", *small, *files).rows
+    assert benchmark("benchmarks.periods", *small, *files).rows == rows  # Nothing anew.
     names = [("both", "1"), ("downpour", "5"), ("easgd", "5")]
     assert [tuple(row[:3]) for row in rows] == [(runtime, *name) for name in names]
     for _, _, _, accuracy, rate, _ in rows:
@@ -71,10 +73,11 @@ def test_the_cost_of_a_step_is_measured_over_the_rows_of_a_table(
     plot = tmp_path / "plot.png"
     argv = (*small, "--optimizers=adagrad,adam", f"--plot={plot}")
     rows = benchmark("benchmarks.clicks.rows", *argv).rows
-    assert [row[0] for row in rows] == ["260", "260", "26,000", "26,000"]
-    assert [row[2] for row in rows] == ["adagrad", "adam"] * 2
+    assert [row[0] for row in rows] == ["260", "26,000"]
     # Of 512 random ids none of 10 rows is left out; of 1000 rows some 400 are read.
-    assert [row[1] for row in rows[:2]] == ["260", "260"]
-    assert all(26 * 300 < int(row[1].replace(",", "")) < 26 * 512 for row in rows[2:])
-    assert all(float(cell) > 0 for row in rows for cell in row[3:])
+    assert rows[0][1] == "260"
+    assert 26 * 300 < int(rows[1][1].replace(",", "")) < 26 * 512
+    for row in rows:
+        assert len(row[2:]) == 2  # An optimizer each.
+        assert all(float(cell.partition(" ")[0]) > 0 for cell in row[2:])
     assert plot.read_bytes().startswith(b"\x89PNG")
