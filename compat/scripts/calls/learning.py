@@ -165,6 +165,7 @@ class _OneVersusRest:
         dual: bool = False,
         tol: float = 1e-4,
         C: float = 1.0,
+        *,
         multi_class: str = "auto",
         **options: Any,
     ) -> None:

@@ -48,6 +48,11 @@ def find(use: Use, call: ast.Call, is_0x: bool) -> Iterator[Finding]:
             how = f"passes it as {new}=" if new else "ignores it"
             message = f"{name} took {keyword.arg}=; compat run {how}"
             yield Finding("packages", SERVED, name, message, name)
+        values = packages.VALUES.get(name, {}).get(keyword.arg or "", {})
+        old = literals.value(keyword.value)
+        if isinstance(old, str) and old in values:
+            message = f"{name} took {keyword.arg}={old!r}; compat run passes {values[old]!r}"
+            yield Finding("packages", SERVED, name, message, name)
     for known in of_name(name) if use.is_tensorflow else ():
         if is_found(known, call, is_0x):
             entry = table.NAMES.get(table.plain(name))
@@ -161,11 +166,9 @@ _LOGITS = Call(
     names=("logits", "labels", "name"),
 )
 _OF_DIM = _LOGITS._replace(names=("logits", "labels", "dim", "name"))
+_BOTH = "compat run accepts both"
 _TARGETS = Call(
-    "losses",
-    SERVED,
-    "took targets=, now labels=; compat run accepts both",
-    keywords={"targets": "labels"},
+    "losses", SERVED, f"took targets=, now labels=; {_BOTH}", keywords={"targets": "labels"}
 )
 _SAMPLED = Call(
     "sampled",
@@ -175,10 +178,7 @@ _SAMPLED = Call(
     _inputs_first,
 )
 _SHAPE = Call(
-    "shapes",
-    SERVED,
-    "took shape=, now dense_shape=; compat run accepts both",
-    keywords={"shape": "dense_shape"},
+    "shapes", SERVED, f"took shape=, now dense_shape=; {_BOTH}", keywords={"shape": "dense_shape"}
 )
 
 # Names of TensorFlow that are still there.

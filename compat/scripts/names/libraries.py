@@ -153,7 +153,23 @@ def with_arguments(
                 kwargs.setdefault(renamed[old], value)
         return function(*args, **kwargs)
 
-    return call
+    return _class(function, call) if isinstance(function, type) else call
+
+
+def _class(today: Any, call: Callable[..., Any]) -> Any:
+    """Returns a class of which `call` makes the objects, which are of the class of today."""
+
+    class Worded(type(today)):  # type: ignore[misc]
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            return call(*args, **kwargs) if cls is made else super().__call__(*args, **kwargs)
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return (
+                isinstance(instance, today) if cls is made else super().__instancecheck__(instance)
+            )
+
+    made: Any = Worded(today.__name__, (today,), {"__module__": today.__module__})
+    return made
 
 
 def is_old(name: str) -> bool:

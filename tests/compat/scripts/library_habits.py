@@ -169,6 +169,8 @@ SKLEARN = (
      ".toarray().tolist()", "[[1.0, 0.0, 5.0], [0.0, 1.0, 6.0]]"),
     ("(RandomForestClassifier(3, max_features='auto', random_state=0).fit(*iris).max_features,"
      " SGDClassifier(loss='log').loss)", "('sqrt', 'log_loss')"),
+    ("(isinstance(SVC(), SVC), isinstance(LDA(), SVC), type('My', (SVC,), {})(C=3).C)",
+     "(True, False, 3)"),
 )  # fmt: skip
 PANDAS = (
     """

@@ -63,13 +63,15 @@ def test_check_reports_each_name(tmp_path: Path) -> None:
     calls = [
         "np.histogram(x, normed=True)",
         "np.histogram(x, density=True)",
+        "sklearn.tree.DecisionTreeClassifier(max_features='auto', criterion='gini')",
         "tf.random.shuffle(x)",
     ]
-    lines = ["import numpy as np", "import tensorflow as tf", *uses, *calls]
+    lines = ["import numpy as np, sklearn", "import tensorflow as tf", *uses, *calls]
     # Some of the names are of Python 2, whose programs are converted.
     path.write_text("\n    ".join(["if sys.version_info:", *lines]))
     found = {finding.name: finding.kind.name for finding in check(str(path))}
     assert found.pop("numpy.histogram") == "served"
+    assert found.pop("sklearn.tree.DecisionTreeClassifier") == "served"
     assert found == {k: "served" if served.by else "fails" for k, served in packages.GONE.items()}
 
 

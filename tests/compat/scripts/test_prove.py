@@ -247,6 +247,7 @@ def test_one_in_a_hundred_elements_may_differ() -> None:
         theirs[1 : 3 * count : 3] = -0.1
         assert values.few_differ(ours, theirs, 1e-2) == few
     assert not values.few_differ(ours[:9], -ours[:9], 1e-2)
+    assert not values.few_differ(ours[1], ours[0], 1e-2)
 
 
 def test_arrays_of_other_shapes_are_not_compared() -> None:

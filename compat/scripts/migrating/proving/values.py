@@ -87,6 +87,7 @@ def few_differ(a: Any, b: Any, rtol: float) -> bool:
       b: another one, of the same shape.
       rtol: the tolerance, of the root mean square of these elements.
     """
+    a, b = np.asarray(a), np.asarray(b)
     used = (a != 0) | (b != 0)
     a, b = a[used], b[used]
     if a.size < _MANY:
