@@ -15,7 +15,7 @@ from compat.cluster.spec import Task, all_tasks, checked_cluster, only_task
 from compat.errors import PeerError, UserError, is_retryable, raised_as
 from compat.liveness import diagnosis, identity, shutdown
 from compat.liveness.monitor import Monitor
-from compat.liveness.probe import reason_unreachable
+from compat.liveness.probe import reason_not_serving, reason_unreachable
 from compat.runtime.interface import select_runtime
 
 
@@ -191,8 +191,12 @@ class Server:
             poll()
             monitor.poll()
 
+        def answers(trainer: int) -> bool:
+            return reason_not_serving(self.cluster.address_of(self._trainers[trainer])) is None
+
+        trainers, say = len(self._trainers), self._say
         shutdown.wait_until_over(
-            self.target, self.task.name, len(self._trainers), self._say, poll_both, self.run
+            self.target, self.task.name, trainers, say, poll_both, self.run, answers
         )
 
     def chief_runs(self) -> bool:
@@ -256,7 +260,7 @@ class Server:
             for task in all_tasks(self.cluster)
             if roles.role(task, self.cluster, self.runtime) is Role.SERVE
         }
-        shutdown.announce(addresses, self.trainer_index, run=self.run)
+        shutdown.announce(addresses, self.trainer_index, self.run, failed=error is not None)
 
     def _announce_at_exit(self) -> None:
         uncaught = getattr(sys, "last_value", None)

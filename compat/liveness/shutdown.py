@@ -1,7 +1,8 @@
 """Ends parameter servers when training ends.
 
 Every serving task owns a queue on its own server. A task that trains puts its number there when it
-is done; the serving task exits when all have, or a while after the chief has.
+is done; the serving task exits when all have. A while after the chief is done, it no longer waits
+for those that do not answer, and a while after the chief has failed, for nobody.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from compat.liveness.watchdog import submit
 _NAME = "compat_training_over"
 _CHIEF = 0
 _NOBODY = -1
-_GRACE_SECS = 8.0  # For the other trainers when the chief is done: one that died never reports.
+_FAILED = -2  # The chief.
+_GRACE_SECS = 8.0  # For the other trainers when the chief has ended: one that died never reports.
 # For an answer; a task that does not answer is lost already. After those for two no call is left
 # that comes back amid Python's end, which would abort the process.
 _PATIENCE_SECS = 4.0
@@ -39,11 +41,13 @@ def wait_until_over(
     say: Callable[[str], None] = print,
     poll: Callable[[], None] = lambda: None,
     run: str = "",
+    answers: Callable[[int], bool] = lambda trainer: False,
 ) -> None:
     """Returns when all trainers are done, which are numbered from 0, the chief.
 
     `target` and `device` are those of the task itself. `poll` is called every half second until
-    the chief is done; what it raises ends the wait. Trainers of another `run` are ignored.
+    the chief is done; what it raises ends the wait. From then on the others are waited for as long
+    as one of them `answers`. Trainers of another `run` are ignored.
     """
     reports: queue.Queue[int] = queue.Queue()
 
@@ -59,14 +63,24 @@ def wait_until_over(
     try:
         listener.start()
         missing = set(range(trainers))
-        deadline = float("inf")
+        done = deadline = float("inf")  # When the chief was; until when the others are waited for.
+        has_failed = has_said = False
         while missing and time.monotonic() < deadline:
             with contextlib.suppress(queue.Empty):
-                missing.discard(reports.get(timeout=0.5))
+                trainer = reports.get(timeout=0.5)
+                has_failed = has_failed or trainer == _FAILED
+                missing.discard(_CHIEF if trainer == _FAILED else trainer)
             if _CHIEF in missing:
                 poll()
-            else:
-                deadline = min(deadline, time.monotonic() + _GRACE_SECS)
+                continue
+            now = time.monotonic()
+            done = min(done, now)
+            if not has_failed and any(map(answers, missing)):
+                deadline = now + _GRACE_SECS
+                if now > done + _GRACE_SECS and not has_said:
+                    has_said = True
+                    say(f"the chief is done; serving trainers {sorted(missing)}, which train on")
+            deadline = min(deadline, now + _GRACE_SECS)
         if missing:
             say(f"training has ended; trainers {sorted(missing)} did not report their end")
     finally:
@@ -76,14 +90,17 @@ def wait_until_over(
             listener.join(timeout=5)
 
 
-def announce(addresses: Mapping[str, str], trainer: int, run: str = "") -> None:
+def announce(
+    addresses: Mapping[str, str], trainer: int, run: str = "", failed: bool = False
+) -> None:
     """Reports to serving tasks, given as host:port by device, that this trainer is done."""
+    report = _FAILED if failed and trainer == _CHIEF else trainer
 
     def tell(device: str, address: str) -> None:
         opened = key_value.session("grpc://" + address, device, _PATIENCE_SECS)
         # If it is gone, it need not be told.
         with contextlib.suppress(tf1.errors.OpError), opened as session:
-            session.run(_queue(run).enqueue(trainer))
+            session.run(_queue(run).enqueue(report))
 
     told = [submit(functools.partial(tell, *item)) for item in addresses.items()]
     futures.wait(told, timeout=2.5 * _PATIENCE_SECS)

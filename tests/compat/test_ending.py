@@ -99,6 +99,19 @@ class TestKilledWorker:
         assert (missed in killed["ps"].said) == (runtime == "legacy")
 
 
+def test_a_slow_worker_ends_its_training_after_the_chief(
+    start_cluster: StartCluster, programs: Path
+) -> None:
+    """On the legacy runtime, where it trains by itself; the chief needs a few steps alone."""
+    with start_cluster(programs / "task.py", "legacy", ps=1, worker=2) as cluster:
+        ps, chief = cluster.start("ps"), cluster.start("worker", 0, steps=1, idle=1)
+        worker = cluster.start("worker", 1, steps=250, pause=0.06)
+        assert [task.wait().code for task in (ps, chief, worker)] == [0] * 3
+    assert worker.ended - chief.ended > GRACE_SECS
+    assert max(worker.report["steps"]) == 250
+    assert "the chief is done; serving trainers [1], which train on" in ps.said
+
+
 @pytest.fixture(scope="module")
 def interrupted(start_cluster: StartCluster, programs: Path, runtime: str) -> list[Any]:
     """Who serves, each interrupted while there is no training yet, and how long its end took."""
