@@ -11,6 +11,7 @@ from typing import Any, Iterator, Mapping
 from compat._tensorflow import tf1
 from compat.cluster import access, ports, proxies
 from compat.liveness import shutdown
+from compat.liveness.probe import reason_not_serving
 from compat.scripts.calls.classes import RELEASE, Old, release
 from compat.scripts.cluster import addresses, environment
 
@@ -109,8 +110,14 @@ class Server(tf1.train.Server, metaclass=Old):
         if not self._ends or task is None or task.job != "ps":
             super().join()
             return
-        workers = len(task.cluster.get("worker", [])) or 1
-        shutdown.wait_until_over(text(self.target), f"/job:ps/task:{task.index}", workers)
+        workers = task.cluster.get("worker", [])
+
+        def answers(worker: int) -> bool:
+            return reason_not_serving(workers[worker]) is None
+
+        shutdown.wait_until_over(
+            text(self.target), f"/job:ps/task:{task.index}", len(workers) or 1, answers=answers
+        )
 
 
 def install() -> None:
