@@ -6,9 +6,9 @@ import contextlib
 import functools
 from typing import Any, Iterator
 
-from compat._tensorflow import private, tf, tf1
-from compat.checkpoint.files import unfit
-from compat.errors import raised_as
+from compat._tensorflow import private, tf1
+from compat.checkpoint.files import reading, unfit
+from compat.errors import UserError, raised_as
 
 _UNFIT = (tf1.errors.InvalidArgumentError, tf1.errors.NotFoundError)
 
@@ -27,18 +27,17 @@ def reported(saver: Any, prefix: Any) -> Iterator[None]:
     try:
         yield
     except _UNFIT as error:
-        problems = sorted(_problems(saver, str(prefix)))
+        problems: list[str] = []
+        # If it cannot be read, TensorFlow has said why.
+        with contextlib.suppress(UserError), reading(str(prefix), "") as reader:
+            problems += sorted(_problems(saver, reader))
         if not problems:
             raise
         with raised_as(type(error)):
             raise unfit(str(prefix), problems) from None
 
 
-def _problems(saver: Any, prefix: str) -> Iterator[str]:
-    try:
-        reader = tf.train.load_checkpoint(prefix)
-    except (tf1.errors.OpError, LookupError, ValueError, RuntimeError):
-        return
+def _problems(saver: Any, reader: Any) -> Iterator[str]:
     shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
     listed = private.listed_by(saver)
     for key, variable in listed.items() if isinstance(listed, dict) else zip(listed, listed):
