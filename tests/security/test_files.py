@@ -15,7 +15,7 @@ import pytest
 import experiments
 from compat.errors import UserError
 from compat.scripts.cluster import addresses, environment
-from compat.scripts.contrib.learn_preprocessing import VocabularyProcessor
+from compat.scripts.contrib.learn.preprocessing import VocabularyProcessor
 from compat.tracking.console import Console
 from compat.tracking.mlflow.spool import reason_refused
 

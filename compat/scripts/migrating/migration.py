@@ -31,7 +31,11 @@ _NOT_OURS = (
     "example by fissix -w"
 )
 # What serves names that depend on the era of the script.
-_OF_ERA = ("compat.scripts.names.era:", "compat.scripts.tutorials.", "compat.scripts.contrib.learn")
+_OF_ERA = (
+    "compat.scripts.names.era:",
+    "compat.scripts.tutorials.",
+    "compat.scripts.contrib.learn.",
+)
 
 
 class Migrated(NamedTuple):

@@ -72,15 +72,15 @@ _SERVED = {
         "layers.feature_column layers.python.layers.feature_column "
         "layers.python.layers.feature_column_ops"
     ),
-    _OWN + "learn_datasets:": "learn.datasets learn.datasets.base",
-    _OWN + "learn_estimators:": (
+    _OWN + "learn.datasets:": "learn.datasets learn.datasets.base",
+    _OWN + "learn.estimators:": (
         "learn learn.estimators learn.estimators.estimator learn.estimators.model_fn"
     ),
-    _OWN + "learn_metrics:": "learn.estimators.prediction_key learn.metric_spec",
-    _OWN + "learn_monitors:": "learn.monitors",
-    _OWN + "learn_preprocessing:": "learn.preprocessing learn.preprocessing.text",
-    _OWN + "learn_run:": ("learn.estimators.run_config learn.experiment learn.learn_runner"),
-    _OWN + "learn_exports:": (
+    _OWN + "learn.metrics:": "learn.estimators.prediction_key learn.metric_spec",
+    _OWN + "learn.monitors:": "learn.monitors",
+    _OWN + "learn.preprocessing:": "learn.preprocessing learn.preprocessing.text",
+    _OWN + "learn.run:": ("learn.estimators.run_config learn.experiment learn.learn_runner"),
+    _OWN + "learn.exports:": (
         "learn.export_strategy learn.utils learn.utils.input_fn_utils "
         "learn.utils.saved_model_export_utils"
     ),
@@ -131,7 +131,7 @@ _SERVED = {
 _NOTED = {
     "eager": ("tensorflow.compat.v2:", "its names are in `tf` since 1.7"),
     **{
-        f"learn.{name}": (f"{_OWN}learn_exports:{name}", "it writes a SavedModel")
+        f"learn.{name}": (f"{_OWN}learn.exports:{name}", "it writes a SavedModel")
         for name in ("ExportStrategy", "InputFnOps", "make_export_strategy")
     },
     "nccl": (_INSIDE + "ops.nccl_ops:", "it needs GPUs where it is used"),
@@ -202,20 +202,20 @@ _SAME_NAMES = (
     ("layers", _SLIM + "layers.optimizers:", "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES"),
     (
         "learn learn.estimators",
-        _OWN + "learn_canned:",
+        _OWN + "learn.canned:",
         "DNNClassifier DNNLinearCombinedClassifier DNNLinearCombinedRegressor DNNRegressor "
         "LinearClassifier LinearRegressor",
     ),
     (
         "learn learn.estimators",
-        _OWN + "learn_inputs:",
+        _OWN + "learn.inputs:",
         "extract_pandas_data extract_pandas_labels extract_pandas_matrix "
         "infer_real_valued_columns_from_input infer_real_valued_columns_from_input_fn",
     ),
-    ("learn learn.estimators", _OWN + "learn_metrics:", "MetricSpec PredictionKey"),
+    ("learn learn.estimators", _OWN + "learn.metrics:", "MetricSpec PredictionKey"),
     (
         "learn learn.estimators",
-        _OWN + "learn_run:",
+        _OWN + "learn.run:",
         "Environment Experiment RunConfig TaskType run tune",
     ),
     ("learn.io", _ESTIMATOR + ".inputs:", "numpy_input_fn pandas_input_fn"),

@@ -7,8 +7,9 @@ from typing import Any, Callable, Mapping
 
 from compat._tensorflow import tf1
 from compat.estimator.package import names as tf_estimator
-from compat.scripts.contrib import layers, learn_metrics
-from compat.scripts.contrib.learn_estimators import BaseEstimator
+from compat.scripts.contrib import layers
+from compat.scripts.contrib.learn import metrics as learn_metrics
+from compat.scripts.contrib.learn.estimators import BaseEstimator
 
 # The loss was the mean over a batch; today the default is the sum.
 _MEAN = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE

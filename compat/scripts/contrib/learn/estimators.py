@@ -9,9 +9,9 @@ import numpy as np
 
 from compat._tensorflow import tf1
 from compat.estimator.package import names as tf_estimator
-from compat.scripts.contrib import learn_metrics
-from compat.scripts.contrib.learn_inputs import input_fn_of, pair
-from compat.scripts.contrib.learn_monitors import replace_monitors_with_hooks
+from compat.scripts.contrib.learn import metrics as learn_metrics
+from compat.scripts.contrib.learn.inputs import input_fn_of, pair
+from compat.scripts.contrib.learn.monitors import replace_monitors_with_hooks
 
 # Metrics that have another name in `tf.estimator`.
 _MEASURES = {
