@@ -27,13 +27,12 @@ def training_step(
 
     It returns `loss` and the scalars among the experiment's outputs, of the batch before the
     update, `learning_rate` and, if `stale`, `staleness`: how many updates of other workers came
-    between reading the variables and updating them, which costs one more read. `wrap` makes of the
-    optimizer the one that is used, such as `SyncReplicasOptimizer`; `remote` variables are on
-    parameter servers.
+    between reading the variables and updating them. `wrap` makes of the optimizer the one that is
+    used, such as `SyncReplicasOptimizer`; `remote` variables are on parameter servers.
     """
 
     def step(batch: Any) -> dict[str, Any]:
-        seen = global_step.read_value() if stale else None
+        seen = step_now(global_step) if stale else None
         loss, scalars, pairs = loss_and_gradients(experiment, batch, tf1.trainable_variables)
         gradients, variables = [list(part) for part in zip(*pairs)]
         # The loss as well, so that all workers see at the same step that it is NaN or infinite.
@@ -44,21 +43,37 @@ def training_step(
         if remote:
             gradients = in_one_message(gradients, variables)
         values: dict[str, Any] = {"loss": loss, **scalars}
-        with tf.control_dependencies([] if seen is None else [seen]):
-            values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
-            pairs = list(zip(gradients, variables))
-            optimizer = wrap(grouped(experiment.optimizer(global_step), pairs))
+        values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
+        pairs = list(zip(gradients, variables))
+        optimizer = wrap(grouped(experiment.optimizer(global_step), pairs))
+        if seen is None:
             values["train"] = optimizer.apply_gradients(pairs, global_step=global_step)
+        else:
+            values.update(counted(global_step, 1, optimizer.apply_gradients(pairs), seen))
         with tf.control_dependencies([values["train"]]):
             after = experiment.after_update(global_step, optimizer)
         if after is not None:
             values["train"] = tf.group(values["train"], after)
-        if seen is not None:
-            with tf.control_dependencies([values["train"]]):
-                values["staleness"] = global_step.read_value() - seen - 1
         return values
 
     return step
+
+
+def step_now(global_step: Any) -> Any:
+    """Returns the global step as a tensor where it is stored, so that no message has it."""
+    with tf1.device(global_step.device):
+        return global_step.read_value()
+
+
+def counted(global_step: Any, updates: int, made: Any, seen: Any) -> dict[str, Any]:
+    """Returns `train`, which counts updates once they are `made`, and `staleness`.
+
+    That is how many updates of others came since the global step was `seen`, of `step_now`.
+    """
+    with tf1.device(global_step.device), tf.control_dependencies([made, seen]):
+        train = global_step.assign_add(updates, read_value=False)
+        with tf.control_dependencies([train]):
+            return {"train": train, "staleness": global_step.read_value() - seen - updates}
 
 
 def loss_and_gradients(

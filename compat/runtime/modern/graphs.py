@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any, Iterator, Sequence
+from typing import Any, Collection, Iterator, Sequence
 
 from compat._tensorflow import private, quietly, tf1
 from compat.runtime.nodes import is_seeded, scopes
@@ -43,6 +43,14 @@ def needed(
         del node.input[:]
         node.input.extend(kept)
     return graph_def
+
+
+def run_anywhere(graph_def: Any, devices: Collection[str]) -> None:
+    """Removes these devices from a graph, so that its operations run where their inputs are."""
+    for _, nodes in scopes(graph_def):
+        for node in nodes:
+            if node.device in devices:
+                node.device = ""
 
 
 def inputs(graph_def: Any) -> set[str]:

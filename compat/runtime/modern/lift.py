@@ -64,6 +64,8 @@ class Lifted:
         self.fed = [name for name in fed if name in used]
         self._inputs = [*self._arguments, *self.fed, *inputs[end:]]
         self.calls_of_an_update = calls_of_an_update(function.graph)
+        # As where the updates of local variables are grouped: a worker would ask this process.
+        graphs.run_anywhere(self.graph_def, {v.device for v in placement.local_variables})
         self._body, self._state = graphs.without_state(self.graph_def)
         captured = set(map(id, self._captured))
         # The names of variables that it uses and that are this process's own.

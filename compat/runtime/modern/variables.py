@@ -137,10 +137,9 @@ class Placement:
             initial = first = kwargs["initial_value"] = _evaluate(initial)
         elif callable(initial):
             first = functools.partial(_as_drawn_in_a_graph, initial, kwargs.get("dtype"))
-            initial = kwargs["initial_value"] = first()
         if self._is_local:
             with tf.device(None):
-                variable = next_creator(**kwargs)
+                variable = _made(next_creator, first, kwargs)
             self.local_variables.append(variable)
             self._first.append((variable, first))
             return variable
@@ -150,7 +149,7 @@ class Placement:
             here = ""  # Only our own scopes ask for it, and they are asked below.
         name, device = self._name_and_place(full_name(kwargs.get("name")), shape, dtype, here)
         with tf.device(device or None):
-            variable = next_creator(**kwargs)
+            variable = _made(next_creator, first, kwargs)
         self.variables[name] = variable
         self._first.append((variable, first))
         # As in a default session, also from within the graph of hooks.
@@ -202,6 +201,13 @@ class Placement:
                 scopes.enter_context(tf1.device(setter))
             handle = tf1.raw_ops.VarHandleOp(dtype=dtype, shape=shape, name=name)
         return handle.op.name, handle.op.device
+
+
+def _made(next_creator: Callable[..., Any], first: Any, kwargs: dict[str, Any]) -> Any:
+    """Makes a variable; its initial value is computed where it is stored, and not sent there."""
+    if callable(first):
+        kwargs["initial_value"] = first()
+    return next_creator(**kwargs)
 
 
 def _with_scopes(names: Iterable[str]) -> set[str]:

@@ -13,7 +13,13 @@ import numpy as np
 
 import compat
 from compat import tf, tf1
-from experiments.training.step import grouped, in_one_message, loss_and_gradients
+from experiments.training.step import (
+    counted,
+    grouped,
+    in_one_message,
+    loss_and_gradients,
+    step_now,
+)
 
 
 class Copies:
@@ -93,12 +99,11 @@ def training_step(
     """
 
     def step(batches: Mapping[str, Any]) -> dict[str, Any]:
-        seen = global_step.read_value() if stale else None
+        seen = step_now(global_step) if stale else None
         parts = [{name: array[i] for name, array in batches.items()} for i in range(period)]
         # Variables that the loss makes when it is called are fetched before the first update too.
         loss_and_gradients(experiment, parts[0], copies.known)
-        with tf.control_dependencies([] if seen is None else [seen]):
-            begun, done = copies.begin()
+        begun, done = copies.begin()
         values: dict[str, Any] = {}
         rate = tf.convert_to_tensor(experiment.learning_rate(global_step))
         with copies.local():
@@ -113,12 +118,11 @@ def training_step(
             values = {"loss": loss, **scalars, "learning_rate": rate}
         with tf.control_dependencies(done):
             pushed = copies.end(begun)
-        with tf.control_dependencies(pushed):
-            counted = global_step.assign_add(period)
-            values["train"] = getattr(counted, "op", counted)
+        pushed = tf.group(pushed)
         if seen is not None:
-            with tf.control_dependencies([values["train"]]):
-                values["staleness"] = global_step.read_value() - seen - period
+            return {**values, **counted(global_step, period, pushed, seen)}
+        with tf.control_dependencies([pushed]):
+            values["train"] = global_step.assign_add(period, read_value=False)
         return values
 
     return step

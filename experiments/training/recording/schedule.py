@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 
-_LAST_LOOPS = 10  # Before the end each worker looks at the step after every update.
+_LEAST_LOOP = 5  # Smaller ones would meet a line to the update, and cost a call for each.
+_LOOPS_LEFT = 10  # Of each worker, at least, when one begins a loop of several updates.
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,15 @@ class Schedule:
         stops += [stop for stop in self.stops if stop > step]
         if self.total_steps is not None:
             stops.append(self.total_steps)
-        if self.num_loops > 1 and self._is_near_end(step):
-            return 1
-        return min(self.steps_per_loop, max(1, (min(stops) - step) // self.num_loops))
-
-    def _is_near_end(self, step: int) -> bool:
-        """Whether a slow worker may begin a loop now, and the others end the run before it."""
-        left = sys.maxsize if self.total_steps is None else self.total_steps - step
-        return left < _LAST_LOOPS * self.num_loops * self.steps_per_loop
+        if self.num_loops == 1:
+            return min(self.steps_per_loop, min(stops) - step)
+        share = max(_LEAST_LOOP, (min(stops) - step) // self.num_loops)
+        if self.total_steps is not None:
+            # The others are not to end the run while a slow worker is in a loop.
+            left = self.total_steps - step
+            share = min(share, max(1, left // (_LOOPS_LEFT * self.num_loops)))
+        size = min(self.steps_per_loop, share)
+        return size if size < _LEAST_LOOP else size - size % _LEAST_LOOP
 
     def line(self, before: int, after: int) -> tuple[int, int] | None:
         """Returns epoch and batch for the console if a line is due between two steps, else None.
