@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 import sys
 import types
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
+from compat._tensorflow.release import tf1
 from compat.errors import UserError
 
 PACKAGES = ("tf_slim", "tensorflow_estimator")
@@ -36,7 +38,7 @@ _NAMES = {
 _INSIDE = "tensorflow.python."
 # Modules by their last name, and where they were until 2.4.
 _EARLIER = {_INSIDE + "distribute.v1.all_reduce": _INSIDE + "distribute.all_reduce"}
-_NORMALIZATION = "tf_keras.src.legacy_tf_layers.normalization"
+_NORMALIZATION = ".src.legacy_tf_layers.normalization"
 
 
 def load(name: str) -> Any:
@@ -53,11 +55,10 @@ def put_back() -> None:
         old, new = _import(_INSIDE + place), _import(_INSIDE + now.partition(":")[0])
         if not hasattr(old, name) and hasattr(new, now.partition(":")[2]):
             setattr(old, name, getattr(new, now.partition(":")[2]))
-    # Keras 2's former folder, which changed in 2.13.
-    old, new = _import(_INSIDE + "layers.normalization"), _import(_NORMALIZATION)
-    if old is not None and new is not None:
-        old.BatchNormalization = old.BatchNorm = new.BatchNormalization
-        old.batch_normalization = old.batch_norm = new.batch_normalization
+    layers = _import(_INSIDE + "layers.normalization")
+    find = getattr(layers, "__getattr__", None)
+    if find is not None:
+        layers.__getattr__ = functools.partial(_normalization, find)
     # What Estimator used with a distribution strategy; without a cluster it has nothing to do.
     name = _INSIDE + "distribute.estimator_training"
     if _import(name) is None:
@@ -75,6 +76,20 @@ def silence_deprecations() -> None:
     """Stops the warnings by which TensorFlow deprecates every call of an old program."""
     deprecation = _import(_INSIDE + "util.deprecation")
     deprecation._PRINT_DEPRECATION_WARNINGS = False
+
+
+def _normalization(find: Callable[[str], Any], name: str) -> Any:
+    """Returns a name of `layers.normalization`; the folder of Keras 2 that has it changed in 2.13.
+
+    Two packages of Keras 2 cannot be in one process, so TensorFlow's own is taken if it has one.
+    """
+    try:
+        return find(name)
+    except ImportError:
+        own = tf1.keras.layers.Layer.__module__.partition(".")[0]
+    modules = (_import(package + _NORMALIZATION) for package in (own, "tf_keras"))
+    name = re.sub("(?i)norm$", lambda short: short.group() + "alization", name)
+    return getattr(next(filter(None, modules)), name)
 
 
 def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
