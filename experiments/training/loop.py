@@ -270,7 +270,10 @@ def _schedule(settings: Any, data: Data, num_workers: int) -> Schedule:
         )
     modern = current_runtime().name == "modern"
     # A backup replica would wait, in a loop of several, for updates that no other makes any more.
-    steps_per_loop = 50 if modern else 1 if settings.replicas_to_aggregate else 20
+    most = 50 if modern else 1 if settings.replicas_to_aggregate else 20
+    # Whole periods: else loops of several sizes take turns, each of which is traced and optimized.
+    period = settings.communication_period
+    steps_per_loop = max(period, most - most % period)
     intervals = (settings.summary_every, settings.eval_every, settings.checkpoint_every)
     return Schedule(
         batches_per_epoch=batches,
