@@ -7,9 +7,9 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.modern import graphs
-from compat.runtime.modern.all_reduce import calls_of_an_update
+from compat.runtime.modern.data import captured_tables
+from compat.runtime.modern.gradient_accumulation import accumulation
 from compat.runtime.modern.queues import InputQueues, input_queues
-from compat.runtime.modern.tables import captured_tables
 from compat.runtime.modern.variables import Placement, full_name
 from compat.runtime.outputs import Packed, check_inputs, pack
 from compat.runtime.packing import read_as_one
@@ -63,7 +63,8 @@ class Lifted:
         # What calls pass behind the arguments of the function, in the place of these tensors.
         self.fed = [name for name in fed if name in used]
         self._inputs = [*self._arguments, *self.fed, *inputs[end:]]
-        self.calls_of_an_update = calls_of_an_update(function.graph)
+        # Whether calls accumulate the gradients of an update, and how they are told which is last.
+        self.accumulation = accumulation(function.graph)
         self._body, self._state = graphs.without_state(self.graph_def)
         captured = set(map(id, self._captured))
         # The names of variables that it uses and that are this process's own.

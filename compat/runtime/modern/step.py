@@ -63,7 +63,10 @@ class ModernStep(Step):
         self._of_one_graph = [self]  # With all that were selected, also from one another.
         lifted = lift(on_flat, specs, runtime.placement)
         self._queues = lifted.queues()
-        self._take(lifted if self._queues is None else lifted.feeding(self._queues.names))
+        fed = [] if self._queues is None else [*self._queues.names]
+        if lifted.accumulation is not None:
+            fed.append(lifted.accumulation.is_last.name)
+        self._take(lifted.feeding(fed) if fed else lifted)
         if coordinator is not None and graphs.calls_python(self._lifted.graph_def):
             raise UserError(
                 "the step calls Python (tf.py_func, tf.py_function or tf.numpy_function), and the "
@@ -80,8 +83,11 @@ class ModernStep(Step):
         self.names, self.others = lifted.names, lifted.others
         self.trains, self.outside = lifted.trains, lifted.outside
         self._made = 0  # Steps in this session.
-        # How many calls of it make one update.
-        self.calls_of_an_update = lifted.calls_of_an_update if self.trains else 1
+        found = lifted.accumulation
+        is_told = found is not None and found.is_last.name in lifted.fed
+        # How many calls of it make one update, and how many were made.
+        self.calls_of_an_update = found.calls if found is not None and is_told else 1
+        self._calls = 0
         self.summarizes = lifted.summarizes
         self.tensors, self.summary = self._hook_graph.add_step(lifted.specs, self.summarizes)
         self.operations_by_name = self._hook_graph.add_operations(lifted.updates)
@@ -98,7 +104,7 @@ class ModernStep(Step):
         self.restart()
         for step in self._of_one_graph:
             step._loops.clear()
-            step._made = 0
+            step._made = step._calls = 0
 
     def select(self, *names: str, inputs: Sequence[str] | None = None) -> ModernStep:
         selected, places = copy.copy(self), self._definition.positions(inputs)
@@ -123,6 +129,11 @@ class ModernStep(Step):
         """Begins the dataset anew, and the queues of input, whose threads end."""
         self._data.restart()
         self.close_queues()
+
+    @property
+    def completes_update(self) -> bool:
+        """Whether the call whose arguments were made last makes an update."""
+        return self._calls % self.calls_of_an_update == 0
 
     def close_queues(self) -> None:
         """Ends the threads that fill its queues of input, if there are any."""
@@ -249,7 +260,11 @@ class ModernStep(Step):
             np.asarray(array, spec.dtype.as_numpy_dtype)
             for array, spec in zip(stacked, self._definition.signature)
         ]
+        told = self.calls_of_an_update > 1
         if self._queues is not None:
-            arrays += self._queues.take(self._lifted.fed, count)
+            arrays += self._queues.take(self._lifted.fed[:-1] if told else self._lifted.fed, count)
+        if told:
+            self._calls += 1
+            arrays.append(np.array([self.completes_update]))
         counts = [tf.constant(count, tf.int64)] if self.streams else []
         return (self._data.source, *counts, *[tf.convert_to_tensor(array) for array in arrays])
