@@ -47,8 +47,8 @@ def training_step(
         with tf.control_dependencies([] if seen is None else [seen]):
             values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
             pairs = list(zip(gradients, variables))
-            optimizer = wrap(grouped(experiment.optimizer(global_step), pairs))
-            values["train"] = optimizer.apply_gradients(pairs, global_step=global_step)
+            optimizer = grouped(experiment.optimizer(global_step), pairs)
+            values["train"] = wrap(optimizer).apply_gradients(pairs, global_step=global_step)
         with tf.control_dependencies([values["train"]]):
             after = experiment.after_update(global_step, optimizer)
         if after is not None:

@@ -63,9 +63,9 @@ def test_a_worker_that_is_lost_holds_up_no_update(start_cluster: StartCluster) -
         chief.wait_until_it_says("updated\n" * 20)
         lost.send(signal.SIGKILL)
         lost.wait()
-        tasks.append(cluster.restart("worker", 1, **settings))
+        cluster.restart("worker", 1, **settings)  # It may come when all updates are made.
         found = chief.report
-        assert [task.wait().code for task in tasks] == [0, 0, 0]
+        assert [task.wait().code for task in tasks] == [0, 0]
     # The call that makes an update may have made it before its worker was lost, and is made again.
     assert 300 <= found["step"] <= 301
     assert np.isfinite(found["seen"][-1][0]).all()

@@ -22,6 +22,7 @@ PS = "--ps_hosts=127.0.0.1:2222"
 WORKERS = "--worker_hosts=127.0.0.1:2223,127.0.0.1:2224"
 TASK = ["--strategy=ps", PS, WORKERS]
 REPLICAS = ["--sync", "--replicas_to_aggregate=3"]
+BACKUP = ["--dataset=digits", "--sync", "--replicas_to_aggregate=1"]
 
 
 def complaint(training: Any, code: int = 2) -> str:
@@ -171,7 +172,7 @@ def cases(tmp_path_factory: Any, runtimes: list[str]) -> Iterator[dict[str, Case
         offline = dict.fromkeys(("http_proxy", "https_proxy"), f"http://{closed.address}")
         yield {
             "backup replicas on modern": (
-                ["--dataset=digits", "--sync", "--replicas_to_aggregate=1", "--runtime=modern"],
+                [*TASK, "--job_name=worker", *BACKUP, "--runtime=modern"],
                 {},
                 no_backups if "modern" in runtimes else no_modern,
             ),

@@ -131,11 +131,3 @@ class Replicas:
             (made,) = updates.outputs(MOST_UPDATES)
         with graph.as_default(), private.extendable(graph), tf1.device(None):
             return tf1.train.QueueRunner(self._tokens, [made.op])
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """Does what the optimizer does."""
-        return self._optimizer.get_slot(*args, **kwargs)
-
-    def variables(self) -> list[Any]:
-        """Returns the variables of the optimizer, such as its moments."""
-        return list(self._optimizer.variables())

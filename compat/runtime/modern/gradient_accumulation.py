@@ -81,14 +81,6 @@ class Accumulating:
         """Returns what gives the gradients of a call and, in the last of them, makes the update."""
         return apply_mean(self._optimizer, self._calls, pairs, global_step, name)
 
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """Does what the optimizer does."""
-        return self._optimizer.get_slot(*args, **kwargs)
-
-    def variables(self) -> list[Any]:
-        """Returns the variables of the optimizer, such as its moments."""
-        return list(self._optimizer.variables())
-
 
 class _Dense:
     """Accumulates gradients that are tensors.
