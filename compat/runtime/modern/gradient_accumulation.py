@@ -6,10 +6,10 @@ are synchronous replicas, with variables on parameter servers.
 
 from __future__ import annotations
 
+import uuid
 from typing import Any, NamedTuple, Sequence
 
 from compat._tensorflow import tf, tf1
-from compat.errors import UserError
 from compat.runtime.sparse_gradients import distinct_rows
 
 _ACCUMULATION = "compat_gradient_accumulation"
@@ -17,15 +17,15 @@ _NEVER_STALE = 2**62  # For accumulators, which drop what was computed before th
 
 
 class Accumulation(NamedTuple):
-    """How a step accumulates gradients."""
+    """How a step accumulates the gradients of an optimizer."""
 
     calls: int  # Of the step, which make one update.
     is_last: Any  # A tensor of its graph, by which a call is told whether it makes the update.
 
 
-def accumulation(graph: Any) -> Accumulation | None:
-    """Returns how the step of a graph accumulates gradients; None if each call makes an update."""
-    return next(iter(graph.get_collection(_ACCUMULATION)), None)
+def accumulations(graph: Any) -> list[Accumulation]:
+    """Returns how each optimizer of a graph accumulates gradients, of those that do."""
+    return list(graph.get_collection(_ACCUMULATION))
 
 
 def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any) -> Any:
@@ -39,26 +39,17 @@ def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any)
       calls: how many make an update.
       gradients: pairs of a gradient and its variable.
       args: of `apply_gradients` after these.
-
-    Raises:
-      UserError: another optimizer of the step takes other numbers of calls.
     """
     pairs = [(gradient, variable) for gradient, variable in gradients if gradient is not None]
     if calls == 1:
         return optimizer.apply_gradients(pairs, *args)
-    found = accumulation(tf1.get_default_graph())
-    if found is None:
-        found = Accumulation(calls, tf1.placeholder_with_default(False, []))
-        tf1.add_to_collection(_ACCUMULATION, found)
-    if found.calls != calls:
-        raise UserError(
-            f"synchronous optimizers of one step average {found.calls} and {calls} gradients; "
-            "give both the same number, or a step each"
-        )
+    told = tf1.placeholder_with_default(False, [])
+    tf1.add_to_collection(_ACCUMULATION, Accumulation(calls, told))
     accumulators, given = [], []
-    for gradient, variable in pairs:
+    shared = f"gradients/{uuid.uuid4().hex}"  # By all steps that are selected from this one.
+    for number, (gradient, variable) in enumerate(pairs):
         kind = _Sparse if isinstance(gradient, tf.IndexedSlices) else _Dense
-        accumulators.append(kind(variable, gradient.dtype))
+        accumulators.append(kind(variable, gradient.dtype, f"{shared}/{number}"))
         given.append(accumulators[-1].add(gradient))
 
     def update() -> Any:
@@ -67,7 +58,7 @@ def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any)
             return tf.constant(True)
 
     with tf.control_dependencies(given):
-        is_last = tf.identity(found.is_last)
+        is_last = tf.identity(told)
     return tf.group(tf.cond(is_last, update, lambda: tf.constant(False)))
 
 
@@ -89,10 +80,10 @@ class _Dense:
     since its worker was lost, may have given its gradient twice, or have taken the others'.
     """
 
-    def __init__(self, variable: Any, dtype: Any) -> None:
+    def __init__(self, variable: Any, dtype: Any, shared: str) -> None:
         self._device = variable.device
         with tf.device(self._device):
-            self._sum = tf1.ConditionalAccumulator(dtype, shape=variable.shape)
+            self._sum = tf1.ConditionalAccumulator(dtype, variable.shape, shared)
 
     def add(self, gradient: Any) -> Any:
         """Returns the operation that adds a gradient."""
@@ -111,11 +102,11 @@ class _Sparse:
     Shorter ones are padded with row 0, so the first row of the variable is 1.
     """
 
-    def __init__(self, variable: Any, dtype: Any) -> None:
+    def __init__(self, variable: Any, dtype: Any, shared: str) -> None:
         self._variable = variable
-        shape = variable.shape[1:].as_list()
+        shapes = [[None], [None, *variable.shape[1:].as_list()]]
         with tf.device(variable.device):
-            self._queue = tf1.PaddingFIFOQueue(-1, [tf.int64, dtype], [[None], [None, *shape]])
+            self._queue = tf1.PaddingFIFOQueue(-1, [tf.int64, dtype], shapes, shared_name=shared)
 
     def add(self, gradient: Any) -> Any:
         """Returns the operation that adds a gradient."""

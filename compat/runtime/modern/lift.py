@@ -8,7 +8,7 @@ from compat._tensorflow import private, tf, tf1
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.modern import graphs
 from compat.runtime.modern.data import captured_tables
-from compat.runtime.modern.gradient_accumulation import accumulation
+from compat.runtime.modern.gradient_accumulation import accumulations
 from compat.runtime.modern.queues import InputQueues, input_queues
 from compat.runtime.modern.variables import Placement, full_name
 from compat.runtime.outputs import Packed, check_inputs, pack
@@ -63,8 +63,8 @@ class Lifted:
         # What calls pass behind the arguments of the function, in the place of these tensors.
         self.fed = [name for name in fed if name in used]
         self._inputs = [*self._arguments, *self.fed, *inputs[end:]]
-        # Whether calls accumulate the gradients of an update, and how they are told which is last.
-        self.accumulation = accumulation(function.graph)
+        # Of optimizers whose updates take several calls, each of which is told whether it is last.
+        self.accumulations = accumulations(function.graph)
         self._body, self._state = graphs.without_state(self.graph_def)
         captured = set(map(id, self._captured))
         # The names of variables that it uses and that are this process's own.
