@@ -199,7 +199,8 @@ def average(tensors: Sequence[Any]) -> list[Any]:
     averages, they are given back as they are.
 
     Args:
-      tensors: float32, of shapes that are known, the same on all workers.
+      tensors: float32, of shapes that are known, the same on all workers; `tf.IndexedSlices` become
+        dense where they are averaged.
     """
     return current_runtime().average(tensors)
 

@@ -62,11 +62,11 @@ class Settings:
         "where TensorFlow has it (auto).",
         choices=("auto", "legacy", "modern"),
     )
-    sync: bool = _cluster(False, "Average all workers' gradients before each update (legacy).")
+    sync: bool = _cluster(False, "Average all workers' gradients before each update.")
     replicas_to_aggregate: int = _cluster(
         0,
-        "Gradients in an update of --sync, fewer than workers so as not to wait for the slowest; "
-        "0: one of each worker.",
+        "Gradients in an update of --sync, fewer than workers so as not to wait for the slowest "
+        "(legacy); 0: one of each worker.",
         at_least=0,
     )
     num_ps: int = _cluster(1, "Parameter servers of a local cluster.", recorded=False)

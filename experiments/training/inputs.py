@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, Mapping
+from typing import Any, Callable, Dict, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from compat import UserError, tf, tf1
+from compat.datasets import Batches
 from compat.runtime.interface import current_runtime
 
 Arrays = Dict[str, np.ndarray]
@@ -140,6 +141,29 @@ def chunks(arrays: Arrays, size: int) -> Iterator[tuple[np.ndarray, ...]]:
     """Yields the arrays, sorted by name, `size` examples at a time."""
     for start in range(0, examples(arrays), size):
         yield tuple(arrays[name][start : start + size] for name in sorted(arrays))
+
+
+class Batched:
+    """Indices of the examples in the calls of a step: those of each trainer, in turn."""
+
+    def __init__(self, number: int, settings: Any, trainers: Sequence[int]) -> None:
+        self._period = settings.communication_period
+        self._batches = [
+            Batches(number, settings.batch_size, settings.seed, trainer) for trainer in trainers
+        ]
+
+    def skip(self, updates: int) -> None:
+        """Goes on as if so many updates had been made."""
+        for batches in self._batches:
+            batches.skip(updates)
+
+    def next(self, updates: int) -> np.ndarray:
+        """Returns the next batches, in as many calls of the step as make the updates, or more."""
+        calls = -(-updates // self._period)
+        drawn = [batches.next(calls * self._period) for batches in self._batches]
+        size = drawn[0].shape[1]
+        shape = [self._period, size] if self._period > 1 else [size]
+        return np.stack(drawn, axis=1).reshape(-1, *shape)
 
 
 def cardinality(stream: Callable[[int, int], Any], num_workers: int) -> int | None:

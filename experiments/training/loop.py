@@ -12,7 +12,6 @@ import compat
 from compat import tf1
 from compat.checkpoint.files import history
 from compat.checkpoint.warm_start import warm_start
-from compat.datasets import Batches
 from compat.runtime.interface import current_runtime
 from compat.runtime.placement import imbalance
 from compat.tracking import Console, closing_lines
@@ -63,19 +62,23 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
     ) as session, stop.deferred(
         lambda error: server.diagnose(error) if server else None
     ), contextlib.ExitStack() as inner:
+        modern = current_runtime().name == "modern"
+        # Of which the modern runtime's coordinator makes the calls, each with a batch of its own.
+        replicas = server.num_workers if server and settings.sync and modern else 1
         batches = None
         if not data.streams:
             trainer = server.trainer_index if server else 0
             number = inputs.examples(data.train)
-            batches = Batches(number, settings.batch_size, settings.seed, trainer)
-            modern = current_runtime().name == "modern"
+            batches = inputs.Batched(number, settings, range(trainer, trainer + replicas))
             batches.skip(session.planned_step // (1 if modern else num_workers))
         tally = None
         if server is not None and not together:
             tally = Tally(server)
             session.on_updates = tally.add
             inner.callback(tally.record, settings.logdir)
-        training = _Training(program, server, schedule, supervisor, session, batches, stop, tally)
+        training = _Training(
+            program, server, schedule, supervisor, session, batches, replicas, stop, tally
+        )
         if server is not None and not chief:
             agreement.check(server, mine, settings.rendezvous_timeout)
             with system_metrics(settings, server.task):
@@ -110,7 +113,8 @@ class _Training:
     schedule: Schedule
     supervisor: compat.Supervisor
     session: compat.Session
-    batches: Batches | None
+    batches: inputs.Batched | None
+    replicas: int  # Calls of the step that make one update.
     stop: Stop
     tally: Tally | None
 
@@ -216,9 +220,9 @@ class _Training:
             if ending:
                 return
             number = self.schedule.loop_size(session.planned_step)
-            stacked, calls = [], number
+            stacked, calls = [], number * self.replicas
             if self.batches is not None:
-                stacked = [self._stacked(self.batches, number)]
+                stacked = [self.batches.next(number)]
                 calls = len(stacked[0])
             try:
                 with around(session.planned_step):
@@ -229,14 +233,6 @@ class _Training:
                 period = self.program.experiment.settings.communication_period
                 self.tally.add(None, calls * period, values)
             yield values
-
-    def _stacked(self, batches: Batches, updates: int) -> Any:
-        """Returns the next batches, in as many calls of the step as make the updates, or more."""
-        period = self.program.experiment.settings.communication_period
-        if period == 1:
-            return batches.next(updates)
-        calls = -(-updates // period)
-        return batches.next(calls * period).reshape(calls, period, batches.batch_size)
 
     def _save(self) -> str:
         """Writes a checkpoint, unless a variable is NaN or infinite; returns its prefix."""

@@ -12,6 +12,7 @@ from compat import UserError, tf
 from compat.runtime.device_placement import shortened
 from compat.runtime.interface import current_runtime
 from compat.runtime.legacy.replicas import Replicas
+from compat.runtime.modern.gradient_accumulation import Accumulating
 from compat.runtime.placement import describe_load, stored_bytes
 from experiments.evaluation.evaluate import evaluate
 from experiments.training import inputs, step
@@ -88,6 +89,8 @@ def build(
         if not settings.sync or server is None:
             return optimizer
         number = settings.replicas_to_aggregate or server.num_workers
+        if current_runtime().name == "modern":
+            return Accumulating(optimizer, number)
         wrapped.append(Replicas(optimizer, number, server.num_workers, server.trainer_index))
         return wrapped[-1]
 

@@ -45,9 +45,9 @@ def training_step(
         values: dict[str, Any] = {"loss": loss, **scalars}
         values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
         pairs = list(zip(gradients, variables))
-        optimizer = wrap(grouped(experiment.optimizer(global_step), pairs))
+        optimizer = grouped(experiment.optimizer(global_step), pairs)
         if seen is None:
-            values["train"] = optimizer.apply_gradients(pairs, global_step=global_step)
+            values["train"] = wrap(optimizer).apply_gradients(pairs, global_step=global_step)
         else:
             values.update(counted(global_step, 1, optimizer.apply_gradients(pairs), seen))
         with tf.control_dependencies([values["train"]]):

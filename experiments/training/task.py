@@ -76,10 +76,11 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
 
 
 def _check(settings: Any, cluster: ClusterSpec | None, runtime: str) -> None:
-    if settings.sync and runtime == "modern":
+    if settings.replicas_to_aggregate and runtime == "modern":
         raise compat.UserError(
-            "--sync is not available on the modern runtime, where parameter-server training is "
-            "asynchronous; use --strategy=multi_worker, or --runtime=legacy --sync"
+            f"--replicas_to_aggregate={settings.replicas_to_aggregate} is not available on the "
+            "modern runtime, whose coordinator waits for all gradients of an update; leave it out, "
+            "or use --runtime=legacy"
         )
     if settings.sync and cluster is None:
         raise compat.UserError("--sync aggregates several workers; use it with --strategy=ps")

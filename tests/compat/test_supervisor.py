@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 if TYPE_CHECKING:
@@ -126,8 +128,8 @@ def test_what_needs_graphs_is_refused_on_the_modern_runtime(supervised: Any, run
     if runtime == "modern":
         sync, queues = supervised["only_graphs"]
         assert sync == (
-            "SyncReplicasOptimizer is not available on the modern runtime, where parameter-server "
-            "training is asynchronous; use --runtime=legacy --sync"
+            "sync_optimizer needs queues that the modern runtime does not have; use "
+            "compat.v1.train.SyncReplicasOptimizer without it, or --runtime=legacy"
         )
         assert queues == []
 
@@ -149,6 +151,16 @@ def test_synchronous_replicas_are_calls_of_a_session(supervised: Any, runtime: s
         assert (runner, is_hook, tokens) == (None, True, None)
         seen = [[1.0, 1.0], [0.5, 0.75], [0.5, 0.75], [0.0, -0.5], [0.0, -0.5]]
         assert calls == [[(i + 1) // 2, weight] for i, weight in enumerate(seen)]
+
+
+def test_replicas_average_each_row_over_those_that_read_it(supervised: Any) -> None:
+    """As those of TensorFlow 1.15, whose rows are in order; in disorder these have the same."""
+    golden = Path(__file__).parents[1] / "conformance" / "golden_replica_rows.json"
+    expected = json.loads(golden.read_text("utf-8"))
+    for name, seen in supervised["replicas_that_read_rows"].items():
+        for values, numbers in zip(seen, expected[name]):
+            for value, number in zip(values, numbers):
+                np.testing.assert_allclose(value, number, rtol=0, atol=1e-5, err_msg=name)
 
 
 class TestGraphs:

@@ -22,6 +22,7 @@ PS = "--ps_hosts=127.0.0.1:2222"
 WORKERS = "--worker_hosts=127.0.0.1:2223,127.0.0.1:2224"
 TASK = ["--strategy=ps", PS, WORKERS]
 REPLICAS = ["--sync", "--replicas_to_aggregate=3"]
+BACKUP = ["--dataset=digits", "--sync", "--replicas_to_aggregate=1"]
 
 
 def complaint(training: Any, code: int = 2) -> str:
@@ -136,6 +137,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
 
 Case = Tuple[List[str], Dict[str, str], str]
 NAMES = [
+    "backup replicas on modern",
     "batch larger than the data set",
     "broken data",
     "data of somebody else",
@@ -145,7 +147,6 @@ NAMES = [
     "no peers",
     "port in use",
     "sync alone",
-    "sync or modern",
     "too many replicas",
 ]
 
@@ -160,7 +161,9 @@ def cases(tmp_path_factory: Any, runtimes: list[str]) -> Iterator[dict[str, Case
     (broken / "train-images-idx3-ubyte.gz").write_bytes(whole[:-9])
     other = tmp_path_factory.mktemp("other")
     (other / "train-images-idx3-ubyte.gz").write_bytes(whole)
-    no_sync = "--sync is not available on the modern runtime, where parameter-server training is"
+    no_backups = (
+        "--replicas_to_aggregate=1 is not available on the modern runtime, whose coordinator"
+    )
     no_modern = "runtime 'modern' needs TensorFlow 2.4 or later, this is 1.15"
     with reserve() as closed, socket.socket() as listening:
         listening.bind(("", 0))
@@ -168,6 +171,11 @@ def cases(tmp_path_factory: Any, runtimes: list[str]) -> Iterator[dict[str, Case
         taken = f"127.0.0.1:{listening.getsockname()[1]}"
         offline = dict.fromkeys(("http_proxy", "https_proxy"), f"http://{closed.address}")
         yield {
+            "backup replicas on modern": (
+                [*TASK, "--job_name=worker", *BACKUP, "--runtime=modern"],
+                {},
+                no_backups if "modern" in runtimes else no_modern,
+            ),
             "batch larger than the data set": (
                 ["--dataset=digits", "--batch_size=1298"],
                 {},
@@ -218,11 +226,6 @@ def cases(tmp_path_factory: Any, runtimes: list[str]) -> Iterator[dict[str, Case
                 [*TASK, "--job_name=worker", "--dataset=digits", "--runtime=legacy", *REPLICAS],
                 {},
                 "--replicas_to_aggregate=3 is more than there are workers; give 1 to 2, or leave",
-            ),
-            "sync or modern": (
-                ["--dataset=digits", "--sync", "--runtime=modern"],
-                {},
-                no_sync if "modern" in runtimes else no_modern,
             ),
         }
 

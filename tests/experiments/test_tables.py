@@ -54,6 +54,32 @@ def test_tables_and_slots_go_on_with_other_parts(
         assert (states[-1]["seen"] >= states[0]["seen"]).all()
 
 
+@pytest.mark.parametrize("ids", ["hashed", "mapped"])
+def test_synchronous_workers_make_the_same_tables_on_each_runtime(
+    start: Any, runtimes: list[str], ids: str, tmp_path: Path
+) -> None:
+    """Whose rows are on two servers; of those that are assigned, the first worker decides which."""
+    if len(runtimes) < 2:
+        pytest.skip("there is one runtime")
+    states = []
+    for runtime in runtimes:
+        flags = ["--strategy=ps", "--num_ps=2", "--num_workers=2", f"--runtime={runtime}"]
+        training = start(
+            *SMALL,
+            *flags,
+            f"--ids={ids}",
+            "--sync",
+            "--max_steps=12",
+            module="experiments.recommender",
+            logdir=tmp_path / runtime,
+        ).wait()
+        assert training.code == 0, training.out + training.err
+        states.append(_state(tmp_path / runtime))
+    assert list(states[0]) == list(states[1])
+    for name, values in states[0].items() if ids == "hashed" else ():
+        np.testing.assert_allclose(states[1][name], values, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
 def _state(logdir: Path) -> dict[str, np.ndarray]:
     """Returns what the newest checkpoint of a folder holds, by name."""
     return dict(sorted(files.read(files.history(str(logdir))[-1]).items()))

@@ -8,6 +8,7 @@ from typing import Any, Sequence
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.legacy.chain import IN_STEP, MOST_UPDATES, Chain
 from compat.runtime.packing import packed, unpacked
+from compat.runtime.sparse_gradients import distinct_rows
 
 
 class Replicas:
@@ -75,11 +76,12 @@ class Replicas:
         places: dict[tuple[str, str], list[int]] = collections.defaultdict(list)
         for i, (gradient, variable) in enumerate(zip(gradients, variables)):
             if isinstance(gradient, tf.IndexedSlices):
+                each = distinct_rows(gradient)
                 with tf1.device(variable.device):
                     rows = tf1.SparseConditionalAccumulator(
                         gradient.dtype, shape=(), shared_name=f"{variable.name}/gradient"
                     )
-                    given.append(rows.apply_indexed_slices_grad(gradient, step))
+                    given.append(rows.apply_indexed_slices_grad(each, step))
                     averaged[i] = rows.take_indexed_slices_grad(self._aggregated)
                     initial.append(rows.set_global_step(self._global_step))
             else:
@@ -129,11 +131,3 @@ class Replicas:
             (made,) = updates.outputs(MOST_UPDATES)
         with graph.as_default(), private.extendable(graph), tf1.device(None):
             return tf1.train.QueueRunner(self._tokens, [made.op])
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """Does what the optimizer does."""
-        return self._optimizer.get_slot(*args, **kwargs)
-
-    def variables(self) -> list[Any]:
-        """Returns the variables of the optimizer, such as its moments."""
-        return list(self._optimizer.variables())

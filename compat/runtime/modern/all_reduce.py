@@ -1,9 +1,7 @@
-"""Workers that make each update together.
+"""Workers that make each update together, without a parameter server.
 
-Without a parameter server each has weights of its own, and `MultiWorkerMirroredStrategy` joins
-them: what a step averages, its gradients above all, is the same on all of them, and so are the
-weights. With parameter servers these collect the gradients of several calls, and the last of them
-makes the update: a session runs that one alone.
+Each has weights of its own, and `MultiWorkerMirroredStrategy` joins them: what a step averages, its
+gradients above all, is the same on all of them, and so are the weights.
 """
 
 from __future__ import annotations
@@ -21,48 +19,6 @@ from compat.liveness import identity
 from compat.liveness.probe import reason_not_serving
 from compat.runtime.packing import packed, unpacked
 from compat.server import Server
-
-_TOGETHER = "compat_calls_of_an_update"
-_NEVER_STALE = 2**62  # For accumulators, which drop what was computed before their last update.
-
-
-def calls_of_an_update(graph: Any) -> int:
-    """Returns how many calls of a step make one update."""
-    return int(next(iter(graph.get_collection(_TOGETHER)), 1))
-
-
-def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any) -> Any:
-    """Returns the operation by which each `calls` calls apply the mean of their gradients.
-
-    Args:
-      optimizer: of `tf.compat.v1.train`.
-      calls: how many make an update.
-      gradients: pairs of a gradient and its variable.
-      args: of `apply_gradients` after these.
-    """
-    pairs = [(gradient, variable) for gradient, variable in gradients if gradient is not None]
-    if calls == 1:
-        return optimizer.apply_gradients(pairs, *args)
-    tf1.add_to_collection(_TOGETHER, calls)
-    sums, given = [], []
-    for gradient, variable in pairs:
-        if isinstance(gradient, tf.IndexedSlices):
-            raise UserError(
-                f"synchronous replicas of the modern runtime cannot average the rows of "
-                f"{variable.name}; use --runtime=legacy"
-            )
-        with tf.device(variable.device):
-            sums.append(tf1.ConditionalAccumulator(gradient.dtype, shape=variable.shape))
-            given.append(sums[-1].apply_grad(gradient, _NEVER_STALE))
-
-    def update() -> Any:
-        means = [(each.take_grad(calls), pair[1]) for each, pair in zip(sums, pairs)]
-        with tf.control_dependencies([optimizer.apply_gradients(means, *args)]):
-            return tf.constant(True)
-
-    with tf.control_dependencies(given):
-        is_last = tf.greater_equal(sums[0].num_accumulated(), calls)
-    return tf.group(tf.cond(is_last, update, lambda: tf.constant(False)))
 
 
 class Replicas:
@@ -101,6 +57,16 @@ class Replicas:
         mean = self._reduce(tf.distribute.ReduceOp.MEAN, packed(tensors))
         return unpacked(mean, [tensor.shape for tensor in tensors])
 
+    def average_gradients(self, gradients: Sequence[Any]) -> list[Any]:
+        """Returns the means of gradients; that of a row is over the workers that have it."""
+        sparse = [i for i, each in enumerate(gradients) if isinstance(each, tf.IndexedSlices)]
+        means = self.average([*gradients, *[_has_row(gradients[i]) for i in sparse]])
+        for i, share in zip(sparse, means[len(gradients) :]):
+            rows = tf.where(tf.reshape(share, [-1]) > 0)[:, 0]
+            mean = tf.gather(means[i], rows) / tf.gather(share, rows)
+            means[i] = tf.IndexedSlices(mean, rows, gradients[i].dense_shape)
+        return means[: len(gradients)]
+
     def any(self, flag: bool) -> bool:
         """Returns whether the flag is set on any worker; waits until all have asked."""
         return bool(self._any(tf.constant(np.int32(flag))) > 0)
@@ -126,3 +92,11 @@ class Replicas:
         return self._strategy.run(
             lambda value: tf.distribute.get_replica_context().all_reduce(how, value), [tensor]
         )
+
+
+def _has_row(gradient: Any) -> Any:
+    """Returns 1 for each row of a variable that a sparse gradient has, and 0 for others."""
+    shape = gradient.shape
+    ones = tf.ones([tf.size(gradient.indices)], gradient.dtype)
+    found = tf.math.unsorted_segment_max(ones, gradient.indices, shape[0])
+    return tf.reshape(tf.maximum(found, 0), [shape[0], *[1] * (len(shape) - 1)])

@@ -7,9 +7,9 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.device_placement import Placed, operations
 from compat.runtime.modern import graphs
-from compat.runtime.modern.all_reduce import calls_of_an_update
+from compat.runtime.modern.data import captured_tables
+from compat.runtime.modern.gradient_accumulation import accumulations
 from compat.runtime.modern.queues import InputQueues, input_queues
-from compat.runtime.modern.tables import captured_tables
 from compat.runtime.modern.variables import Placement, full_name
 from compat.runtime.outputs import Packed, check_inputs, pack
 from compat.runtime.packing import read_as_one
@@ -63,9 +63,10 @@ class Lifted:
         # What calls pass behind the arguments of the function, in the place of these tensors.
         self.fed = [name for name in fed if name in used]
         self._inputs = [*self._arguments, *self.fed, *inputs[end:]]
-        self.calls_of_an_update = calls_of_an_update(function.graph)
         # As where the updates of local variables are grouped: a worker would ask this process.
         graphs.run_anywhere(self.graph_def, {v.device for v in placement.local_variables})
+        # Of optimizers whose updates take several calls, each of which is told whether it is last.
+        self.accumulations = accumulations(function.graph)
         self._body, self._state = graphs.without_state(self.graph_def)
         captured = set(map(id, self._captured))
         # The names of variables that it uses and that are this process's own.

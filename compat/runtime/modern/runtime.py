@@ -11,7 +11,8 @@ from compat._tensorflow import tf, tf1
 from compat.errors import UserError
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.modern import coordinator, rows
-from compat.runtime.modern.all_reduce import Replicas, apply_mean
+from compat.runtime.modern.all_reduce import Replicas
+from compat.runtime.modern.gradient_accumulation import apply_mean
 from compat.runtime.modern.hook_graph import HookGraph
 from compat.runtime.modern.monitored import ModernMonitoredSession, ModernSingularSession
 from compat.runtime.modern.saver import ModernSaver
@@ -90,7 +91,8 @@ class ModernRuntime(Runtime):
         if self.replicas is None:
             return apply_mean(optimizer, replicas, gradients, *args)
         found, variables = zip(*[pair for pair in gradients if pair[0] is not None])
-        return apply_mean(optimizer, 1, [*zip(self.average(found), variables)], *args)
+        means = self.replicas.average_gradients(found)
+        return apply_mean(optimizer, 1, [*zip(means, variables)], *args)
 
     def global_step(self, create: bool = False) -> Any | None:
         step = self._global_step
@@ -140,8 +142,8 @@ class ModernRuntime(Runtime):
     def finish_building(self, supervisor: Supervisor) -> None:
         if supervisor.sync_optimizer is not None:
             raise UserError(
-                "SyncReplicasOptimizer is not available on the modern runtime, where "
-                "parameter-server training is asynchronous; use --runtime=legacy --sync"
+                "sync_optimizer needs queues that the modern runtime does not have; use "
+                "compat.v1.train.SyncReplicasOptimizer without it, or --runtime=legacy"
             )
         supervisor.recovery.check()  # What is wrong with a checkpoint is reported here already.
 

@@ -35,6 +35,7 @@ class _Scheduled(NamedTuple):
 
     step: ModernStep
     steps: int
+    updates: int  # That each step makes.
     summary: bool  # Whether the result ends with one.
     result: Any
 
@@ -62,7 +63,6 @@ class ModernSession(Session):
         self._lock = threading.RLock()
         # One closure at work and one in waiting for each worker.
         self._num_workers = runtime.server.num_workers if runtime.server is not None else 1
-        self._contributed = 0  # Calls of a step of which several make one update.
         self.begin()
 
     def begin(self) -> None:
@@ -127,8 +127,8 @@ class ModernSession(Session):
 
     def run_now(self, step: ModernStep, *arrays: Any, summary: bool = False) -> Outcome:
         """Runs a step and waits for this very call; returns also the summary, if asked."""
-        arguments = step.arguments([np.asarray(array)[np.newaxis] for array in arrays], 1)
         with self._lock:
+            arguments = step.arguments([np.asarray(array)[np.newaxis] for array in arrays], 1)
             return self._run(step, 1, arguments, summary, wait=True)
 
     def _run(
@@ -152,14 +152,11 @@ class ModernSession(Session):
     def _run_on_workers(
         self, step: ModernStep, count: int, arguments: Any, summary: bool, wait: bool
     ) -> Outcome:
-        if step.calls_of_an_update > 1:
-            self._contributed += 1
-            if self._contributed % step.calls_of_an_update == 0:
-                # It makes the update: after the others, so that it alone finds all gradients, and
-                # before those of the next update.
-                wait = True
-                while self._in_flight:
-                    self._collect()
+        if step.calls_of_an_update > 1 and step.completes_update:
+            # After the others, so that it finds all gradients, and before those of the next update.
+            wait = True
+            while self._in_flight:
+                self._collect()
         while True:
             if len(self._ended[step]) < self._num_workers:
                 self._schedule(step, count, arguments, summary)
@@ -184,13 +181,13 @@ class ModernSession(Session):
         schedule = self._runtime.coordinator.schedule
         loop = step.loop(count, summary)
         result = self._wait(functools.partial(schedule, loop, args=arguments))
-        self._in_flight.append(_Scheduled(step, count, summary, result))
-        if step.trains and self._contributed % step.calls_of_an_update == 0:
-            self.planned_step += count * step.updates
+        updates = step.updates if step.trains and step.completes_update else 0
+        self._in_flight.append(_Scheduled(step, count, updates, summary, result))
+        self.planned_step += count * updates
 
     def _collect(self) -> ModernStep | None:
         """Waits for the closure that was scheduled first; returns its step if it made any."""
-        step, count, summary, result = self._in_flight.popleft()
+        step, count, updates, summary, result = self._in_flight.popleft()
         try:
             outcome = _outcome(step, count, summary, self._wait(result.fetch))
         except tf1.errors.UnavailableError as error:
@@ -201,8 +198,7 @@ class ModernSession(Session):
             return step
         if outcome.made < count:
             self._ended[step].add(outcome.worker)
-            if step.trains:
-                self.planned_step -= (count - outcome.made) * step.updates
+            self.planned_step -= (count - outcome.made) * updates
         if not outcome.made:
             return None
         if not step.streams:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
 
@@ -61,9 +62,13 @@ class ModernStep(Step):
         self._hook_graph = runtime.hook_graph
         self._parts: dict[Any, ModernStep] = {}  # By what they return and take.
         self._of_one_graph = [self]  # With all that were selected, also from one another.
+        # How many calls of all these have given gradients, by what tells them which is last.
+        self._given: collections.Counter[str] = collections.Counter()
         lifted = lift(on_flat, specs, runtime.placement)
         self._queues = lifted.queues()
-        self._take(lifted if self._queues is None else lifted.feeding(self._queues.names))
+        fed = [] if self._queues is None else [*self._queues.names]
+        fed += [each.is_last.name for each in lifted.accumulations]
+        self._take(lifted.feeding(fed) if fed else lifted)
         if coordinator is not None and graphs.calls_python(self._lifted.graph_def):
             raise UserError(
                 "the step calls Python (tf.py_func, tf.py_function or tf.numpy_function), and the "
@@ -80,8 +85,10 @@ class ModernStep(Step):
         self.names, self.others = lifted.names, lifted.others
         self.trains, self.outside = lifted.trains, lifted.outside
         self._made = 0  # Steps in this session.
-        # How many calls of it make one update.
-        self.calls_of_an_update = lifted.calls_of_an_update if self.trains else 1
+        self._told = [each for each in lifted.accumulations if each.is_last.name in lifted.fed]
+        # How many calls make one update, and whether the one whose arguments were made last does.
+        self.calls_of_an_update = max((each.calls for each in self._told), default=1)
+        self.completes_update = True
         self.summarizes = lifted.summarizes
         self.tensors, self.summary = self._hook_graph.add_step(lifted.specs, self.summarizes)
         self.operations_by_name = self._hook_graph.add_operations(lifted.updates)
@@ -99,6 +106,7 @@ class ModernStep(Step):
         for step in self._of_one_graph:
             step._loops.clear()
             step._made = 0
+        self._given.clear()
 
     def select(self, *names: str, inputs: Sequence[str] | None = None) -> ModernStep:
         selected, places = copy.copy(self), self._definition.positions(inputs)
@@ -250,6 +258,14 @@ class ModernStep(Step):
             for array, spec in zip(stacked, self._definition.signature)
         ]
         if self._queues is not None:
-            arrays += self._queues.take(self._lifted.fed, count)
+            fed = self._lifted.fed
+            arrays += self._queues.take(fed[: len(fed) - len(self._told)], count)
+        last = []
+        for accumulation in self._told:
+            self._given[accumulation.is_last.name] += 1
+            given = self._given[accumulation.is_last.name]
+            last.append(given % accumulation.calls == 0)
+        self.completes_update = any(last) or not last
+        arrays += [np.array([flag]) for flag in last]
         counts = [tf.constant(count, tf.int64)] if self.streams else []
         return (self._data.source, *counts, *[tf.convert_to_tensor(array) for array in arrays])

@@ -10,6 +10,7 @@ from typing import Any
 from compat._tensorflow import tf1
 from compat.liveness.watchdog import submit
 from compat.runtime import interface
+from compat.runtime.sparse_gradients import distinct_rows
 from compat.scripts.calls.arguments import rename
 
 RELEASE = "compat_release_sync_replicas"
@@ -61,7 +62,8 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
             return interface.current_runtime().apply_mean(
                 self._opt, self._replicas_to_aggregate, grads_and_vars, global_step, name
             )
-        train_op = super().apply_gradients(grads_and_vars, global_step, name)
+        pairs = [(distinct_rows(gradient), variable) for gradient, variable in grads_and_vars]
+        train_op = super().apply_gradients(pairs, global_step, name)
         tf1.add_to_collection(RELEASE, self.get_init_tokens_op(_MANY))
         return train_op
 

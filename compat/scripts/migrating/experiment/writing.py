@@ -25,7 +25,7 @@ _LEFT = (
     "beside them is below, move by hand what you miss"
 )
 _LENGTH = "how long it trains was not found; the default is 20 epochs, give --epochs or --max_steps"
-_SYNC = "synchronous replicas are the flag --sync, on the legacy runtime"
+_SYNC = "synchronous replicas are the flag --sync"
 _BODY = "def body():\n"
 _TASK = {"job_name", "task_index", "task_id", "ps_hosts", "worker_hosts"}
 

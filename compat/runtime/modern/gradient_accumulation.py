@@ -1,0 +1,128 @@
+"""Gradients of several calls of a step, accumulated on parameter servers.
+
+The last of the calls applies their mean: a session runs that one alone, after the others. So these
+are synchronous replicas, with variables on parameter servers.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, NamedTuple, Sequence
+
+from compat._tensorflow import tf, tf1
+from compat.runtime.sparse_gradients import distinct_rows
+
+_ACCUMULATION = "compat_gradient_accumulation"
+_NEVER_STALE = 2**62  # For accumulators, which drop what was computed before their last update.
+
+
+class Accumulation(NamedTuple):
+    """How a step accumulates the gradients of an optimizer."""
+
+    calls: int  # Of the step, which make one update.
+    is_last: Any  # A tensor of its graph, by which a call is told whether it makes the update.
+
+
+def accumulations(graph: Any) -> list[Accumulation]:
+    """Returns how each optimizer of a graph accumulates gradients, of those that do."""
+    return list(graph.get_collection(_ACCUMULATION))
+
+
+def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any) -> Any:
+    """Returns the operation by which each `calls` calls apply the mean of their gradients.
+
+    That of a row of a sparse gradient is over the calls that have one for it, as in
+    `SyncReplicasOptimizer`.
+
+    Args:
+      optimizer: of `tf.compat.v1.train`.
+      calls: how many make an update.
+      gradients: pairs of a gradient and its variable.
+      args: of `apply_gradients` after these.
+    """
+    pairs = [(gradient, variable) for gradient, variable in gradients if gradient is not None]
+    if calls == 1:
+        return optimizer.apply_gradients(pairs, *args)
+    told = tf1.placeholder_with_default(False, [])
+    tf1.add_to_collection(_ACCUMULATION, Accumulation(calls, told))
+    accumulators, given = [], []
+    shared = f"gradients/{uuid.uuid4().hex}"  # By all steps that are selected from this one.
+    for number, (gradient, variable) in enumerate(pairs):
+        kind = _Sparse if isinstance(gradient, tf.IndexedSlices) else _Dense
+        accumulators.append(kind(variable, gradient.dtype, f"{shared}/{number}"))
+        given.append(accumulators[-1].add(gradient))
+
+    def update() -> Any:
+        means = [(each.take(), variable) for each, (_, variable) in zip(accumulators, pairs)]
+        with tf.control_dependencies([optimizer.apply_gradients(means, *args)]):
+            return tf.constant(True)
+
+    with tf.control_dependencies(given):
+        is_last = tf.identity(told)
+    return tf.group(tf.cond(is_last, update, lambda: tf.constant(False)))
+
+
+class Accumulating:
+    """An optimizer that applies the means of the gradients of several calls; see `apply_mean`."""
+
+    def __init__(self, optimizer: Any, calls: int) -> None:
+        self._optimizer, self._calls = optimizer, calls
+
+    def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
+        """Returns what gives the gradients of a call and, in the last of them, makes the update."""
+        return apply_mean(self._optimizer, self._calls, pairs, global_step, name)
+
+
+class _Dense:
+    """Accumulates gradients that are tensors.
+
+    Taken is the mean of all that there are, not of a certain number: a call that was made again,
+    since its worker was lost, may have given its gradient twice, or have taken the others'.
+    """
+
+    def __init__(self, variable: Any, dtype: Any, shared: str) -> None:
+        self._device = variable.device
+        with tf.device(self._device):
+            self._sum = tf1.ConditionalAccumulator(dtype, variable.shape, shared)
+
+    def add(self, gradient: Any) -> Any:
+        """Returns the operation that adds a gradient."""
+        with tf.device(self._device):
+            return self._sum.apply_grad(gradient, _NEVER_STALE)
+
+    def take(self) -> Any:
+        """Returns the mean of all gradients, which are removed."""
+        with tf.device(self._device):
+            return self._sum.take_grad(1)
+
+
+class _Sparse:
+    """Accumulates sparse gradients, in a queue: TensorFlow's accumulator for them is no resource.
+
+    Shorter ones are padded with row 0, so the first row of the variable is 1.
+    """
+
+    def __init__(self, variable: Any, dtype: Any, shared: str) -> None:
+        self._variable = variable
+        shapes = [[None], [None, *variable.shape[1:].as_list()]]
+        with tf.device(variable.device):
+            self._queue = tf1.PaddingFIFOQueue(-1, [tf.int64, dtype], shapes, shared_name=shared)
+
+    def add(self, gradient: Any) -> Any:
+        """Returns the operation that adds a gradient."""
+        each = distinct_rows(gradient)
+        values = tf.reshape(each.values, [-1, *self._variable.shape[1:].as_list()])
+        with tf.device(self._variable.device):
+            return self._queue.enqueue([tf.cast(each.indices, tf.int64) + 1, values])
+
+    def take(self) -> Any:
+        """Returns the mean of all gradients, which are removed."""
+        with tf.device(self._variable.device):
+            numbers, values = self._queue.dequeue_many(self._queue.size())
+            present = numbers > 0
+            rows, places, counts = tf.unique_with_counts(tf.boolean_mask(numbers, present) - 1)
+            sums = tf.math.unsorted_segment_sum(
+                tf.boolean_mask(values, present), places, tf.size(rows)
+            )
+            counts = tf.reshape(tf.cast(counts, sums.dtype), [-1, *[1] * (sums.shape.rank - 1)])
+            return tf.IndexedSlices(sums / counts, rows, tf.shape(self._variable))
