@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import Any
+from typing import Any, Mapping
 
 from compat.errors import UserError
 from compat.scripts.migrating import migration
-from compat.scripts.migrating.experiment.feeding import Fed, Feeding
+from compat.scripts.migrating.experiment import functions
+from compat.scripts.migrating.experiment.data import Data, Fed
+from compat.scripts.migrating.experiment.feeding import Feeding
 from compat.scripts.migrating.experiment.flags import INHERITED, TAKEN, Flags
 from compat.scripts.migrating.experiment.model import Model
-from compat.scripts.migrating.experiment.pieces import Pieces, used
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import plain, scopes
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.migrating.steps.names import tensorflow
+from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.source import conversion, literals
 
 _LEFT = (
@@ -30,8 +32,14 @@ _BODY = "def body():\n"
 _TASK = {"job_name", "task_index", "task_id", "ps_hosts", "worker_hosts"}
 
 
-def migrate(filename: str, text: str) -> migration.Migrated:
-    """Returns a program of `compat.v1` as an `Experiment`, or raises `UserError`."""
+def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migration.Migrated:
+    """Returns a program of `compat.v1` as an `Experiment`, or raises `UserError`.
+
+    Args:
+      filename: of the script.
+      text: of the program.
+      texts: programs of `compat.v1`, the script's own modules, by their files.
+    """
     program = Program(conversion.Source(filename, text, False), marked=True)
     for node in program.nodes(ast.ImportFrom):
         if (node.module or "").partition(".")[0] == "experiments":
@@ -41,7 +49,7 @@ def migrate(filename: str, text: str) -> migration.Migrated:
             f"{filename} is a program on compat.step; migrate the script of which it was made"
         )
     tf = tensorflow(program)
-    program = plain.supervised(program, tf)
+    program = plain.supervised(functions.gathered(program, tf, texts), tf)
     graph = Graph(program, tf, "an Experiment", "use --to=compat or --to=v1")
     return _Writing(graph).result()
 
@@ -51,7 +59,7 @@ class _Writing:
         self.graph, self.program = graph, graph.program
         self.pieces, self.flags = Pieces(self.program), Flags(self.program)
         self.model = Model(graph, self.pieces)
-        self.feeding = Feeding(graph, self.model, self.pieces, self.flags)
+        self.feeding = Feeding(graph, self.model, self.flags)
         self.top: list[Any] = self.program.tree.body
         self.name = _class_name(self.program.source.filename)
         # Which load TensorFlow, before --runtime is known: they are imported where they are used.
@@ -63,10 +71,14 @@ class _Writing:
 
     def result(self) -> migration.Migrated:
         """Returns the new program."""
-        before = self._before()
-        fed = self.feeding.fed(before)
+        moving = self._moving()
+        before = self._before(moving)
+        outside = [s for s in self.feeding.outside if s not in {*self.top} - {*moving}]
+        data = Data(self.feeding, self.pieces, [*before, *(s for s in outside if s not in before)])
+        fed = data.fed()
         loss, names = self.model.loss(fed.inputs, before)
-        optimizer, more = self.model.optimizer(before)
+        numbers = {name: fed.inputs[name] for name in data.numbers}
+        optimizer, more = self.model.optimizer(before, numbers)
         wanted = fed.names | names | more
         kept = self._kept(wanted)
         functions = ""
@@ -101,26 +113,31 @@ class _Writing:
         left = self.pieces.left()
         text = f"{head}\n\n{rest}{made}{run}\n" + self._comments(remarks, left)
         migration.check(self.program, text, "write it plainly, or use --to=compat")
+        bound = {n.id: n for n in self.program.nodes(ast.Name) if isinstance(n.ctx, ast.Store)}
+        bound.update((node.arg, node) for node in self.program.nodes(ast.arg))
+        for name in sorted(scopes.unknown(text) & set(bound)):
+            self.graph.refuse(bound[name], f"its data, loss or optimizer needs {name}")
         counts = {"settings": len(fields), "inputs": len(fed.inputs)}
         counts["outputs"] = len(self.model.outputs)
         return migration.Migrated(text, counts, migration.remarks_in(text), [])
 
-    def _before(self) -> list[ast.stmt]:
-        """Returns the statements in front of the block that may move into methods."""
+    def _moving(self) -> list[ast.stmt]:
+        """Returns the statements of the module that move into methods; others stay there."""
         found: list[ast.stmt] = []
-        scope = self.graph.scope
         for statement in self.top:
             made = {name for other in found for name in scopes.bound([other])}
             is_constant = self._is_constant(statement) and not used(statement) & made
-            if isinstance(statement, ast.Assign) and not is_constant:
+            if isinstance(statement, ast.Assign) and not (is_constant or self._is_flags(statement)):
                 found.append(statement)
+        return found
+
+    def _before(self, found: list[ast.stmt]) -> list[ast.stmt]:
+        """Returns the statements in front of the block that may move into methods."""
         inner = [s for s, _ in self.graph.before() if s not in self.top]
-        if isinstance(scope, ast.Module):
+        if isinstance(self.graph.scope, ast.Module):
             place = self.program.span(self.graph.block)
             found = [s for s in found if self.program.span(s) < place]
-        skipped = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
-        found = [s for s in found if not self._is_flags(s)]
-        return [*found, *(s for s in inner if not isinstance(s, skipped))]
+        return [*found, *(s for s in inner if not self._is_flags(s))]
 
     def _is_constant(self, statement: ast.stmt) -> bool:
         nodes = [*ast.walk(statement)]
@@ -143,7 +160,7 @@ class _Writing:
                 for s in self.top
                 if isinstance(s, kinds) and s not in found and s is not self.graph.scope
                 if scopes.bound([s]) & wanted
-                and not self._is_flags(s)
+                and not (self._is_flags(s) or self.graph.runs(s))
                 and self.pieces.lines(s) not in self.pieces.moved
                 and not any(self.graph.block is node for node in ast.walk(s))
             ]

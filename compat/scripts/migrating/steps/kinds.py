@@ -52,6 +52,12 @@ class Kinds:
         } - {""}
         for statement in program.nodes(ast.Assign):
             self.run_alone.update(_dropped(statement))
+        self._inputs = {
+            name
+            for node in program.nodes(ast.Assign)
+            if self.is_input(node.value)
+            for name in scopes.bound(node.targets)
+        }
         self.own: set[str] = set()
         self.own = {f.name for f in functions if self.builds(f)}
         self._training = {f.name for f in functions if self._updates(f)}
@@ -69,6 +75,10 @@ class Kinds:
             not any(f"{name}.".startswith(f"{other}.") for other in _NOT_BUILT) for name in names
         )
 
+    def is_input(self, node: ast.AST) -> bool:
+        """Whether a node makes a placeholder."""
+        return self.called(node) in ("placeholder", "sparse_placeholder")
+
     def is_block(self, node: ast.AST) -> bool:
         """Whether an expression is `tf.device(...)`, or the graph that a program is built in."""
         is_graph = isinstance(node, ast.Call) and last(node) == "as_default"
@@ -84,8 +94,11 @@ class Kinds:
         return not self._training and bool(self.run_alone & scopes.bound([node]))
 
     def is_tool(self, statement: ast.stmt) -> bool:
-        """Whether a statement assigns a saver or a writer."""
-        return isinstance(statement, ast.Assign) and self.called(statement.value) in _TOOLS
+        """Whether a statement assigns a saver, a writer, or what is fed to placeholders."""
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        keys = value.keys if isinstance(value, ast.Dict) else []
+        feeds = bool(keys) and all(getattr(key, "id", "") in self._inputs for key in keys)
+        return feeds or (value is not None and self.called(value) in _TOOLS)
 
     def uses_session(self, node: ast.AST) -> bool:
         """Whether a node makes or describes a session."""
