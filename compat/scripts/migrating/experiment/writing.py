@@ -9,7 +9,7 @@ from typing import Any, Mapping
 
 from compat.errors import UserError
 from compat.scripts.migrating import migration
-from compat.scripts.migrating.experiment import functions
+from compat.scripts.migrating.experiment import functions, imports
 from compat.scripts.migrating.experiment.data import Data, Fed
 from compat.scripts.migrating.experiment.feeding import Feeding
 from compat.scripts.migrating.experiment.flags import INHERITED, TAKEN, Flags
@@ -66,7 +66,7 @@ class _Writing:
         self.inner = {
             node: self.pieces.text(node)
             for node in self.program.nodes(ast.Import, ast.ImportFrom)
-            if node in self.top and _loads(node)
+            if node in self.top and imports.loads(node)
         }
 
     def result(self) -> migration.Migrated:
@@ -103,7 +103,7 @@ class _Writing:
         constant = f"{holder} = None  # The settings, for functions.\n\n" if is_shared else ""
         rest = f"{constant}{functions.strip()}\n\n\n" if functions.strip() else constant
         run = f'\n\nif __name__ == "__main__":\n    run({self.name})\n'
-        head = self._head(rest + made + run, bool(fields))
+        head = imports.head(self.graph, self.pieces, [*self.inner], rest + made + run, bool(fields))
         remarks = []
         if not {"epochs", "max_steps"} & set(fed.settings):
             remarks.append(_LENGTH)
@@ -209,43 +209,6 @@ class _Writing:
             fields.setdefault(name, f"{name}: {INHERITED[name]} = {value}")
         return list(fields.values())
 
-    def _head(self, text: str, has_settings: bool) -> str:
-        """Returns the docstring and the imports that the new program needs."""
-        first = self.top[0]
-        start = 0
-        if isinstance(first, ast.Expr) and literals.text(first.value):
-            start = self.pieces.lines(first)[1]
-        else:
-            opening = re.match(r"(#[^\n]*\n)*", self.program.text)
-            start = opening.end() if opening is not None else 0
-        self.pieces.moved.append((0, start))
-        head = self.program.text[:start].rstrip("\n")
-        words = set(re.findall(r"\w+", text))
-        future, imports = ["from __future__ import annotations\n"], []
-        for node in self.program.nodes(ast.Import, ast.ImportFrom, ast.Try):
-            names = scopes.bound([node])
-            is_import = not isinstance(node, ast.Try) or all(map(_imports, node.body))
-            if node not in self.top or not is_import:
-                continue
-            if getattr(node, "module", "") == "__future__" or node in self.inner:
-                self.pieces.moved.append(self.pieces.lines(node))
-            elif names & {*words, "era_0x"}:  # That is imported for what it does.
-                imports.append(self.pieces.take([node], [], ""))
-        known = "".join(imports)
-        first = ["from dataclasses import dataclass\n"] if has_settings else []
-        ours: list[str] = []
-        if re.search(r"\bnp\.", text) and not re.search(r"\bas np\b", known):
-            ours.append("import numpy as np\n")
-        taken = "Experiment, run, setting" if " setting(" in text else "Experiment, run"
-        ours.append(f"from experiments import {taken}\n")
-        if re.search(r"\bcompat\.get_or_create", text):
-            ours.insert(len(ours) - 1, "import compat\n")
-        tf = self.graph.tf
-        known = known if re.search(rf"\bas {tf}\b", known) else f"import compat.v1 as {tf}\n{known}"
-        return (
-            "".join([head, "\n" * bool(head), *future, "\n", *first, known, *ours]).rstrip() + "\n"
-        )
-
     def _known(self, holder: str, fields: list[str]) -> None:
         """Takes what says the settings, and starts the program: these are there in other words."""
         names = {field.partition(":")[0] for field in fields}
@@ -281,16 +244,6 @@ def _read(holder: str, text: str) -> list[str]:
     """Returns the attributes of a name that code reads, in their order."""
     found = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Attribute)]
     return [*dict.fromkeys(n.attr for n in found if getattr(n.value, "id", "") == holder)]
-
-
-def _loads(node: Any) -> bool:
-    """Whether an import is of a module below `compat.v1`, but of no package beside it."""
-    names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
-    return any(n.startswith("compat.v1.") and ".packages" not in n for n in names)
-
-
-def _imports(node: ast.stmt) -> bool:
-    return isinstance(node, (ast.Import, ast.ImportFrom))
 
 
 def _class_name(filename: str) -> str:
