@@ -178,8 +178,9 @@ class Data:
         found, wanted = self.pieces.needed(set().union(*map(used, arrays.values())), self.before)
         lines = self.pieces.take(found, [], _INDENT)
         words = {n: self._as_fed(n, self.program.expression(v)) + index for n, v in arrays.items()}
-        lines += f"        train = {_dict(words, _INDENT)}\n"
-        lines += '        return {"train": train}\n'
+        train = scopes.free("train", wanted)
+        lines += f"        {train} = {_dict(words, _INDENT)}\n"
+        lines += f'        return {{"train": {train}}}\n'
         inputs = self._inputs(arrays, element)
         return Fed(lines, wanted | {"np"}, inputs, {**self.length, **settings})
 
@@ -238,12 +239,13 @@ class Data:
             own = [s for s in inner if self.feeding.loop_of(s) is loop]
             body += self.pieces.take(own, [], indent)
         outer, wanted = self.pieces.needed(wanted, self.before)
-        lines = self.pieces.take(outer, [], _INDENT) + f"{_INDENT}batches = []\n{body}"
+        batches, made, train = (scopes.free(n, wanted) for n in ("batches", "made", "train"))
+        lines = self.pieces.take(outer, [], _INDENT) + f"{_INDENT}{batches} = []\n{body}"
         words = {n: self._as_fed(n, self.program.expression(v)) for n, v in arrays.items()}
-        lines += f"{indent}made = {_dict(words, indent)}\n{indent}batches.append(made)\n"
-        stacked = "{name: np.stack([made[name] for made in batches]) for name in batches[0]}"
-        lines += f"        # An example is a batch.\n        train = {stacked}\n"
-        lines += '        return {"train": train}\n'
+        lines += f"{indent}{made} = {_dict(words, indent)}\n{indent}{batches}.append({made})\n"
+        stacked = f"np.stack([{made}[name] for {made} in {batches}]) for name in {batches}[0]"
+        lines += f"        # An example is a batch.\n        {train} = {{name: {stacked}}}\n"
+        lines += f'        return {{"train": {train}}}\n'
         return Fed(lines, wanted | {"np"}, self._inputs(arrays, "[0]"), settings)
 
     def _headers(

@@ -100,9 +100,10 @@ class _Inlining:
         found = calls(self.program, self.function)
         edits = [edit for call in found for edit in self._call(call)]
         is_own = self.function.program is self.program
-        uses = [n for n in self.program.nodes(ast.Name) if n.id == self.function.path]
-        if is_own and found and len(uses) == len(found):
-            edits.append(self._removed())
+        if is_own and found:
+            scope = scopes.enclosing(self.program.tree, self.function.node)
+            uses = scopes.uses(scope, {self.function.path})
+            edits += [self._removed()] if len(uses) == len(found) else []
         return edits
 
     def _removed(self) -> Edit:
@@ -129,7 +130,9 @@ class _Inlining:
             raise _NotPlainError
         returned: Any = returns[0].value if returns else None
         body = body[:-1] if returns else body
-        new, first = self._names(call, statement, given, body, returned)
+        pairs = self._pairs(call, statement, given, returned)
+        targets = _renamed(pairs, scopes.bound(body))
+        new, first = self._names(call, given, body, returned, targets)
         start, end = self.program.span(statement)
         line = self.program.text.rfind("\n", 0, start) + 1
         indent = self.program.text[line:start]
@@ -143,18 +146,34 @@ class _Inlining:
         ]
         lines = "".join(f"{indent}{text}\n" for text in first)
         lines += Pieces(source).take(body, edits, indent)
-        if self._is_renamed(statement, call, returned, new):
-            return [Edit(line, self._after(end), lines)]
+        after = self.program.text.find("\n", end) + 1 or len(self.program.text)
+        if pairs:
+            left = [(name, value) for name, value in pairs if name not in targets.values()]
+            lines += "".join(f"{indent}{n} = {self._text(v, new)}\n" for n, v in left)
+            return [Edit(line, after, lines)]
         if isinstance(statement, ast.Expr) and statement.value is call:
-            return [Edit(line, self._after(end), lines or f"{indent}pass\n")]
+            return [Edit(line, after, lines or f"{indent}pass\n")]
         if returned is None:
             raise _NotPlainError
         text = self._text(returned, new)
         text = f"({text})" if isinstance(returned, LOOSE) else text
         return [Edit(line, line, lines), Edit(*self.program.span(call), text)]
 
-    def _after(self, end: int) -> int:
-        return self.program.text.find("\n", end) + 1 or len(self.program.text)
+    def _pairs(
+        self, call: ast.Call, statement: Any, given: dict[str, Any], returned: Any
+    ) -> list[tuple[str, Any]]:
+        """Returns the names that a statement assigns, each with what the function returns for it.
+
+        None if it does something else, or if an argument is one of them.
+        """
+        targets = getattr(statement, "targets", [])
+        if len(targets) != 1 or statement.value is not call or returned is None:
+            return []
+        values = returned.elts if isinstance(returned, ast.Tuple) else [returned]
+        names = _words(targets[0])
+        arguments = {n.id for v in given.values() for n in ast.walk(v) if isinstance(n, ast.Name)}
+        is_plain = len(values) == len({*names} - {""} - arguments) == len(names)
+        return [*zip(names, values)] if is_plain else []
 
     def _given(self, call: ast.Call) -> dict[str, Any]:
         """Returns the arguments by the names of the parameters."""
@@ -172,7 +191,7 @@ class _Inlining:
         return given
 
     def _names(
-        self, call: ast.Call, statement: Any, given: dict[str, Any], body: Any, returned: Any
+        self, call: ast.Call, given: dict[str, Any], body: Any, returned: Any, targets: Any
     ) -> tuple[dict[str, str], list[str]]:
         """Returns new names of the function's own, and lines that set those of parameters."""
         scope: Any = scopes.enclosing(self.program.tree, call)
@@ -187,16 +206,7 @@ class _Inlining:
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
         local = scopes.bound(body)
-        targets = dict(zip(_words(returned), _words(getattr(statement, "targets", [None])[0])))
-        is_same = len(targets) == len(set(targets.values())) and "" not in {*targets}
-        if not (is_same and set(targets) <= local and getattr(statement, "value", 0) is call):
-            targets = {}
-        if len(_words(returned)) != len(targets) or len(targets) != len(_names_in(statement)):
-            targets = {}
         arguments = {name: self._argument(call, node) for name, node in given.items()}
-        words = {n.id for node in given.values() for n in ast.walk(node) if type(n) is ast.Name}
-        if set(targets.values()) & words:
-            targets = {}
         new, first = dict(targets), []
         renamed = {n.name for s in body for n in ast.walk(s) if hasattr(n, "name")}
         for name in sorted(stored | local | set(given)):
@@ -204,7 +214,7 @@ class _Inlining:
                 new[name] = arguments[name]
                 continue
             if name not in targets:
-                new[name] = _free(name, taken | set(new.values())) if name in taken else name
+                new[name] = scopes.free(name, taken | set(new.values())) if name in taken else name
             if name in given:
                 first.append(f"{new[name]} = {arguments[name]}")
             if new[name] != name and name in renamed:
@@ -227,14 +237,9 @@ class _Inlining:
                     raise _NotPlainError
 
     def _argument(self, call: ast.Call, node: Any) -> str:
-        own = self.program if node in ast.walk(call) else self.function.program
-        return own.expression(node)
-
-    def _is_renamed(self, statement: Any, call: ast.Call, returned: Any, new: Any) -> bool:
-        """Whether the function's statements assign what the call's statement does."""
-        is_assigned = isinstance(statement, ast.Assign) and statement.value is call
-        words = [new.get(word, word) for word in _words(returned)]
-        return is_assigned and bool(words) and words == _names_in(statement)
+        if node in ast.walk(call):
+            return self.program.expression(node)
+        return self._text(node, self.function.names)  # A default.
 
     def _text(self, node: Any, new: Mapping[str, str]) -> str:
         """Returns the text of an expression of the function with new names."""
@@ -262,9 +267,11 @@ def _spelled(node: Any) -> list[str]:
     return _words(node)
 
 
-def _names_in(statement: Any) -> list[str]:
-    targets = getattr(statement, "targets", [])
-    return _words(targets[0]) if len(targets) == 1 else []
+def _renamed(pairs: list[tuple[str, Any]], local: set[str]) -> dict[str, str]:
+    """Returns the new names of variables that a function returns for one name alone."""
+    words = [value.id for _, value in pairs if isinstance(value, ast.Name)]
+    own = {word for word in words if words.count(word) == 1 and word in local}
+    return {v.id: name for name, v in pairs if isinstance(v, ast.Name) and v.id in own}
 
 
 def _is_simple(node: Any) -> bool:
@@ -275,10 +282,3 @@ def _is_simple(node: Any) -> bool:
         node = node.value
     is_constant = literals.value(node) is not None or literals.is_none(node)
     return isinstance(node, ast.Name) or (is_constant and not isinstance(node, ast.UnaryOp))
-
-
-def _free(name: str, taken: set[str]) -> str:
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name}_{number}", number + 1
-    return found

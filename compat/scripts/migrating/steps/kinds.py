@@ -27,7 +27,7 @@ _TOOLS = ("train.Saver", "train.SummaryWriter", "summary.FileWriter")
 # What has no part in a graph.
 _NOT_BUILT = (
     *("app", "flags", "gfile", "logging", "test", "train.ClusterSpec", "train.Server"),
-    *("ConfigProto", "GPUOptions", "Session", "InteractiveSession", "set_random_seed"),
+    *("Graph", "ConfigProto", "GPUOptions", "Session", "InteractiveSession", "set_random_seed"),
     *("errors", "contrib.learn.datasets", "reset_default_graph", "summary.FileWriter"),
     *("train.SummaryWriter", "train.Coordinator", "train.Supervisor"),
     "train.start_queue_runners",
@@ -52,12 +52,10 @@ class Kinds:
         } - {""}
         for statement in program.nodes(ast.Assign):
             self.run_alone.update(_dropped(statement))
-        self._inputs = {
-            name
-            for node in program.nodes(ast.Assign)
-            if self.is_input(node.value)
-            for name in scopes.bound(node.targets)
-        }
+        assigned = program.nodes(ast.Assign)
+        inputs = [node for node in assigned if self.is_input(node.value)]
+        graphs = [node for node in assigned if self.called(node.value) == "Graph"]
+        self._inputs, self._graphs = scopes.bound(inputs), scopes.bound(graphs)
         self.own: set[str] = set()
         self.own = {f.name for f in functions if self.builds(f)}
         self._training = {f.name for f in functions if self._updates(f)}
@@ -82,8 +80,9 @@ class Kinds:
     def is_block(self, node: ast.AST) -> bool:
         """Whether an expression is `tf.device(...)`, or the graph that a program is built in."""
         is_graph = isinstance(node, ast.Call) and last(node) == "as_default"
-        made = node.func.value if is_graph else node  # type: ignore[attr-defined]
-        return self.called(made) in ("device", "Graph")
+        made: Any = node.func.value if is_graph else node  # type: ignore[attr-defined]
+        is_own = is_graph and getattr(made, "id", "") in self._graphs
+        return is_own or self.called(made) in ("device", "Graph")
 
     def trains(self, node: ast.AST) -> bool:
         """Whether a node makes what updates the variables, or calls a function that does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import symtable
-from typing import Any, Iterable, Iterator
+from typing import Any, Container, Iterable, Iterator
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -100,6 +100,14 @@ def enclosing(tree: ast.Module, node: ast.AST) -> ast.AST:
 def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
     """Returns the parent of each node."""
     return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+
+def free(name: str, taken: Container[str]) -> str:
+    """Returns a name that is not taken: `name`, `name_2` and so on."""
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found
 
 
 def unknown(text: str) -> set[str]:
