@@ -7,6 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from compat.scripts.migrating.experiment.feeding import Feeding
+from compat.scripts.migrating.experiment.loops import Loops
 from compat.scripts.migrating.steps import scopes
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.migrating.steps.pieces import Pieces, used
@@ -45,11 +46,18 @@ class Data:
         self.before = before
         self.length = feeding.length()
         self.numbers: dict[str, str] = {}
+        self.defaults: dict[str, str] = {}  # The same of those with a default.
 
     def fed(self) -> Fed:
         """Returns the data of an experiment, the same in all tasks."""
+        for name in self.feeding.feed:
+            made: Any = getattr(self.graph.assignment(name), "value", None)
+            is_default = _called(made) == "placeholder_with_default" and bool(made.args)
+            if name not in self.graph.placeholders and not is_default:
+                self.graph.refuse(self.feeding.call, f"it feeds {name or 'what has no name'}")
         found = self._found()
-        if not re.search(r"\brandom\b", found.lines):
+        parts = [s for s in self.program.tree.body if getattr(s, "name", "") in found.names]
+        if not re.search(r"\brandom\b", found.lines + "".join(map(self.pieces.text, parts))):
             return found
         seeded = f"{_INDENT}np.random.seed(self.settings.seed)  # The same data in all tasks.\n"
         return found._replace(lines=seeded + found.lines, names=found.names | {"np"})
@@ -79,8 +87,10 @@ class Data:
             is_fixed = not used(given) & self.feeding.inside
             if is_fixed and (self.feeding.constant(given) or self.feeding.flags.read(given)):
                 self._number(name, value)
-            else:
+            elif name in self.graph.placeholders:
                 found[name] = value
+            else:
+                self.graph.refuse(self.feeding.call, f"what it feeds to {name} is no number")
         return found
 
     def _input(self, name: str, text: str) -> str:
@@ -96,6 +106,7 @@ class Data:
     def _inputs(self, arrays: dict[str, Any], element: str = "") -> dict[str, str]:
         found = {name: self._input(name, f'batch["{name}"]{element}') for name in arrays}
         found.update((name, self._input(name, text)) for name, text in self.numbers.items())
+        found.update(self.defaults)
         return {name: found[name] for name in self.feeding.feed if name in found}
 
     def _number(self, name: str, value: Any) -> None:
@@ -106,8 +117,17 @@ class Data:
                 given.append(self.feeding.given(feed[name], call))
         if any(used(found) & self.feeding.inside for found in given):
             self.graph.refuse(self.feeding.call, f"what it feeds to {name} depends on its loop")
+        made_by = self.graph.assignment(name)
+        default: Any = made_by.value.args[:1] if name not in self.graph.placeholders else []
+        given += default if len(given) == 1 else []
         text, other = (self.program.expression(found) for found in (given[0], given[-1]))
         made = text if text == other else f"{text} if training else {other}"
+        if default:
+            call = self.pieces.text(made_by.value)
+            start = self.program.span(made_by.value)[0]
+            first, last = (place - start for place in self.program.span(default[0]))
+            self.defaults[name] = f"{call[:first]}{made}{call[last:]}"
+            return
         dtype = self.graph.placeholders[name].statement.value.args[:1]  # type: ignore[attr-defined]
         kind = self.program.expression(dtype[0]) if dtype else f"{self.graph.tf}.float32"
         self.numbers[name] = f"{self.graph.tf}.constant({made}, {kind})"
@@ -220,54 +240,17 @@ class Data:
         """The loops make batches: they are made before, one for each update."""
         settings = {**self.length, "batch_size": "1"}
         values = set().union(*map(used, arrays.values()))
-        inner, wanted = self.pieces.needed(values, self.feeding.local)
-        for statement in inner:
-            if self.graph.runs(statement):
-                self.graph.refuse(statement, "what it feeds is computed by its session")
-        texts = "".join(map(self.pieces.text, [*inner, *arrays.values()]))
-        every = bool(re.search(r"\brandom\b", texts))  # Epoch has batches of its own.
-        headers = self._headers(wanted, settings, every)
-        known = scopes.bound(inner).union(*(names for _, names in headers.values()))
-        for name in sorted(wanted & self.feeding.inside - known):
-            self.graph.refuse(self.feeding.call, f"what it feeds depends on {name}, see its loop")
-        body, indent = "", _INDENT
-        for loop in self.feeding.loops:
-            if loop in headers:
-                body += f"{indent}{headers[loop][0]}\n"
-                indent += "    "
-                wanted |= used(loop.iter) if isinstance(loop, ast.For) else set()
-            own = [s for s in inner if self.feeding.loop_of(s) is loop]
-            body += self.pieces.take(own, [], indent)
-        outer, wanted = self.pieces.needed(wanted, self.before)
+        loops = Loops(self.feeding, self.pieces, values, settings)
+        outer, wanted = self.pieces.needed(loops.wanted, self.before)
         batches, made, train = (scopes.free(n, wanted) for n in ("batches", "made", "train"))
-        lines = self.pieces.take(outer, [], _INDENT) + f"{_INDENT}{batches} = []\n{body}"
         words = {n: self._as_fed(n, self.program.expression(v)) for n, v in arrays.items()}
-        lines += f"{indent}{made} = {_dict(words, indent)}\n{indent}{batches}.append({made})\n"
+        lines = self.pieces.take(outer, [], _INDENT) + f"{_INDENT}{batches} = []\n{loops.lines}"
+        lines += f"{loops.indent}{made} = {_dict(words, loops.indent)}\n"
+        lines += f"{loops.indent}{batches}.append({made})\n"
         stacked = f"np.stack([{made}[name] for {made} in {batches}]) for name in {batches}[0]"
         lines += f"        # An example is a batch.\n        {train} = {{name: {stacked}}}\n"
         lines += f'        return {{"train": {train}}}\n'
         return Fed(lines, wanted | {"np"}, self._inputs(arrays, "[0]"), settings)
-
-    def _headers(
-        self, wanted: set[str], settings: dict[str, str], every: bool
-    ) -> dict[Any, tuple[str, set[str]]]:
-        """Returns the lines of those loops that make different batches, and what these bind."""
-        loops, found = self.feeding.loops, {}
-        for loop in loops:
-            target: Any = getattr(loop, "target", None)
-            names = scopes.bound([target]) if target is not None else set()
-            if "max_steps" in settings and (len(loops) == 1 or isinstance(loops[-1], ast.While)):
-                counter = min(wanted & (names | self.feeding.counters()), default="_")
-                if loop is loops[-1]:
-                    found[loop] = f"for {counter} in range(self.settings.max_steps):", {counter}
-            elif isinstance(loop, ast.For) and (loop is loops[-1] or every or names & wanted):
-                header = f"for {self.pieces.text(target)} in {self.pieces.text(loop.iter)}:"
-                found[loop] = header, names
-                if loop is not loops[-1] or len(loops) == 1:
-                    settings["epochs"] = "1"
-        if not found:
-            self.graph.refuse(self.feeding.call, "how many batches it makes is not known")
-        return found
 
 
 def _called(node: Any) -> str:

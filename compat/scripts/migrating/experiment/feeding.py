@@ -159,12 +159,16 @@ class Feeding:
         flag = self.flags.read(node)
         if flag:
             return self.flags.by_name[flag].default
-        assigned = [
-            n.value
-            for n in self.program.nodes(ast.Assign)
-            if isinstance(node, ast.Name) and node.id in scopes.bound(n.targets)
-        ]
-        return self.constant(assigned[0]) if len(assigned) == 1 else ""
+        name = node.id if isinstance(node, ast.Name) else ""
+        statements = self.program.nodes(ast.Assign)
+        assigned = [n for n in statements if name in scopes.bound(n.targets)]
+        if len(assigned) != 1:
+            return ""
+        value, target = assigned[0].value, assigned[0].targets[0]
+        if isinstance(target, ast.Tuple):  # Such as `epochs, size = 20, 50`.
+            pairs = zip(target.elts, getattr(value, "elts", []))
+            value = next((v for t, v in pairs if getattr(t, "id", "") == name), None)
+        return self.constant(value) if value is not None else ""
 
 
 def is_range(loop: Any) -> bool:

@@ -59,6 +59,8 @@ class Model:
             statement = self.parents[statement]
         if not isinstance(loss, ast.Name):
             graph.refuse(call, "what it minimizes has no name")
+        if len(call.args) > 2:
+            graph.refuse(call, "minimize() has more than two arguments")
         for word in call.keywords:
             if word.arg not in ("loss", "global_step", "name"):
                 graph.refuse(call, f"minimize() has the argument {word.arg}")
@@ -106,6 +108,9 @@ class Model:
                 self._edits.append(Edit(*span, inputs[name]))
             elif name in wanted:
                 graph.refuse(placeholder.statement, f"it trains without feeding {name}")
+        for name in inputs.keys() - graph.placeholders.keys():
+            span = self.program.span(graph.assignment(name).value)
+            self._edits.append(Edit(*span, inputs[name]))
         if graph.step is not None:
             span = self.program.span(graph.step.value)
             self._edits.append(Edit(*span, "compat.get_or_create_global_step()"))

@@ -209,9 +209,11 @@ class Graph:
         """Returns the name that the global step has in the graph, or ""."""
         for node in self._nodes():
             is_call = isinstance(node, ast.Call) and last(node) in TRAINS
-            for keyword in node.keywords if is_call else ():  # type: ignore[attr-defined]
-                if keyword.arg == "global_step" and isinstance(keyword.value, ast.Name):
-                    return keyword.value.id
+            call: Any = node
+            named = [k.value for k in call.keywords if k.arg == "global_step"] if is_call else []
+            for value in [*named, *(call.args[1:2] if is_call else [])]:
+                if isinstance(value, ast.Name):
+                    return value.id
         return ""
 
     def _step_statement(self) -> Any:
