@@ -23,13 +23,16 @@ def imported(script: str) -> list[str]:
     return found[1:]
 
 
-def files(node: Any, path: str, root: str = "") -> list[str]:
+def files(
+    node: Any, path: str, root: str = "", exists: Callable[[str], bool] = os.path.isfile
+) -> list[str]:
     """Returns the files that a statement imports, with those of the packages that they are in.
 
     Args:
       node: an `ast.Import` or `ast.ImportFrom`.
       path: the file that it is in.
       root: the folder of the script.
+      exists: whether there is a file.
     """
     names, level = [alias.name for alias in node.names], getattr(node, "level", 0)
     if isinstance(node, ast.ImportFrom):
@@ -37,7 +40,7 @@ def files(node: Any, path: str, root: str = "") -> list[str]:
         names = [module, *(f"{module}.{name}".lstrip(".") for name in names)]
     words = [name.split(".") for name in names if name]
     parents = [".".join(w[:number]) for w in words for number in range(1, len(w) + 1)]
-    found = [find(name, path, root, level) for name in dict.fromkeys(parents)]
+    found = [find(name, path, root, level, exists) for name in dict.fromkeys(parents)]
     return [file for file in found if file]
 
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-import compat
 from compat.errors import UserError
-from compat.scripts.migrating.command import main
 from compat.scripts.migrating.experiment import writing
+from compat.scripts.migrating.steps import rewriting
 
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")
 pytestmark = pytest.mark.once
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
-DEADLINE_SECS = 300
 HEAD = "import compat.v1 as tf\nimport numpy as np\n"
 NET = """
 x = tf.placeholder(tf.float32, [None, 4], name="x")
@@ -71,61 +64,6 @@ tf.flags.DEFINE_boolean("fake", False, "Fake data.")
 FLAGS = tf.flags.FLAGS
 main()
 """
-MODEL = '''
-import math
-import tensorflow as tf
-import sizes
-
-RATE = 0.9
-
-
-def inference(x):
-    w = tf.get_variable("w", [sizes.INPUTS, 8], initializer=tf.constant_initializer(0.1))
-    v = tf.get_variable("v", [8, 1], initializer=tf.constant_initializer(1 / math.sqrt(8)))
-    return tf.mul(tf.matmul(tf.nn.relu(tf.matmul(x, w)), v), 1.0)
-
-
-def train(loss, learning_rate=0.1):
-    """Makes the update."""
-    step = tf.Variable(0, trainable=False)
-    rate = tf.train.exponential_decay(learning_rate, step, 10, 0.5)
-    optimizer = tf.train.MomentumOptimizer(rate, RATE)
-    return optimizer.minimize(loss, global_step=step)
-'''
-SCRIPT = """
-import numpy as np
-import tensorflow as tf
-from model import inference, train
-
-
-def inputs(size):
-    x = tf.placeholder(tf.float32, [None, size], name="x")
-    return x, tf.placeholder(tf.float32, [None, 1], name="y")
-
-
-x, y = inputs(4)
-output = inference(x)
-loss = tf.reduce_mean(tf.square(output - y))
-train_op = train(loss, 0.01)
-
-
-def fill(size, inputs, targets):
-    batch = np.random.rand(size, 4)
-    feed = {inputs: batch, targets: batch.sum(1, keepdims=True)}
-    return feed
-
-
-def main():
-    with tf.Session() as sess:
-        sess.run(tf.initialize_all_variables())
-        for step in range(20):
-            feed = fill(16, x, y)
-            _, value = sess.run([train_op, loss], feed_dict=feed)
-
-
-if __name__ == "__main__":
-    main()
-"""
 
 
 def written(text: str) -> str:
@@ -143,52 +81,111 @@ def test_a_function_that_feeds_is_followed() -> None:
     assert "        batch_size: int = 100\n" in made
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A script that imports a module of TensorFlow 0.x, which imports one without TensorFlow."""
-    (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
-    (tmp_path / "model.py").write_text(MODEL, encoding="utf-8")
-    (tmp_path / "sizes.py").write_text("INPUTS = 4\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+RANDOM = """
+    for step in range(20):
+        batch = np.random.rand(8, 4)
+"""
+FEED = "{x: batch, y: batch.sum(1, keepdims=True)}"
+# The loops of programs, what they feed, and lines of the data that they become.
+LOOPS = {
+    "parts of arrays": (
+        """
+    data, target = np.ones([64, 4]), np.ones([64, 1])
+    epochs, size = 3, 8
+    for epoch in range(epochs):
+        order = np.random.permutation(64)
+        for i in range(64 // size):
+            part = order[i * size:(i + 1) * size]
+""",
+        "{x: data[part], y: target[part]}",
+        ["epochs: int = 3", "batch_size: int = 8", '    "x": np.asarray(data, "float32"),'],
+    ),
+    "each epoch has its own": (
+        """
+    for epoch in range(3):
+        for i in range(8):
+            batch = np.random.rand(8, 4)
+""",
+        FEED,
+        ["epochs: int = 1", "for epoch in range(3):", "    for i in range(8):"],
+    ),
+    "all calls feed the same": (
+        """
+    batch = np.ones([8, 4])
+    for step in range(20):
+        print(step)
+""",
+        FEED,
+        ["max_steps: int | None = 20", '    "x": np.asarray(batch, "float32")[None],'],
+    ),
+    "a function that is called as the data are": (
+        """
+    for batch in batches(9):
+        print(len(batch))
+""",
+        FEED,
+        ["batches_2 = []", "for batch in batches(9):", "epochs: int = 1"],
+    ),
+}
 
 
-def test_a_module_that_trains_is_followed(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is migrated beside the new program, which imports what it still needs of it."""
-    assert main(["--to=experiment", "train.py"]) == 1
-    assert "\nwrote model_v1.py\n" in capsys.readouterr().out
-    names = ["model.py", "model_v1.py", "sizes.py", "train.py", "train_experiment.py"]
-    assert sorted(path.name for path in project.iterdir()) == names
-    new = (project / "model_v1.py").read_text(encoding="utf-8")
-    assert "import compat.v1 as tf\nimport sizes\n" in new
-    assert "tf.multiply(" in new
-    made = (project / "train_experiment.py").read_text(encoding="utf-8")
-    assert "from model_v1 import inference, train\nfrom model_v1 import RATE\n" in made
-    assert (
-        made[made.index("    def optimizer") : made.index("if __name__")].strip()
-        == """\
-def optimizer(self, step):
-        rate = tf.train.exponential_decay(0.01, step, 10, 0.5)
-        optimizer = tf.train.MomentumOptimizer(rate, RATE)
-        return optimizer"""
-    )
-    # As it is, a module is written once; a changed one is left.
-    assert main(["--to=compat", "train.py"]) == 0
-    (project / "model_v1.py").write_text(new + "RATE = 0.8\n", encoding="utf-8")
-    os.remove("train_compat.py")
-    with pytest.raises(UserError, match="model_v1.py exists, and is not what model.py becomes"):
-        main(["--to=compat", "train.py"])
-    assert not (project / "train_compat.py").exists()
-    main(["--to=experiment", "--output=new/train.py", "train.py"])
-    assert sorted(os.listdir("new")) == ["model_v1.py", "sizes.py", "train.py"]
+@pytest.mark.parametrize("kind", LOOPS)
+def test_loops_become_data(kind: str) -> None:
+    loop, feed, lines = LOOPS[kind]
+    head, _, call = LOOP.partition(RANDOM)
+    inner = loop.rstrip("\n").rpartition("\n")[2]
+    call = inner[: len(inner) - len(inner.lstrip())] + call.lstrip().replace(FEED, feed)
+    helper = "\ndef batches(n):\n    for _ in range(n):\n        yield np.ones([8, 4])\n"
+    made = written(helper + NET + head + loop + call)
+    for line in lines:
+        assert f"        {line}\n" in made, made
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("to", ["compat", "experiment"])
-def test_it_is_proven(project: Path, to: str) -> None:
-    env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-m", "compat", "migrate", f"--to={to}", "--prove", "train.py"]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=DEADLINE_SECS)
-    assert re.search("equal: 20 losses of 20 training calls; .* difference 0,", done.stdout), done
+def test_what_runs_before_the_update_runs_with_the_loss() -> None:
+    minimize = "train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)"
+    waits = f"more = [tf.no_op()]\nwith tf.control_dependencies(more):\n    {minimize}"
+    assert """
+        more = [tf.no_op()]
+        if training:
+            with tf.control_dependencies(more):
+                loss = tf.identity(loss)
+        return loss
+""" in written(NET.replace(minimize, waits) + LOOP)
+
+
+REFUSED = {
+    "its batches are fed by a function": ("{x: batch, y: batch.sum(1, keepdims=True)}", "dict(a)"),
+    "what it feeds depends on state, see its loop": (
+        "session.run(train, {x: batch",
+        "_, state = session.run([train, loss], {x: batch + state",
+    ),
+    "what it feeds is computed by its session": (
+        "np.random.rand(8, 4)",
+        "session.run(loss, {x: [[1] * 4], y: [[1]]})",
+    ),
+    "it feeds w": ("{x: batch", "{w: batch"),
+    "its session initializes an iterator": ("NET", "it = tf.data.make_initializable_iterator(a)"),
+    "its data set ends; call repeat\\(\\) on it": ("NET", "it = tf.data.make_one_shot_iterator(a)"),
+    "its batches come from queues of input": ("NET", "queue = tf.FIFOQueue(1, tf.float32)"),
+    "its data, loss or optimizer needs secret": (
+        "np.random.rand(8, 4)",
+        "helper()",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_it_refuses(why: str) -> None:
+    old, new = REFUSED[why]
+    helper = "\ndef helper():\n    return secret\n\ndef other():\n    secret = 1\n"
+    text = f"{helper}\n{new}\n{NET}{LOOP}" if old == "NET" else helper + NET + LOOP
+    with pytest.raises(UserError, match=f"cannot become an Experiment, since {why};"):
+        written(text.replace(old, new))
+
+
+def test_what_is_fed_is_no_part_of_the_graph() -> None:
+    """Also where it is in front of the session."""
+    start = "\nbatch = np.ones([8, 4])\nfeed = {x: batch, y: batch}\n"
+    text = NET + start + LOOP.replace("{x: batch, y: batch.sum(1, keepdims=True)}", "feed")
+    made = rewriting.migrate("old.py", HEAD + text).text
+    assert made.index("return {") < made.index("feed = (batch, batch)")

@@ -8,7 +8,7 @@ import re
 from typing import Any, Mapping
 
 from compat.errors import UserError
-from compat.scripts.migrating import migration
+from compat.scripts.migrating import migration, modules
 from compat.scripts.migrating.experiment import functions, imports
 from compat.scripts.migrating.experiment.data import Data, Fed
 from compat.scripts.migrating.experiment.feeding import Feeding
@@ -51,7 +51,15 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
     tf = tensorflow(program)
     program = plain.supervised(functions.gathered(program, tf, texts), tf)
     graph = Graph(program, tf, "an Experiment", "use --to=compat or --to=v1")
-    return _Writing(graph).result()
+    made = _Writing(graph).result()
+    new, _, _ = made.text.partition(migration.REMARK.partition("{")[0])
+    for node in graph.program.nodes(ast.Import, ast.ImportFrom):
+        if scopes.bound([node]) & set(re.findall(r"\w+", new)):
+            for file in modules.files(node, filename, exists=texts.__contains__):
+                if re.search(r"\bFLAGS\b|\bflags\.|\bparse_args\(", texts[file]):
+                    name = os.path.basename(file)
+                    graph.refuse(node, f"{name}, which it still needs, reads flags")
+    return made
 
 
 class _Writing:
