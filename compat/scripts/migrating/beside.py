@@ -40,6 +40,8 @@ class Beside(NamedTuple):
 
     def renamed(self, path: str, text: str) -> str:
         """Returns the text of a program of the script with imports of the new modules."""
+        if conversion.is_python2(text):
+            return text  # It uses no TensorFlow, and has a remark.
         program = Program(conversion.Source(path, text, False), marked=True)
         edits = []
         for node in program.nodes(ast.Import, ast.ImportFrom):
@@ -80,15 +82,22 @@ def beside(script: str, migrate: Callable[[str], Migrated]) -> Beside | None:
     """
     root = os.path.dirname(os.path.abspath(script))
     found = {file: migrate(file) for file in modules.imported(script)}
-    changed = [file for file, migrated in found.items() if migrated.is_changed]
-    names = {file: f"{os.path.splitext(file)[0]}{_SUFFIX}.py" for file in changed}
-    made = Beside(root, found, names)
-    for path in (script, *found):
-        for part in conversion.read(path):
-            for node in ast.walk(part.tree()):
-                dotted = isinstance(node, ast.Import) and [
-                    a.name for a in node.names if "." in a.name and not a.asname
-                ]
-                if any(modules.find(name, path, root) in names for name in dotted or ()):
-                    return None
-    return None if any(os.path.basename(f) == "__init__.py" for f in names) else made
+    uses = {path: modules.imports(path) for path in (script, *found)}
+    changed = {file for file, migrated in found.items() if migrated.is_changed}
+    while True:  # And those that import one.
+        more = {
+            file
+            for file in found.keys() - changed
+            if any(changed & {*modules.files(node, file, root)} for node in uses[file])
+        }
+        if not more:
+            break
+        changed |= more
+    for path, nodes in uses.items():
+        for node in nodes:
+            names = [a.name for a in node.names if "." in a.name and not a.asname]
+            if any(modules.find(name, path, root) in changed for name in names):
+                return None
+    if any(os.path.basename(file) == "__init__.py" for file in changed):
+        return None
+    return Beside(root, found, {file: f"{file[: -len('.py')]}{_SUFFIX}.py" for file in changed})

@@ -71,13 +71,14 @@ def main(argv: list[str]) -> int:
 
 def _beside(own: Beside, output: str, options: argparse.Namespace) -> int:
     """Writes the modules of a script; returns the exit code."""
-    code, texts, new = 0, own.texts(), {}
-    for file, target in own.targets(output).items():
-        migrated = own.found[file]
-        text = texts[own.names.get(file, file)]
-        shown, target = os.path.relpath(file), os.path.relpath(target)
-        if file in own.names:
+    code, texts, new, targets = 0, own.texts(), {}, own.targets(output)
+    for file, migrated in own.found.items():
+        shown, target = os.path.relpath(file), os.path.relpath(targets.get(file, file))
+        if file in own.names or migrated.remarks:
             code = max(code, _report(shown, target, migrated))
+        if file not in targets:
+            continue
+        text = texts[own.names.get(file, file)]
         new[target] = _content(file, text)
         if options.diff:
             _print_diff(shown, target, text)

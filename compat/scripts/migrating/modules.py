@@ -18,7 +18,7 @@ def imported(script: str) -> list[str]:
         path = waiting.pop(0)
         if path not in found:
             found.append(path)
-            own = [file for node in _imports(path) for file in files(node, path, root)]
+            own = [file for node in imports(path) for file in files(node, path, root)]
             waiting += [file for file in own if file.startswith(os.path.join(root, ""))]
     return found[1:]
 
@@ -70,7 +70,8 @@ def find(
     return ""
 
 
-def _imports(path: str) -> list[Any]:
+def imports(path: str) -> list[Any]:
+    """Returns the statements of a script that import; none of one that cannot be read."""
     try:
         trees = [part.tree() for part in conversion.read(path)]
     except (SyntaxError, UserError):

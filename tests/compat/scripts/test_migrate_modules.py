@@ -111,11 +111,20 @@ def optimizer(self, step):
     assert main(["--to=compat", "train.py"]) == 0
     (project / "model_v1.py").write_text(new + "RATE = 0.8\n", encoding="utf-8")
     os.remove("train_compat.py")
+    capsys.readouterr()
     with pytest.raises(UserError, match="model_v1.py exists, and is not what model.py becomes"):
         main(["--to=compat", "train.py"])
     assert not (project / "train_compat.py").exists()
     main(["--to=experiment", "--output=new/train.py", "train.py"])
     assert sorted(os.listdir("new")) == ["model_v1.py", "sizes.py", "train.py"]
+    (project / "sizes.py").write_text("INPUTS = 4\nprint INPUTS\n", encoding="utf-8")
+    assert main(["--to=compat", "--output=older/train.py", "train.py"]) == 1
+    assert "sizes.py:1: remark 1: it is not written in Python 3" in capsys.readouterr().out
+    # A module that imports a changed one is another one as well.
+    (project / "sizes.py").write_text("import model\nINPUTS = 4\n", encoding="utf-8")
+    assert main(["--to=compat", "--output=last/train.py", "train.py"]) == 0
+    text = (project / "last" / "sizes_v1.py").read_text(encoding="utf-8")
+    assert text == "import model_v1 as model\nINPUTS = 4\n"
     (project / "model.py").write_text(f"{MODEL}\nFLAGS = tf.app.flags.FLAGS\n", encoding="utf-8")
     with pytest.raises(UserError, match="train.py:4: .* model_v1.py, which it still needs, reads"):
         main(["--to=experiment", "--output=newer/train.py", "train.py"])
