@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import re
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
 from compat._tensorflow import quietly, tf, tf1
 from compat.checkpoint import pieces
-from compat.checkpoint.matching import dtype_name
+from compat.checkpoint.comparison import compare, stored_values, unfit
 from compat.errors import UserError
 from compat.runtime.interface import current_runtime
 
@@ -147,55 +147,23 @@ def fitted(
     Raises `UserError` if names, shapes or dtypes differ; with `others` it may have more variables,
     such as optimizer slots.
     """
-    values = _cut(values, variables)
-    if others:
-        values = {name: value for name, value in values.items() if name in variables}
-    problems = [f"{name} is missing" for name in sorted(set(variables) - set(values))]
-    problems += [f"{name} is unknown here" for name in sorted(set(values) - set(variables))]
-    problems += [
-        f"{name} has shape {list(values[name].shape)} instead of {variables[name].shape.as_list()}"
-        for name in sorted(set(values) & set(variables))
-        if list(values[name].shape) != variables[name].shape.as_list()
-    ]
-    problems += [
-        f"{name} is {dtype_name(values[name])} instead of {variables[name].dtype.base_dtype.name}"
-        for name in sorted(set(values) & set(variables))
-        if dtype_name(values[name]) != variables[name].dtype.base_dtype.name
-    ]
+    slices = current_runtime().slices()
+    found = compare(stored_values(values), variables, slices)
+    problems = [*found.different, *([] if others else found.unknown)]
     if problems:
         raise unfit(prefix, problems)
-    return dict(values)
-
-
-def unfit(prefix: str, problems: Sequence[str]) -> UserError:
-    """Returns the error for a checkpoint of another model, or of another program."""
-    more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
-    return UserError(
-        f"checkpoint {prefix} is of another model or optimizer: {'; '.join(problems[:3])}{more}; "
-        "choose another log folder, or the settings it was made with, or bring it over by python "
-        "-m compat convert-checkpoint"
-    )
-
-
-def _cut(values: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values with partitioned variables in the parts that the program has."""
-    slices = current_runtime().slices()
-    wanted = {name: slices[name] for name in variables if name in slices and name not in values}
-    parts = {
-        name: part
-        for name, part in wanted.items()
-        if list(getattr(values.get(part.full_name), "shape", ())) == list(part.full_shape)
+    return {
+        name: values[name] if name in values else _part(values, slices[name]) for name in variables
     }
-    wholes = {part.full_name for part in parts.values()}
-    cut = {name: value for name, value in values.items() if name not in wholes}
-    for name, part in parts.items():
-        whole = values[part.full_name]
-        if isinstance(whole, pieces.Stored):
-            cut[name] = whole.part(part.spec, part.var_shape)
-        else:
-            ends = zip(part.var_offset, part.var_shape)
-            cut[name] = whole[tuple(slice(a, a + size) for a, size in ends)]
-    return cut
+
+
+def _part(values: Mapping[str, Any], part: Any) -> Any:
+    """Returns the value of a part of a partitioned variable."""
+    whole = values[part.full_name]
+    if isinstance(whole, pieces.Stored):
+        return whole.part(part.spec, part.var_shape)
+    ends = zip(part.var_offset, part.var_shape)
+    return whole[tuple(slice(start, start + size) for start, size in ends)]
 
 
 def history(folder: str) -> list[str]:

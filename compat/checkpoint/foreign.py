@@ -7,7 +7,8 @@ import functools
 from typing import Any, Iterator
 
 from compat._tensorflow import private, tf1
-from compat.checkpoint.files import reading, unfit
+from compat.checkpoint.comparison import compare, stored, unfit
+from compat.checkpoint.files import reading
 from compat.errors import UserError, raised_as
 
 _UNFIT = (tf1.errors.InvalidArgumentError, tf1.errors.NotFoundError)
@@ -30,30 +31,21 @@ def reported(saver: Any, prefix: Any) -> Iterator[None]:
         problems: list[str] = []
         # If it cannot be read, TensorFlow has said why.
         with contextlib.suppress(UserError), reading(str(prefix), "") as reader:
-            problems += sorted(_problems(saver, reader))
+            problems += compare(stored(reader), *_variables(saver)).different
         if not problems:
             raise
         with raised_as(type(error)):
             raise unfit(str(prefix), problems) from None
 
 
-def _problems(saver: Any, reader: Any) -> Iterator[str]:
-    shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+def _variables(saver: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the variables of a saver, and which of them are parts, by name."""
     listed = private.listed_by(saver)
-    for key, variable in listed.items() if isinstance(listed, dict) else zip(listed, listed):
-        if not hasattr(variable, "get_shape"):
-            continue
-        part = private.slice_info(variable)
-        own = variable.name if key is variable else key
-        name = part.full_name if part else own.partition(":")[0]
-        shape = list(part.full_shape) if part else variable.get_shape().as_list()
-        dtype = variable.dtype.base_dtype
-        if name not in shapes:
-            yield f"{name} is missing"
-        elif list(shapes[name]) != shape:
-            yield f"{name} has shape {list(shapes[name])} instead of {shape}"
-        elif types[name].base_dtype != dtype:
-            yield f"{name} is {types[name].base_dtype.name} instead of {dtype.name}"
+    if not isinstance(listed, dict):
+        listed = {getattr(variable, "name", "").partition(":")[0]: variable for variable in listed}
+    found = {name: variable for name, variable in listed.items() if hasattr(variable, "get_shape")}
+    slices = {name: private.slice_info(variable) for name, variable in found.items()}
+    return found, slices
 
 
 def install() -> None:

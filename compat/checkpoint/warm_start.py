@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
+from compat.checkpoint.comparison import Comparison, compare, first, stored
 from compat.checkpoint.files import reading
 from compat.checkpoint.formats.stored import BETA_POWERS, GLOBAL_STEP
 from compat.checkpoint.saver import Saver
@@ -16,13 +17,11 @@ class WarmStart(NamedTuple):
 
     Attributes:
       init_fn: sets them; for `Supervisor`, which calls it unless it has a checkpoint of its own.
-      taken: their names.
-      fresh: the names of the model's other variables, each with the reason.
+      found: their names, and why the others begin anew.
     """
 
     init_fn: Callable[[Any], None]
-    taken: list[str]
-    fresh: dict[str, str]
+    found: Comparison
 
 
 def warm_start(prefix: str) -> WarmStart:
@@ -38,31 +37,17 @@ def warm_start(prefix: str) -> WarmStart:
     """
     remedy = "name a log folder, or the prefix of a checkpoint such as runs/1/model.ckpt-500"
     with reading(prefix, remedy) as reader:
-        shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
-    slices = current_runtime().slices()
-    chosen, fresh = {}, {}
-    for name, variable in _of_the_model().items():
-        stored, shape = name, variable.shape.as_list()
-        part = slices.get(name)
-        if part is not None and name not in shapes:
-            stored, shape = part.full_name, list(part.full_shape)
-        found = shapes.get(stored)
-        if found is None:
-            fresh[name] = "not there"
-        elif list(found) != shape or types[stored] != variable.dtype.base_dtype:
-            there = f"{types[stored].name} {list(found)}"
-            fresh[name] = f"{there} there, {variable.dtype.base_dtype.name} {shape} here"
-        else:
-            chosen[name] = variable
-    if not chosen:
-        reasons = "; ".join(f"{name} ({reason})" for name, reason in sorted(fresh.items())[:3])
+        entries = stored(reader)
+    variables = _of_the_model()
+    found = compare(entries, variables, current_runtime().slices())
+    if not found.same:
         raise UserError(
-            f"checkpoint {prefix} has no variable of this model: {reasons}; name one of a model "
-            "with the same names and shapes, or bring it over by python -m compat "
+            f"checkpoint {prefix} has no variable of this model: {first(found.different)}; name "
+            "one of a model with the same names and shapes, or bring it over by python -m compat "
             "convert-checkpoint"
         )
-    saver: Any = Saver(list(chosen.values()))
-    return WarmStart(lambda session: saver.restore(session, prefix), sorted(chosen), fresh)
+    saver: Any = Saver([variables[name] for name in found.same])
+    return WarmStart(lambda session: saver.restore(session, prefix), found)
 
 
 def _of_the_model() -> dict[str, Any]:

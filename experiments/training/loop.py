@@ -95,13 +95,13 @@ def _warm_start(settings: Any) -> Callable[[Any], None] | None:
         return None
     is_prefix = tf1.train.checkpoint_exists(path) and not tf1.gfile.IsDirectory(path)
     prefix = path if is_prefix else best_checkpoint.find(path, given="--warm_start")[1]
-    found = warm_start(prefix)
-    others = [f"{name} ({reason})" for name, reason in found.fresh.items()]
+    start = warm_start(prefix)
+    others = f"; others begin anew: {', '.join(start.found.different)}"
     print(
-        f"warm start: {len(found.taken)} variables begin with the values of {prefix}"
-        + (f"; anew: {', '.join(others)}" if others else "")
+        f"warm start: {len(start.found.same)} variables begin with the values of {prefix}"
+        + (others if start.found.different else "")
     )
-    return found.init_fn
+    return start.init_fn
 
 
 @dataclass(frozen=True)

@@ -95,15 +95,17 @@ def test_a_training_in_a_copied_folder_leaves_the_original_alone(kept: Any) -> N
 
 def test_a_checkpoint_of_another_model(kept: Any) -> None:
     assert kept["another_model"] == (
-        "checkpoint PREFIX is of another model or optimizer: v is missing; w has shape [2] instead "
-        "of [3]; choose another log folder, or the settings it was made with, or bring it over by "
-        "python -m compat convert-checkpoint"
+        "checkpoint PREFIX is of another model or optimizer: v is missing; w is float32 [2] "
+        "instead of float32 [3]; choose another log folder, or the settings it was made with, or "
+        "bring it over by python -m compat convert-checkpoint"
     )
 
 
 def test_a_checkpoint_of_another_dtype(kept: Any) -> None:
     """Such as one of 2016, whose global step is a float."""
-    assert "optimizer: global_step is float32 instead of int64; choose" in kept["another_dtype"]
+    assert (
+        "optimizer: global_step is float32 [] instead of int64 []; choose" in kept["another_dtype"]
+    )
 
 
 def test_only_the_first_differences_are_named(kept: Any) -> None:

@@ -63,17 +63,17 @@ def test_others_begin_anew_and_are_named(warm: dict[str, Training]) -> None:
     (line,) = [line for line in warm["partly"].out.splitlines() if "warm start" in line]
     assert line.startswith("warm start: 2 variables begin with the values of ")
     assert line.endswith(
-        "/other; anew: output/kernel (float32 [100, 7] there, float32 [100, 10] here), "
-        "output/bias (not there)"
+        "/other; others begin anew: output/bias is missing, "
+        "output/kernel is float32 [100, 7] instead of float32 [100, 10]"
     )
 
 
 def test_what_has_nothing_for_the_model_is_refused(warm: dict[str, Training]) -> None:
     assert warm["nothing"].code == 2
     assert (
-        "other has no variable of this model: hidden/bias (float64 [100] there, float32 [100] "
-        "here); hidden/kernel (not there); output/bias (not there); name one of a model with the "
-        "same names and shapes, or" in warm["nothing"].err
+        "other has no variable of this model: hidden/bias is float64 [100] instead of float32 "
+        "[100]; hidden/kernel is missing; output/bias is missing and 1 more; name one of a model "
+        "with the same names and shapes, or" in warm["nothing"].err
     )
     assert not (warm["nothing"].logdir / "checkpoint").exists()
     assert warm["missing"].code == 2

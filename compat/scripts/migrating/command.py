@@ -11,12 +11,14 @@ import difflib
 import os
 import re
 import shlex
+from pathlib import Path
 from typing import Sequence
 
 from compat.errors import Parser, UserError, unless_usable
 from compat.scripts.checking import programs, rules
 from compat.scripts.checking.rules import Rule
 from compat.scripts.migrating import migration
+from compat.scripts.migrating.beside import Beside, beside
 from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.proving import command as proving
 from compat.scripts.migrating.steps import rewriting
@@ -47,8 +49,13 @@ def main(argv: list[str]) -> int:
         return _folder(options, [rule for rule in chosen if rule.id != "modules"])
     output = options.output or "{0}_{2}{1}".format(*os.path.splitext(options.path), options.to)
     _refuse_existing(output, options)
-    migrated = _migrated(options.path, chosen, options.to)
-    code = _report(options.path, output, migrated)
+    others = [rule for rule in chosen if rule.id != "modules"]
+    own = None
+    if options.to != "v1":
+        own = beside(options.path, lambda file: _migrated(file, others))
+    migrated = _migrated(options.path, others if own else chosen, options.to, own)
+    code = _beside(own, output, options) if own else 0
+    code = max(code, _report(options.path, output, migrated))
     if options.diff:
         _print_diff(options.path, output, migrated.text)
     elif migrated.is_changed:
@@ -59,6 +66,31 @@ def main(argv: list[str]) -> int:
             return max(code, proving.main(words))
         command = " ".join(map(shlex.quote, ["python", "-m", "compat", "prove", *words]))
         print(f"to prove that it does the same: {command}")
+    return code
+
+
+def _beside(own: Beside, output: str, options: argparse.Namespace) -> int:
+    """Writes the modules of a script; returns the exit code."""
+    code, texts, new, targets = 0, own.texts(), {}, own.targets(output)
+    for file, migrated in own.found.items():
+        shown, target = os.path.relpath(file), os.path.relpath(targets.get(file, file))
+        if file in own.names or migrated.remarks:
+            code = max(code, _report(shown, target, migrated))
+        if file not in targets:
+            continue
+        text = texts[own.names.get(file, file)]
+        new[target] = _content(file, text)
+        if options.diff:
+            _print_diff(shown, target, text)
+        elif os.path.lexists(target) and Path(target).read_bytes() != new[target]:
+            raise UserError(
+                f"{target} exists, and is not what {shown} becomes; remove it, or name another "
+                "folder with --output"
+            )
+    if not options.diff:
+        for target, content in new.items():
+            _write(target, content)
+            print(f"wrote {target}")
     return code
 
 
@@ -118,7 +150,9 @@ def _refuse_existing(output: str, options: argparse.Namespace) -> None:
         raise UserError(f"{output} exists; name a new one with --output, or remove it")
 
 
-def _migrated(path: str, chosen: Sequence[Rule], to: str = "v1") -> migration.Migrated:
+def _migrated(
+    path: str, chosen: Sequence[Rule], to: str = "v1", own: Beside | None = None
+) -> migration.Migrated:
     if path.endswith(".ipynb"):
         raise UserError(f"{path} is a notebook, expected a script; export it as one")
     (source,) = conversion.read(path)
@@ -126,7 +160,11 @@ def _migrated(path: str, chosen: Sequence[Rule], to: str = "v1") -> migration.Mi
         migrated = migration.migrate(source, chosen)
         if to == "v1":
             return migrated
-        found = {"compat": rewriting, "experiment": writing}[to].migrate(path, migrated.text)
+        text = own.renamed(path, migrated.text) if own else migrated.text
+        if to == "compat":
+            found = rewriting.migrate(path, text)
+        else:
+            found = writing.migrate(path, text, own.texts() if own else {})
         return found._replace(counts={**migrated.counts, **found.counts}, left=migrated.left)
     except SyntaxError as error:
         place = f"{path}:{error.lineno or 1}"

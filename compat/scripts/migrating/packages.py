@@ -9,6 +9,7 @@ from typing import Iterator
 from compat.errors import UserError
 from compat.scripts.checking import call_rules, name_rules, syntax
 from compat.scripts.checking.uses import Use
+from compat.scripts.migrating import modules
 from compat.scripts.migrating.program import Edit, Finders, Program, Remark, uses
 from compat.scripts.names import packages
 from compat.scripts.source import conversion
@@ -43,31 +44,18 @@ def _tostring(program: Program) -> Iterator[Edit]:
 
 
 def _modules(program: Program) -> Iterator[Remark]:
-    here = os.path.dirname(os.path.abspath(program.source.filename))
+    path = program.source.filename
     said: set[str] = set()
     for node in program.nodes(ast.Import, ast.ImportFrom):
-        for file in _files(node, here):
-            if file not in said and os.path.isfile(file) and _is_old(file):
+        for file in modules.files(node, path):
+            if file not in said and _is_old(file):
                 said.add(file)
-                name = os.path.relpath(file, here)
+                name = os.path.relpath(file, os.path.dirname(os.path.abspath(path)))
                 yield Remark(
                     node,
                     f"{name} has to be migrated as well; migrate the folder as a whole, "
                     "python -m compat migrate FOLDER --output=NEW_FOLDER",
                 )
-
-
-def _files(node: ast.Import | ast.ImportFrom, here: str) -> Iterator[str]:
-    """Yields where the modules that a statement imports may be, from the script's folder on."""
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    else:
-        here = os.path.join(here, *[os.pardir] * (node.level - 1))
-        module = node.module or ""
-        names = [module, *(f"{module}.{alias.name}".lstrip(".") for alias in node.names)]
-    for name in filter(None, names):
-        path = os.path.normpath(os.path.join(here, *name.split(".")))
-        yield from (path + ".py", os.path.join(path, "__init__.py"))
 
 
 def _is_old(file: str) -> bool:

@@ -16,7 +16,7 @@ from compat.scripts.source import conversion, literals
 _BETWEEN = {tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT}
 _BLANK = {tokenize.NL, tokenize.COMMENT}
 # Expressions that need parentheses to stay one, somewhere.
-_LOOSE = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Tuple, ast.UnaryOp)
+LOOSE = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda, ast.Tuple, ast.UnaryOp)
 
 
 class Edit(NamedTuple):
@@ -101,7 +101,7 @@ class Program:
         start, end = self.span(node)
         before = self._next(node.first_token, -1)  # type: ignore[attr-defined]
         after = self._next(node.last_token)  # type: ignore[attr-defined]
-        if before.string == "(" and after.string == ")" and isinstance(node, _LOOSE):
+        if before.string == "(" and after.string == ")" and isinstance(node, LOOSE):
             start, end = before.startpos, after.endpos
         return self.text[start:end]
 
@@ -172,6 +172,11 @@ class Program:
             pieces += [self.text[position : edit.start], edit.text]
             position = edit.end
         return "".join([*pieces, self.text[position:]])
+
+    def after(self, edits: Iterable[Edit]) -> Program:
+        """Returns the program after edits."""
+        text = self.edited(edits)
+        return Program(conversion.Source(self.source.filename, text, False), marked=True)
 
     def _next(self, token: Any, step: int = 1) -> Any:
         """Returns the token after another, or with a `step` of -1 before it; no comment."""

@@ -72,11 +72,16 @@ class Flags:
             elif last(call) == "add_argument" and call.args:
                 self._argument(call)
         for node in program.nodes(ast.Assign):
-            value = node.value
-            if isinstance(value, ast.Call) and last(value) in ("parse_args", "parse_known_args"):
+            if _parses(node.value):
                 target = node.targets[0]
                 first = getattr(target, "elts", [target])[0]
                 self.holders |= {first.id} if isinstance(first, ast.Name) else set()
+        functions = {node.name: node for node in program.nodes(ast.FunctionDef)}
+        for call in program.nodes(ast.Call):  # Such as `main(parser.parse_args())`.
+            function = functions.get(literals.dotted(call.func))
+            for parameter, value in zip(function.args.args if function else (), call.args):
+                if _parses(value) or getattr(value, "id", "") in self.holders:
+                    self.holders.add(parameter.arg)
 
     def _defined(self, call: ast.Call) -> None:
         given: Any = dict(zip(("name", "default", "help"), call.args))
@@ -108,6 +113,15 @@ class Flags:
         holder, _, name = literals.dotted(node).rpartition(".")
         return name if holder in self.holders and name in self.by_name else ""
 
+    def switches(self) -> dict[str, bool]:
+        """Returns the defaults of flags that are true or false, by what reads them."""
+        found = {n: f.default == "True" for n, f in self.by_name.items() if f.kind == "bool"}
+        return {f"{holder}.{n}": value for holder in self.holders for n, value in found.items()}
+
     def read_in(self, node: ast.AST) -> set[str]:
         """Returns the flags that are read anywhere in a node."""
         return {self.read(n) for n in ast.walk(node) if isinstance(n, ast.Attribute)} - {""}
+
+
+def _parses(node: Any) -> bool:
+    return isinstance(node, ast.Call) and last(node) in ("parse_args", "parse_known_args")

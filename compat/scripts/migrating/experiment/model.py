@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any, NamedTuple
 
-from compat.scripts.migrating.experiment.pieces import Pieces, used
 from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps import scopes
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last
+from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.source import literals
 
 _SYNC = "SyncReplicas"
@@ -59,6 +59,8 @@ class Model:
             statement = self.parents[statement]
         if not isinstance(loss, ast.Name):
             graph.refuse(call, "what it minimizes has no name")
+        if len(call.args) > 2:
+            graph.refuse(call, "minimize() has more than two arguments")
         for word in call.keywords:
             if word.arg not in ("loss", "global_step", "name"):
                 graph.refuse(call, f"minimize() has the argument {word.arg}")
@@ -97,7 +99,7 @@ class Model:
         """
         graph = self.graph
         self._edits = []
-        wanted = {self.trained.loss.id, *self.outputs}
+        wanted = {self.trained.loss.id, *self.outputs}.union(*map(used, self._waits()))
         placed = {p.statement for p in graph.placeholders.values()}
         kept = self._kept(graph.statements, wanted)
         for name, placeholder in graph.placeholders.items():
@@ -106,6 +108,9 @@ class Model:
                 self._edits.append(Edit(*span, inputs[name]))
             elif name in wanted:
                 graph.refuse(placeholder.statement, f"it trains without feeding {name}")
+        for name in inputs.keys() - graph.placeholders.keys():
+            span = self.program.span(graph.assignment(name).value)
+            self._edits.append(Edit(*span, inputs[name]))
         if graph.step is not None:
             span = self.program.span(graph.step.value)
             self._edits.append(Edit(*span, "compat.get_or_create_global_step()"))
@@ -113,8 +118,27 @@ class Model:
         outside = [s for s in before if s in placed and scopes.bound([s]) & wanted]
         lines = self.pieces.take([*elsewhere, *outside, *kept], self._edits, " " * 8)
         outputs = ", ".join(f'"{name}": {name}' for name in self.outputs)
+        waits, names = self._waits(), names | wanted
+        if waits:
+            lines += self._waiting(waits)
         returned = self.trained.loss.id + (f", {{{outputs}}}" if outputs else "")
-        return f"{lines}        return {returned}\n", names | wanted
+        return f"{lines}        return {returned}\n", names
+
+    def _waits(self) -> list[Any]:
+        """Returns the operations that run before the update, such as those of normalization."""
+        found: list[Any] = []
+        node: Any = self.trained.statement
+        while node is not self.graph.block:
+            node = self.parents[node]
+            items = [item.context_expr for item in getattr(node, "items", [])]
+            found += [i for i in items if self.graph.called(i) == "control_dependencies"]
+        return found
+
+    def _waiting(self, waits: list[Any]) -> str:
+        """Returns the lines that run these operations with the loss of each update."""
+        loss, words = self.trained.loss.id, ", ".join(map(self.pieces.text, waits))
+        lines = f"        if training:\n            with {words}:\n"
+        return f"{lines}                {loss} = {self.graph.tf}.identity({loss})\n"
 
     def _kept(self, statements: list[ast.stmt], wanted: set[str]) -> list[ast.stmt]:
         """Returns the statements that make what is wanted, and adds what they need to it."""
@@ -150,8 +174,13 @@ class Model:
     def _is_placement(self, statement: ast.With) -> bool:
         return all(self.graph.called(i.context_expr) == "device" for i in statement.items)
 
-    def optimizer(self, before: list[ast.stmt]) -> tuple[str, set[str]]:
-        """Returns the lines of `optimizer`, and the names that they need."""
+    def optimizer(self, before: list[ast.stmt], numbers: dict[str, str]) -> tuple[str, set[str]]:
+        """Returns the lines of `optimizer`, and the names that they need.
+
+        Args:
+          before: as for `loss`.
+          numbers: what the placeholders are that are fed a number, as text.
+        """
         graph, made = self.graph, self._own(self.trained.optimizer)
         statements = [*before, *self._flat(graph.statements)]
         wanted = used(made)
@@ -159,10 +188,11 @@ class Model:
         if graph.step is not None:
             without.append(graph.step)
         found, names = self.pieces.needed(wanted, statements, without)
-        for statement in found:
-            if scopes.uses(statement, set(graph.placeholders)):
-                graph.refuse(statement, "its optimizer depends on a placeholder")
-        lines = self.pieces.take(found, [], " " * 8)
+        if names & set(graph.placeholders) - set(numbers):
+            graph.refuse(self.trained.statement, "its optimizer depends on what is fed")
+        placed = {n: graph.placeholders[n].statement for n in names & set(numbers)}
+        edits = [Edit(*self.program.span(s.value), numbers[n]) for n, s in placed.items()]
+        lines = self.pieces.take(found, edits, " " * 8)
         if graph.step_name in names - {"step"}:
             lines = f"        {graph.step_name} = step\n{lines}"
         self.pieces.moved.append(self.pieces.lines(self.trained.statement))

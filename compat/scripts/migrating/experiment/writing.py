@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 import os
 import re
-from typing import Any
+from typing import Any, Mapping
 
 from compat.errors import UserError
-from compat.scripts.migrating import migration
-from compat.scripts.migrating.experiment.feeding import Fed, Feeding
+from compat.scripts.migrating import migration, modules
+from compat.scripts.migrating.experiment import functions, imports
+from compat.scripts.migrating.experiment.data import Data, Fed
+from compat.scripts.migrating.experiment.feeding import Feeding
 from compat.scripts.migrating.experiment.flags import INHERITED, TAKEN, Flags
 from compat.scripts.migrating.experiment.model import Model
-from compat.scripts.migrating.experiment.pieces import Pieces, used
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import plain, scopes
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.migrating.steps.names import tensorflow
+from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.source import conversion, literals
 
 _LEFT = (
@@ -30,8 +32,14 @@ _BODY = "def body():\n"
 _TASK = {"job_name", "task_index", "task_id", "ps_hosts", "worker_hosts"}
 
 
-def migrate(filename: str, text: str) -> migration.Migrated:
-    """Returns a program of `compat.v1` as an `Experiment`, or raises `UserError`."""
+def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migration.Migrated:
+    """Returns a program of `compat.v1` as an `Experiment`, or raises `UserError`.
+
+    Args:
+      filename: of the script.
+      text: of the program.
+      texts: programs of `compat.v1`, the script's own modules, by their files.
+    """
     program = Program(conversion.Source(filename, text, False), marked=True)
     for node in program.nodes(ast.ImportFrom):
         if (node.module or "").partition(".")[0] == "experiments":
@@ -41,9 +49,17 @@ def migrate(filename: str, text: str) -> migration.Migrated:
             f"{filename} is a program on compat.step; migrate the script of which it was made"
         )
     tf = tensorflow(program)
-    program = plain.supervised(program, tf)
+    program = plain.supervised(functions.gathered(program, tf, texts), tf)
     graph = Graph(program, tf, "an Experiment", "use --to=compat or --to=v1")
-    return _Writing(graph).result()
+    made = _Writing(graph).result()
+    new, _, _ = made.text.partition(migration.REMARK.partition("{")[0])
+    for node in graph.program.nodes(ast.Import, ast.ImportFrom):
+        if scopes.bound([node]) & set(re.findall(r"\w+", new)):
+            for file in modules.files(node, filename, exists=texts.__contains__):
+                if re.search(r"\bFLAGS\b|\bflags\.|\bparse_args\(", texts[file]):
+                    name = os.path.basename(file)
+                    graph.refuse(node, f"{name}, which it still needs, reads flags")
+    return made
 
 
 class _Writing:
@@ -51,22 +67,26 @@ class _Writing:
         self.graph, self.program = graph, graph.program
         self.pieces, self.flags = Pieces(self.program), Flags(self.program)
         self.model = Model(graph, self.pieces)
-        self.feeding = Feeding(graph, self.model, self.pieces, self.flags)
+        self.feeding = Feeding(graph, self.model, self.flags)
         self.top: list[Any] = self.program.tree.body
         self.name = _class_name(self.program.source.filename)
         # Which load TensorFlow, before --runtime is known: they are imported where they are used.
         self.inner = {
             node: self.pieces.text(node)
             for node in self.program.nodes(ast.Import, ast.ImportFrom)
-            if node in self.top and _loads(node)
+            if node in self.top and imports.loads(node)
         }
 
     def result(self) -> migration.Migrated:
         """Returns the new program."""
-        before = self._before()
-        fed = self.feeding.fed(before)
+        moving = self._moving()
+        before = self._before(moving)
+        outside = [s for s in self.feeding.outside if s not in {*self.top} - {*moving}]
+        data = Data(self.feeding, self.pieces, [*before, *(s for s in outside if s not in before)])
+        fed = data.fed()
         loss, names = self.model.loss(fed.inputs, before)
-        optimizer, more = self.model.optimizer(before)
+        numbers = {name: fed.inputs[name] for name in data.numbers}
+        optimizer, more = self.model.optimizer(before, numbers)
         wanted = fed.names | names | more
         kept = self._kept(wanted)
         functions = ""
@@ -91,7 +111,7 @@ class _Writing:
         constant = f"{holder} = None  # The settings, for functions.\n\n" if is_shared else ""
         rest = f"{constant}{functions.strip()}\n\n\n" if functions.strip() else constant
         run = f'\n\nif __name__ == "__main__":\n    run({self.name})\n'
-        head = self._head(rest + made + run, bool(fields))
+        head = imports.head(self.graph, self.pieces, [*self.inner], rest + made + run, bool(fields))
         remarks = []
         if not {"epochs", "max_steps"} & set(fed.settings):
             remarks.append(_LENGTH)
@@ -101,26 +121,31 @@ class _Writing:
         left = self.pieces.left()
         text = f"{head}\n\n{rest}{made}{run}\n" + self._comments(remarks, left)
         migration.check(self.program, text, "write it plainly, or use --to=compat")
+        bound = {n.id: n for n in self.program.nodes(ast.Name) if isinstance(n.ctx, ast.Store)}
+        bound.update((node.arg, node) for node in self.program.nodes(ast.arg))
+        for name in sorted(scopes.unknown(text) & set(bound)):
+            self.graph.refuse(bound[name], f"its data, loss or optimizer needs {name}")
         counts = {"settings": len(fields), "inputs": len(fed.inputs)}
         counts["outputs"] = len(self.model.outputs)
         return migration.Migrated(text, counts, migration.remarks_in(text), [])
 
-    def _before(self) -> list[ast.stmt]:
-        """Returns the statements in front of the block that may move into methods."""
+    def _moving(self) -> list[ast.stmt]:
+        """Returns the statements of the module that move into methods; others stay there."""
         found: list[ast.stmt] = []
-        scope = self.graph.scope
         for statement in self.top:
             made = {name for other in found for name in scopes.bound([other])}
             is_constant = self._is_constant(statement) and not used(statement) & made
-            if isinstance(statement, ast.Assign) and not is_constant:
+            if isinstance(statement, ast.Assign) and not (is_constant or self._is_flags(statement)):
                 found.append(statement)
+        return found
+
+    def _before(self, found: list[ast.stmt]) -> list[ast.stmt]:
+        """Returns the statements in front of the block that may move into methods."""
         inner = [s for s, _ in self.graph.before() if s not in self.top]
-        if isinstance(scope, ast.Module):
+        if isinstance(self.graph.scope, ast.Module):
             place = self.program.span(self.graph.block)
             found = [s for s in found if self.program.span(s) < place]
-        skipped = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
-        found = [s for s in found if not self._is_flags(s)]
-        return [*found, *(s for s in inner if not isinstance(s, skipped))]
+        return [*found, *(s for s in inner if not self._is_flags(s))]
 
     def _is_constant(self, statement: ast.stmt) -> bool:
         nodes = [*ast.walk(statement)]
@@ -143,7 +168,7 @@ class _Writing:
                 for s in self.top
                 if isinstance(s, kinds) and s not in found and s is not self.graph.scope
                 if scopes.bound([s]) & wanted
-                and not self._is_flags(s)
+                and not (self._is_flags(s) or self.graph.runs(s))
                 and self.pieces.lines(s) not in self.pieces.moved
                 and not any(self.graph.block is node for node in ast.walk(s))
             ]
@@ -192,43 +217,6 @@ class _Writing:
             fields.setdefault(name, f"{name}: {INHERITED[name]} = {value}")
         return list(fields.values())
 
-    def _head(self, text: str, has_settings: bool) -> str:
-        """Returns the docstring and the imports that the new program needs."""
-        first = self.top[0]
-        start = 0
-        if isinstance(first, ast.Expr) and literals.text(first.value):
-            start = self.pieces.lines(first)[1]
-        else:
-            opening = re.match(r"(#[^\n]*\n)*", self.program.text)
-            start = opening.end() if opening is not None else 0
-        self.pieces.moved.append((0, start))
-        head = self.program.text[:start].rstrip("\n")
-        words = set(re.findall(r"\w+", text))
-        future, imports = ["from __future__ import annotations\n"], []
-        for node in self.program.nodes(ast.Import, ast.ImportFrom, ast.Try):
-            names = scopes.bound([node])
-            is_import = not isinstance(node, ast.Try) or all(map(_imports, node.body))
-            if node not in self.top or not is_import:
-                continue
-            if getattr(node, "module", "") == "__future__" or node in self.inner:
-                self.pieces.moved.append(self.pieces.lines(node))
-            elif names & {*words, "era_0x"}:  # That is imported for what it does.
-                imports.append(self.pieces.take([node], [], ""))
-        known = "".join(imports)
-        first = ["from dataclasses import dataclass\n"] if has_settings else []
-        ours: list[str] = []
-        if re.search(r"\bnp\.", text) and not re.search(r"\bas np\b", known):
-            ours.append("import numpy as np\n")
-        taken = "Experiment, run, setting" if " setting(" in text else "Experiment, run"
-        ours.append(f"from experiments import {taken}\n")
-        if re.search(r"\bcompat\.get_or_create", text):
-            ours.insert(len(ours) - 1, "import compat\n")
-        tf = self.graph.tf
-        known = known if re.search(rf"\bas {tf}\b", known) else f"import compat.v1 as {tf}\n{known}"
-        return (
-            "".join([head, "\n" * bool(head), *future, "\n", *first, known, *ours]).rstrip() + "\n"
-        )
-
     def _known(self, holder: str, fields: list[str]) -> None:
         """Takes what says the settings, and starts the program: these are there in other words."""
         names = {field.partition(":")[0] for field in fields}
@@ -264,16 +252,6 @@ def _read(holder: str, text: str) -> list[str]:
     """Returns the attributes of a name that code reads, in their order."""
     found = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Attribute)]
     return [*dict.fromkeys(n.attr for n in found if getattr(n.value, "id", "") == holder)]
-
-
-def _loads(node: Any) -> bool:
-    """Whether an import is of a module below `compat.v1`, but of no package beside it."""
-    names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
-    return any(n.startswith("compat.v1.") and ".packages" not in n for n in names)
-
-
-def _imports(node: ast.stmt) -> bool:
-    return isinstance(node, (ast.Import, ast.ImportFrom))
 
 
 def _class_name(filename: str) -> str:

@@ -86,6 +86,12 @@ class Graph:
         )
         self.step = self._step_statement()
 
+    def runs(self, statement: ast.AST) -> bool:
+        """Whether a statement runs a session."""
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        methods = {last(call) for call in calls if isinstance(call.func, ast.Attribute)}
+        return bool(methods & {"run", "eval"})
+
     def refuse(self, node: ast.AST, why: str) -> None:
         """Raises a `UserError` with the place of a node."""
         raise UserError(
@@ -126,7 +132,7 @@ class Graph:
         return found[0]
 
     def _placeholders(self) -> Iterator[Placeholder]:
-        all_calls = [call for call in self.program.nodes(ast.Call) if self._is_input(call)]
+        all_calls = [call for call in self.program.nodes(ast.Call) if self.kinds.is_input(call)]
         found: set[ast.AST] = set()
         for statement, scope in [*self.before(), *self._in_scopes(self.statements, "")]:
             value: Any = getattr(statement, "value", None)
@@ -153,9 +159,6 @@ class Graph:
                 if inside and node is not self.block:
                     found += [(s, "") for s in body[: body.index(inside[0])]]
         return found
-
-    def _is_input(self, call: ast.Call) -> bool:
-        return self.called(call) in ("placeholder", "sparse_placeholder")
 
     def _in_scopes(self, statements: Any, scope: str) -> Iterator[tuple[ast.stmt, str]]:
         """Yields statements that always run, and the name scope that each is in."""
@@ -206,9 +209,11 @@ class Graph:
         """Returns the name that the global step has in the graph, or ""."""
         for node in self._nodes():
             is_call = isinstance(node, ast.Call) and last(node) in TRAINS
-            for keyword in node.keywords if is_call else ():  # type: ignore[attr-defined]
-                if keyword.arg == "global_step" and isinstance(keyword.value, ast.Name):
-                    return keyword.value.id
+            call: Any = node
+            named = [k.value for k in call.keywords if k.arg == "global_step"] if is_call else []
+            for value in [*named, *(call.args[1:2] if is_call else [])]:
+                if isinstance(value, ast.Name):
+                    return value.id
         return ""
 
     def _step_statement(self) -> Any:

@@ -27,7 +27,7 @@ _TOOLS = ("train.Saver", "train.SummaryWriter", "summary.FileWriter")
 # What has no part in a graph.
 _NOT_BUILT = (
     *("app", "flags", "gfile", "logging", "test", "train.ClusterSpec", "train.Server"),
-    *("ConfigProto", "GPUOptions", "Session", "InteractiveSession", "set_random_seed"),
+    *("Graph", "ConfigProto", "GPUOptions", "Session", "InteractiveSession", "set_random_seed"),
     *("errors", "contrib.learn.datasets", "reset_default_graph", "summary.FileWriter"),
     *("train.SummaryWriter", "train.Coordinator", "train.Supervisor"),
     "train.start_queue_runners",
@@ -52,6 +52,10 @@ class Kinds:
         } - {""}
         for statement in program.nodes(ast.Assign):
             self.run_alone.update(_dropped(statement))
+        assigned = program.nodes(ast.Assign)
+        inputs = [node for node in assigned if self.is_input(node.value)]
+        graphs = [node for node in assigned if self.called(node.value) == "Graph"]
+        self._inputs, self._graphs = scopes.bound(inputs), scopes.bound(graphs)
         self.own: set[str] = set()
         self.own = {f.name for f in functions if self.builds(f)}
         self._training = {f.name for f in functions if self._updates(f)}
@@ -69,11 +73,16 @@ class Kinds:
             not any(f"{name}.".startswith(f"{other}.") for other in _NOT_BUILT) for name in names
         )
 
+    def is_input(self, node: ast.AST) -> bool:
+        """Whether a node makes a placeholder."""
+        return self.called(node) in ("placeholder", "sparse_placeholder")
+
     def is_block(self, node: ast.AST) -> bool:
         """Whether an expression is `tf.device(...)`, or the graph that a program is built in."""
         is_graph = isinstance(node, ast.Call) and last(node) == "as_default"
-        made = node.func.value if is_graph else node  # type: ignore[attr-defined]
-        return self.called(made) in ("device", "Graph")
+        made: Any = node.func.value if is_graph else node  # type: ignore[attr-defined]
+        is_own = is_graph and getattr(made, "id", "") in self._graphs
+        return is_own or self.called(made) in ("device", "Graph")
 
     def trains(self, node: ast.AST) -> bool:
         """Whether a node makes what updates the variables, or calls a function that does."""
@@ -84,8 +93,11 @@ class Kinds:
         return not self._training and bool(self.run_alone & scopes.bound([node]))
 
     def is_tool(self, statement: ast.stmt) -> bool:
-        """Whether a statement assigns a saver or a writer."""
-        return isinstance(statement, ast.Assign) and self.called(statement.value) in _TOOLS
+        """Whether a statement assigns a saver, a writer, or what is fed to placeholders."""
+        value = statement.value if isinstance(statement, ast.Assign) else None
+        keys = value.keys if isinstance(value, ast.Dict) else []
+        feeds = bool(keys) and all(getattr(key, "id", "") in self._inputs for key in keys)
+        return feeds or (value is not None and self.called(value) in _TOOLS)
 
     def uses_session(self, node: ast.AST) -> bool:
         """Whether a node makes or describes a session."""

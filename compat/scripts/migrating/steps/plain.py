@@ -11,10 +11,10 @@ import re
 from typing import Any, Iterator
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import inputs, scopes
+from compat.scripts.migrating.steps import inlining, scopes
 from compat.scripts.migrating.steps.kinds import Kinds, last
 from compat.scripts.migrating.steps.region import Region, defines
-from compat.scripts.source import conversion, literals
+from compat.scripts.source import literals
 
 _INITIALIZERS = (
     *("initializer", "initialize_all_variables", "initialize_local_variables"),
@@ -24,20 +24,28 @@ _INITIALIZERS = (
 
 def supervised(program: Program, tf: str) -> Program:
     """Returns the program with a supervisor for its plain session, and a block for its graph."""
-    program = edited(program, inputs.inlined(program, Kinds(program, tf)))
+    program = inlining.inlined(program, tf, _makes_inputs)
     for rewrite in (_Plain.by_run, _Plain.gathered, _Plain.with_block):
         found = _Plain(program, tf)
         if found.body and (found.creations or rewrite is not _Plain.by_run):
-            program = edited(program, rewrite(found))
+            program = program.after(rewrite(found))
     return program
 
 
-def edited(program: Program, edits: list[Edit]) -> Program:
-    """Returns a program after edits."""
-    if not edits:
-        return program
-    text = program.edited(edits)
-    return Program(conversion.Source(program.source.filename, text, False), marked=True)
+def _makes_inputs(program: Program, function: inlining.Function) -> bool:
+    """Whether a function makes placeholders, and all of the program's calls are one."""
+    kinds = Kinds(function.program, function.tf)
+    makes = any(map(kinds.is_input, ast.walk(function.node)))
+    return makes and is_part(program, function, kinds)
+
+
+def is_part(program: Program, function: inlining.Function, kinds: Kinds) -> bool:
+    """Whether a function is called once, for what it returns, and runs no session."""
+    calls = inlining.calls(program, function)
+    parents = scopes.parents(program.tree)
+    runs = any(last(n) == "run" for n in ast.walk(function.node) if isinstance(n, ast.Call))
+    is_used = len(calls) == 1 and not isinstance(parents[calls[0]], ast.Expr)
+    return is_used and not runs and not kinds.uses_session(function.node)
 
 
 class _Plain(Region):

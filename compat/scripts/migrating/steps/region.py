@@ -42,11 +42,13 @@ class Region:
 
     def _find(self) -> tuple[list[ast.stmt], int, int]:
         """Returns the list of statements that builds what is trained, and which of them do."""
-        for scope in [self.program.tree, *self.program.nodes(ast.FunctionDef)]:
+        scopes_with = [self.program.tree, *self.program.nodes(ast.FunctionDef)]
+        scopes_with = [scope for scope in scopes_with if self._has_session(scope)]
+        for scope in [*scopes_with, self.program.tree]:  # Or its session is in a function.
             body: Any = scope.body
             while True:
                 found = [s for s in body if not defines(s) and self.kinds.trains(s)]
-                if not found or not self._has_session(scope):
+                if not found:
                     break
                 statement: Any = found[0]
                 is_block = isinstance(statement, ast.With) and any(
@@ -84,7 +86,8 @@ class Region:
         tensors: set[str] = set()
         for statement in body:
             uses = self.kinds.builds(statement) or scopes.uses(statement, tensors)
-            builds.append(bool(uses) and not defines(statement) and not self.runs(statement))
+            is_part = not (defines(statement) or self.runs(statement) or self._feeds(statement))
+            builds.append(bool(uses) and is_part)
             tensors |= scopes.bound([statement]) if builds[-1] else set()
         first = builds.index(True) if True in builds else 0
         after = range(first, len(body))
@@ -93,6 +96,10 @@ class Region:
         while end > first and not builds[end - 1]:
             end -= 1
         return (body, first, end) if training[0] in body[first:end] else ([], 0, 0)
+
+    def _feeds(self, statement: ast.stmt) -> bool:
+        is_tool = self.kinds.is_tool(statement)
+        return is_tool and isinstance(getattr(statement, "value", None), ast.Dict)
 
     def runs(self, node: ast.AST) -> bool:
         """Whether a statement runs, or makes, a session."""

@@ -92,9 +92,7 @@ class _Rewriting:
         return migration.Migrated(text, counts, migration.remarks_in(text), [])
 
     def _free(self, name: str) -> str:
-        found, number = name, 2
-        while found in self.taken:
-            found, number = f"{name}_{number}", number + 1
+        found = scopes.free(name, self.taken)
         self.taken.add(found)
         return found
 
@@ -210,7 +208,8 @@ class _Rewriting:
         """Returns the line of the block, with what `compat` has."""
         tf = re.escape(self.graph.tf)
         header = re.sub(rf"\b{tf}\.device\(", "compat.device(", header)
-        header = re.sub(rf"\b{tf}\.Graph\(\)\.as_default\(\)", "compat.device(None)", header)
+        graph = rf"(\b{tf}\.Graph\(\)|\b\w+)\.as_default\(\)"
+        header = re.sub(graph, "compat.device(None)", header)
         return re.sub(rf"\b{tf}\.train\.replica_device_setter\b", f"compat.{_SETTER}", header)
 
     def _step_of(self, call: Call) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterable, Iterator
+import builtins
+import symtable
+from typing import Any, Container, Iterable, Iterator
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -98,3 +100,23 @@ def enclosing(tree: ast.Module, node: ast.AST) -> ast.AST:
 def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
     """Returns the parent of each node."""
     return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+
+def free(name: str, taken: Container[str]) -> str:
+    """Returns a name that is not taken: `name`, `name_2` and so on."""
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found
+
+
+def unknown(text: str) -> set[str]:
+    """Returns the names that functions of a program use, and nothing makes."""
+    top = symtable.symtable(text, "", "exec")
+    made = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
+
+    def used(table: symtable.SymbolTable) -> set[str]:
+        inner = set().union(*map(used, table.get_children()))
+        return inner | {s.get_name() for s in table.get_symbols() if s.is_global()}
+
+    return set().union(*map(used, top.get_children())) - made - {*dir(builtins)}

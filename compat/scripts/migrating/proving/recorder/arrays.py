@@ -50,7 +50,10 @@ def _encoded(text):
 
 def paired(theirs, ours, stored):
     """Returns arrays for our names: by the same name, then in order; and our names left over."""
-    found = dict((name, stored[name]) for name in ours if name in theirs and name in stored)
+    same = [name for name in ours if name in theirs and name in stored]
+    if len(theirs) == len(ours):  # TensorFlow has numbered these, by kind: they go in order.
+        same = [name for name in same if not name.startswith("PlaceholderWithDefault")]
+    found = dict((name, stored[name]) for name in same)
     left = [name for name in theirs if name not in found and name in stored]
     rest = [name for name in ours if name not in found]
     if len(left) == len(rest):

@@ -1,0 +1,80 @@
+"""Compares what a checkpoint has with the variables of a model."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+
+from compat.checkpoint.matching import dtype_name
+from compat.errors import UserError
+
+
+class Comparison(NamedTuple):
+    """Where a checkpoint and a model differ; partitioned variables are named as a whole.
+
+    Attributes:
+      same: the names of the variables that the checkpoint has, with their shape and dtype.
+      different: sentences on the others, such as "w is missing".
+      unknown: sentences on what the checkpoint has besides, such as optimizer slots.
+    """
+
+    same: list[str]
+    different: list[str]
+    unknown: list[str]
+
+
+def stored(reader: Any) -> dict[str, str]:
+    """Returns dtype and shape, as text, of each entry that TensorFlow's reader has."""
+    shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+    return {name: _kind(types[name].base_dtype.name, shapes[name]) for name in shapes}
+
+
+def stored_values(values: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the same of arrays."""
+    return {name: _kind(dtype_name(value), value.shape) for name, value in values.items()}
+
+
+def compare(
+    entries: Mapping[str, str], variables: Mapping[str, Any], slices: Mapping[str, Any]
+) -> Comparison:
+    """Compares the entries of a checkpoint with variables.
+
+    Args:
+      entries: what `stored` or `stored_values` returns.
+      variables: by name.
+      slices: the `SaveSliceInfo` of each that is a part of a partitioned variable.
+    """
+    same: list[str] = []
+    different: dict[str, None] = {}  # A variable has several parts.
+    known: set[str] = set()
+    for name, variable in sorted(variables.items()):
+        part = None if name in entries else slices.get(name)
+        entry = name if part is None else part.full_name
+        known.add(entry)
+        shape = variable.shape.as_list() if part is None else part.full_shape
+        own = _kind(variable.dtype.base_dtype.name, shape)
+        if entry not in entries:
+            different[f"{entry} is missing"] = None
+        elif entries[entry] != own:
+            different[f"{entry} is {entries[entry]} instead of {own}"] = None
+        else:
+            same.append(name)
+    unknown = [f"{name} is unknown here" for name in sorted(set(entries) - known)]
+    return Comparison(same, [*different], unknown)
+
+
+def unfit(prefix: str, problems: Sequence[str]) -> UserError:
+    """Returns the error for a checkpoint of another model, or of another program."""
+    return UserError(
+        f"checkpoint {prefix} is of another model or optimizer: {first(problems)}; choose another "
+        "log folder, or the settings it was made with, or bring it over by python -m compat "
+        "convert-checkpoint"
+    )
+
+
+def first(problems: Sequence[str]) -> str:
+    """Returns the first sentences as one, with the number of the others."""
+    return "; ".join(problems[:3]) + (f" and {len(problems) - 3} more" if problems[3:] else "")
+
+
+def _kind(dtype: str, shape: Iterable[int]) -> str:
+    return f"{dtype} {[int(size) for size in shape]}"

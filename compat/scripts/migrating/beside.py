@@ -1,0 +1,103 @@
+"""The modules of a script, migrated with it and written beside its new program."""
+
+from __future__ import annotations
+
+import ast
+import os
+from typing import Any, Callable, Mapping, NamedTuple
+
+from compat.scripts.migrating import modules
+from compat.scripts.migrating.migration import Migrated
+from compat.scripts.migrating.program import Edit, Program
+from compat.scripts.source import conversion
+
+_SUFFIX = "_v1"
+
+
+class Beside(NamedTuple):
+    """The modules of a script; one that changes has another name: the script keeps its own.
+
+    Attributes:
+      root: the folder of the script.
+      found: the migrated modules, by their files.
+      names: the files of those that change, such as "model_v1.py", by the old ones.
+    """
+
+    root: str
+    found: Mapping[str, Migrated]
+    names: Mapping[str, str]
+
+    def texts(self) -> dict[str, str]:
+        """Returns the new modules, by their files if they were in the folder of the script."""
+        return {self.names.get(f, f): self.renamed(f, m.text) for f, m in self.found.items()}
+
+    def targets(self, output: str) -> dict[str, str]:
+        """Returns where modules are written, by their files, beside a new program."""
+        folder = os.path.dirname(os.path.abspath(output))
+        new = {file: self.names.get(file, file) for file in self.found}
+        places = {f: os.path.join(folder, os.path.relpath(n, self.root)) for f, n in new.items()}
+        return {file: place for file, place in places.items() if file != place}
+
+    def renamed(self, path: str, text: str) -> str:
+        """Returns the text of a program of the script with imports of the new modules."""
+        if conversion.is_python2(text):
+            return text  # It uses no TensorFlow, and has a remark.
+        program = Program(conversion.Source(path, text, False), marked=True)
+        edits = []
+        for node in program.nodes(ast.Import, ast.ImportFrom):
+            new = self._statement(node, path)
+            if new:
+                edits.append(Edit(*program.span(node), new))
+        return program.edited(edits)
+
+    def _statement(self, node: Any, path: str) -> str:
+        """Returns a statement that imports new modules, or "" if it imports none."""
+        level = getattr(node, "level", 0)
+        module = getattr(node, "module", None) or ""
+        is_from_new = bool(module) and self._is_new(module, path, level)
+        words, is_new = [], is_from_new
+        for alias in node.names:
+            name = alias.name
+            if not is_from_new and self._is_new(f"{module}.{name}".lstrip("."), path, level):
+                name, is_new = f"{name}{_SUFFIX} as {alias.asname or name}", True
+            elif alias.asname:
+                name = f"{name} as {alias.asname}"
+            words.append(name)
+        names = ", ".join(words)
+        if isinstance(node, ast.ImportFrom):
+            source = f"{'.' * level}{module}{_SUFFIX * is_from_new}"
+            names = f"from {source} import {names}"
+        else:
+            names = f"import {names}"
+        return names if is_new else ""
+
+    def _is_new(self, name: str, path: str, level: int) -> bool:
+        return modules.find(name, path, self.root, level) in self.names
+
+
+def beside(script: str, migrate: Callable[[str], Migrated]) -> Beside | None:
+    """Migrates the modules of a script; returns None if a new one cannot be imported as the old.
+
+    Such are packages, and `import package.module`.
+    """
+    root = os.path.dirname(os.path.abspath(script))
+    found = {file: migrate(file) for file in modules.imported(script)}
+    uses = {path: modules.imports(path) for path in (script, *found)}
+    changed = {file for file, migrated in found.items() if migrated.is_changed}
+    while True:  # And those that import one.
+        more = {
+            file
+            for file in found.keys() - changed
+            if any(changed & {*modules.files(node, file, root)} for node in uses[file])
+        }
+        if not more:
+            break
+        changed |= more
+    for path, nodes in uses.items():
+        for node in nodes:
+            names = [a.name for a in node.names if "." in a.name and not a.asname]
+            if any(modules.find(name, path, root) in changed for name in names):
+                return None
+    if any(os.path.basename(file) == "__init__.py" for file in changed):
+        return None
+    return Beside(root, found, {file: f"{file[: -len('.py')]}{_SUFFIX}.py" for file in changed})

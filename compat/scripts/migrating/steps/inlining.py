@@ -1,0 +1,284 @@
+"""Functions of a program, written where they are called."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Any, Callable, Mapping, NamedTuple
+
+from compat.scripts.migrating.program import LOOSE, Edit, Program, UnmarkedError
+from compat.scripts.migrating.steps import conditions, scopes
+from compat.scripts.migrating.steps.pieces import Pieces
+from compat.scripts.source import literals
+
+_ROUNDS = 20  # Functions that call others.
+_COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)
+# What is evaluated later, several times, or perhaps not.
+_ELSEWHERE = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp)
+_LEAVES = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
+
+
+class Function(NamedTuple):
+    """A function that a program calls.
+
+    Attributes:
+      path: by which it is called, such as "model.training".
+      node: its definition.
+      program: the one that it is in.
+      tf: the name of TensorFlow there.
+      names: what names of its module are called in the program that calls it, if that is another.
+    """
+
+    path: str
+    node: Any
+    program: Program
+    tf: str
+    names: Mapping[str, str]
+
+
+class _NotPlainError(Exception):
+    """A function is not written where it is called."""
+
+
+def inlined(
+    program: Program,
+    tf: str,
+    wanted: Callable[[Program, Function], bool],
+    others: Callable[[Program], list[Function]] = lambda program: [],
+) -> Program:
+    """Returns a program with the functions that are `wanted` in place of their calls.
+
+    A function that returns elsewhere than at its end stays as it is. Conditions on arguments that
+    are constants are decided.
+
+    Args:
+      program: the program.
+      tf: its name of TensorFlow.
+      wanted: whether a function that it calls is.
+      others: returns functions of other modules that it calls.
+    """
+    for _ in range(_ROUNDS):
+        before = program
+        for function in [*_own(program, tf), *others(program)]:
+            if wanted(program, function):
+                try:
+                    edits = _Inlining(program, function).edits()
+                except (_NotPlainError, UnmarkedError):
+                    continue
+                if edits:
+                    program = program.after(edits)
+                    break
+        if program is before:
+            break
+    return program
+
+
+def _own(program: Program, tf: str) -> list[Function]:
+    nodes = program.nodes(ast.FunctionDef)
+    names = [node.name for node in nodes]
+    return [Function(n.name, n, program, tf, {}) for n in nodes if names.count(n.name) == 1]
+
+
+def calls(program: Program, function: Function) -> list[ast.Call]:
+    """Returns the calls of a function."""
+    found = program.nodes(ast.Call)
+    return [call for call in found if _spelled(call.func) == function.path.split(".")]
+
+
+class _Inlining:
+    def __init__(self, program: Program, function: Function) -> None:
+        self.program, self.function = program, function
+        self.parents = scopes.parents(program.tree)
+        node = function.node
+        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+        if node.decorator_list or any(isinstance(n, _LEAVES) for n in scopes.own_nodes(body)):
+            raise _NotPlainError
+        self.body = body
+
+    def edits(self) -> list[Edit]:
+        """Returns the edits that replace all calls, and remove the function if none is left."""
+        found = calls(self.program, self.function)
+        edits = [edit for call in found for edit in self._call(call)]
+        is_own = self.function.program is self.program
+        if is_own and found:
+            scope = scopes.enclosing(self.program.tree, self.function.node)
+            uses = scopes.uses(scope, {self.function.path})
+            edits += [self._removed()] if len(uses) == len(found) else []
+        return edits
+
+    def _removed(self) -> Edit:
+        text = self.program.text
+        start, end = Pieces(self.program).lines(self.function.node)
+        while text[end : end + 1] == "\n" and text[start - 2 : start] == "\n\n":
+            end += 1
+        return Edit(start, end, "")
+
+    def _call(self, call: ast.Call) -> list[Edit]:
+        """Returns the edits that put the function's statements in front of its call."""
+        statement: Any = call
+        while not isinstance(statement, ast.stmt):
+            statement = self.parents[statement]
+            if isinstance(statement, _ELSEWHERE):
+                raise _NotPlainError
+        if isinstance(statement, _COMPOUND):
+            raise _NotPlainError
+        given = self._given(call)
+        constants = {name: literals.value(node) for name, node in given.items()}
+        body = conditions.decided(self.body, constants)
+        returns = [n for n in scopes.own_nodes(body) if isinstance(n, ast.Return)]
+        if len(returns) > 1 or (returns and body[-1] is not returns[0]):
+            raise _NotPlainError
+        returned: Any = returns[0].value if returns else None
+        body = body[:-1] if returns else body
+        pairs = self._pairs(call, statement, given, returned)
+        targets = _renamed(pairs, scopes.bound(body))
+        new, first = self._names(call, given, body, returned, targets)
+        start, end = self.program.span(statement)
+        line = self.program.text.rfind("\n", 0, start) + 1
+        indent = self.program.text[line:start]
+        if indent.strip():
+            raise _NotPlainError
+        source = self.function.program
+        edits = [
+            Edit(*source.span(name), new[name.id])
+            for name in scopes.uses(self.function.node, set(new))
+            if any(name in ast.walk(s) for s in body)
+        ]
+        lines = "".join(f"{indent}{text}\n" for text in first)
+        lines += Pieces(source).take(body, edits, indent)
+        after = self.program.text.find("\n", end) + 1 or len(self.program.text)
+        if pairs:
+            left = [(name, value) for name, value in pairs if name not in targets.values()]
+            lines += "".join(f"{indent}{n} = {self._text(v, new)}\n" for n, v in left)
+            return [Edit(line, after, lines)]
+        if isinstance(statement, ast.Expr) and statement.value is call:
+            return [Edit(line, after, lines or f"{indent}pass\n")]
+        if returned is None:
+            raise _NotPlainError
+        text = self._text(returned, new)
+        text = f"({text})" if isinstance(returned, LOOSE) else text
+        return [Edit(line, line, lines), Edit(*self.program.span(call), text)]
+
+    def _pairs(
+        self, call: ast.Call, statement: Any, given: dict[str, Any], returned: Any
+    ) -> list[tuple[str, Any]]:
+        """Returns the names that a statement assigns, each with what the function returns for it.
+
+        None if it does something else, or if an argument is one of them.
+        """
+        targets = getattr(statement, "targets", [])
+        if len(targets) != 1 or statement.value is not call or returned is None:
+            return []
+        values = returned.elts if isinstance(returned, ast.Tuple) else [returned]
+        names = _words(targets[0])
+        arguments = {n.id for v in given.values() for n in ast.walk(v) if isinstance(n, ast.Name)}
+        is_plain = len(values) == len({*names} - {""} - arguments) == len(names)
+        return [*zip(names, values)] if is_plain else []
+
+    def _given(self, call: ast.Call) -> dict[str, Any]:
+        """Returns the arguments by the names of the parameters."""
+        arguments = self.function.node.args
+        names = [argument.arg for argument in [*arguments.args, *arguments.kwonlyargs]]
+        is_plain = not (arguments.vararg or arguments.kwarg)
+        stars = [a for a in call.args if isinstance(a, ast.Starred)]
+        given: dict[str, Any] = dict(zip(names[::-1], arguments.defaults[::-1]))
+        if arguments.kwonlyargs or getattr(arguments, "posonlyargs", []):
+            raise _NotPlainError
+        given.update(zip(names, call.args))
+        given.update((str(word.arg), word.value) for word in call.keywords)
+        if stars or not is_plain or set(given) != set(names) or len(call.args) > len(names):
+            raise _NotPlainError
+        return given
+
+    def _names(
+        self, call: ast.Call, given: dict[str, Any], body: Any, returned: Any, targets: Any
+    ) -> tuple[dict[str, str], list[str]]:
+        """Returns new names of the function's own, and lines that set those of parameters."""
+        scope: Any = scopes.enclosing(self.program.tree, call)
+        own = [s for s in scope.body if s is not self.function.node]
+        taken = scopes.bound([*own, *self.program.tree.body])
+        taken |= {n.id for n in scopes.own_nodes(own) if isinstance(n, ast.Name)}
+        taken |= set() if isinstance(scope, ast.Module) else scopes.parameters(scope)
+        stored = {
+            n.id
+            for s in body
+            for n in ast.walk(s)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        local = scopes.bound(body)
+        arguments = {name: self._argument(call, node) for name, node in given.items()}
+        new, first = dict(targets), []
+        renamed = {n.name for s in body for n in ast.walk(s) if hasattr(n, "name")}
+        for name in sorted(stored | local | set(given)):
+            if name in given and name not in stored and _is_simple(given[name]):
+                new[name] = arguments[name]
+                continue
+            if name not in targets:
+                new[name] = scopes.free(name, taken | set(new.values())) if name in taken else name
+            if name in given:
+                first.append(f"{new[name]} = {arguments[name]}")
+            if new[name] != name and name in renamed:
+                raise _NotPlainError  # A function of its own.
+        self._free_names(scope, taken, new, [*body, *([returned] if returned else [])])
+        return {name: word for name, word in new.items() if name != word}, first
+
+    def _free_names(self, scope: Any, taken: set[str], new: dict[str, str], body: Any) -> None:
+        """Adds what names of the function's module are, where it is called."""
+        names = {n for node in body for n in ast.walk(node) if isinstance(n, ast.Name)}
+        uses = scopes.uses(self.function.node, {n.id for n in names})
+        for name in {n.id for n in uses if n in names} - set(new) - set(dir(builtins)):
+            if self.function.program is not self.program:
+                if name not in self.function.names:
+                    raise _NotPlainError
+                new[name] = self.function.names[name]
+            elif not isinstance(scope, ast.Module) and name in scopes.bound(scope.body):
+                is_inner = self.function.node in ast.walk(scope)
+                if not is_inner:  # The caller's own variable of this name is another one.
+                    raise _NotPlainError
+
+    def _argument(self, call: ast.Call, node: Any) -> str:
+        if node in ast.walk(call):
+            return self.program.expression(node)
+        return self._text(node, self.function.names)  # A default.
+
+    def _text(self, node: Any, new: Mapping[str, str]) -> str:
+        """Returns the text of an expression of the function with new names."""
+        source = self.function.program
+        start, end = source.span(node)
+        inner = {n for n in ast.walk(node) if isinstance(n, ast.Name)}
+        uses = [n for n in scopes.uses(self.function.node, set(new)) if n in inner]
+        pieces, position = [], start
+        for name in sorted(uses, key=source.span):
+            first, last = source.span(name)
+            pieces += [source.text[position:first], new[name.id]]
+            position = last
+        return "".join([*pieces, source.text[position:end]])
+
+
+def _words(node: Any) -> list[str]:
+    """Returns the names in a tuple of names, or the one."""
+    elements = node.elts if isinstance(node, (ast.Tuple, ast.List)) else [node]
+    return [element.id if isinstance(element, ast.Name) else "" for element in elements]
+
+
+def _spelled(node: Any) -> list[str]:
+    if isinstance(node, ast.Attribute):
+        return [*_spelled(node.value), node.attr]
+    return _words(node)
+
+
+def _renamed(pairs: list[tuple[str, Any]], local: set[str]) -> dict[str, str]:
+    """Returns the new names of variables that a function returns for one name alone."""
+    words = [value.id for _, value in pairs if isinstance(value, ast.Name)]
+    own = {word for word in words if words.count(word) == 1 and word in local}
+    return {v.id: name for name, v in pairs if isinstance(v, ast.Name) and v.id in own}
+
+
+def _is_simple(node: Any) -> bool:
+    """Whether an expression may stand wherever its value does."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return all(map(_is_simple, node.elts))
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    is_constant = literals.value(node) is not None or literals.is_none(node)
+    return isinstance(node, ast.Name) or (is_constant and not isinstance(node, ast.UnaryOp))

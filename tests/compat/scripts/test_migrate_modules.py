@@ -1,0 +1,140 @@
+"""`python -m compat migrate --to=compat` and `--to=experiment` of scripts with modules."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import compat
+from compat.errors import UserError
+from compat.scripts.migrating.command import main
+
+pytest.importorskip("asttokens")
+pytest.importorskip("fissix")
+pytestmark = pytest.mark.once
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
+DEADLINE_SECS = 300
+MODEL = '''
+import math
+import tensorflow as tf
+import sizes
+
+RATE = 0.9
+
+
+def inference(x):
+    w = tf.get_variable("w", [sizes.INPUTS, 8], initializer=tf.constant_initializer(0.1))
+    v = tf.get_variable("v", [8, 1], initializer=tf.constant_initializer(1 / math.sqrt(8)))
+    return tf.mul(tf.matmul(tf.nn.relu(tf.matmul(x, w)), v), 1.0)
+
+
+def train(loss, learning_rate=0.1):
+    """Makes the update."""
+    step = tf.Variable(0, trainable=False)
+    rate = tf.train.exponential_decay(learning_rate, step, 10, 0.5)
+    optimizer = tf.train.MomentumOptimizer(rate, RATE)
+    return optimizer.minimize(loss, global_step=step)
+'''
+SCRIPT = """
+import numpy as np
+import tensorflow as tf
+from model import inference, train
+
+
+def inputs(size):
+    x = tf.placeholder(tf.float32, [None, size], name="x")
+    return x, tf.placeholder(tf.float32, [None, 1], name="y")
+
+
+x, y = inputs(4)
+output = inference(x)
+loss = tf.reduce_mean(tf.square(output - y))
+train_op = train(loss, 0.01)
+
+
+def fill(size, inputs, targets):
+    batch = np.random.rand(size, 4)
+    feed = {inputs: batch, targets: batch.sum(1, keepdims=True)}
+    return feed
+
+
+def main():
+    with tf.Session() as sess:
+        sess.run(tf.initialize_all_variables())
+        for step in range(20):
+            feed = fill(16, x, y)
+            _, value = sess.run([train_op, loss], feed_dict=feed)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A script that imports a module of TensorFlow 0.x, which imports one without TensorFlow."""
+    (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
+    (tmp_path / "model.py").write_text(MODEL, encoding="utf-8")
+    (tmp_path / "sizes.py").write_text("INPUTS = 4\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_module_that_trains_is_followed(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is migrated beside the new program, which imports what it still needs of it."""
+    assert main(["--to=experiment", "train.py"]) == 1
+    assert "\nwrote model_v1.py\n" in capsys.readouterr().out
+    names = ["model.py", "model_v1.py", "sizes.py", "train.py", "train_experiment.py"]
+    assert sorted(path.name for path in project.iterdir()) == names
+    new = (project / "model_v1.py").read_text(encoding="utf-8")
+    assert "import compat.v1 as tf\nimport sizes\n" in new
+    assert "tf.multiply(" in new
+    made = (project / "train_experiment.py").read_text(encoding="utf-8")
+    assert "from model_v1 import inference, train\nfrom model_v1 import RATE\n" in made
+    assert (
+        made[made.index("    def optimizer") : made.index("if __name__")].strip()
+        == """\
+def optimizer(self, step):
+        rate = tf.train.exponential_decay(0.01, step, 10, 0.5)
+        optimizer = tf.train.MomentumOptimizer(rate, RATE)
+        return optimizer"""
+    )
+    # As it is, a module is written once; a changed one is left.
+    assert main(["--to=compat", "train.py"]) == 0
+    (project / "model_v1.py").write_text(new + "RATE = 0.8\n", encoding="utf-8")
+    os.remove("train_compat.py")
+    capsys.readouterr()
+    with pytest.raises(UserError, match="model_v1.py exists, and is not what model.py becomes"):
+        main(["--to=compat", "train.py"])
+    assert not (project / "train_compat.py").exists()
+    main(["--to=experiment", "--output=new/train.py", "train.py"])
+    assert sorted(os.listdir("new")) == ["model_v1.py", "sizes.py", "train.py"]
+    (project / "sizes.py").write_text("INPUTS = 4\nprint INPUTS\n", encoding="utf-8")
+    assert main(["--to=compat", "--output=older/train.py", "train.py"]) == 1
+    assert "sizes.py:1: remark 1: it is not written in Python 3" in capsys.readouterr().out
+    # A module that imports a changed one is another one as well.
+    (project / "sizes.py").write_text("import model\nINPUTS = 4\n", encoding="utf-8")
+    assert main(["--to=compat", "--output=last/train.py", "train.py"]) == 0
+    text = (project / "last" / "sizes_v1.py").read_text(encoding="utf-8")
+    assert text == "import model_v1 as model\nINPUTS = 4\n"
+    (project / "model.py").write_text(f"{MODEL}\nFLAGS = tf.app.flags.FLAGS\n", encoding="utf-8")
+    with pytest.raises(UserError, match="train.py:4: .* model_v1.py, which it still needs, reads"):
+        main(["--to=experiment", "--output=newer/train.py", "train.py"])
+    assert not (project / "newer").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to", ["compat", "experiment"])
+def test_it_is_proven(project: Path, to: str) -> None:
+    env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-m", "compat", "migrate", f"--to={to}", "--prove", "train.py"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=DEADLINE_SECS)
+    assert re.search("equal: 20 losses of 20 training calls; .* difference 0,", done.stdout), done
