@@ -13,7 +13,7 @@ _INSIDE = "tensorflow.python."
 # Names under tf.contrib that nothing serves, by the reason.
 _UNSERVED = {
     "its package, TensorFlow Addons, is no longer maintained": (
-        "image.dense_image_warp image.interpolate_spline image.sparse_image_warp seq2seq"
+        "image.dense_image_warp image.interpolate_spline image.sparse_image_warp"
     ),
     "it needs a GPU and a TensorFlow of its time": "cudnn_rnn tensorrt",
     "TensorFlow removed its kernels": (
@@ -86,7 +86,17 @@ _SERVED = {
     ),
     _OWN + "legacy_seq2seq:": "legacy_seq2seq",
     _OWN + "saved_models:": "predictor",
-    _OWN + "sequence_loss:sequence_loss_3d": "seq2seq.sequence_loss",
+    _OWN + "seq2seq:": (
+        "seq2seq seq2seq.python.ops.attention_wrapper seq2seq.python.ops.basic_decoder "
+        "seq2seq.python.ops.beam_search_decoder seq2seq.python.ops.beam_search_ops "
+        "seq2seq.python.ops.decoder seq2seq.python.ops.helper"
+    ),
+    _OWN + "seq2seq.attention:_BaseAttentionMechanism": (
+        "seq2seq.python.ops.attention_wrapper._BaseAttentionMechanism"
+    ),
+    _OWN + "seq2seq.wrapper:_compute_attention": (
+        "seq2seq.python.ops.attention_wrapper._compute_attention"
+    ),
     "compat.scripts.tutorials.input_data:": (
         "learn.datasets.mnist learn.datasets.mnist.input_data"
     ),
