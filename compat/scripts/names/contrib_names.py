@@ -28,7 +28,6 @@ _UNSERVED = {
     "its package, TensorFlow Probability, has the successor": "bayesflow integrate",
     "TensorFlow Probability has the successor": "timeseries",
     "its package, TF-GAN, requires TensorFlow 2 without sessions": "gan",
-    "TensorFlow Addons, its successor, is no longer maintained": "opt",
     "TensorFlow 2.16 removed Estimator": "distribute.DistributeConfig",
     "estimators have heads in its place since 1.0": (
         "layers.multi_class_target layers.regression_target"
@@ -85,6 +84,8 @@ _SERVED = {
         "learn.utils.saved_model_export_utils"
     ),
     _OWN + "legacy_seq2seq:": "legacy_seq2seq",
+    _OWN + "opt:": "opt",
+    _OWN + "profiles:": "tfprof tfprof.model_analyzer",
     _OWN + "saved_models:": "predictor",
     _OWN + "seq2seq:": (
         "seq2seq seq2seq.python.ops.attention_wrapper seq2seq.python.ops.basic_decoder "
@@ -100,6 +101,7 @@ _SERVED = {
     "compat.scripts.tutorials.input_data:": (
         "learn.datasets.mnist learn.datasets.mnist.input_data"
     ),
+    _OWN + "tpu:": "tpu tpu.python.tpu",
     "tensorboard.plugins.projector:": "tensorboard.plugins.projector",
     _ESTIMATOR + ":": "estimator",
     "tensorflow.compat.v1:distribute.cluster_resolver": "cluster_resolver",
@@ -150,7 +152,7 @@ _NOTED = {
 
 # Modules under tf.contrib, what serves names in them, and the names, which are the same there.
 _SAME_NAMES = (
-    ("", "tf.", "autograph data distributions feature_column keras saved_model signal tpu xla"),
+    ("", "tf.", "autograph data distributions feature_column keras saved_model signal xla"),
     ("compiler", "tf.", "xla"),
     (
         "data data.python.ops.batching",
@@ -249,6 +251,14 @@ _SAME_NAMES = (
         "compat.runtime.placement:",
         "GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn",
     ),
+    (
+        "nn",
+        _OWN + "losses:",
+        "deprecated_flipped_sigmoid_cross_entropy_with_logits "
+        "deprecated_flipped_softmax_cross_entropy_with_logits "
+        "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
+    ),
+    ("nn", _INSIDE + "ops.nn_ops:", "nth_element"),
     ("training", _OWN + "hparams:", "HParams"),
     (
         "training",
@@ -265,6 +275,7 @@ _LAYERS = ("initializers", "layers", "normalization", "optimizers", "regularizer
 # Names outside tf.contrib that need the same packages: what serves them, the release without them.
 OUTSIDE: dict[str, tuple[str, str]] = {
     "estimator": (_ESTIMATOR + ":", "2.16"),
+    "estimator.tpu": (_OWN + "tpu:", "2.16"),
     "nn.rnn_cell": (_OWN + "cells:", "2.16"),
     "nn.seq2seq": (_OWN + "legacy_seq2seq:", "1.0"),
     "python.estimator": (_ESTIMATOR + ":", "2.0"),

@@ -133,6 +133,17 @@ def test_a_module_and_a_line_of_code_run_as_well(run_script: RunScript, tmp_path
     (tmp_path / "program.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
     assert run_script(None, "-m", "program", "x").out == "__main__ ['x']\n"
     assert run_script(None, "-c", "import sys; print(sys.argv)", "x").out == "['-c', 'x']\n"
+    for name, text in (
+        ("__init__", ""),
+        ("__main__", "from . import task; print(task.__name__)"),
+        ("task", "import trainer; from .sub import value; print(__name__, value)"),
+        ("sub", "value = 3"),
+    ):
+        (tmp_path / "trainer").mkdir(exist_ok=True)
+        (tmp_path / "trainer" / f"{name}.py").write_text(text)
+    assert run_script(None, "-m", "trainer.task").out == "__main__ 3\n"
+    assert run_script(None, "-m", "trainer").out == "trainer.task 3\ntrainer.task\n"
+    assert "No module named trainer.none" in run_script(None, "-m", "trainer.none").err
 
 
 def test_children_see_what_the_script_sees(run_script: RunScript, tmp_path: Path) -> None:
