@@ -38,7 +38,8 @@ def _builtins_for(part: conversion.Source) -> dict[str, Any]:
         name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> Any:
         top = name.partition(".")[0]
-        if level == 0 and part.imports_siblings and _has(globals, top):
+        is_python2 = part.python2 and not part.has_absolute_imports
+        if level == 0 and is_python2 and _has(globals, top):
             level = 1
         if level == 0:
             if top == namespace.TOP:
@@ -47,7 +48,12 @@ def _builtins_for(part: conversion.Source) -> dict[str, Any]:
                 return python2_builtins.PICKLE
             if libraries.is_old(name):
                 return libraries.load(name, fromlist or ())
-        return builtins.__import__(name, globals, locals, fromlist or (), level)
+        try:
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        except ModuleNotFoundError as error:  # Python 2 alone may also have what 3 can read.
+            if level or error.name != top or part.has_absolute_imports or not _has(globals, top):
+                raise
+            return builtins.__import__(name, globals, locals, fromlist or (), 1)
 
     own["__import__"] = import_
     return own

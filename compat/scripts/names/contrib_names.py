@@ -83,7 +83,7 @@ _SERVED = {
         "learn.export_strategy learn.utils learn.utils.input_fn_utils "
         "learn.utils.saved_model_export_utils"
     ),
-    _OWN + "legacy_seq2seq:": "legacy_seq2seq",
+    _OWN + "legacy_seq2seq:": "legacy_seq2seq legacy_seq2seq.python.ops.seq2seq",
     _OWN + "opt:": "opt",
     _OWN + "profiles:": "tfprof tfprof.model_analyzer",
     _OWN + "saved_models:": "predictor",
@@ -114,6 +114,8 @@ _SERVED = {
     _INSIDE + "ops.rnn:_best_effort_input_batch_size": "rnn.best_effort_input_batch_size",
     _INSIDE + "ops.rnn:_transpose_batch_time": "rnn.transpose_batch_time",
     _INSIDE + "ops.summary_ops_v2:": "summary",
+    _INSIDE + "training.checkpoint_utils:": "framework.python.framework.checkpoint_utils",
+    _INSIDE + "util.nest:": "framework.nest",
     "tf.data.experimental": (
         "data.python.ops.batching data.python.ops.grouping data.python.ops.interleave_ops "
         "data.python.ops.prefetching_ops data.python.ops.shuffle_ops"
@@ -124,6 +126,7 @@ _SERVED = {
     "tf.sets.intersection": "metrics.set_intersection",
     "tf.sets.size": "metrics.set_size",
     "tf.sets.union": "metrics.set_union",
+    "tf.summary.all_v2_summary_ops": "summary.all_summary_ops",
     "tf.summary.merge": "deprecated.merge_summary",
     "tf.summary.merge_all": "deprecated.merge_all_summaries",
     "tf_slim:": "slim slim.python.slim",
@@ -137,6 +140,7 @@ _SERVED = {
     _SLIM + "ops.arg_scope:": "framework.python.ops.arg_scope",
     _SLIM + "ops.variables:": "framework framework.python.ops framework.python.ops.variables",
     _SLIM + "training.training:": "training",
+    _SLIM + "training.evaluation:": "training.python.training.evaluation",
 }
 
 # As above, each with a note.
@@ -171,12 +175,13 @@ _SAME_NAMES = (
         "shuffle_and_repeat unbatch unique",
     ),
     ("deprecated", _SUMMARIES, "audio_summary histogram_summary image_summary scalar_summary"),
+    ("eager", "tf.", "enable_eager_execution"),
     ("distribute", "tf.distribute.", "MirroredStrategy OneDeviceStrategy"),
     ("distribute", "tf.distribute.experimental.", "ParameterServerStrategy"),
     (
         "framework framework.python.ops",
         _SLIM + "ops.arg_scope:",
-        "add_arg_scope arg_scope arg_scoped_arguments has_arg_scope",
+        "add_arg_scope arg_scope arg_scoped_arguments current_arg_scope has_arg_scope",
     ),
     (
         "framework framework.python.ops",
@@ -193,7 +198,7 @@ _SAME_NAMES = (
         "framework",
         "tf.",
         "CriticalSection TensorSpec argsort assert_scalar convert_to_tensor_or_sparse_tensor "
-        "is_tensor nest py_func sort",
+        "is_tensor py_func sort",
     ),
     (
         "feature_column feature_column.python.feature_column.sequence_feature_column",
@@ -238,12 +243,13 @@ _SAME_NAMES = (
         "MutableHashTable index_table_from_tensor index_to_string "
         "index_to_string_table_from_tensor string_to_index",
     ),
-    ("metrics", "tf.", "confusion_matrix"),
+    ("metrics metrics.python.ops.confusion_matrix_ops", "tf.", "confusion_matrix"),
     (
         "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.rnn_cell",
         _OWN + "cells:",
         "BasicLSTMCell BasicRNNCell GRUCell LSTMCell MultiRNNCell RNNCell",
     ),
+    ("rnn rnn.python.ops.rnn_cell", _OWN + "layer_norm_cell:", "LayerNormBasicLSTMCell"),
     ("rnn", "tf.nn.", "static_bidirectional_rnn static_rnn static_state_saving_rnn"),
     ("staging", _INSIDE + "ops.data_flow_ops:", "StagingArea"),
     (
@@ -271,19 +277,6 @@ _SAME_NAMES = (
 
 # Files under tf.contrib.layers.python.layers, and in tf_slim.
 _LAYERS = ("initializers", "layers", "normalization", "optimizers", "regularizers", "summaries")
-
-# Names outside tf.contrib that need the same packages: what serves them, the release without them.
-OUTSIDE: dict[str, tuple[str, str]] = {
-    "estimator": (_ESTIMATOR + ":", "2.16"),
-    "estimator.tpu": (_OWN + "tpu:", "2.16"),
-    "nn.rnn_cell": (_OWN + "cells:", "2.16"),
-    "nn.seq2seq": (_OWN + "legacy_seq2seq:", "1.0"),
-    "python.estimator": (_ESTIMATOR + ":", "2.0"),
-    "python.ops.rnn_cell": (_OWN + "cells:", "1.2"),
-    "python.ops.rnn_cell_impl": (_OWN + "cells:", "2.0"),
-    "python.ops.rnn_cell_impl._linear": (_OWN + "attention:linear_of_kernel", "1.4"),
-    "python.ops.seq2seq": (_OWN + "legacy_seq2seq:", "1.0"),
-}
 
 
 def _names() -> dict[str, tuple[str, str]]:

@@ -53,9 +53,9 @@ class Source:
         return python3.converted(self.text, self.filename) if self.python2 else self.text
 
     @property
-    def imports_siblings(self) -> bool:
-        """Whether `import x` in a package means its module x, if it has one."""
-        return self.python2 and not _ABSOLUTE_IMPORTS.search(self.text)
+    def has_absolute_imports(self) -> bool:
+        """Whether `import x` in a package does not mean its module x, also in Python 2."""
+        return bool(_ABSOLUTE_IMPORTS.search(self.text))
 
     @property
     def divides_integers(self) -> bool:

@@ -1,7 +1,9 @@
-"""Habits of scripts around `tf.contrib.seq2seq`; run by `contrib_habits.py`.
+"""Habits of scripts around sequences, and internal names; run by `contrib_habits.py`.
 
 The numbers are those of TensorFlow 1.15, where its own `tf.contrib` serves.
 """
+
+import tempfile
 
 import numpy as np
 import tensorflow as tf
@@ -100,3 +102,42 @@ def decoded_with_attention():
     )
     golden = [0.534953, 8.40952, -2.711322, 12.18917, 7.996524]
     np.testing.assert_allclose(values, golden, rtol=1e-4)
+
+
+def layer_norm_cell():
+    values = tf.constant(np.random.RandomState(3).randn(2, TIME, 3), tf.float32)
+    golden = [[-0.898688, -1.183376, 1.603313], [-0.158187, -0.426727, 1.878681]]
+    for number, options in enumerate(({}, {"layer_norm": False, "forget_bias": 0.0})):
+        with tf.variable_scope(f"rnn_{number}", initializer=_waves):
+            cell = tf.contrib.rnn.LayerNormBasicLSTMCell(UNITS, **options)
+            outputs, state = tf.nn.dynamic_rnn(cell, values, [5, 3], dtype=tf.float32)
+        variables = tf.trainable_variables(f"rnn_{number}")
+        changes = tf.gradients(tf.reduce_sum(tf.square(outputs)), variables)
+        found = _numbers(outputs, state.c, [tf.norm(change) for change in changes])
+        np.testing.assert_allclose(found, golden[number], rtol=1e-4)
+    name = "rnn_0/rnn/layer_norm_basic_lstm_cell/transform/gamma"
+    assert name in [variable.op.name for variable in tf.trainable_variables()]
+
+
+def internal_names():
+    from tensorflow.contrib import summary
+    from tensorflow.python import pywrap_tensorflow
+    from tensorflow.python.estimator.model_fn import ModeKeys
+    from tensorflow.python.framework import graph_util
+    from tensorflow.python.util import nest
+
+    assert (ModeKeys.TRAIN, nest.is_sequence([1]), nest.is_sequence("a")) == ("train", True, False)
+    assert summary.all_summary_ops() == []
+    folder = tempfile.mkdtemp()
+    weights = tf.get_variable("weights", initializer=[1.0, 2.0])
+    tf.add(weights, 1.0, name="sum")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(session, folder + "/model")
+        graph = session.graph.as_graph_def()
+        frozen = graph_util.convert_variables_to_constants(session, graph, ["sum"])
+    reader = pywrap_tensorflow.NewCheckpointReader(path)
+    assert reader.get_tensor("weights").tolist() == [1, 2]
+    with tf.Graph().as_default(), tf.Session() as session:
+        (result,) = tf.import_graph_def(frozen, return_elements=["sum:0"])
+        assert session.run(result).tolist() == [2, 3]

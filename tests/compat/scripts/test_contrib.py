@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts.names import contrib_names, table
+from compat.scripts.names import contrib_names, outside_names, table
 from tests.compat.scripts.conftest import HAS_CONTRIB, NEEDED
 
 SCRIPT = Path(__file__).with_name("contrib_habits.py")
@@ -81,4 +81,4 @@ def test_name_without_server_says_why(name: str) -> None:
 
 
 def test_names_outside_are_in_the_table() -> None:
-    assert all(name in table.NAMES for name in contrib_names.OUTSIDE)
+    assert all(name in table.NAMES for name in outside_names.OUTSIDE)

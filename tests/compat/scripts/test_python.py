@@ -136,13 +136,13 @@ def test_a_module_and_a_line_of_code_run_as_well(run_script: RunScript, tmp_path
     for name, text in (
         ("__init__", ""),
         ("__main__", "from . import task; print(task.__name__)"),
-        ("task", "import trainer; from .sub import value; print(__name__, value)"),
+        ("task", "import sub; from .sub import value; print(__name__, value, sub.__name__)"),
         ("sub", "value = 3"),
     ):
         (tmp_path / "trainer").mkdir(exist_ok=True)
         (tmp_path / "trainer" / f"{name}.py").write_text(text)
-    assert run_script(None, "-m", "trainer.task").out == "__main__ 3\n"
-    assert run_script(None, "-m", "trainer").out == "trainer.task 3\ntrainer.task\n"
+    assert run_script(None, "-m", "trainer.task").out == "__main__ 3 trainer.sub\n"
+    assert run_script(None, "-m", "trainer").out == "trainer.task 3 trainer.sub\ntrainer.task\n"
     assert "No module named trainer.none" in run_script(None, "-m", "trainer.none").err
 
 
