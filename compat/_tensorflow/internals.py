@@ -32,6 +32,7 @@ _NAMES = {
     "ops.control_flow_ops:cond": "ops.cond:cond",
     "ops.control_flow_ops:while_loop": "ops.while_loop:while_loop",
     "ops.variable_scope:variable": "ops.variable_v1:VariableV1",
+    "util.nest:is_sequence": "util.nest:is_nested",
     # The attribute that lists exported names; nothing here reads it.
     "util.tf_export:ESTIMATOR_API_NAME": "util.tf_export:TENSORFLOW_API_NAME",
 }

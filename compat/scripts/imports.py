@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import os
 import sys
 import sysconfig
@@ -28,26 +29,41 @@ _INSTALLED = tuple(os.path.realpath(folder) + os.sep for folder in _PYTHONS + _O
 _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle"}
 
 
-def _builtins_for(is_python2: bool) -> dict[str, Any]:
+def _builtins_for(part: conversion.Source) -> dict[str, Any]:
     own = {**vars(builtins), **array_builtins.BUILTINS, **frame_builtins.BUILTINS}
-    if is_python2:
+    if part.python2:
         own.update(python2_builtins.BUILTINS)
 
     def import_(
         name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> Any:
+        top = name.partition(".")[0]
+        is_python2 = part.python2 and not part.has_absolute_imports
+        if level == 0 and is_python2 and _has(globals, top):
+            level = 1
         if level == 0:
-            top = name.partition(".")[0]
             if top == namespace.TOP:
                 return _import_tensorflow(name, fromlist or ())
-            if is_python2 and _RENAMED.get(name, name) == "pickle":
+            if part.python2 and _RENAMED.get(name, name) == "pickle":
                 return python2_builtins.PICKLE
             if libraries.is_old(name):
                 return libraries.load(name, fromlist or ())
-        return builtins.__import__(name, globals, locals, fromlist or (), level)
+        try:
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        except ModuleNotFoundError as error:  # Python 2 alone may also have what 3 can read.
+            if level or error.name != top or part.has_absolute_imports or not _has(globals, top):
+                raise
+            return builtins.__import__(name, globals, locals, fromlist or (), 1)
 
     own["__import__"] = import_
     return own
+
+
+def _has(importer: Any, name: str) -> bool:
+    """Whether the package of a module, by its globals, has a module of this name."""
+    package = (importer or {}).get("__package__")
+    full = f"{package}.{name}"
+    return bool(package) and (full in sys.modules or importlib.util.find_spec(full) is not None)
 
 
 def _import_tensorflow(name: str, fromlist: Sequence[str]) -> Any:
@@ -110,7 +126,7 @@ class Loader(importlib.abc.Loader):
 def run(part: conversion.Source, module: types.ModuleType) -> None:
     """Runs a part of the script in one of its modules."""
     code = part.code()
-    module.__dict__["__builtins__"] = _builtins_for(part.python2)
+    module.__dict__["__builtins__"] = _builtins_for(part)
     exec(code, module.__dict__)  # noqa: S102 - To run the script is what the user asked for.
 
 

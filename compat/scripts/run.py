@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import contextlib
 import importlib
+import importlib.util
 import json
 import os
 import runpy
@@ -151,10 +153,12 @@ def _load_main_as_a_script() -> None:
     spawn.runpy = types.SimpleNamespace(run_path=run_path, run_module=runpy.run_module)
 
 
-def _run_parts(parts: list[conversion.Source], path: str | None) -> None:
+def _run_parts(
+    parts: list[conversion.Source], path: str | None, package: str | None = None
+) -> None:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
-    module.__dict__.update(__spec__=None, __package__=None)
+    module.__dict__.update(__spec__=None, __package__=package)
     if path is not None:
         module.__file__ = path
     _run_in(module, parts)
@@ -171,12 +175,17 @@ def _run_in(module: types.ModuleType, parts: list[conversion.Source]) -> None:
 def _run_module(name: str, arguments: list[str]) -> None:
     """Runs a module; one that belongs to the script sees the script's `tensorflow`."""
     sys.path[0] = os.getcwd()
-    spec: Any = imports.Finder().find_spec(name, None) if "." not in name else None
-    sys.argv = [spec.origin if spec else name, *arguments]
-    if spec is None:
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    spec: Any = None
+    with contextlib.suppress(ImportError):  # Said by what runs it then.
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
+    is_own = spec is not None and isinstance(spec.loader, imports.Loader)
+    sys.argv = [spec.origin if is_own else name, *arguments]
+    if is_own:
+        _run_parts(conversion.read(spec.origin), spec.origin, spec.parent)
     else:
-        _run_parts(conversion.read(spec.origin), spec.origin)
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
 def _show(error: BaseException, script: str) -> int:

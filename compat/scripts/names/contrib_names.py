@@ -13,7 +13,7 @@ _INSIDE = "tensorflow.python."
 # Names under tf.contrib that nothing serves, by the reason.
 _UNSERVED = {
     "its package, TensorFlow Addons, is no longer maintained": (
-        "image.dense_image_warp image.interpolate_spline image.sparse_image_warp seq2seq"
+        "image.dense_image_warp image.interpolate_spline image.sparse_image_warp"
     ),
     "it needs a GPU and a TensorFlow of its time": "cudnn_rnn tensorrt",
     "TensorFlow removed its kernels": (
@@ -28,7 +28,6 @@ _UNSERVED = {
     "its package, TensorFlow Probability, has the successor": "bayesflow integrate",
     "TensorFlow Probability has the successor": "timeseries",
     "its package, TF-GAN, requires TensorFlow 2 without sessions": "gan",
-    "TensorFlow Addons, its successor, is no longer maintained": "opt",
     "TensorFlow 2.16 removed Estimator": "distribute.DistributeConfig",
     "estimators have heads in its place since 1.0": (
         "layers.multi_class_target layers.regression_target"
@@ -84,12 +83,25 @@ _SERVED = {
         "learn.export_strategy learn.utils learn.utils.input_fn_utils "
         "learn.utils.saved_model_export_utils"
     ),
-    _OWN + "legacy_seq2seq:": "legacy_seq2seq",
+    _OWN + "legacy_seq2seq:": "legacy_seq2seq legacy_seq2seq.python.ops.seq2seq",
+    _OWN + "opt:": "opt",
+    _OWN + "profiles:": "tfprof tfprof.model_analyzer",
     _OWN + "saved_models:": "predictor",
-    _OWN + "sequence_loss:sequence_loss_3d": "seq2seq.sequence_loss",
+    _OWN + "seq2seq:": (
+        "seq2seq seq2seq.python.ops.attention_wrapper seq2seq.python.ops.basic_decoder "
+        "seq2seq.python.ops.beam_search_decoder seq2seq.python.ops.beam_search_ops "
+        "seq2seq.python.ops.decoder seq2seq.python.ops.helper"
+    ),
+    _OWN + "seq2seq.attention:_BaseAttentionMechanism": (
+        "seq2seq.python.ops.attention_wrapper._BaseAttentionMechanism"
+    ),
+    _OWN + "seq2seq.wrapper:_compute_attention": (
+        "seq2seq.python.ops.attention_wrapper._compute_attention"
+    ),
     "compat.scripts.tutorials.input_data:": (
         "learn.datasets.mnist learn.datasets.mnist.input_data"
     ),
+    _OWN + "tpu:": "tpu tpu.python.tpu",
     "tensorboard.plugins.projector:": "tensorboard.plugins.projector",
     _ESTIMATOR + ":": "estimator",
     "tensorflow.compat.v1:distribute.cluster_resolver": "cluster_resolver",
@@ -102,6 +114,8 @@ _SERVED = {
     _INSIDE + "ops.rnn:_best_effort_input_batch_size": "rnn.best_effort_input_batch_size",
     _INSIDE + "ops.rnn:_transpose_batch_time": "rnn.transpose_batch_time",
     _INSIDE + "ops.summary_ops_v2:": "summary",
+    _INSIDE + "training.checkpoint_utils:": "framework.python.framework.checkpoint_utils",
+    _INSIDE + "util.nest:": "framework.nest",
     "tf.data.experimental": (
         "data.python.ops.batching data.python.ops.grouping data.python.ops.interleave_ops "
         "data.python.ops.prefetching_ops data.python.ops.shuffle_ops"
@@ -112,6 +126,7 @@ _SERVED = {
     "tf.sets.intersection": "metrics.set_intersection",
     "tf.sets.size": "metrics.set_size",
     "tf.sets.union": "metrics.set_union",
+    "tf.summary.all_v2_summary_ops": "summary.all_summary_ops",
     "tf.summary.merge": "deprecated.merge_summary",
     "tf.summary.merge_all": "deprecated.merge_all_summaries",
     "tf_slim:": "slim slim.python.slim",
@@ -125,6 +140,7 @@ _SERVED = {
     _SLIM + "ops.arg_scope:": "framework.python.ops.arg_scope",
     _SLIM + "ops.variables:": "framework framework.python.ops framework.python.ops.variables",
     _SLIM + "training.training:": "training",
+    _SLIM + "training.evaluation:": "training.python.training.evaluation",
 }
 
 # As above, each with a note.
@@ -140,7 +156,7 @@ _NOTED = {
 
 # Modules under tf.contrib, what serves names in them, and the names, which are the same there.
 _SAME_NAMES = (
-    ("", "tf.", "autograph data distributions feature_column keras saved_model signal tpu xla"),
+    ("", "tf.", "autograph data distributions feature_column keras saved_model signal xla"),
     ("compiler", "tf.", "xla"),
     (
         "data data.python.ops.batching",
@@ -159,12 +175,13 @@ _SAME_NAMES = (
         "shuffle_and_repeat unbatch unique",
     ),
     ("deprecated", _SUMMARIES, "audio_summary histogram_summary image_summary scalar_summary"),
+    ("eager", "tf.", "enable_eager_execution"),
     ("distribute", "tf.distribute.", "MirroredStrategy OneDeviceStrategy"),
     ("distribute", "tf.distribute.experimental.", "ParameterServerStrategy"),
     (
         "framework framework.python.ops",
         _SLIM + "ops.arg_scope:",
-        "add_arg_scope arg_scope arg_scoped_arguments has_arg_scope",
+        "add_arg_scope arg_scope arg_scoped_arguments current_arg_scope has_arg_scope",
     ),
     (
         "framework framework.python.ops",
@@ -181,7 +198,7 @@ _SAME_NAMES = (
         "framework",
         "tf.",
         "CriticalSection TensorSpec argsort assert_scalar convert_to_tensor_or_sparse_tensor "
-        "is_tensor nest py_func sort",
+        "is_tensor py_func sort",
     ),
     (
         "feature_column feature_column.python.feature_column.sequence_feature_column",
@@ -226,12 +243,13 @@ _SAME_NAMES = (
         "MutableHashTable index_table_from_tensor index_to_string "
         "index_to_string_table_from_tensor string_to_index",
     ),
-    ("metrics", "tf.", "confusion_matrix"),
+    ("metrics metrics.python.ops.confusion_matrix_ops", "tf.", "confusion_matrix"),
     (
         "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.rnn_cell",
         _OWN + "cells:",
         "BasicLSTMCell BasicRNNCell GRUCell LSTMCell MultiRNNCell RNNCell",
     ),
+    ("rnn rnn.python.ops.rnn_cell", _OWN + "layer_norm_cell:", "LayerNormBasicLSTMCell"),
     ("rnn", "tf.nn.", "static_bidirectional_rnn static_rnn static_state_saving_rnn"),
     ("staging", _INSIDE + "ops.data_flow_ops:", "StagingArea"),
     (
@@ -239,6 +257,14 @@ _SAME_NAMES = (
         "compat.runtime.placement:",
         "GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn",
     ),
+    (
+        "nn",
+        _OWN + "losses:",
+        "deprecated_flipped_sigmoid_cross_entropy_with_logits "
+        "deprecated_flipped_softmax_cross_entropy_with_logits "
+        "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
+    ),
+    ("nn", _INSIDE + "ops.nn_ops:", "nth_element"),
     ("training", _OWN + "hparams:", "HParams"),
     (
         "training",
@@ -251,18 +277,6 @@ _SAME_NAMES = (
 
 # Files under tf.contrib.layers.python.layers, and in tf_slim.
 _LAYERS = ("initializers", "layers", "normalization", "optimizers", "regularizers", "summaries")
-
-# Names outside tf.contrib that need the same packages: what serves them, the release without them.
-OUTSIDE: dict[str, tuple[str, str]] = {
-    "estimator": (_ESTIMATOR + ":", "2.16"),
-    "nn.rnn_cell": (_OWN + "cells:", "2.16"),
-    "nn.seq2seq": (_OWN + "legacy_seq2seq:", "1.0"),
-    "python.estimator": (_ESTIMATOR + ":", "2.0"),
-    "python.ops.rnn_cell": (_OWN + "cells:", "1.2"),
-    "python.ops.rnn_cell_impl": (_OWN + "cells:", "2.0"),
-    "python.ops.rnn_cell_impl._linear": (_OWN + "attention:linear_of_kernel", "1.4"),
-    "python.ops.seq2seq": (_OWN + "legacy_seq2seq:", "1.0"),
-}
 
 
 def _names() -> dict[str, tuple[str, str]]:

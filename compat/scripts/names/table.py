@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Mapping, NamedTuple
 
-from compat.scripts.names import contrib_names
+from compat.scripts.names import contrib_names, outside_names
 
 
 class Served(NamedTuple):
@@ -106,7 +106,7 @@ def _table() -> dict[str, Served]:
         for name in names.split():
             table[name] = Served(f"{_OWN}{module}:{name.replace('.', '_')}", gone)
     table.update(_OTHERS)
-    table.update((name, Served(*entry)) for name, entry in contrib_names.OUTSIDE.items())
+    table.update((name, Served(*entry)) for name, entry in outside_names.OUTSIDE.items())
     for name, (by, note) in contrib_names.NAMES.items():
         table["contrib." + name] = Served(by, "2.0", note)
     return table

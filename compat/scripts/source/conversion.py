@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import functools
 import io
 import json
 import linecache
@@ -15,10 +14,10 @@ import types
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Iterator
 
 from compat.errors import UserError, unless_usable
-from compat.scripts.source import arrays, frames, literals, rewriting
+from compat.scripts.source import arrays, frames, literals, python3, rewriting
 
 # Names that parse as Python 3 but exist in Python 2 only.
 _OLD_METHODS = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys"}
@@ -31,9 +30,10 @@ _OLD_ATTRIBUTES = (
     "sys.maxint sys.setdefaultencoding urllib.quote urllib.urlencode urllib.urlopen "
     "urllib.urlretrieve"
 )
-# fissix removes the line.
-_TRUE_DIVISION = re.compile(
-    r"(?m)^from[ \t]+__future__[ \t]+import[ \t]+(\([^()]*|[^\n]*)\bdivision\b"
+# fissix removes the lines.
+_FUTURE = r"(?m)^from[ \t]+__future__[ \t]+import[ \t]+(\([^()]*|[^\n]*)\b%s\b"
+_TRUE_DIVISION, _ABSOLUTE_IMPORTS = (
+    re.compile(_FUTURE % n) for n in ("division", "absolute_import")
 )
 _VERSIONS = {"PY2", "PY3", "version", "version_info"}
 _DEPTH = 5000  # Nested calls, enough for a sum of a thousand terms.
@@ -50,7 +50,12 @@ class Source:
 
     def python3(self) -> str:
         """Returns the text in Python 3, in which wrong syntax is still wrong."""
-        return _to_python3(self.text, self.filename) if self.python2 else self.text
+        return python3.converted(self.text, self.filename) if self.python2 else self.text
+
+    @property
+    def has_absolute_imports(self) -> bool:
+        """Whether `import x` in a package does not mean its module x, also in Python 2."""
+        return bool(_ABSOLUTE_IMPORTS.search(self.text))
 
     @property
     def divides_integers(self) -> bool:
@@ -197,35 +202,3 @@ def _cells(path: str, raw: bytes) -> list[Source]:
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         sources.append(from_text(plain, filename))
     return sources
-
-
-@functools.lru_cache(maxsize=16)  # Slow, and called more than once.
-def _to_python3(text: str, filename: str) -> str:
-    try:
-        from fissix import refactor
-    except ImportError:
-        raise UserError(
-            f"script {filename} is written in Python 2, and the package fissix, which converts it, "
-            "is not installed; pip install 'compat-experiments[scripts]'"
-        ) from None
-    # In Python 2 a tab advances to the next multiple of eight columns.
-    spaced = re.sub(r"(?m)^[ \t]+", lambda indent: indent[0].expandtabs(8), text)
-    try:
-        converted = _refactoring(refactor).refactor_string(spaced.rstrip("\n") + "\n", filename)
-    except RecursionError:
-        raise
-    except Exception as error:
-        where = getattr(error, "context", (None, (None, None)))[1][0]
-        message = f"neither Python 3 nor Python 2: {error}"
-        raise SyntaxError(message, (filename, where, None, None)) from None
-    return str(converted)
-
-
-@functools.lru_cache(maxsize=None)
-def _refactoring(refactor: Any) -> Any:
-    fixers = [
-        name
-        for name in refactor.get_fixers_from_package("fissix.fixes")
-        if name.rpartition(".")[2] not in ("fix_imports2", "fix_asserts", "fix_paren")
-    ]
-    return refactor.RefactoringTool(fixers)

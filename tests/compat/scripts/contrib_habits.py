@@ -1,6 +1,6 @@
 """Habits of scripts of 2016 to 2019 around tf.contrib, one a function; run by test_contrib.py.
 
-Runs those of learn_habits.py and package_habits.py as well.
+Runs those of learn_habits.py, package_habits.py and sequence_habits.py as well.
 """
 
 import collections
@@ -12,6 +12,7 @@ import traceback
 import learn_habits
 import numpy as np
 import package_habits
+import sequence_habits
 import tensorflow as tf
 import tensorflow.contrib.slim as slim
 from tensorflow.contrib import layers, rnn
@@ -275,9 +276,9 @@ def session_bundle():
 
 HABITS = collections.OrderedDict(
     (name, value)
-    for module in (sys.modules[__name__], learn_habits, package_habits)
+    for module in (sys.modules[__name__], learn_habits, package_habits, sequence_habits)
     for name, value in sorted(vars(module).items())
-    if callable(value) and getattr(value, "__module__", "") == module.__name__ and name != "run"
+    if getattr(value, "__module__", "") == module.__name__ and name != "run" and name[0] != "_"
 )
 
 if __name__ == "__main__":

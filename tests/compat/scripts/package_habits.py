@@ -1,4 +1,6 @@
-"""Habits of scripts around tf.contrib.crf and tf.contrib.image, one a function."""
+"""Habits of scripts around other packages of tf.contrib, one a function."""
+
+import tempfile
 
 import numpy as np
 import tensorflow as tf
@@ -60,3 +62,62 @@ def transform_images():
     # Of TensorFlow 1.15.
     golden = [8780.727162, 811, 900, 8869, 6326, -27.69598842, 426.678216]
     np.testing.assert_allclose(sums, golden, rtol=1e-5)
+
+
+def optimizers_of_contrib():
+    opt = tf.contrib.opt
+
+    def trained(optimizer, **options):
+        tf.reset_default_graph()
+        table = tf.get_variable("table", initializer=np.arange(6, dtype="f").reshape(3, 2) / 7)
+        bias = tf.get_variable("bias", initializer=np.float32(0.5))
+        rows = tf.nn.embedding_lookup(table, [1, 2, 1])
+        loss = tf.reduce_sum(rows * [0.5, -2.0]) + 3 * bias  # Whose gradients are constant.
+        pairs = optimizer.compute_gradients(loss)
+        train = optimizer.apply_gradients(pairs, **options)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for _ in range(3):
+                session.run(train)
+            values = session.run(tf.global_variables())
+        return sum(np.cos(value.size) * float(value.sum()) for value in values)
+
+    adagrad = opt.extend_with_decoupled_weight_decay(tf.train.AdagradOptimizer)
+    values = [
+        trained(opt.LazyAdamOptimizer(0.1)),
+        trained(opt.AdamWOptimizer(0.01, learning_rate=0.1)),
+        trained(opt.MomentumWOptimizer(0.02, 0.1, 0.9)),
+        trained(adagrad(weight_decay=0.3, learning_rate=0.1), decay_var_list=[]),
+        trained(opt.MovingAverageOptimizer(tf.train.GradientDescentOptimizer(0.1), 0.5)),
+    ]
+    golden = [2.402266, 2.338822, -3.624108, 77.251166, 6.038996]  # Of TensorFlow 1.15.
+    np.testing.assert_allclose(values, golden, rtol=1e-4)
+
+
+def estimator_of_tpus_on_a_cpu():
+    tpu = tf.contrib.tpu
+
+    def model(features, labels, mode, params):
+        output = tf.layers.dense(features, 1, kernel_initializer=tf.ones_initializer())[:, 0]
+        loss = tf.losses.mean_squared_error(labels, output)
+        train = tf.train.GradientDescentOptimizer(0.01).minimize(loss, tf.train.get_global_step())
+        metrics = (lambda y, p: {"error": tf.metrics.mean_absolute_error(y, p)}, [labels, output])
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train, eval_metrics=metrics)
+
+    def inputs(params):
+        rows = np.arange(32, dtype=np.float32).reshape(16, 2) / 32
+        data = tf.data.Dataset.from_tensor_slices((rows, rows.sum(1) + 1))
+        return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+    config = tpu.RunConfig(
+        model_dir=tempfile.mkdtemp(),
+        tpu_config=tpu.TPUConfig(
+            2, per_host_input_for_training=tpu.InputPipelineConfig.PER_HOST_V2
+        ),
+    )
+    estimator = tpu.TPUEstimator(
+        model, config=config, use_tpu=False, train_batch_size=4, eval_batch_size=8
+    )
+    estimator.train(inputs, max_steps=20)
+    found = estimator.evaluate(inputs, steps=2)
+    np.testing.assert_allclose([found["loss"], found["error"]], [0.316359, 0.556552], rtol=1e-4)

@@ -1,7 +1,7 @@
 """`tf.contrib`, `tf.layers`, `tf.nn.rnn_cell` and `tf.estimator`, as old scripts use them.
 
-`contrib_habits.py`, with `learn_habits.py` and `package_habits.py`, is such a script: it runs once,
-and says of each habit how it went.
+`contrib_habits.py`, with the other `*_habits.py`, is such a script: it runs once, and says of each
+habit how it went.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts.names import contrib_names, table
+from compat.scripts.names import contrib_names, outside_names, table
 from tests.compat.scripts.conftest import HAS_CONTRIB, NEEDED
 
 SCRIPT = Path(__file__).with_name("contrib_habits.py")
+OTHERS = ("learn", "package", "sequence")
 HABITS = [
     node.name
-    for script in (SCRIPT, *map(SCRIPT.with_name, ("learn_habits.py", "package_habits.py")))
+    for script in (SCRIPT, *(SCRIPT.with_name(f"{name}_habits.py") for name in OTHERS))
     for node in ast.parse(script.read_text(encoding="utf-8")).body
-    if isinstance(node, ast.FunctionDef) and node.name != "run"
+    if isinstance(node, ast.FunctionDef) and node.name != "run" and node.name[0] != "_"
 ]
 RESOLVE = """
 import sys
@@ -80,4 +81,4 @@ def test_name_without_server_says_why(name: str) -> None:
 
 
 def test_names_outside_are_in_the_table() -> None:
-    assert all(name in table.NAMES for name in contrib_names.OUTSIDE)
+    assert all(name in table.NAMES for name in outside_names.OUTSIDE)

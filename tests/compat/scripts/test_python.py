@@ -69,6 +69,46 @@ def test_true_division_stays_where_python_2_asked_for_it(run_script: RunScript) 
     assert ran.out == "3.5\n"
 
 
+def test_python_2_imports_siblings_in_a_package(run_script: RunScript, tmp_path: Path) -> None:
+    for name, text in (
+        ("__init__", ""),  # Beside the script as well, whose folder is a package of others.
+        ("package/__init__", "import part\nprint 'package', part.__name__\n"),
+        ("package/part", "import json, string\nimport inner.leaf as leaf\nprint leaf.__name__\n"),
+        ("package/string", "print 'own', __name__\n"),
+        ("package/inner/__init__", ""),
+        (
+            "package/inner/leaf",
+            "from __future__ import absolute_import\nimport string; string.digits",
+        ),
+        ("sibling", "name = __name__\n"),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.py").write_text(text)
+    ran = run_script(
+        "import package.part as part, sibling\nprint sibling.name, part.json.loads('1')\n"
+    )
+    assert ran.out.splitlines() == [
+        "own package.string",
+        "package.inner.leaf",
+        "package package.part",
+        "sibling 1",
+    ]
+
+
+def test_python_2_sorts_by_functions_and_leaves_arrays(run_script: RunScript) -> None:
+    ran = run_script(
+        """
+        import numpy as np
+        numbers, array = [1, 3, 2], np.array([[3, 1], [2, 9]])
+        numbers.sort(lambda left, right: cmp(right, left))
+        array.sort(0)
+        array.sort(-1, kind='mergesort')
+        print numbers, array.tolist(), sorted(numbers, cmp)
+        """
+    )
+    assert ran.out == "[3, 2, 1] [[1, 2], [3, 9]] [1, 2, 3]\n"
+
+
 def test_python_2_is_told_by_its_library(run_script: RunScript) -> None:
     old = "import sys, itertools\nreload(sys)\nsys.setdefaultencoding('utf-8')\nprint(7 / 2)\n"
     assert run_script(old).out == "3\n"
@@ -93,6 +133,17 @@ def test_a_module_and_a_line_of_code_run_as_well(run_script: RunScript, tmp_path
     (tmp_path / "program.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
     assert run_script(None, "-m", "program", "x").out == "__main__ ['x']\n"
     assert run_script(None, "-c", "import sys; print(sys.argv)", "x").out == "['-c', 'x']\n"
+    for name, text in (
+        ("__init__", ""),
+        ("__main__", "from . import task; print(task.__name__)"),
+        ("task", "import sub; from .sub import value; print(__name__, value, sub.__name__)"),
+        ("sub", "value = 3"),
+    ):
+        (tmp_path / "trainer").mkdir(exist_ok=True)
+        (tmp_path / "trainer" / f"{name}.py").write_text(text)
+    assert run_script(None, "-m", "trainer.task").out == "__main__ 3 trainer.sub\n"
+    assert run_script(None, "-m", "trainer").out == "trainer.task 3 trainer.sub\ntrainer.task\n"
+    assert "No module named trainer.none" in run_script(None, "-m", "trainer.none").err
 
 
 def test_children_see_what_the_script_sees(run_script: RunScript, tmp_path: Path) -> None:
