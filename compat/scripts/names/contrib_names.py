@@ -57,10 +57,10 @@ _UNSERVED = {
 # What serves names under tf.contrib, and the names.
 _SERVED = {
     "compat.runtime.placement:": "training.python.training.device_setter",
-    _OWN + "attention:linear_of_kernel": (
+    _OWN + "rnn.attention:linear_of_kernel": (
         "rnn.python.ops.core_rnn_cell._linear rnn.python.ops.rnn_cell._linear"
     ),
-    _OWN + "cells:": (
+    _OWN + "rnn.cells:": (
         "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.core_rnn_cell_impl rnn.python.ops.rnn_cell"
     ),
     _OWN + "crf:": "crf crf.python.ops.crf",
@@ -83,7 +83,7 @@ _SERVED = {
         "learn.export_strategy learn.utils learn.utils.input_fn_utils "
         "learn.utils.saved_model_export_utils"
     ),
-    _OWN + "legacy_seq2seq:": "legacy_seq2seq legacy_seq2seq.python.ops.seq2seq",
+    _OWN + "seq2seq.legacy:": "legacy_seq2seq legacy_seq2seq.python.ops.seq2seq",
     _OWN + "opt:": "opt",
     _OWN + "profiles:": "tfprof tfprof.model_analyzer",
     _OWN + "saved_models:": "predictor",
@@ -246,10 +246,10 @@ _SAME_NAMES = (
     ("metrics metrics.python.ops.confusion_matrix_ops", "tf.", "confusion_matrix"),
     (
         "rnn rnn.python.ops.core_rnn_cell rnn.python.ops.rnn_cell",
-        _OWN + "cells:",
+        _OWN + "rnn.cells:",
         "BasicLSTMCell BasicRNNCell GRUCell LSTMCell MultiRNNCell RNNCell",
     ),
-    ("rnn rnn.python.ops.rnn_cell", _OWN + "layer_norm_cell:", "LayerNormBasicLSTMCell"),
+    ("rnn rnn.python.ops.rnn_cell", _OWN + "rnn.layer_norm_cell:", "LayerNormBasicLSTMCell"),
     ("rnn", "tf.nn.", "static_bidirectional_rnn static_rnn static_state_saving_rnn"),
     ("staging", _INSIDE + "ops.data_flow_ops:", "StagingArea"),
     (

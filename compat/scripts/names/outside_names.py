@@ -9,8 +9,8 @@ _ESTIMATOR = "tensorflow_estimator._api.v1.estimator"
 OUTSIDE: dict[str, tuple[str, str]] = {
     "estimator": (_ESTIMATOR + ":", "2.16"),
     "estimator.tpu": (_OWN + "tpu:", "2.16"),
-    "nn.rnn_cell": (_OWN + "cells:", "2.16"),
-    "nn.seq2seq": (_OWN + "legacy_seq2seq:", "1.0"),
+    "nn.rnn_cell": (_OWN + "rnn.cells:", "2.16"),
+    "nn.seq2seq": (_OWN + "seq2seq.legacy:", "1.0"),
     "python.estimator": ("tensorflow_estimator.python.estimator:", "2.0"),
     **{
         f"python.framework.graph_util.{name}": (f"tf.graph_util.{name}", "2.0")
@@ -21,9 +21,9 @@ OUTSIDE: dict[str, tuple[str, str]] = {
         for name in ("datasets", "preprocessing")
     },
     "python.keras.utils.to_categorical": ("tf.keras.utils.to_categorical", "2.6"),
-    "python.ops.rnn_cell": (_OWN + "cells:", "1.2"),
-    "python.ops.rnn_cell_impl": (_OWN + "cells:", "2.0"),
-    "python.ops.rnn_cell_impl._linear": (_OWN + "attention:linear_of_kernel", "1.4"),
+    "python.ops.rnn_cell": (_OWN + "rnn.cells:", "1.2"),
+    "python.ops.rnn_cell_impl": (_OWN + "rnn.cells:", "2.0"),
+    "python.ops.rnn_cell_impl._linear": (_OWN + "rnn.attention:linear_of_kernel", "1.4"),
     "python.pywrap_tensorflow.NewCheckpointReader": ("tf.train.NewCheckpointReader", "2.0"),
-    "python.ops.seq2seq": (_OWN + "legacy_seq2seq:", "1.0"),
+    "python.ops.seq2seq": (_OWN + "seq2seq.legacy:", "1.0"),
 }

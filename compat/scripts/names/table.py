@@ -91,7 +91,7 @@ _OTHERS = {
     "models.image.mnist.input_data": Served(_OWN + "tutorials.input_data:", "1.0"),
     "models.rnn.ptb.reader": Served(_OWN + "tutorials.ptb_reader:", "1.0"),
     "models.rnn.rnn_cell": Served("tf.nn.rnn_cell", "1.0"),
-    "models.rnn.seq2seq": Served(_OWN + "contrib.legacy_seq2seq:", "1.0"),
+    "models.rnn.seq2seq": Served(_OWN + "contrib.seq2seq.legacy:", "1.0"),
     "GraphKeys.VARIABLES": Served("tf.GraphKeys.GLOBAL_VARIABLES", "1.0"),
     **dict.fromkeys(("GIT_VERSION", "VERSION", "__version__", "version.VERSION"), _VERSION),
     "__git_version__": _VERSION,
@@ -118,7 +118,7 @@ _PACKAGES = {
 }
 
 # Names that accept more than contrib of TensorFlow 1.15: calls of 0.x, local data.
-_ADAPTERS = (_OWN + "contrib.cells:", _OWN + "calls.summaries:", _OWN + "tutorials.")
+_ADAPTERS = (_OWN + "contrib.rnn.cells:", _OWN + "calls.summaries:", _OWN + "tutorials.")
 
 
 def adapts(name: str) -> bool:

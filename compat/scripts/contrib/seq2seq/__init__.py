@@ -45,9 +45,9 @@ from compat.scripts.contrib.seq2seq.scheduled import (
     ScheduledEmbeddingTrainingHelper,
     ScheduledOutputTrainingHelper,
 )
+from compat.scripts.contrib.seq2seq.sequence_loss import sequence_loss_3d as sequence_loss
 from compat.scripts.contrib.seq2seq.trees import gather_tree, gather_tree_from_array, tile_batch
 from compat.scripts.contrib.seq2seq.wrapper import AttentionWrapper, AttentionWrapperState
-from compat.scripts.contrib.sequence_loss import sequence_loss_3d as sequence_loss
 
 __all__ = [
     "AttentionMechanism",

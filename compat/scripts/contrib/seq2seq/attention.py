@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy as np
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib import cells
+from compat.scripts.contrib.rnn import cells
 
 nest = tf1.nest
 

@@ -6,7 +6,7 @@ import contextlib
 from typing import Any, NamedTuple
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib import cells
+from compat.scripts.contrib.rnn import cells
 from compat.scripts.contrib.seq2seq.inputs import Helper, rnn
 
 nest = tf1.nest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, NamedTuple
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib import cells
+from compat.scripts.contrib.rnn import cells
 from compat.scripts.contrib.seq2seq.attention import AttentionMechanism
 
 nest = tf1.nest

@@ -13,7 +13,7 @@ import weakref
 from typing import Any, Callable, Iterator, Sequence
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib.attention import Linear, linear
+from compat.scripts.contrib.rnn.attention import Linear, linear
 from compat.scripts.names import era
 
 _IMPLEMENTATION = "tensorflow.python.ops.rnn_cell_impl"

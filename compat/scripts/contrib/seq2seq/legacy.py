@@ -6,10 +6,10 @@ import functools
 from typing import Any, Callable, Sequence
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib import attention
-from compat.scripts.contrib.attention import attention_decoder, outputs_of
-from compat.scripts.contrib.cells import EmbeddingWrapper, OutputProjectionWrapper, separate
-from compat.scripts.contrib.sequence_loss import sequence_loss, sequence_loss_by_example
+from compat.scripts.contrib.rnn import attention
+from compat.scripts.contrib.rnn.attention import attention_decoder, outputs_of
+from compat.scripts.contrib.rnn.cells import EmbeddingWrapper, OutputProjectionWrapper, separate
+from compat.scripts.contrib.seq2seq.sequence_loss import sequence_loss, sequence_loss_by_example
 
 linear = attention.linear  # Scripts also use this name.
 

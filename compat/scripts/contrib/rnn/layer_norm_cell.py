@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from compat._tensorflow import tf1
-from compat.scripts.contrib import cells
+from compat.scripts.contrib.rnn import cells
 
 _EPSILONS = {"float16": 1e-3}
 
