@@ -31,6 +31,7 @@ _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle
 
 def _builtins_for(part: conversion.Source) -> dict[str, Any]:
     own = {**vars(builtins), **array_builtins.BUILTINS, **frame_builtins.BUILTINS}
+    is_relative = not part.has_absolute_imports
     if part.python2:
         own.update(python2_builtins.BUILTINS)
 
@@ -38,8 +39,7 @@ def _builtins_for(part: conversion.Source) -> dict[str, Any]:
         name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0
     ) -> Any:
         top = name.partition(".")[0]
-        is_python2 = part.python2 and not part.has_absolute_imports
-        if level == 0 and is_python2 and _has(globals, top):
+        if level == 0 and part.python2 and is_relative and _has(globals, top):
             level = 1
         if level == 0:
             if top == namespace.TOP:
@@ -51,7 +51,7 @@ def _builtins_for(part: conversion.Source) -> dict[str, Any]:
         try:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
         except ModuleNotFoundError as error:  # Python 2 alone may also have what 3 can read.
-            if level or error.name != top or part.has_absolute_imports or not _has(globals, top):
+            if level or error.name != top or not is_relative or not _has(globals, top):
                 raise
             return builtins.__import__(name, globals, locals, fromlist or (), 1)
 

@@ -58,7 +58,7 @@ class Program:
 
     def __init__(self, source: conversion.Source, marked: bool = False) -> None:
         self.source = source
-        self.text = source.python3()
+        self.text = source.python3(relative=True)
         self.tree = conversion.parse(self.text, source.filename)
         found = uses(self.tree)
         self.uses = [use for use in found if use.is_tensorflow]

@@ -48,9 +48,14 @@ class Source:
     text: str
     python2: bool
 
-    def python3(self) -> str:
-        """Returns the text in Python 3, in which wrong syntax is still wrong."""
-        return python3.converted(self.text, self.filename) if self.python2 else self.text
+    def python3(self, relative: bool = False) -> str:
+        """Returns the text in Python 3, in which wrong syntax is still wrong.
+
+        Text that is to run without `compat.scripts.imports` has `relative` imports of siblings.
+        """
+        if not self.python2:
+            return self.text
+        return python3.converted(self.text, self.filename, relative)
 
     @property
     def has_absolute_imports(self) -> bool:

@@ -8,14 +8,19 @@ from typing import Any
 
 from compat.errors import UserError
 
-# `import x` of a sibling has its meaning when it runs; fissix writes what no script can run.
-_LEFT_OUT = ("fix_imports2", "fix_asserts", "fix_paren", "fix_import")
+_LEFT_OUT = ("fix_imports2", "fix_asserts", "fix_paren")
+# `from . import x` for a sibling x, which fails in a script whose folder is a package.
+_RELATIVE = "fix_import"
 _SORTS = ("cmp", "key", "reverse")
 
 
 @functools.lru_cache(maxsize=16)  # Slow, and called more than once.
-def converted(text: str, filename: str) -> str:
-    """Returns Python 2 source as Python 3; raises `SyntaxError` where it is neither."""
+def converted(text: str, filename: str, relative: bool = False) -> str:
+    """Returns Python 2 source as Python 3, by request with relative imports of siblings.
+
+    Raises:
+      SyntaxError: it is neither.
+    """
     try:
         from fissix import refactor
     except ImportError:
@@ -26,7 +31,9 @@ def converted(text: str, filename: str) -> str:
     # In Python 2 a tab advances to the next multiple of eight columns.
     spaced = re.sub(r"(?m)^[ \t]+", lambda indent: indent[0].expandtabs(8), text)
     try:
-        done = _refactoring(refactor).refactor_string(spaced.rstrip("\n") + "\n", filename)
+        done = _refactoring(refactor, relative).refactor_string(
+            spaced.rstrip("\n") + "\n", filename
+        )
     except RecursionError:
         raise
     except Exception as error:
@@ -37,9 +44,10 @@ def converted(text: str, filename: str) -> str:
 
 
 @functools.lru_cache(maxsize=None)
-def _refactoring(refactor: Any) -> Any:
+def _refactoring(refactor: Any, relative: bool) -> Any:
     names = refactor.get_fixers_from_package("fissix.fixes")
-    kept = [name for name in names if name.rpartition(".")[2] not in _LEFT_OUT]
+    left_out = _LEFT_OUT if relative else (*_LEFT_OUT, _RELATIVE)
+    kept = [name for name in names if name.rpartition(".")[2] not in left_out]
     tool = refactor.RefactoringTool(kept)
     for fixer in (*tool.pre_order, *tool.post_order):
         if type(fixer).__name__ == "FixSorted":
