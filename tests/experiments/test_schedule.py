@@ -105,8 +105,8 @@ def test_workers_that_count_for_themselves_share_what_is_left_and_end_together()
     )
     sizes = [schedule.loop_size(step) for step in (0, 60, 66, 80, 99)]
     assert sizes == [20, 20, 15, 10, 5]
-    sizes = [schedule.loop_size(step) for step in (1600, 1602, 1840, 1930, 1999)]
-    assert sizes == [20, 15, 5, 3, 1]
+    sizes = [schedule.loop_size(step) for step in (1200, 1202, 1600, 1800, 1801, 1999)]
+    assert sizes == [20, 15, 10, 5, 1, 1]
 
 
 def test_steps_per_epoch() -> None:

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 
 _LEAST_LOOP = 5  # Smaller ones would meet a line to the update, and cost a call for each.
-_LOOPS_LEFT = 10  # Of each worker, at least, when one begins a loop of several updates.
+_LOOPS_LEFT = 20  # Of each worker, at least, when one begins a loop of several updates.
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ class Schedule:
         share = max(_LEAST_LOOP, (min(stops) - step) // self.num_loops)
         if self.total_steps is not None:
             # The others are not to end the run while a slow worker is in a loop.
-            left = self.total_steps - step
-            share = min(share, max(1, left // (_LOOPS_LEFT * self.num_loops)))
-        size = min(self.steps_per_loop, share)
-        return size if size < _LEAST_LOOP else size - size % _LEAST_LOOP
+            share = min(share, (self.total_steps - step) // (_LOOPS_LEFT * self.num_loops))
+        if share < _LEAST_LOOP:
+            return 1
+        return min(self.steps_per_loop, share - share % _LEAST_LOOP)
 
     def line(self, before: int, after: int) -> tuple[int, int] | None:
         """Returns epoch and batch for the console if a line is due between two steps, else None.
