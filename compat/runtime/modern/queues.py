@@ -73,7 +73,8 @@ class InputQueues:
 
     def _prune(self, *names: str) -> Any:
         """Returns a function that computes these tensors, or runs these operations."""
-        return self._function.prune([], [*map(self._function.graph.as_graph_element, names)])
+        with self._lock:  # The threads would enter the graph together, which it does not take.
+            return self._function.prune([], [*map(self._function.graph.as_graph_element, names)])
 
     def _open(self) -> None:
         self._is_open = True
