@@ -68,10 +68,14 @@ def step_now(global_step: Any) -> Any:
 def counted(global_step: Any, updates: int, made: Any, seen: Any) -> dict[str, Any]:
     """Returns `train`, which counts updates once they are `made`, and `staleness`.
 
-    That is how many updates of others came since the global step was `seen`, of `step_now`.
+    That is how many updates of others came since the global step was `seen`, of `step_now`; it is
+    left out without this.
     """
-    with tf1.device(global_step.device), tf.control_dependencies([made, seen]):
+    before = [made] if seen is None else [made, seen]
+    with tf1.device(global_step.device), tf.control_dependencies(before):
         train = global_step.assign_add(updates, read_value=False)
+        if seen is None:
+            return {"train": train}
         with tf.control_dependencies([train]):
             return {"train": train, "staleness": global_step.read_value() - seen - updates}
 

@@ -118,11 +118,6 @@ def training_step(
             values = {"loss": loss, **scalars, "learning_rate": rate}
         with tf.control_dependencies(done):
             pushed = copies.end(begun)
-        pushed = tf.group(pushed)
-        if seen is not None:
-            return {**values, **counted(global_step, period, pushed, seen)}
-        with tf.control_dependencies([pushed]):
-            values["train"] = global_step.assign_add(period, read_value=False)
-        return values
+        return {**values, **counted(global_step, period, tf.group(pushed), seen)}
 
     return step

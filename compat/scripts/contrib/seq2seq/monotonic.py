@@ -90,12 +90,8 @@ class BahdanauMonotonicAttention(_Monotonic, BahdanauAttention):
         name: str = "BahdanauMonotonicAttention",
     ) -> None:
         self._begin(sigmoid_noise, sigmoid_noise_seed, score_bias_init, mode)
-        options: dict[str, Any] = {
-            "score_mask_value": score_mask_value,
-            "dtype": dtype,
-            "name": name,
-        }
-        super().__init__(num_units, memory, memory_sequence_length, normalize, **options)
+        options = (None, score_mask_value, dtype, None, name)
+        super().__init__(num_units, memory, memory_sequence_length, normalize, *options)
 
 
 class LuongMonotonicAttention(_Monotonic, LuongAttention):
@@ -118,9 +114,5 @@ class LuongMonotonicAttention(_Monotonic, LuongAttention):
         name: str = "LuongMonotonicAttention",
     ) -> None:
         self._begin(sigmoid_noise, sigmoid_noise_seed, score_bias_init, mode)
-        options: dict[str, Any] = {
-            "score_mask_value": score_mask_value,
-            "dtype": dtype,
-            "name": name,
-        }
-        super().__init__(num_units, memory, memory_sequence_length, scale, **options)
+        options = (None, score_mask_value, dtype, None, name)
+        super().__init__(num_units, memory, memory_sequence_length, scale, *options)

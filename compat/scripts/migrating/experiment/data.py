@@ -90,7 +90,7 @@ class Data:
             elif name in self.graph.placeholders:
                 found[name] = value
             else:
-                self.graph.refuse(self.feeding.call, f"what it feeds to {name} is no number")
+                self.graph.refuse(self.feeding.call, f"what it feeds to {name} is not a number")
         return found
 
     def _input(self, name: str, text: str) -> str:
