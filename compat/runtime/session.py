@@ -193,8 +193,8 @@ class Session(abc.ABC):
     def run_many(self, step: Step, *stacked: Any, count: int | None = None) -> Values:
         """Runs several updates; returns the values of the last. On no updates, {}.
 
-        On the modern runtime these updates are one closure, which one worker runs; the first 200
-        of a step are closures of 10.
+        On the modern runtime these updates are one closure, which one worker runs; until 200
+        were asked for in calls of this size, they are closures of 10.
 
         Args:
           step: as for `run`.

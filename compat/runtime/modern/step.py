@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 MOST_UNROLLED = 50
 _STEPS_A_TURN = 10
-# To trace 50 steps, and to optimize them on each worker, takes seconds that only thousands of steps
-# win back: loops are short until a run has made some.
-_SHORT, _STEPS_BEFORE = 10, 200
+# To trace 50 updates, and to optimize them on each worker, takes seconds that only thousands of
+# updates win back: loops of a size are made of short ones until a run has asked for so many.
+_SHORT, _UPDATES_BEFORE = 10, 200
 
 
 class ModernStep(Step):
@@ -84,7 +84,7 @@ class ModernStep(Step):
         self._lifted = lifted
         self.names, self.others = lifted.names, lifted.others
         self.trains, self.outside = lifted.trains, lifted.outside
-        self._made = 0  # Steps in this session.
+        self._asked: collections.Counter[int] = collections.Counter()  # Updates by size of loop.
         self._told = [each for each in lifted.accumulations if each.is_last.name in lifted.fed]
         # How many calls make one update, and whether the one whose arguments were made last does.
         self.calls_of_an_update = max((each.calls for each in self._told), default=1)
@@ -105,7 +105,7 @@ class ModernStep(Step):
         self.restart()
         for step in self._of_one_graph:
             step._loops.clear()
-            step._made = 0
+            step._asked.clear()
         self._given.clear()
 
     def select(self, *names: str, inputs: Sequence[str] | None = None) -> ModernStep:
@@ -146,13 +146,23 @@ class ModernStep(Step):
 
     def sizes(self, count: int) -> Iterator[int]:
         """Yields how many of `count` steps each of the next calls makes."""
+        most = MOST_UNROLLED if self.on_coordinator else count
+        if self.calls_of_an_update > 1:
+            most = 1
         while count > 0:
-            most = MOST_UNROLLED if self.on_coordinator else count
-            if not self.streams and self._made < _STEPS_BEFORE:  # A stream's loop fits any number.
-                most = _SHORT
-            size = min(1 if self.calls_of_an_update > 1 else most, count)
-            count, self._made = count - size, self._made + size
-            yield size
+            whole = size = min(most, count)
+            if whole > self._short and not self.streams:  # A stream's loop fits any number.
+                self._asked[whole] += whole * self.updates
+                if self._asked[whole] <= _UPDATES_BEFORE:
+                    size = self._short
+            for made in range(0, whole, size):
+                yield min(size, whole - made)
+            count -= whole
+
+    @property
+    def _short(self) -> int:
+        """Steps of a short loop."""
+        return max(1, _SHORT // self.updates)
 
     def loop(self, count: int, summary: bool = False) -> Any:
         """Returns the function that runs `count` steps, and returns the values of the last.
@@ -180,7 +190,7 @@ class ModernStep(Step):
         data = self._data.opened(source)
         resources = self._lifted.resources(not self.on_coordinator)
         # Else it would draw the random numbers of the short loops before it again.
-        first_copy = _SHORT if count > _SHORT else 0
+        first_copy = self._short if count > self._short else 0
 
         def unrolled(first: Any, count: int) -> Any:
             """Runs the steps from `first` on; returns the values of the last."""
