@@ -54,6 +54,7 @@ _UNSERVED = {
     "no package provides it for graphs any more": "nn.alpha_dropout",
 }
 
+_SETS = ("difference", "intersection", "size", "union")
 # What serves names under tf.contrib, and the names.
 _SERVED = {
     "compat.runtime.placement:": "training.python.training.device_setter",
@@ -98,9 +99,7 @@ _SERVED = {
     _OWN + "seq2seq.wrapper:_compute_attention": (
         "seq2seq.python.ops.attention_wrapper._compute_attention"
     ),
-    "compat.scripts.tutorials.input_data:": (
-        "learn.datasets.mnist learn.datasets.mnist.input_data"
-    ),
+    "compat.scripts.tutorials.input_data:": "learn.datasets.mnist learn.datasets.mnist.input_data",
     _OWN + "tpu:": "tpu tpu.python.tpu",
     "tensorboard.plugins.projector:": "tensorboard.plugins.projector",
     _ESTIMATOR + ":": "estimator",
@@ -111,6 +110,7 @@ _SERVED = {
     _INSIDE + "compiler.xla.jit:": "compiler.jit",
     _INSIDE + "distribute.v1.all_reduce:": "all_reduce.python.all_reduce",
     _INSIDE + "ops.lookup_ops:": "lookup",
+    _INSIDE + "ops.nn_ops:nth_element": "nn.nth_element",
     _INSIDE + "ops.rnn:_best_effort_input_batch_size": "rnn.best_effort_input_batch_size",
     _INSIDE + "ops.rnn:_transpose_batch_time": "rnn.transpose_batch_time",
     _INSIDE + "ops.summary_ops_v2:": "summary",
@@ -122,10 +122,7 @@ _SERVED = {
     ),
     "tf.get_static_value": "util.constant_value",
     "tf.lookup.StaticHashTable": "lookup.HashTable",
-    "tf.sets.difference": "metrics.set_difference",
-    "tf.sets.intersection": "metrics.set_intersection",
-    "tf.sets.size": "metrics.set_size",
-    "tf.sets.union": "metrics.set_union",
+    **{f"tf.sets.{name}": f"metrics.set_{name}" for name in _SETS},
     "tf.summary.all_v2_summary_ops": "summary.all_summary_ops",
     "tf.summary.merge": "deprecated.merge_summary",
     "tf.summary.merge_all": "deprecated.merge_all_summaries",
@@ -250,6 +247,12 @@ _SAME_NAMES = (
         "BasicLSTMCell BasicRNNCell GRUCell LSTMCell MultiRNNCell RNNCell",
     ),
     ("rnn rnn.python.ops.rnn_cell", _OWN + "rnn.layer_norm_cell:", "LayerNormBasicLSTMCell"),
+    ("rnn", _OWN + "rnn.conv_lstm:", "Conv1DLSTMCell Conv2DLSTMCell Conv3DLSTMCell ConvLSTMCell"),
+    (
+        "rnn rnn.python.ops.fused_rnn_cell rnn.python.ops.lstm_ops",
+        _OWN + "rnn.fused:",
+        "FusedRNNCell FusedRNNCellAdaptor LSTMBlockCell LSTMBlockFusedCell TimeReversedFusedRNN",
+    ),
     ("rnn", "tf.nn.", "static_bidirectional_rnn static_rnn static_state_saving_rnn"),
     ("staging", _INSIDE + "ops.data_flow_ops:", "StagingArea"),
     (
@@ -264,7 +267,6 @@ _SAME_NAMES = (
         "deprecated_flipped_softmax_cross_entropy_with_logits "
         "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
     ),
-    ("nn", _INSIDE + "ops.nn_ops:", "nth_element"),
     ("training", _OWN + "hparams:", "HParams"),
     (
         "training",

@@ -188,8 +188,7 @@ def seeded() -> dict[str, Any]:
 def in_one_call(kind: str) -> dict[str, Any]:
     """What 147 updates make of a line's slope, one by one and by `run_many`, and by how many.
 
-    On the legacy runtime the first 100 are made one by one; on the modern one the first 200 of each
-    size of call by tens.
+    On the legacy runtime the first 100 are made one by one, on the modern 200 of a size by tens.
     """
     batches = np.random.RandomState(1).standard_normal((147, 8)).astype(np.float32)
     found: dict[str, Any] = {"updates_in_a_call": 1}

@@ -119,6 +119,66 @@ def layer_norm_cell():
     assert name in [variable.op.name for variable in tf.trainable_variables()]
 
 
+def fused_cells():
+    rnn = tf.contrib.rnn
+    values = tf.constant(np.random.RandomState(3).randn(TIME, 2, 3), tf.float32)
+
+    def fused(reversed_, lengths, **options):
+        cell = rnn.LSTMBlockFusedCell(UNITS, **options)
+        cell = rnn.TimeReversedFusedRNN(cell) if reversed_ else cell
+        return cell(values, dtype=tf.float32, sequence_length=lengths)
+
+    def by_step(cell, is_dynamic, lengths):
+        return rnn.FusedRNNCellAdaptor(cell, is_dynamic)(values, None, tf.float32, lengths)
+
+    ways = [
+        lambda: fused(False, None),
+        lambda: fused(True, [5, 0], use_peephole=True, cell_clip=0.2, forget_bias=0.0),
+        lambda: by_step(rnn.LSTMBlockCell(UNITS), True, [5, 3]),
+        lambda: by_step(rnn.LSTMBlockCell(UNITS, 0.5, 0.2, True), False, None),
+        lambda: by_step(rnn.GRUBlockCell(UNITS), True, None),
+    ]
+    found = []
+    for number, way in enumerate(ways):
+        with tf.variable_scope(f"way_{number}", initializer=_waves):
+            outputs, state = way()
+        variables = tf.trainable_variables(f"way_{number}")
+        changes = tf.gradients(tf.reduce_sum(tf.square(outputs)), variables)
+        found.append(_numbers(outputs, state, [tf.norm(change) for change in changes]))
+    golden = [
+        [-0.699091, -0.305531, 2.059189],
+        [-0.137654, -0.41945, 0.493556],
+        [-0.469994, -0.266819, 2.009989],
+        [-0.541298, -0.013517, 0.945976],
+        [0.380964, -0.240798, -1.691865],
+    ]
+    np.testing.assert_allclose(found, golden, rtol=1e-4)
+    names = [variable.op.name for variable in tf.trainable_variables()]
+    assert names[:2] == ["way_0/lstm_fused_cell/kernel", "way_0/lstm_fused_cell/bias"], names
+    assert "way_3/rnn/lstm_cell/w_f_diag" in names and "way_4/rnn/gru_cell/w_ru" in names, names
+
+
+def convolutions_in_an_lstm():
+    rnn = tf.contrib.rnn
+    random = np.random.RandomState(3)
+    flat = tf.constant(random.randn(2, TIME, 6, 2), tf.float32)
+    images = tf.constant(random.randn(2, TIME, 6, 5, 2), tf.float32)
+    with tf.variable_scope("lstm", initializer=_waves):
+        cell = rnn.Conv2DLSTMCell(
+            input_shape=[6, 5, 2], output_channels=3, kernel_shape=[3, 3], use_bias=True
+        )
+        outputs, state = tf.nn.dynamic_rnn(cell, images, [5, 3], dtype=tf.float32)
+        series = rnn.ConvLSTMCell(1, [6, 2], 3, [3], use_bias=False)
+        others, _ = tf.nn.dynamic_rnn(series, flat, dtype=tf.float32)
+    variables = tf.trainable_variables("lstm")
+    loss = tf.reduce_sum(tf.square(outputs)) + tf.reduce_sum(tf.square(others))
+    changes = [tf.norm(change) for change in tf.gradients(loss, variables)]
+    found = _numbers(outputs, state.c, others, changes)
+    np.testing.assert_allclose(found, [-0.704379, 3.655827, 0.367401, 20.587299], rtol=1e-4)
+    names = [variable.op.name for variable in variables]
+    assert names[:2] == [f"lstm/rnn/conv_2d_lstm_cell/{name}" for name in ("kernel", "biases")]
+
+
 def internal_names():
     from tensorflow.contrib import summary
     from tensorflow.python import pywrap_tensorflow

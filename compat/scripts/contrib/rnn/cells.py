@@ -116,40 +116,32 @@ class MultiRNNCell(_cells.MultiRNNCell):
         super().__init__(own, *args, **kwargs)
 
 
-class LSTMBlockCell(BasicLSTMCell):
-    """`tf.contrib.rnn.LSTMBlockCell`, without its fused kernels."""
-
-    def __new__(
-        cls,
-        num_units: int,
-        forget_bias: float = 1.0,
-        cell_clip: float | None = None,
-        use_peephole: bool = False,
-        **kwargs: Any,
-    ) -> Any:
-        """Returns an `LSTMCell` if peepholes or clipping are requested, else this cell."""
-        if not use_peephole and cell_clip in (None, -1):
-            return super().__new__(cls)
-        return LSTMCell(
-            num_units,
-            use_peepholes=use_peephole,
-            cell_clip=None if cell_clip == -1 else cell_clip,
-            forget_bias=forget_bias,
-            **kwargs,
-        )
+class GRUBlockCellV2(GRUCell):
+    """`tf.contrib.rnn.GRUBlockCellV2`, without its kernels, which have no gradient now."""
 
     def __init__(
-        self, num_units: int, forget_bias: float = 1.0, *ignored: Any, **kwargs: Any
+        self,
+        num_units: int | None = None,
+        cell_size: int | None = None,
+        reuse: bool | None = None,
+        name: str = "gru_cell",
     ) -> None:
-        options = {k: v for k, v in kwargs.items() if k not in ("cell_clip", "use_peephole")}
-        super().__init__(num_units, forget_bias, **options)
+        units: Any = num_units if cell_size is None else cell_size
+        super().__init__(units, reuse=reuse, name=name)
 
 
-class GRUBlockCell(GRUCell):
-    """`tf.contrib.rnn.GRUBlockCell`, without its fused kernels."""
+class GRUBlockCell(GRUBlockCellV2):
+    """`tf.contrib.rnn.GRUBlockCell`: the same, with other names of its variables."""
 
-    def __init__(self, num_units: Any = None, cell_size: Any = None, **kwargs: Any) -> None:
-        super().__init__(num_units if cell_size is None else cell_size, **kwargs)
+    def build(self, inputs_shape: Any) -> None:
+        units, ones = self._num_units, tf1.constant_initializer(1.0)
+        rows = int(inputs_shape[1]) + units
+        self._gate_kernel = self.add_weight("w_ru", [rows, 2 * units])
+        self._gate_bias = self.add_weight("b_ru", [2 * units], initializer=ones)
+        self._candidate_kernel = self.add_weight("w_c", [rows, units])
+        zeros = tf1.constant_initializer(0.0)
+        self._candidate_bias = self.add_weight("b_c", [units], initializer=zeros)
+        self.built = True
 
 
 class _Wrapper(_cells.RNNCell):
