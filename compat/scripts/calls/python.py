@@ -59,6 +59,13 @@ def setdefaultencoding(name: str) -> None:
     """Does nothing: Python 3 decodes as UTF-8."""
 
 
+def yaml_load(stream: Any, Loader: Any = None) -> Any:  # noqa: N803 (PyYAML's name)
+    """Takes PyYAML's loader of plain values and Python's own types if none is given."""
+    import yaml
+
+    return yaml.load(stream, Loader or yaml.FullLoader)  # noqa: S506 (as PyYAML 5.1)
+
+
 string_atof, string_atoi = float, int
 
 

@@ -16,6 +16,7 @@ CHANGED: Mapping[str, str] = {
     "pandas.read_table": _OWN + "frames:read_table",
     "sklearn.metrics.mean_squared_error": _OWN + "learning:mean_squared_error",
     "sklearn.preprocessing.OneHotEncoder": _OWN + "learning:OneHotEncoder",
+    "yaml.load": _OWN + "python:yaml_load",
     "scipy.fft": _OWN + "science:fft",
     "scipy.interpolate.interp2d": _OWN + "science:interp2d",
     **{

@@ -6,7 +6,7 @@ from __future__ import annotations
 PYTHON = (
     """
     import base64, collections, distutils, fractions, imp, inspect, itertools, os, platform, random
-    import imghdr, string, sys, time, types, urllib
+    import imghdr, string, sys, time, types, urllib, yaml
     from PIL import Image
     import os.path as path
     from collections import Mapping, OrderedDict
@@ -32,6 +32,7 @@ PYTHON = (
     ("x = [1, 2, 3]; random.shuffle(x, lambda: 0.0); print(x)", "[2, 3, 1]"),
     ("LooseVersion('1.2') < LooseVersion('1.10')", "True"),
     ("imp.load_source('other', 'sibling.py').np.int(3)", "3"),
+    ("yaml.load('a: [1]'), yaml.load('b: 1', Loader=yaml.BaseLoader)", "{'a': [1]} {'b': '1'}"),
 )
 NUMPY = (
     """
