@@ -18,6 +18,19 @@ _MANY = 1000
 _PATIENCE_SECS = 5.0
 
 
+def __getattr__(name: str) -> Any:
+    """Returns a class of models of Keras 2, such as `keras_Sequential`."""
+    package, _, last = name.rpartition("_")
+    if package not in ("keras", "keras_models"):
+        raise AttributeError(name)
+    models = tf1.keras.models
+    for kind in models.Sequential.__mro__[:-1]:
+        if issubclass(kind, models.Model) and "input_spec" in vars(kind):
+            # Until 2.2 a model was called with any input that its layers take.
+            kind.input_spec = property(lambda model: None, kind.input_spec.fset)
+    return getattr(models, last)
+
+
 class Old(abc.ABCMeta):
     """Metaclass that makes instances of TensorFlow's class instances of the subclass as well."""
 

@@ -67,6 +67,11 @@ _OWN_NAMES = (
     ),
     # Classes whose constructors had other arguments.
     ("calls.classes", "1.0", "SparseTensor SparseTensorValue"),
+    (
+        "calls.classes",
+        "",
+        "keras.Model keras.Sequential keras.models.Model keras.models.Sequential",
+    ),
     # Summaries with unprefixed tags.
     ("calls.summaries", "1.0", "audio_summary histogram_summary image_summary scalar_summary"),
     # Names that take addresses.

@@ -121,3 +121,14 @@ def estimator_of_tpus_on_a_cpu():
     estimator.train(inputs, max_steps=20)
     found = estimator.evaluate(inputs, steps=2)
     np.testing.assert_allclose([found["loss"], found["error"]], [0.316359, 0.556552], rtol=1e-4)
+
+
+def keras_models_take_what_their_layers_take():
+    from tensorflow.keras.models import Sequential
+
+    layers, images = tf.keras.layers, tf.placeholder(tf.float32, [None, 28, 28])
+    model = Sequential([layers.Reshape([28, 28, 1], input_shape=(784,)), layers.Flatten()])
+    inputs = layers.Input((784,))
+    other = tf.keras.Model(inputs, layers.Dense(3)(layers.Reshape([784])(inputs)))
+    assert isinstance(other, tf.keras.models.Model) and model(images).shape[1] == 784
+    assert other(images).shape[1] == 3
