@@ -34,19 +34,12 @@ class FailedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Finished:
-    """A training that is over.
+    """A training that is over."""
 
-    Attributes:
-      output: what worker 0 wrote, standard error as well.
-      peaks: the largest resident set of each process, in MiB, by task ("ps 0").
-      cpu: processor time of each process, in seconds, by task.
-      used: pairs of a time, and the processor time that all processes and their children had used
-        by then.
-    """
-
-    output: str
-    peaks: dict[str, float]
-    cpu: dict[str, float]
+    output: str  # What worker 0 wrote, standard error as well.
+    peaks: dict[str, float]  # The largest resident set of each process, in MiB, by task ("ps 0").
+    cpu: dict[str, float]  # Processor time of each process, in seconds, by task.
+    # Pairs of a time, and what all processes and their children had used of the processor by then.
     used: list[tuple[float, float]]
 
     def cpu_between(self, first: float, last: float) -> float:

@@ -15,10 +15,7 @@ HEADER = ["runtime", "measure", "ours", "twin", "ours/twin", "lowest", "highest"
 def row(runtime: str, measure: str, pairs: Sequence[tuple[float, float]]) -> list[str]:
     """Returns the cells of a row: medians of each side, and the ratio's median and range.
 
-    Args:
-      runtime: name of the runtime.
-      measure: what was measured, with its unit.
-      pairs: ours and the twin's, of runs that followed each other.
+    The pairs are ours and the twin's, of runs that followed each other.
     """
     ratios = [ours / twin for ours, twin in pairs]
     sides = [f"{median(side):.0f}" for side in zip(*pairs)]

@@ -212,8 +212,8 @@ def _print(
             raise UserError(
                 f"--dry_run={options.dry_run} needs the program's image; add --image=NAME"
             )
-        restarts = options.max_restarts or 0
-        print(manifest(command, counts, how, options.image, options.evaluator, restarts), end="")
+        more = options.evaluator, options.max_restarts or 0
+        print(manifest(manifests.Pods(command, counts, how, options.image, *more)), end="")
         return
     with contextlib.ExitStack() as stack:
         places = hosts or stack.enter_context(LocalCluster(counts)).hosts

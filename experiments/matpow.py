@@ -32,7 +32,6 @@ from compat.errors import PeerError, UserError
 from compat.liveness import diagnosis, watchdog
 from compat.liveness.monitor import Monitor, connection_checks
 from compat.processes.group import Command, ProcessGroup
-from experiments.classics.calculations import matrices
 from experiments.classics.calculations import matrix_powers as powers
 from experiments.launching import command_line, signals
 from experiments.settings.base import ALLOW_NETWORK
@@ -73,7 +72,7 @@ def main(values: flags.FlagValues) -> int:
         raise UserError(f"--timeout={values.timeout:g} is out of range; give seconds above 0")
     cluster = _cluster(values)
     paths = {flag: values[flag].value for flag in ("matrix_a", "matrix_b")}
-    operands = matrices.load(paths, values.size, values.seed)
+    operands = powers.load(paths, values.size, values.seed)
     expected = _expected(operands, values.n)
     if values.strategy == "workers" and cluster is None:
         return _launch(sys.argv[1:])

@@ -20,27 +20,16 @@ LEARNING_RATE = 0.001
 
 @dataclass(frozen=True)
 class Task:
-    """The task of one process; the flags are those of `experiments.mnist`.
+    """The task of one process; the flags are those of `experiments.mnist`."""
 
-    Attributes:
-      job: "ps" or "worker".
-      index: number of the task in its job.
-      cluster: addresses by job.
-      updates: global steps after which the training is over.
-      warm_up: global steps that are made before the clock starts.
-      data: name of the data set.
-      packed: updates in a call of the session, or in a closure.
-      alone: whether it trains without a cluster.
-    """
-
-    job: str
-    index: int
-    cluster: dict[str, list[str]]
-    updates: int
-    warm_up: int
-    data: str
-    packed: int
-    alone: bool
+    job: str  # "ps" or "worker".
+    index: int  # Number of the task in its job.
+    cluster: dict[str, list[str]]  # Addresses by job.
+    updates: int  # Global steps after which the training is over.
+    warm_up: int  # Global steps that are made before the clock starts.
+    data: str  # Name of the data set.
+    packed: int  # Updates in a call of the session, or in a closure.
+    alone: bool  # Whether it trains without a cluster.
 
 
 def from_command_line(argv: Sequence[str] | None = None) -> Task:

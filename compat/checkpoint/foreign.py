@@ -18,12 +18,7 @@ _UNFIT = (tf1.errors.InvalidArgumentError, tf1.errors.NotFoundError)
 def reported(saver: Any, prefix: Any) -> Iterator[None]:
     """Makes what the body raises a `UserError` as well, if the checkpoint lacks variables.
 
-    Args:
-      saver: a `tf.compat.v1.train.Saver`, also one of ours, which restores in the body.
-      prefix: of the checkpoint.
-
-    Raises:
-      UserError: variables are missing there, or have other shapes or dtypes.
+    Or has them in other shapes or dtypes. The `saver` may be one of ours, which the body uses.
     """
     try:
         yield

@@ -18,19 +18,12 @@ _BY_ROW = ("Gather", "Scatter", "SparseApply")
 
 
 class Piece(NamedTuple):
-    """Rows of a variable.
+    """Rows of a variable."""
 
-    Attributes:
-      spec: the `shape_and_slice` of TensorFlow's operations; empty for a whole variable.
-      first: number of the first row.
-      number: how many.
-      bytes: what they take in memory.
-    """
-
-    spec: str
-    first: int
-    number: int
-    bytes: int
+    spec: str  # The `shape_and_slice` of TensorFlow's operations; empty for a whole variable.
+    first: int  # Number of the first row.
+    number: int  # How many.
+    bytes: int  # What they take in memory.
 
 
 def is_by_row(operations: Iterable[Any]) -> bool:

@@ -13,15 +13,11 @@ from compat.runtime.interface import current_runtime
 
 
 class WarmStart(NamedTuple):
-    """Which variables of the model begin with values of a checkpoint.
+    """Which variables of the model begin with values of a checkpoint."""
 
-    Attributes:
-      init_fn: sets them; for `Supervisor`, which calls it unless it has a checkpoint of its own.
-      found: their names, and why the others begin anew.
-    """
-
+    # Sets them; for `Supervisor`, which calls it unless it has a checkpoint of its own.
     init_fn: Callable[[Any], None]
-    found: Comparison
+    found: Comparison  # Their names, and why the others begin anew.
 
 
 def warm_start(prefix: str) -> WarmStart:

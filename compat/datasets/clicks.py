@@ -21,19 +21,12 @@ _MISSING = 0.1  # Share of the numbers.
 
 
 class Clicks(NamedTuple):
-    """Made-up examples.
+    """Made-up examples."""
 
-    Attributes:
-      labels: int64 `[count]`, 1 where it was clicked.
-      numbers: float32 `[count, 13]`, whole and at least 0; NaN where missing.
-      values: int64 `[count, 26]`, in [0, 2^31); files have them as hexadecimal texts.
-      chances: float64 `[count]`, the probability of a click by the law.
-    """
-
-    labels: np.ndarray
-    numbers: np.ndarray
-    values: np.ndarray
-    chances: np.ndarray
+    labels: np.ndarray  # int64 `[count]`, 1 where it was clicked.
+    numbers: np.ndarray  # float32 `[count, 13]`, whole and at least 0; NaN where missing.
+    values: np.ndarray  # int64 `[count, 26]`, in [0, 2^31); files have them as hexadecimal texts.
+    chances: np.ndarray  # float64 `[count]`, the probability of a click by the law.
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Returns what a model reads, as `criteo.parse` does, but for the hash of the values."""

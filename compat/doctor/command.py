@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import signal
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from typing import Any, Iterable, Iterator
 from compat.doctor import machine, trials
 from compat.doctor.packages import LONGEST_SECS, Finding, Packages
 from compat.errors import Parser, UserError
+from compat.processes.output import discard
 
 
 def main(argv: list[str]) -> int:
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except BrokenPipeError:  # `| head` has closed the pipe, and Python flushes again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         return 128 + signal.SIGPIPE
 
 

@@ -61,11 +61,7 @@ def needs(name: str, extras: Iterable[str] = ()) -> dict[str, Requirement]:
 
 
 def closure(wanted: Iterable[str]) -> set[str]:
-    """Returns the names of the installed packages among those wanted, and of all that they need.
-
-    Args:
-      wanted: requirements, such as "compat-experiments[scripts]".
-    """
+    """Returns the installed packages of requirements, such as "keras[extra]", and all they need."""
     found: set[str] = set()
     seen: set[str] = set()
     todo = list(wanted)

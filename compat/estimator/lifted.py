@@ -9,10 +9,11 @@ from typing import Any, Callable, Iterator, Mapping
 import numpy as np
 
 from compat._tensorflow import tf, tf1
+from compat.checkpoint.saver import Saver
 from compat.errors import UserError
+from compat.estimator import package
 from compat.estimator.lifted_inputs import Inputs
 from compat.estimator.package import names
-from compat.estimator.sessions import train_with_spec
 from compat.runtime.interface import current_runtime, device, get_or_create_global_step, step
 from compat.runtime.modern.hook_graph import eagerly
 from compat.runtime.monitored import MonitoredTrainingSession
@@ -91,13 +92,9 @@ def _hashable() -> Iterator[None]:
 
 
 class _Build:
-    """The function of the step: calls the model function, and keeps the `EstimatorSpec`.
+    """The function of the step: calls the model function, and keeps the `EstimatorSpec`."""
 
-    Attributes:
-      spec: what the model function has returned.
-    """
-
-    spec: Any = None
+    spec: Any = None  # What the model function has returned.
 
     def __init__(self, estimator: Any, inputs: Inputs) -> None:
         self._estimator, self._inputs = estimator, inputs
@@ -179,3 +176,27 @@ class _Session:
         if self._nan and np.isnan(loss):
             raise tf1.train.NanLossDuringTrainingError
         return None, loss
+
+
+def train_with_spec(
+    estimator: Any, session: Callable[..., Any], spec: Any, *args: Any, **replaced: Any
+) -> Any:
+    """Does what the package does once the graph is built, in sessions of `session`.
+
+    What is `replaced` are further names of the package's module.
+    """
+    config, savers = estimator.config, tf1.get_collection_ref(tf1.GraphKeys.SAVERS)
+    if not (spec.scaffold.saver or savers):
+        hours = config.keep_checkpoint_every_n_hours
+        savers.append(
+            Saver(
+                max_to_keep=config.keep_checkpoint_max,
+                keep_checkpoint_every_n_hours=hours,
+                defer_build=True,
+                save_relative_paths=True,
+            )
+        )
+    method = package.estimator.Estimator._train_with_estimator_spec
+    module = method.__globals__["training"]
+    ours = types.SimpleNamespace(**{**vars(module), "MonitoredTrainingSession": session})
+    return package.with_globals(method, training=ours, **replaced)(estimator, spec, *args)

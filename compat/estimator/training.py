@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from compat.estimator import lifted
-from compat.estimator.sessions import train_with_spec
+from compat.estimator.lifted import train_with_spec
 from compat.runtime.interface import current_runtime
 from compat.runtime.monitored import MonitoredTrainingSession
 

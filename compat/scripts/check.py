@@ -9,6 +9,7 @@ import os
 import sys
 
 from compat.errors import Parser
+from compat.processes.output import discard
 from compat.scripts.checking import formats, programs, rules
 
 _EPILOG = (
@@ -52,4 +53,4 @@ def _print(text: str) -> None:
     try:
         print(shown, flush=True)
     except BrokenPipeError:  # `| head` has closed the pipe, and Python flushes again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)

@@ -110,12 +110,7 @@ def best_return() -> float:
 
 
 class Learner:
-    """The steps of this task, and the games that its threads play.
-
-    Args:
-      values: the flags.
-      server: of this task; None in a process alone.
-    """
+    """The steps of this task, whose server is None in a process alone, and its threads' games."""
 
     def __init__(self, values: flags.FlagValues, server: compat.Server | None) -> None:
         import models  # Not at the top: its classes need TensorFlow, and --help does not.

@@ -37,7 +37,7 @@ def main(argv: list[str]) -> None:
     if options.mlflow and options.format != "saved_model":
         raise UserError(f"--mlflow logs a SavedModel; leave --format={options.format} out")
     command_line.start_tensorflow()
-    from experiments.export import mlflow_model, mlflow_registry, saved_model
+    from experiments.export import mlflow_models, saved_model
     from experiments.export.model import open_model
 
     write = saved_model.write if options.format == "saved_model" else saved_model.write_tflite
@@ -46,17 +46,17 @@ def main(argv: list[str]) -> None:
         path = options.output or default
         monitored = None
         if options.register is not None:
-            monitored = mlflow_registry.monitored(model)  # Refused before anything is written.
+            monitored = mlflow_models.monitored(model)  # Refused before anything is written.
         write(model, path)
         print(f"{path}: step {model.step}, the {model.which} checkpoint of {options.logdir}")
         for kind, tensors in (("input", model.inputs), ("output", model.outputs)):
             for name, tensor in sorted(tensors.items()):
                 print(f"  {kind:<6} {name}: {tensor.dtype.name} {tensor.shape.as_list()}")
         if options.mlflow:
-            uri = mlflow_model.log(model, path)
+            uri = mlflow_models.log(model, path)
             print(f"  mlflow {uri}")
             if monitored is not None:
-                said = mlflow_registry.register(model, uri, options.register, monitored)
+                said = mlflow_models.register(model, uri, options.register, monitored)
                 print(f"  mlflow {said}")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Callable, Iterator
 
 from compat.errors import Parser, UserError, unless_usable
+from compat.processes.output import discard
 from compat.processes.program import report
 from compat.tracking.files import beside
 from experiments.launching.command_line import load_tensorflow
@@ -45,7 +46,7 @@ def run(main: Callable[[list[str]], None]) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # As of `| head`: Python's exit would flush again, and fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         sys.exit(1)
 
 

@@ -10,6 +10,7 @@ from absl import flags, logging
 
 from compat._tensorflow import tf1
 from compat.errors import UserError
+from compat.processes.output import discard
 from compat.processes.program import parse_flags, run_main
 from experiments.settings.flags import help_text
 
@@ -40,7 +41,7 @@ def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
         try:
             sys.stdout.flush()
         except BrokenPipeError:  # As of `--help | head`: Python's exit would flush again, and fail.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard(sys.stdout)
         sys.exit(getattr(error, "code", 0))
 
 

@@ -9,6 +9,7 @@ predecessor, sets TF_CONFIG, and nothing else.
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
 import yaml
@@ -44,39 +45,59 @@ def shell(commands: Sequence[Command], hosts: Mapping[str, Sequence[str]]) -> st
     return "".join(f"{line}\n" for line in lines)
 
 
-def job_set(
-    command: Sequence[str],
-    counts: Mapping[str, int],
-    how: Spelling,
-    image: str,
-    evaluator: bool = False,
-    max_restarts: int = 0,
-) -> str:
-    """Returns a JobSet; it has succeeded when the chief or, without one, all workers have.
+@dataclass(frozen=True)
+class Pods:
+    """What a manifest starts: a pod for each task of the jobs."""
 
-    Each task runs the command, with what `how` adds to it, in a pod of the image; `max_restarts`
-    pods of each job may fail before the job does.
-    """
-    body = _job_set(command, counts, how, image, evaluator, max_restarts)
-    return _document("jobset.x-k8s.io/v1alpha2", "JobSet", body)
+    command: Sequence[str]
+    counts: Mapping[str, int]  # Of tasks, by job, without an evaluator.
+    how: Spelling  # What is added to the command of each task.
+    image: str
+    evaluator: bool = False
+    max_restarts: int = 0  # Pods of each job that may fail before the job does.
+
+    @property
+    def replicas(self) -> dict[str, int]:
+        """The number of tasks of each job."""
+        return {**self.counts, **({"evaluator": 1} if self.evaluator else {})}
+
+    def template(
+        self, job: str, arguments: Sequence[str] = (), env: Sequence[Mapping[str, Any]] = ()
+    ) -> dict[str, Any]:
+        """Returns the template of a pod, whose container has the name that the operator wants."""
+        # Of the command, Kubernetes is to replace nothing.
+        words = [*(word.replace("$(", "$$(") for word in self.command), *arguments]
+        (local,) = commands({job: [""]}, lambda task: words)
+        plain = [{"name": name, "value": value} for name, value in local.env.items()]
+        container = {
+            "name": "tensorflow",
+            "image": self.image,
+            "command": list(local.argv),
+            "env": [*env, *plain],
+            "ports": [{"name": "tfjob-port", "containerPort": _PORT}],
+            "securityContext": {
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+            },
+        }
+        spec = {"automountServiceAccountToken": False, "containers": [container]}
+        return {"metadata": {"labels": {"app": NAME}}, "spec": spec}
 
 
-def train_job(
-    command: Sequence[str],
-    counts: Mapping[str, int],
-    how: Spelling,
-    image: str,
-    evaluator: bool = False,
-    max_restarts: int = 0,
-) -> str:
-    """Returns a TrainJob and its TrainingRuntime, which has the tasks; given what `job_set` is."""
-    body = _job_set(command, counts, how, image, evaluator, max_restarts)
-    nodes = "worker" if "worker" in counts else "chief"
+def job_set(pods: Pods) -> str:
+    """Returns a JobSet; it has succeeded when the chief or, without one, all workers have."""
+    return _document("jobset.x-k8s.io/v1alpha2", "JobSet", _job_set(pods))
+
+
+def train_job(pods: Pods) -> str:
+    """Returns a TrainJob and its TrainingRuntime, which has the tasks."""
+    body = _job_set(pods)
+    nodes = "worker" if "worker" in pods.counts else "chief"
     for job in body["replicatedJobs"]:
         if job["name"] == nodes:  # What Trainer counts as nodes, by the names that it requires.
             job["template"] = {"metadata": {"labels": _STEP}, **job["template"]}
             job["template"]["spec"]["template"]["spec"]["containers"][0]["name"] = "node"
-    runtime = {"mlPolicy": {"numNodes": counts[nodes]}, "template": {"spec": body}}
+    runtime = {"mlPolicy": {"numNodes": pods.counts[nodes]}, "template": {"spec": body}}
     reference = {"apiGroup": _TRAINER, "kind": "TrainingRuntime", "name": NAME}
     version = f"{_TRAINER}/v1alpha1"
     documents = (
@@ -86,20 +107,13 @@ def train_job(
     return "---\n".join(documents)
 
 
-def _job_set(
-    command: Sequence[str],
-    counts: Mapping[str, int],
-    how: Spelling,
-    image: str,
-    evaluator: bool,
-    max_restarts: int,
-) -> dict[str, Any]:
+def _job_set(pods: Pods) -> dict[str, Any]:
     hosts = {
         job: [f"{NAME}-{job}-0-{index}.{NAME}:{_PORT}" for index in range(count)]
-        for job, count in counts.items()
+        for job, count in pods.counts.items()
     }
     jobs = []
-    for job, count in _replicas(counts, evaluator).items():
+    for job, count in pods.replicas.items():
         # A number, so what stands for it is not in quotes.
         config = tf_config(hosts, Task(job, 0)).replace('"index": 0', f'"index": {_INDEX}')
         env: list[dict[str, Any]] = [
@@ -109,12 +123,12 @@ def _job_set(
             },
             {"name": "TF_CONFIG", "value": config},
         ]
-        pod = _pod(job, [*_escaped(command), *how.words(job, _INDEX, hosts)], image, env)
+        pod = pods.template(job, pods.how.words(job, _INDEX, hosts), env)
         spec: dict[str, Any] = {
             "completionMode": "Indexed",
             "completions": count,
             "parallelism": count,
-            "backoffLimit": max_restarts,
+            "backoffLimit": pods.max_restarts,
             "template": pod,
         }
         if job == "evaluator":  # Its failure ends no other task.
@@ -125,70 +139,33 @@ def _job_set(
             spec["podFailurePolicy"] = {"rules": [{"action": "FailJob", "onExitCodes": codes}]}
             pod["spec"]["restartPolicy"] = "Never"  # The policy asks for it.
         jobs.append({"name": job, "template": {"spec": spec}})
-    trainer = "chief" if "chief" in counts else "worker"
+    trainer = "chief" if "chief" in pods.counts else "worker"
     success = {"operator": "All", "targetReplicatedJobs": [trainer]}
     return {"successPolicy": success, "replicatedJobs": jobs}
 
 
-def tf_job(
-    command: Sequence[str],
-    counts: Mapping[str, int],
-    how: Spelling,
-    image: str,
-    evaluator: bool = False,
-    max_restarts: int = 0,
-) -> str:
-    """Returns a TFJob, given what `job_set` is; a program with arguments of its task is refused."""
-    if how.arguments:
+def tf_job(pods: Pods) -> str:
+    """Returns a TFJob; a program with arguments of its task is refused."""
+    if pods.how.arguments:
         raise UserError(
-            f"a TFJob sets TF_CONFIG only, and each task is to get {' '.join(how.arguments)}; use "
-            "--dry_run=trainjob or jobset, or --flags=none if the program reads TF_CONFIG"
+            f"a TFJob sets TF_CONFIG only, and each task is to get {' '.join(pods.how.arguments)}; "
+            "use --dry_run=trainjob or jobset, or --flags=none if the program reads TF_CONFIG"
         )
     specs = {
         _REPLICAS[job]: {
             "replicas": count,
-            "restartPolicy": "OnFailure" if max_restarts else "Never",
-            "template": _pod(job, _escaped(command), image, []),
+            "restartPolicy": "OnFailure" if pods.max_restarts else "Never",
+            "template": pods.template(job),
         }
-        for job, count in _replicas(counts, evaluator).items()
+        for job, count in pods.replicas.items()
     }
     spec: dict[str, Any] = {
-        "runPolicy": {"cleanPodPolicy": "Running", "backoffLimit": max_restarts},
+        "runPolicy": {"cleanPodPolicy": "Running", "backoffLimit": pods.max_restarts},
         "tfReplicaSpecs": specs,
     }
-    if "chief" not in counts:
+    if "chief" not in pods.counts:
         spec["successPolicy"] = "AllWorkers"  # Else worker 0 alone.
     return _document("kubeflow.org/v1", "TFJob", spec)
-
-
-def _replicas(counts: Mapping[str, int], evaluator: bool) -> dict[str, int]:
-    return {**counts, **({"evaluator": 1} if evaluator else {})}
-
-
-def _escaped(command: Sequence[str]) -> list[str]:
-    """Returns words in which Kubernetes replaces nothing."""
-    return [word.replace("$(", "$$(") for word in command]
-
-
-def _pod(
-    job: str, words: Sequence[str], image: str, env: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Returns the template of a pod whose container has the name that the operator looks for."""
-    (local,) = commands({job: [""]}, lambda task: words)
-    plain = [{"name": name, "value": value} for name, value in local.env.items()]
-    container = {
-        "name": "tensorflow",
-        "image": image,
-        "command": list(local.argv),
-        "env": [*env, *plain],
-        "ports": [{"name": "tfjob-port", "containerPort": _PORT}],
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-        },
-    }
-    spec = {"automountServiceAccountToken": False, "containers": [container]}
-    return {"metadata": {"labels": {"app": NAME}}, "spec": spec}
 
 
 def _document(version: str, kind: str, spec: Mapping[str, Any]) -> str:

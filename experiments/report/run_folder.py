@@ -40,32 +40,21 @@ class Images:
 
 @dataclass
 class RunFolder:
-    """What is recorded of a run.
+    """What is recorded of a run."""
 
-    Attributes:
-      name: the log folder, as it was given.
-      settings: by name, without secrets.
-      facts: the tags of the run, such as "tensorflow" and "git_commit".
-      status: FINISHED, FAILED or KILLED, or that no end is recorded.
-      curves: by name, as "train/loss"; those of an evaluator as "evaluator/loss".
-      images: by name.
-      evaluations: of checkpoints, by their steps.
-      events: of tasks, as `task_record` has them.
-      lives: when tasks were up.
-      last, best: the steps of the newest checkpoint and of the best, None without one.
-    """
-
-    name: str
-    settings: dict[str, str] = field(default_factory=dict)
-    facts: dict[str, str] = field(default_factory=dict)
-    status: str = "no end recorded"
+    name: str  # The log folder, as it was given.
+    settings: dict[str, str] = field(default_factory=dict)  # Without secrets.
+    facts: dict[str, str] = field(default_factory=dict)  # Its tags, such as "git_commit".
+    status: str = "no end recorded"  # Or FINISHED, FAILED or KILLED.
+    # By name, as "train/loss"; those of an evaluator as "evaluator/loss".
     curves: dict[str, Curve] = field(default_factory=dict)
     images: dict[str, Images] = field(default_factory=dict)
+    # Of checkpoints, by their steps.
     evaluations: dict[int, Mapping[str, float]] = field(default_factory=dict)
     events: list[task_record.Event] = field(default_factory=list)
-    lives: list[Life] = field(default_factory=list)
-    last: int | None = None
-    best: int | None = None
+    lives: list[Life] = field(default_factory=list)  # When tasks were up.
+    last: int | None = None  # The step of the newest checkpoint.
+    best: int | None = None  # That of the best.
 
 
 def read(logdir: str) -> RunFolder:

@@ -21,18 +21,12 @@ _ENDS = {
 
 @dataclass(frozen=True)
 class Life:
-    """A task from a start to its end, in seconds since 1970.
+    """A task from a start to its end, in seconds since 1970."""
 
-    Attributes:
-      task: its name, as "worker 1".
-      start, end: when.
-      code: the exit code; None if none was recorded.
-    """
-
-    task: str
+    task: str  # Its name, as "worker 1".
     start: float
     end: float
-    code: int | None
+    code: int | None  # The exit code; None if none was recorded.
 
     @property
     def outcome(self) -> str:

@@ -34,9 +34,7 @@ def tasks_here(cluster: ClusterSpec | None, task: Task) -> int:
 def session_config(config: Any, tasks: int = 1) -> Any:
     """Returns the `ConfigProto` for a `compat.Server` or, where there is none, for a session.
 
-    Args:
-      config: the settings.
-      tasks: how many of the cluster share the cores of this machine.
+    So many tasks of the cluster share the cores of this machine.
     """
     proto = tf1.ConfigProto(
         inter_op_parallelism_threads=config.inter_op_threads,

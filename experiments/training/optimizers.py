@@ -6,7 +6,8 @@ import functools
 from typing import Any, Sequence
 
 from compat import UserError, tf, tf1
-from experiments.training.row_optimizers import LazyAdam, RowwiseAdagrad
+from compat._tensorflow import private
+from compat.scripts.contrib.opt import LazyAdamOptimizer, done
 
 
 def create(name: str, learning_rate: Any) -> Any:
@@ -17,7 +18,7 @@ def create(name: str, learning_rate: Any) -> Any:
         "adam": tf1.train.AdamOptimizer,
         "adagrad": tf1.train.AdagradOptimizer,
         "ftrl": tf1.train.FtrlOptimizer,
-        "lazy_adam": LazyAdam,
+        "lazy_adam": LazyAdamOptimizer,
         "rowwise_adagrad": RowwiseAdagrad,
     }
     if name not in makers:
@@ -51,3 +52,54 @@ def _decayed(gradient: Any, variable: Any, weight_decay: float) -> Any:
             gradient.dense_shape,
         )
     return gradient + weight_decay * variable
+
+
+class RowwiseAdagrad(tf1.train.AdagradOptimizer):
+    """Adagrad with one accumulator for each row of a table, of the mean of its squared gradients.
+
+    So a table of width 64 takes 1/64 of Adagrad's memory beside it. What has a dense gradient has
+    an accumulator for each of its numbers, as in Adagrad.
+
+    Source: Naumov et al., Deep Learning Recommendation Model for Personalization and Recommendation
+    Systems, 2019, whose code has it as `RowWiseSparseAdagrad`.
+    """
+
+    def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
+        pairs = list(pairs)
+        self._tables = {id(v) for gradient, v in pairs if isinstance(gradient, tf.IndexedSlices)}
+        return super().apply_gradients(pairs, global_step, name)
+
+    def _create_slots(self, var_list: Any) -> None:
+        super()._create_slots([var for var in var_list if id(var) not in self._tables])
+        first = tf1.constant_initializer(self._initial_accumulator_value)
+        for var in var_list:
+            if id(var) in self._tables:
+                options = (first, var.shape[:1], var.dtype.base_dtype, "accumulator", self._name)
+                _with_own_slice(self._get_or_make_slot_with_initializer(var, *options))
+
+    def _apply_sparse(self, grad: Any, var: Any) -> Any:
+        return self._resource_apply_sparse(grad.values, var, grad.indices)
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        accumulator = self.get_slot(var, "accumulator")
+        rate = tf.cast(self._learning_rate_tensor, grad.dtype)
+        axes = list(range(1, grad.shape.rank))
+        added = tf.reduce_mean(grad**2, axis=axes, keepdims=True)
+        found = tf.gather(accumulator, indices) + tf.reshape(added, [-1])
+        scale = rate * tf1.rsqrt(tf.reshape(found, tf.shape(added)))
+        return done(
+            tf1.scatter_update(accumulator, indices, found),
+            tf1.scatter_sub(var, indices, scale * grad),
+        )
+
+
+def _with_own_slice(slot: Any) -> None:
+    """Makes a part of a slot with one dimension a part of a whole with one dimension.
+
+    TensorFlow 1.15 gives it the shape of the table; remove with that line.
+    """
+    part = private.slice_info(slot)
+    if part is not None and len(part.full_shape) > 1:
+        shapes = (part.full_shape, part.var_offset, part.var_shape)
+        own = type(part)(part.full_name, *[shape[:1] for shape in shapes])
+        private.set_slice_info(slot, own)

@@ -18,7 +18,7 @@ from compat.datasets import idx
 from compat.datasets.published import FILES, MNIST, read_keras_archive
 from compat.datasets.published import verify as verify_files
 from compat.errors import UserError
-from experiments.classics.calculations import matrices
+from experiments.classics.calculations import matrix_powers
 from tests.fuzz.conftest import attempt, mutated, times
 
 pytestmark = pytest.mark.once
@@ -128,6 +128,6 @@ def test_archive_that_unpacks_to_a_giant(path: Path) -> None:
 def test_matrices(path: Path, raw: bytes) -> None:
     path.write_bytes(raw)
     paths = {"matrix_a": str(path), "matrix_b": None}
-    found = attempt(matrices.load, paths, None, 0)
+    found = attempt(matrix_powers.load, paths, None, 0)
     assert isinstance(found, UserError) or found["A"].shape == found["B"].shape
     assert path.read_bytes() == raw

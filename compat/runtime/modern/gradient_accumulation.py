@@ -32,13 +32,7 @@ def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any)
     """Returns the operation by which each `calls` calls apply the mean of their gradients.
 
     That of a row of a sparse gradient is over the calls that have one for it, as in
-    `SyncReplicasOptimizer`.
-
-    Args:
-      optimizer: of `tf.compat.v1.train`.
-      calls: how many make an update.
-      gradients: pairs of a gradient and its variable.
-      args: of `apply_gradients` after these.
+    `SyncReplicasOptimizer`. `args` are those of `apply_gradients` after the gradients.
     """
     pairs = [(gradient, variable) for gradient, variable in gradients if gradient is not None]
     if calls == 1:

@@ -104,12 +104,7 @@ class InputQueues:
 
 
 def input_queues(function: Any, outputs: Sequence[str]) -> InputQueues | None:
-    """Returns the queues that tensors depend on; None if threads fill none.
-
-    Args:
-      function: a wrapped function.
-      outputs: names of tensors of its graph.
-    """
+    """Returns the queues that outputs of a wrapped function need; None if threads fill none."""
     graph = function.graph
     runners = graph.get_collection(tf1.GraphKeys.QUEUE_RUNNERS)
     filled = {runner.enqueue_ops[0].inputs[0].name for runner in runners}

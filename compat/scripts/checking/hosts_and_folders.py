@@ -33,7 +33,7 @@ def find(tree: ast.Module) -> Iterator[tuple[ast.AST, Finding]]:
         if isinstance(node, ast.Expr) and literals.text(node.value):
             continue  # A docstring.
         if isinstance(node, ast.Call):
-            flag = _defined_flag(node) or flag
+            flag = next((name for name in literals.flags(node) if len(name) > 1), flag)
         rest.extend((child, flag) for child in ast.iter_child_nodes(node))
 
 
@@ -55,15 +55,6 @@ def _plain(address: str) -> str:
     """Returns an address without the scheme of session targets."""
     address = address.strip()
     return address[len(_SCHEME) :] if address.startswith(_SCHEME) else address
-
-
-def _defined_flag(call: ast.Call) -> str:
-    """Returns the name of the flag that a call defines, or ""."""
-    function = literals.dotted(call.func).rpartition(".")[2]
-    if not call.args or not (function.startswith("DEFINE_") or function == "add_argument"):
-        return ""
-    long = [text for text in map(literals.text, call.args) if len(text.lstrip("-")) > 1]
-    return long[0].lstrip("-") if long else ""
 
 
 def _of_addresses(text: str, flag: str) -> str:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
+import re
+from typing import Sequence
 
 from compat.errors import UserError
-from compat.scripts.checking import (
-    call_rules,
-    hosts_and_folders,
-    name_rules,
-    positions,
-    rules,
-    syntax,
-)
+from compat.scripts.checking import call_rules, hosts_and_folders, name_rules, rules, syntax
 from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, UNREADABLE, Finding
 from compat.scripts.checking.uses import Use, Walk
 from compat.scripts.source import conversion
@@ -21,6 +16,9 @@ from compat.scripts.source import conversion
 # Larger files are generated; notebooks contain their images.
 _MAX_BYTES = {".py": 1_000_000, ".ipynb": 50_000_000}
 _FOREIGN = ("__pycache__", "node_modules", "site-packages")
+_FARTHEST = 8  # Lines.
+_NEAR = 100  # Characters.
+_LONG_LINE = 10_000
 
 
 def check(path: str) -> list[Finding]:
@@ -75,9 +73,9 @@ class _Program:
         tree = part.tree()
         self._walk.part(number, tree)
         for node, finding in hosts_and_folders.find(tree):
-            self._add(number, positions.locate(self._lines[number], node, finding.name), finding)
+            self._add(number, locate(self._lines[number], node, finding.name), finding)
         for node, text, finding in syntax.of_python2(tree) if part.python2 else ():
-            place = positions.locate_operator if text == "/" else positions.locate
+            place = locate_operator if text == "/" else locate
             self._add(number, place(self._lines[number], node, text), finding)
         self._tostrings += [(number, call.func) for call in syntax.tostrings(tree)]
 
@@ -110,10 +108,10 @@ class _Program:
         for number, node in self._tostrings if uses else ():
             message = "tostring() of arrays is gone since NumPy 2.3; compat run serves it"
             finding = Finding("tostring", SERVED, "tostring", message, "tobytes", "NumPy 2.3")
-            self._add(number, positions.locate(self._lines[number], node, "tostring"), finding)
+            self._add(number, locate(self._lines[number], node, "tostring"), finding)
 
     def _add_use(self, use: Use, finding: Finding) -> None:
-        self._add(use.part, positions.locate(self._lines[use.part], use.node, use.spelled), finding)
+        self._add(use.part, locate(self._lines[use.part], use.node, use.spelled), finding)
 
     def _add(self, part: int, position: tuple[int, int], finding: Finding) -> None:
         cell = part + 1 if self._is_notebook and self._lines else 0
@@ -138,3 +136,54 @@ def files(path: str) -> list[str]:
     if not found:
         raise UserError(f"folder {path} has no *.py or *.ipynb file; name a folder that has")
     return found
+
+
+def locate(lines: Sequence[str], node: ast.AST, spelled: str) -> tuple[int, int]:
+    """Returns the line and column, from one, of a node that is spelled so, there or nearby."""
+    line, column = _start(lines, node)
+    if not spelled:
+        return line, column + 1
+    for distance in range(_FARTHEST + 1):
+        # Conversion adds lines, and an imported name may be on a line below the statement.
+        for candidate in dict.fromkeys((line - distance, line + distance)):
+            starts = _starts(spelled, _line(lines, candidate), column)
+            if starts:
+                return candidate, min(starts, key=lambda start: abs(start - column)) + 1
+    return line, column + 1
+
+
+def locate_operator(lines: Sequence[str], right: ast.AST, operator: str) -> tuple[int, int]:
+    """Returns the line and column of the operator before a node."""
+    line, column = _start(lines, right)
+    for candidate in range(line, max(line - _FARTHEST, 0), -1):
+        text = _line(lines, candidate)
+        found = text.rfind(operator, 0, column if candidate == line else len(text))
+        if found >= 0:
+            return candidate, found + 1
+    return line, column + 1
+
+
+def _start(lines: Sequence[str], node: ast.AST) -> tuple[int, int]:
+    """Returns the line of a node, from one, and the number of characters before it."""
+    line = getattr(node, "lineno", 1)
+    offset = max(getattr(node, "col_offset", 0), 0)  # In bytes.
+    text = _line(lines, line)
+    if text.isascii():
+        return line, min(offset, len(text))
+    return line, len(text.encode()[:offset].decode(errors="ignore"))
+
+
+def _starts(spelled: str, text: str, column: int) -> list[int]:
+    """Returns the columns of a text in a line, near `column`, else anywhere in short lines."""
+    word = re.escape(spelled)
+    pattern = re.compile(rf"(?<!\w){word}(?!\w)" if spelled[0].isalnum() else word)
+    near = max(column - _NEAR, 0), column + len(spelled) + _NEAR
+    for start, end in (near, (0, len(text) if len(text) < _LONG_LINE else 0)):
+        found = [match.start() for match in pattern.finditer(text, start, end)]
+        if found:
+            return found
+    return []
+
+
+def _line(lines: Sequence[str], number: int) -> str:
+    return lines[number - 1] if 0 < number <= len(lines) else ""

@@ -6,7 +6,7 @@ import ast
 from typing import AbstractSet, Any, NamedTuple, Union
 
 from compat.scripts.names import packages, table
-from compat.scripts.source import literals
+from compat.scripts.source import literals, scopes
 
 _TOP = "tensorflow"
 _TOPS = {_TOP, *packages.PACKAGES}
@@ -97,7 +97,7 @@ class Walk(ast.NodeVisitor):
     def part(self, number: int, tree: ast.Module) -> None:
         """Visits a part of the program: a script, or a cell of a notebook."""
         self._part = number
-        self._scope.bound.update(_bound(tree.body))
+        self._scope.bound.update(scopes.bound(tree.body))
         self.generic_visit(tree)
 
     def finish(self) -> list[Use]:
@@ -205,8 +205,7 @@ class Walk(ast.NodeVisitor):
             for part in filter(None, [*node.decorator_list, node.returns]):
                 self.visit(part)
         inner = _Scope(above)
-        inner.bound = _bound(body)
-        inner.bound.update(c.arg for c in ast.walk(node.args) if isinstance(c, ast.arg))
+        inner.bound = scopes.bound(body) | scopes.parameters(node)
         for statement in (descendant for child in body for descendant in ast.walk(child)):
             if isinstance(statement, ast.Global):
                 inner.outer.update(statement.names)
@@ -224,20 +223,3 @@ def _takes_missing_names(handler: ast.ExceptHandler) -> bool:
 def _place(alias: ast.alias, statement: ast.AST) -> ast.AST:
     """Returns the node with an imported name's position, which has its own since Python 3.10."""
     return alias if hasattr(alias, "lineno") else statement
-
-
-def _bound(body: list[ast.stmt] | list[ast.expr]) -> set[str]:
-    """Returns the names that statements bind, without those in nested functions and classes."""
-    found: set[str] = set()
-    rest: list[ast.AST] = list(body)
-    while rest:
-        node = rest.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)):
-            rest.extend(ast.iter_child_nodes(node))
-    return found

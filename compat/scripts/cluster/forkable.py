@@ -21,14 +21,10 @@ _READING = {"get", "copy", "items", "keys", "values"}
 
 @dataclass(frozen=True)
 class Survey:
-    """A program that uses TensorFlow, and that may be forked.
+    """A program that uses TensorFlow, and that may be forked."""
 
-    Attributes:
-      imports: the first names of all modules that it imports, other than its own.
-      env: what it sets before it imports TensorFlow, of the variables that the import reads.
-    """
-
-    imports: set[str]
+    imports: set[str]  # The first names of all modules that it imports, other than its own.
+    # What it sets before it imports TensorFlow, of the variables that the import reads.
     env: dict[str, str]
 
 

@@ -68,7 +68,8 @@ def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: s
 
 def by_flags(trees: Iterable[ast.Module], given: Sequence[str]) -> Spelling | None:
     """Returns the arguments by the flags that a program defines; None without those of a task."""
-    flags = [flag for tree in trees for flag in _flags(tree)]
+    calls = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    flags = [flag for call in calls for flag in literals.flags(call)]
     job = next((flag for flag in _JOB if flag in flags), None)
     index = next((flag for flag in _INDEX if flag in flags), None)
     if job is None or index is None:
@@ -79,20 +80,6 @@ def by_flags(trees: Iterable[ast.Module], given: Sequence[str]) -> Spelling | No
         if hosts is not None and not any(word.startswith(f"--{hosts}") for word in given):
             found.append(f"--{hosts}={{{kind}}}")
     return Spelling(found)
-
-
-def _flags(tree: ast.Module) -> list[str]:
-    """Returns the names of the flags that a program defines, with any library."""
-    found = []
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        called = literals.dotted(node.func).rpartition(".")[2]
-        if called.startswith("DEFINE_") or called in ("add_argument", "add_option", "option"):
-            words = node.args + [k.value for k in node.keywords if k.arg in ("name", "flag_name")]
-            names = [text.lstrip("-") for text in map(literals.text, words) if text]
-            found += names[:1] if called.startswith("DEFINE_") else names
-    return found
 
 
 def _positions(tree: ast.Module) -> set[int]:

@@ -8,7 +8,12 @@ from compat._tensorflow import tf1
 
 
 class LazyAdamOptimizer(tf1.train.AdamOptimizer):
-    """Adam that updates of an embedding, and of its moments, the rows with a gradient alone."""
+    """Adam that updates of an embedding, and of its moments, the rows with a gradient alone.
+
+    `tf.compat.v1.train.AdamOptimizer` lets all moments decay at each update, and moves all rows by
+    them, which takes as long as the table is large. The correction of the bias counts all updates.
+    Where each batch reads all rows, both are the same.
+    """
 
     def _apply_sparse(self, grad: Any, var: Any) -> Any:
         return self._resource_apply_sparse(grad.values, var, grad.indices)
@@ -22,11 +27,16 @@ class LazyAdamOptimizer(tf1.train.AdamOptimizer):
         rate = rate * tf1.sqrt(1 - power2) / (1 - power1)
         change = rate * m_rows / (tf1.sqrt(v_rows) + tf1.cast(self._epsilon_t, rate.dtype))
         locks = {"use_locking": self._use_locking}
-        return tf1.group(
+        return done(
             tf1.scatter_update(m, indices, m_rows, **locks),
             tf1.scatter_update(v, indices, v_rows, **locks),
             tf1.scatter_sub(var, indices, change, **locks),
         )
+
+
+def done(*updated: Any) -> Any:
+    """Returns an operation that is done when the variables have been updated."""
+    return tf1.group(*(getattr(variable, "op", variable) for variable in updated))
 
 
 class MovingAverageOptimizer(tf1.train.Optimizer):

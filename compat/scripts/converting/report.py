@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from compat.checkpoint.formats.stored import Stored, Values
 from compat.checkpoint.matching import Match, dtype_name, unused
 from compat.errors import UserError
+from compat.tracking.files import beside
 
 _MOST_HINTS = 5
 
@@ -63,12 +62,9 @@ def of_matches(old: Stored, like: Stored, matches: Sequence[Match]) -> dict[str,
 
 def check(path: str | None) -> None:
     """Raises `UserError` if a report cannot be written at `path`, unless that is None."""
-    if path is not None and (os.path.isdir(path) or not os.path.isdir(_folder(path))):
+    folder = os.path.dirname(os.path.abspath(path or ""))
+    if path is not None and (os.path.isdir(path) or not os.path.isdir(folder)):
         raise UserError(f"--report={path} cannot be written; name a file in a folder that exists")
-
-
-def _folder(path: str) -> str:
-    return os.path.dirname(os.path.abspath(path))
 
 
 def write(path: str | None, content: Mapping[str, Any]) -> None:
@@ -76,10 +72,8 @@ def write(path: str | None, content: Mapping[str, Any]) -> None:
     if path is None:
         return
     try:
-        with tempfile.TemporaryDirectory(prefix=".", dir=_folder(path)) as hidden:
-            unfinished = Path(hidden) / "report"
+        with beside(path) as unfinished:
             unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-            unfinished.replace(path)
     except OSError as error:
         raise UserError(
             f"--report={path} cannot be written ({error.strerror}); name a file in a folder "

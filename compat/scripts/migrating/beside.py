@@ -15,16 +15,11 @@ _SUFFIX = "_v1"
 
 
 class Beside(NamedTuple):
-    """The modules of a script; one that changes has another name: the script keeps its own.
+    """The modules of a script; one that changes has another name: the script keeps its own."""
 
-    Attributes:
-      root: the folder of the script.
-      found: the migrated modules, by their files.
-      names: the files of those that change, such as "model_v1.py", by the old ones.
-    """
-
-    root: str
-    found: Mapping[str, Migrated]
+    root: str  # The folder of the script.
+    found: Mapping[str, Migrated]  # The migrated modules, by their files.
+    # The files of those that change, such as "model_v1.py", by the old ones.
     names: Mapping[str, str]
 
     def texts(self) -> dict[str, str]:

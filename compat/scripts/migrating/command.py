@@ -23,6 +23,7 @@ from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.proving import command as proving
 from compat.scripts.migrating.steps import rewriting
 from compat.scripts.source import conversion
+from compat.tracking.files import beside as replacing
 
 _USAGE = "python -m compat migrate PATH [--output=PATH | --diff] [--only=ID,..] [--skip=ID,..]"
 _EPILOG = (
@@ -205,8 +206,6 @@ def _content(path: str, text: str) -> bytes:
 
 
 def _write(path: str, content: bytes) -> None:
-    with unless_usable(f"{path} cannot be written", "name another place with --output"):
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        with open(path + ".tmp", "wb") as file:
-            file.write(content)
-        os.replace(path + ".tmp", path)
+    remedy = "name another place with --output"
+    with unless_usable(f"{path} cannot be written", remedy), replacing(path) as unfinished:
+        unfinished.write_bytes(content)

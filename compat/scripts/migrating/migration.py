@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Sequence
 
 from compat.errors import UserError
 from compat.scripts.checking.rules import Rule
-from compat.scripts.migrating import arguments, names, packages, python2
+from compat.scripts.migrating import arguments, names, python2
 from compat.scripts.migrating.program import Edit, Finders, GiveUpError, Program, Remark
 from compat.scripts.names import table
 from compat.scripts.source import conversion
@@ -17,7 +17,6 @@ from compat.scripts.source import conversion
 # How the uses of each rule are rewritten; without an entry they are left.
 FINDERS: Finders = {
     **names.FINDERS,
-    **packages.FINDERS,
     **arguments.FINDERS,
     **python2.FINDERS,
 }

@@ -26,14 +26,7 @@ def imported(script: str) -> list[str]:
 def files(
     node: Any, path: str, root: str = "", exists: Callable[[str], bool] = os.path.isfile
 ) -> list[str]:
-    """Returns the files that a statement imports, with those of the packages that they are in.
-
-    Args:
-      node: an `ast.Import` or `ast.ImportFrom`.
-      path: the file that it is in.
-      root: the folder of the script.
-      exists: whether there is a file.
-    """
+    """Returns the files that an import imports, with those of their packages; see `find`."""
     names, level = [alias.name for alias in node.names], getattr(node, "level", 0)
     if isinstance(node, ast.ImportFrom):
         module = node.module or ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Mapping, NamedTuple
 
-from compat.scripts.names import contrib_names, outside_names
+from compat.scripts.names import contrib_names
 
 
 class Served(NamedTuple):
@@ -80,6 +80,7 @@ _OWN_NAMES = (
 
 _OPTIMIZER = Served(_OWN + "calls.classes:SyncReplicasOptimizer", "1.0")
 _FLAGS = Served(_OWN + "calls.flags:", "", "parsed as before 1.5")
+_CELLS, _SEQ2SEQ = _OWN + "contrib.rnn.cells:", _OWN + "contrib.seq2seq.legacy:"
 _VERSION = Served(_OWN + "names.era:version()", "", "the release of the script's time")
 
 _OTHERS = {
@@ -96,11 +97,32 @@ _OTHERS = {
     "models.image.mnist.input_data": Served(_OWN + "tutorials.input_data:", "1.0"),
     "models.rnn.ptb.reader": Served(_OWN + "tutorials.ptb_reader:", "1.0"),
     "models.rnn.rnn_cell": Served("tf.nn.rnn_cell", "1.0"),
-    "models.rnn.seq2seq": Served(_OWN + "contrib.seq2seq.legacy:", "1.0"),
+    "models.rnn.seq2seq": Served(_SEQ2SEQ, "1.0"),
     "GraphKeys.VARIABLES": Served("tf.GraphKeys.GLOBAL_VARIABLES", "1.0"),
     **dict.fromkeys(("GIT_VERSION", "VERSION", "__version__", "version.VERSION"), _VERSION),
     "__git_version__": _VERSION,
     "constant": Served(_OWN + "calls.graphs:constant", "", "also converts ranges, maps and zips"),
+    # Names outside tf.contrib that need the same packages, and internal ones.
+    "estimator": Served("tensorflow_estimator._api.v1.estimator:", "2.16"),
+    "estimator.tpu": Served(_OWN + "contrib.tpu:", "2.16"),
+    "nn.rnn_cell": Served(_CELLS, "2.16"),
+    "nn.seq2seq": Served(_SEQ2SEQ, "1.0"),
+    "python.estimator": Served("tensorflow_estimator.python.estimator:", "2.0"),
+    **{
+        f"python.framework.graph_util.{name}": Served(f"tf.graph_util.{name}", "2.0")
+        for name in ("convert_variables_to_constants", "extract_sub_graph", "remove_training_nodes")
+    },
+    **{
+        f"python.keras.{name}": Served(f"tf.keras.{name}", "2.6")
+        for name in ("datasets", "preprocessing", "utils.to_categorical")
+    },
+    "python.ops.rnn_cell": Served(_CELLS, "1.2"),
+    "python.ops.rnn_cell_impl": Served(_CELLS, "2.0"),
+    "python.ops.rnn_cell_impl._linear": Served(
+        _OWN + "contrib.rnn.attention:linear_of_kernel", "1.4"
+    ),
+    "python.pywrap_tensorflow.NewCheckpointReader": Served("tf.train.NewCheckpointReader", "2.0"),
+    "python.ops.seq2seq": Served(_SEQ2SEQ, "1.0"),
 }
 
 
@@ -111,7 +133,6 @@ def _table() -> dict[str, Served]:
         for name in names.split():
             table[name] = Served(f"{_OWN}{module}:{name.replace('.', '_')}", gone)
     table.update(_OTHERS)
-    table.update((name, Served(*entry)) for name, entry in outside_names.OUTSIDE.items())
     for name, (by, note) in contrib_names.NAMES.items():
         table["contrib." + name] = Served(by, "2.0", note)
     return table
@@ -123,7 +144,7 @@ _PACKAGES = {
 }
 
 # Names that accept more than contrib of TensorFlow 1.15: calls of 0.x, local data.
-_ADAPTERS = (_OWN + "contrib.rnn.cells:", _OWN + "calls.summaries:", _OWN + "tutorials.")
+_ADAPTERS = (_CELLS, _OWN + "calls.summaries:", _OWN + "tutorials.")
 
 
 def adapts(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import io
 import json
 import linecache
@@ -14,10 +15,10 @@ import types
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Iterator
 
 from compat.errors import UserError, unless_usable
-from compat.scripts.source import arrays, frames, literals, python3, rewriting
+from compat.scripts.source import arrays, frames, literals, rewriting
 
 # Names that parse as Python 3 but exist in Python 2 only.
 _OLD_METHODS = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys"}
@@ -38,6 +39,10 @@ _TRUE_DIVISION, _ABSOLUTE_IMPORTS = (
 _VERSIONS = {"PY2", "PY3", "version", "version_info"}
 _DEPTH = 5000  # Nested calls, enough for a sum of a thousand terms.
 _ASCII = bytes(range(32, 127))
+_LEFT_OUT = ("fix_imports2", "fix_asserts", "fix_paren")
+# `from . import x` for a sibling x, which fails in a script whose folder is a package.
+_RELATIVE = "fix_import"
+_SORTS = ("cmp", "key", "reverse")
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class Source:
         """
         if not self.python2:
             return self.text
-        return python3.converted(self.text, self.filename, relative)
+        return converted(self.text, self.filename, relative)
 
     @property
     def has_absolute_imports(self) -> bool:
@@ -102,6 +107,8 @@ def deep(filename: str) -> Iterator[None]:
         raise UserError(
             f"{filename} has expressions that are nested too deeply to be read; take them apart"
         ) from None
+    except UserError:  # Which is a ValueError.
+        raise
     except ValueError as error:
         raise UserError(f"{filename} is not text ({error}); save it as UTF-8") from None
     finally:
@@ -207,3 +214,54 @@ def _cells(path: str, raw: bytes) -> list[Source]:
         linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
         sources.append(from_text(plain, filename))
     return sources
+
+
+@functools.lru_cache(maxsize=16)  # Slow, and called more than once.
+def converted(text: str, filename: str, relative: bool = False) -> str:
+    """Returns Python 2 source as Python 3, by request with relative imports of siblings.
+
+    Raises:
+      SyntaxError: it is neither.
+    """
+    try:
+        from fissix import refactor
+    except ImportError:
+        raise UserError(
+            f"script {filename} is written in Python 2, and the package fissix, which converts it, "
+            "is not installed; pip install 'compat-experiments[scripts]'"
+        ) from None
+    # In Python 2 a tab advances to the next multiple of eight columns.
+    spaced = re.sub(r"(?m)^[ \t]+", lambda indent: indent[0].expandtabs(8), text)
+    try:
+        done = _refactoring(refactor, relative).refactor_string(
+            spaced.rstrip("\n") + "\n", filename
+        )
+    except RecursionError:
+        raise
+    except Exception as error:
+        where = getattr(error, "context", (None, (None, None)))[1][0]
+        message = f"neither Python 3 nor Python 2: {error}"
+        raise SyntaxError(message, (filename, where, None, None)) from None
+    return str(done)
+
+
+@functools.lru_cache(maxsize=None)
+def _refactoring(refactor: Any, relative: bool) -> Any:
+    names = refactor.get_fixers_from_package("fissix.fixes")
+    left_out = _LEFT_OUT if relative else (*_LEFT_OUT, _RELATIVE)
+    kept = [name for name in names if name.rpartition(".")[2] not in left_out]
+    tool = refactor.RefactoringTool(kept)
+    for fixer in (*tool.pre_order, *tool.post_order):
+        if type(fixer).__name__ == "FixSorted":
+            fixer.transform = functools.partial(_sorted, fixer.transform)
+    return tool
+
+
+def _sorted(transform: Any, node: Any, found: Any) -> Any:
+    """Converts calls of `sort` with a function that compares, not those of arrays and frames."""
+    arguments = found.get("func_arg") or found.get("func_args") or []
+    first = str(arguments[0]).strip() if arguments else ""
+    keywords = [str(a.children[0]).strip() for a in arguments if "=" in map(str, a.children)]
+    if first[:1] in "[{\"'0123456789-" and first or set(keywords) - set(_SORTS):
+        return None
+    return transform(node, found)

@@ -54,3 +54,14 @@ def identifiers(node: ast.AST) -> set[str]:
     children = list(ast.walk(node))
     names = {child.id for child in children if isinstance(child, ast.Name)}
     return names | {child.attr for child in children if isinstance(child, ast.Attribute)}
+
+
+def flags(call: ast.Call) -> list[str]:
+    """Returns the names of the flag that a call defines, with any library; none of another call."""
+    called = dotted(call.func).rpartition(".")[2]
+    is_define = called.startswith("DEFINE_")
+    if not (is_define or called in ("add_argument", "add_option", "option")):
+        return []
+    words = call.args + [k.value for k in call.keywords if k.arg in ("name", "flag_name")]
+    names = [name.lstrip("-") for name in map(text, words) if name]
+    return names[:1] if is_define else names

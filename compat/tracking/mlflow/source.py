@@ -15,11 +15,7 @@ from compat.tracking.redaction import redacted_text
 
 
 def environment(jobs: Mapping[str, Sized]) -> dict[str, str]:
-    """Returns the releases of TensorFlow and Python, and the tasks of a cluster by their number.
-
-    Args:
-      jobs: addresses by job; empty for one process.
-    """
+    """Returns the releases of TensorFlow and Python, and how many tasks each job has, if any."""
     shape = ", ".join(f"{len(hosts)} {job}" for job, hosts in sorted(jobs.items()))
     return {
         "cluster": shape or "one process",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts.names import contrib_names, outside_names, table
+from compat.scripts.names import contrib_names
 from tests.compat.scripts.conftest import HAS_CONTRIB, NEEDED
 
 SCRIPT = Path(__file__).with_name("contrib_habits.py")
@@ -78,7 +78,3 @@ def test_every_name_is_served() -> None:
 def test_name_without_server_says_why(name: str) -> None:
     by, note = contrib_names.NAMES[name]
     assert by or note
-
-
-def test_names_outside_are_in_the_table() -> None:
-    assert all(name in table.NAMES for name in outside_names.OUTSIDE)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import compat
+from compat.errors import UserError
 from compat.scripts.checking.rules import RULES
 from compat.scripts.migrating import migration
 from compat.scripts.source import conversion
@@ -91,3 +92,9 @@ def test_only_names_that_are_gone_need_a_package_of_its_own(package: str, is_ser
     text = f"import tensorflow as tf\nimport {package}\nx = {package}.ones(2)\n"
     found = migration.migrate(conversion.from_text(text, "old.py"), RULES).text
     assert ("compat.v1.packages" in found) == is_served
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "asttokens", None)  # As Python marks what it cannot import.
+    with pytest.raises(UserError, match=r"^script old\.py cannot be rewritten, since the package"):
+        migration.migrate(conversion.from_text("import tensorflow as tf\n", "old.py"), RULES)

@@ -6,31 +6,22 @@ import ast
 import re
 from typing import Any, NamedTuple
 
-from compat.scripts.migrating.experiment.feeding import Feeding
-from compat.scripts.migrating.experiment.loops import Loops
-from compat.scripts.migrating.steps import scopes
+from compat.scripts.migrating.experiment.feeding import Feeding, Loops
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.migrating.steps.pieces import Pieces, used
-from compat.scripts.source import literals
+from compat.scripts.source import literals, scopes
 
 _INDENT = " " * 8
 _READERS = ("read_data_sets", "load_mnist")
 
 
 class Fed(NamedTuple):
-    """The data of an experiment.
+    """The data of an experiment."""
 
-    Attributes:
-      lines: of `data`.
-      names: that these need.
-      inputs: what each placeholder is in `loss`, as text.
-      settings: defaults of settings that every experiment has, as text.
-    """
-
-    lines: str
-    names: set[str]
-    inputs: dict[str, str]
-    settings: dict[str, str]
+    lines: str  # Of `data`.
+    names: set[str]  # That these need.
+    inputs: dict[str, str]  # What each placeholder is in `loss`, as text.
+    settings: dict[str, str]  # Defaults of settings that every experiment has, as text.
 
 
 class Data:

@@ -9,11 +9,11 @@ from typing import Any, Iterator, Mapping
 import compat.scripts
 from compat.scripts.migrating import modules
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import inlining, plain, scopes
+from compat.scripts.migrating.steps import inlining, plain
 from compat.scripts.migrating.steps.inlining import Function
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
 from compat.scripts.names import table
-from compat.scripts.source import conversion
+from compat.scripts.source import conversion, scopes
 
 _OWN = "compat.scripts."
 
@@ -21,10 +21,7 @@ _OWN = "compat.scripts."
 def gathered(program: Program, tf: str, texts: Mapping[str, str]) -> Program:
     """Returns a program that trains, feeds and reads by itself.
 
-    Args:
-      program: the program.
-      tf: its name of TensorFlow.
-      texts: programs of `compat.v1`, its own modules, by the files that it imports them from.
+    Its own modules, programs of `compat.v1`, are `texts`, by the files that it imports them from.
     """
     found = Modules(texts)
     program = found.with_imports(program)
@@ -49,11 +46,7 @@ def _is_feed(node: ast.Dict) -> bool:
 
 
 class Modules:
-    """The modules whose functions a program calls.
-
-    Args:
-      texts: as for `gathered`.
-    """
+    """The modules whose functions a program calls; their `texts` are as for `gathered`."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = dict(texts)

@@ -6,10 +6,9 @@ import ast
 import re
 from typing import Any, Sequence
 
-from compat.scripts.migrating.steps import scopes
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.pieces import Pieces
-from compat.scripts.source import literals
+from compat.scripts.source import literals, scopes
 
 
 def head(

@@ -6,29 +6,21 @@ import ast
 from typing import Any, NamedTuple
 
 from compat.scripts.migrating.program import Edit
-from compat.scripts.migrating.steps import scopes
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.migrating.steps.pieces import Pieces, used
-from compat.scripts.source import literals
+from compat.scripts.source import literals, scopes
 
 _SYNC = "SyncReplicas"
 
 
 class Trained(NamedTuple):
-    """The call that makes what updates the variables.
+    """The call that makes what updates the variables."""
 
-    Attributes:
-      call: `optimizer.minimize(loss)`.
-      statement: the one that it is in.
-      loss: what is minimized.
-      optimizer: what minimizes it.
-    """
-
-    call: ast.Call
-    statement: ast.stmt
-    loss: Any
-    optimizer: Any
+    call: ast.Call  # `optimizer.minimize(loss)`.
+    statement: ast.stmt  # The one that it is in.
+    loss: Any  # What is minimized.
+    optimizer: Any  # What minimizes it.
 
 
 class Model:

@@ -15,12 +15,11 @@ from compat.scripts.migrating.experiment.feeding import Feeding
 from compat.scripts.migrating.experiment.flags import INHERITED, TAKEN, Flags
 from compat.scripts.migrating.experiment.model import Model
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import plain, scopes
+from compat.scripts.migrating.steps import plain
 from compat.scripts.migrating.steps.graph import Graph
-from compat.scripts.migrating.steps.kinds import last
-from compat.scripts.migrating.steps.names import tensorflow
+from compat.scripts.migrating.steps.kinds import last, tensorflow
 from compat.scripts.migrating.steps.pieces import Pieces, used
-from compat.scripts.source import conversion, literals
+from compat.scripts.source import conversion, literals, scopes
 
 _LEFT = (
     "experiments.run has the loop, the session, checkpoints and records; what the program did "
@@ -35,10 +34,7 @@ _TASK = {"job_name", "task_index", "task_id", "ps_hosts", "worker_hosts"}
 def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migration.Migrated:
     """Returns a program of `compat.v1` as an `Experiment`, or raises `UserError`.
 
-    Args:
-      filename: of the script.
-      text: of the program.
-      texts: programs of `compat.v1`, the script's own modules, by their files.
+    The script's own modules, also programs of `compat.v1`, are `texts`, by their files.
     """
     program = Program(conversion.Source(filename, text, False), marked=True)
     for node in program.nodes(ast.ImportFrom):

@@ -5,45 +5,30 @@ from __future__ import annotations
 import ast
 from typing import Any, Iterator, NamedTuple
 
-from compat.scripts.migrating.steps import scopes
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last
-from compat.scripts.source import literals
+from compat.scripts.source import literals, scopes
 
 # What is made of TensorFlow, and no value.
 _NOT_FETCHED = ("Saver", "Optimizer", "Writer", "Hook", "QueueRunner", "Coordinator", "Scaffold")
 
 
 class Fetch(NamedTuple):
-    """A value that a session returns.
+    """A value that a session returns."""
 
-    Attributes:
-      key: its name among the values of the step.
-      text: the expression that it is in the graph.
-      is_operation: whether a session returns None for it.
-    """
-
-    key: str
-    text: str
-    is_operation: bool
+    key: str  # Its name among the values of the step.
+    text: str  # The expression that it is in the graph.
+    is_operation: bool  # Whether a session returns None for it.
 
 
 class Call(NamedTuple):
-    """A call `session.run(fetches, feed_dict)`.
+    """A call `session.run(fetches, feed_dict)`."""
 
-    Attributes:
-      node: the call.
-      fetches: what it returns.
-      is_list: whether it returns a list of them.
-      inputs: the placeholders that it feeds.
-      arrays: what it feeds, as text.
-    """
-
-    node: ast.Call
-    fetches: list[Fetch]
-    is_list: bool
-    inputs: list[str]
-    arrays: str
+    node: ast.Call  # The call.
+    fetches: list[Fetch]  # What it returns.
+    is_list: bool  # Whether it returns a list of them.
+    inputs: list[str]  # The placeholders that it feeds.
+    arrays: str  # What it feeds, as text.
 
 
 class Calls:

@@ -11,9 +11,7 @@ from compat.scripts.source import literals
 def decided(statements: list[Any], values: Mapping[str, Any]) -> list[Any]:
     """Returns statements up to a return, with those of the branches that are taken.
 
-    Args:
-      statements: of a body.
-      values: of names, such as "FLAGS.fake_data"; None is unknown.
+    The values are of names, such as "FLAGS.fake_data"; None is unknown.
     """
     found: list[Any] = []
     for statement in statements:

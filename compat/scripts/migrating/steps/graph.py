@@ -7,9 +7,8 @@ from typing import Any, Iterator, NamedTuple
 
 from compat.errors import UserError
 from compat.scripts.migrating.program import Program
-from compat.scripts.migrating.steps import scopes
 from compat.scripts.migrating.steps.kinds import PLAIN, TRAINS, Kinds, last
-from compat.scripts.source import literals
+from compat.scripts.source import literals, scopes
 
 _SOMETIMES = (ast.If, ast.For, ast.While, ast.Try, ast.With)  # Or part by part.
 _OPERATIONS = (*TRAINS, "group", "no_op", "get_init_tokens_op")

@@ -7,9 +7,9 @@ import builtins
 from typing import Any, Callable, Mapping, NamedTuple
 
 from compat.scripts.migrating.program import LOOSE, Edit, Program, UnmarkedError
-from compat.scripts.migrating.steps import conditions, scopes
+from compat.scripts.migrating.steps import conditions
 from compat.scripts.migrating.steps.pieces import Pieces
-from compat.scripts.source import literals
+from compat.scripts.source import literals, scopes
 
 _ROUNDS = 20  # Functions that call others.
 _COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)
@@ -19,20 +19,13 @@ _LEAVES = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
 
 
 class Function(NamedTuple):
-    """A function that a program calls.
+    """A function that a program calls."""
 
-    Attributes:
-      path: by which it is called, such as "model.training".
-      node: its definition.
-      program: the one that it is in.
-      tf: the name of TensorFlow there.
-      names: what names of its module are called in the program that calls it, if that is another.
-    """
-
-    path: str
-    node: Any
-    program: Program
-    tf: str
+    path: str  # By which it is called, such as "model.training".
+    node: Any  # Its definition.
+    program: Program  # The one that it is in.
+    tf: str  # The name of TensorFlow there.
+    # What names of its module are called in the program that calls it, if that is another.
     names: Mapping[str, str]
 
 
@@ -48,14 +41,8 @@ def inlined(
 ) -> Program:
     """Returns a program with the functions that are `wanted` in place of their calls.
 
-    A function that returns elsewhere than at its end stays as it is. Conditions on arguments that
-    are constants are decided.
-
-    Args:
-      program: the program.
-      tf: its name of TensorFlow.
-      wanted: whether a function that it calls is.
-      others: returns functions of other modules that it calls.
+    Those of other modules are what `others` returns. A function that returns elsewhere than at its
+    end stays as it is. Conditions on arguments that are constants are decided.
     """
     for _ in range(_ROUNDS):
         before = program

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from compat.errors import UserError
 from compat.scripts.migrating.program import Program
-from compat.scripts.migrating.steps import scopes
-from compat.scripts.source import literals
+from compat.scripts.source import literals, scopes
 
 TRAINS = ("minimize", "apply_gradients")
 PLAIN = ("Session", "InteractiveSession")
@@ -138,3 +138,15 @@ def _dropped(statement: ast.Assign) -> list[str]:
         for name, fetch in zip(names, fetched)
         if isinstance(name, ast.Name) and name.id == "_" and isinstance(fetch, ast.Name)
     ]
+
+
+def tensorflow(program: Program) -> str:
+    """Returns the name under which a program imports `compat.v1`, or raises `UserError`."""
+    for node in program.nodes(ast.Import):
+        for alias in node.names:
+            if alias.name == "compat.v1" and alias.asname:
+                return str(alias.asname)
+    raise UserError(
+        f"{program.source.filename} does not import TensorFlow under a name; "
+        "write `import tensorflow as tf`"
+    )

@@ -7,7 +7,7 @@ import re
 from typing import Any, Iterable
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import scopes
+from compat.scripts.source import scopes
 
 
 class Pieces:
@@ -26,10 +26,7 @@ class Pieces:
     ) -> tuple[list[ast.stmt], set[str]]:
         """Returns the statements on which names depend, in order, and all names that these use.
 
-        Args:
-          names: the names that are wanted.
-          statements: straight on, one after the other; a later one may need an earlier one.
-          without: statements that are left out.
+        The statements are straight on, one after the other; a later one may need an earlier one.
         """
         wanted = set(names)
         found: list[ast.stmt] = []

@@ -11,10 +11,10 @@ import re
 from typing import Any, Iterator
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import inlining, scopes
+from compat.scripts.migrating.steps import inlining
 from compat.scripts.migrating.steps.kinds import Kinds, last
 from compat.scripts.migrating.steps.region import Region, defines
-from compat.scripts.source import literals
+from compat.scripts.source import literals, scopes
 
 _INITIALIZERS = (
     *("initializer", "initialize_all_variables", "initialize_local_variables"),

@@ -6,8 +6,8 @@ import ast
 from typing import Any
 
 from compat.scripts.migrating.program import Program
-from compat.scripts.migrating.steps import scopes
 from compat.scripts.migrating.steps.kinds import PLAIN, Kinds, last
+from compat.scripts.source import scopes
 
 
 class Region:

@@ -9,12 +9,12 @@ from typing import Any
 from compat.errors import UserError
 from compat.scripts.migrating import migration
 from compat.scripts.migrating.program import Edit, Program, Remark
-from compat.scripts.migrating.steps import plain, scopes
+from compat.scripts.migrating.steps import plain
 from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
-from compat.scripts.migrating.steps.names import tensorflow
+from compat.scripts.migrating.steps.kinds import tensorflow
 from compat.scripts.migrating.steps.sessions import Sessions
-from compat.scripts.source import conversion, literals
+from compat.scripts.source import conversion, literals, scopes
 
 _HEAD = """import sys
 

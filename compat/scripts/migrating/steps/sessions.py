@@ -6,9 +6,8 @@ import ast
 from typing import Any, Iterator
 
 from compat.scripts.migrating.program import Edit
-from compat.scripts.migrating.steps import scopes
 from compat.scripts.migrating.steps.graph import Graph
-from compat.scripts.source import literals
+from compat.scripts.source import literals, scopes
 
 # Of tf.train, with the arguments that these took.
 _OURS = (

@@ -45,13 +45,7 @@ def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def uses(scope: ast.AST, names: set[str], without: Iterable[ast.AST] = ()) -> list[Any]:
-    """Returns the uses of names of a scope, in it and in functions inside, as `ast.Name`s.
-
-    Args:
-      scope: a module or a function.
-      names: which.
-      without: statements that are left out.
-    """
+    """Returns the uses of names in a scope and in functions inside, `without` some statements."""
     left_out = {id(node) for node in without}
     found: list[Any] = []
 
