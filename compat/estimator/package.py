@@ -7,7 +7,7 @@ import os
 import types
 from typing import Any, Callable
 
-from compat._tensorflow import embeddings, internals, startup
+from compat._tensorflow import embeddings, internals, saving, startup
 
 
 def _load() -> Any:
@@ -17,6 +17,7 @@ def _load() -> Any:
         internals.silence_deprecations()
         internals.put_back()
         embeddings.gather_rows()
+        saving.read_steps_when_due()
     return importlib.import_module("tensorflow_estimator._api.v1.estimator")
 
 

@@ -6,7 +6,7 @@ from typing import Any, Callable, ContextManager, Sequence
 
 import numpy as np
 
-from compat._tensorflow import embeddings, private, quietly, tf1
+from compat._tensorflow import embeddings, private, quietly, saving, tf1
 from compat.checkpoint import foreign
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
@@ -31,6 +31,7 @@ def create() -> Runtime:
     # that stands before the read, as it happens; these have an order.
     tf1.enable_resource_variables()
     embeddings.gather_rows()
+    saving.read_steps_when_due()
     return LegacyRuntime()
 
 

@@ -123,6 +123,31 @@ def monitored_end_of_the_data(logdir: Path) -> Any:
 
 
 @case
+def monitored_saves_by_steps(logdir: Path) -> Any:
+    """How often a hook that saves at steps 0, 6 and 12 uses the session after a call."""
+    program, uses = Program(), []
+
+    class Context:
+        def __init__(self, context: Any) -> None:
+            self.context = context
+
+        @property
+        def session(self) -> Any:
+            uses.append(self.context)
+            return self.context.session
+
+    class Saving(tf1.train.CheckpointSaverHook):  # type: ignore[misc]
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            super().after_run(Context(run_context), run_values)
+
+    hook = Saving(str(logdir / "own"), save_steps=6)
+    with monitored(logdir, [hook], save_checkpoint_secs=None) as session:
+        for _ in range(12):
+            session.run(program.train, ONE)
+    return [len(uses), checkpoints(logdir / "own")]
+
+
+@case
 def monitored_error(logdir: Path) -> Any:
     """In the body, which ends no hook and saves nothing more; NaN, as TensorFlow raises it."""
     program = Program()
