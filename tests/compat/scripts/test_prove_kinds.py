@@ -129,6 +129,18 @@ def test_what_has_no_value_is_not_fetched() -> None:
     assert (sorted(found), len(calls)) == (sorted(floats), 1)
 
 
+def test_whole_numbers_are_trained_where_nothing_else_is() -> None:
+    """A global step is no part of a model; a program may add up vectors of whole numbers alone."""
+    with tf1.Graph().as_default() as graph:
+        total = tf1.get_variable("total", [2], tf.int32)
+        adding = total.assign_add(tf.ones([2], tf.int32)).op
+        assert graphs.kind(graph, graphs.closure([adding])) == "trains"
+        assert graphs.trainable(graph) == ["total"]
+        tf1.get_variable("weights", [2])
+        assert graphs.kind(graph, graphs.closure([adding])) == ""
+        assert graphs.trainable(graph) == ["weights"]
+
+
 @pytest.mark.slow
 def test_step_of_an_old_script_is_proven_on_the_modern_runtime(
     tmp_path: Path, runtimes: list[str], capsys: pytest.CaptureFixture[str]
