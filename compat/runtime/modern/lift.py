@@ -9,7 +9,7 @@ from compat.runtime.device_placement import Placed, operations
 from compat.runtime.modern import graphs
 from compat.runtime.modern.data import captured_tables
 from compat.runtime.modern.gradient_accumulation import accumulations
-from compat.runtime.modern.queues import InputQueues, input_queues
+from compat.runtime.modern.queues import InputQueues, input_queues, kept_queues
 from compat.runtime.modern.variables import Placement, full_name
 from compat.runtime.outputs import Packed, check_inputs, pack
 from compat.runtime.packing import read_as_one
@@ -212,7 +212,7 @@ def lift(
         placement.next_seed = tf1.get_seed(None)[1] or 0
         return found[0].flat()
 
-    with placement.scope():
+    with placement.scope(), kept_queues():
         lifted = tf1.wrap_function(build, list(signature))
     if placement.global_step is None:
         placement.global_step = placement.variables.get("global_step")

@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import functools
 import threading
+import time
 import uuid
-from typing import Any, Sequence
+from typing import Any, Iterator, Sequence
 
 import numpy as np
 
 from compat._tensorflow import private, tf1
 from compat.errors import UserError
+
+_QUEUES = "queues"  # A collection of each graph.
+_CLOSE_SECS = 5.0
 
 
 class InputQueues:
@@ -32,6 +37,7 @@ class InputQueues:
         self._function, self._runners = function, runners
         self._running: collections.Counter[int] = collections.Counter()
         self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
         self._is_open = self._is_closed = False
         self._failure: Exception | None = None
         for runner in runners:  # Those that TensorFlow has not made outside of the graph.
@@ -69,7 +75,10 @@ class InputQueues:
         if self._is_open and not self._is_closed:
             self._is_closed = True
             for runner in self._runners:
-                self._pruned(runner.cancel_op.name)()
+                self._end(runner.cancel_op.name)
+            end = time.monotonic() + _CLOSE_SECS
+            for work in self._threads:  # One that runs TensorFlow as Python ends crashes both.
+                work.join(max(0.0, end - time.monotonic()))
 
     def _prune(self, *names: str) -> Any:
         """Returns a function that computes these tensors, or runs these operations."""
@@ -84,6 +93,7 @@ class InputQueues:
             for operation in runner.enqueue_ops:
                 work = threading.Thread(target=self._fill, args=(number, runner, operation.name))
                 work.daemon = True
+                self._threads.append(work)
                 work.start()
 
     def _fill(self, number: int, runner: Any, name: str) -> None:
@@ -100,7 +110,33 @@ class InputQueues:
         with self._lock:
             self._running[number] -= 1
         if not self._running[number] or self._failure is not None:
-            self._pruned(end)()
+            self._end(end)
+
+    def _end(self, name: str) -> None:
+        """Closes a queue, unless the program has."""
+        with contextlib.suppress(tf1.errors.CancelledError):
+            self._pruned(name)()
+
+
+@contextlib.contextmanager
+def kept_queues() -> Iterator[None]:
+    """Lets the queues that a graph makes live as long as the graph.
+
+    While a function is traced, TensorFlow makes them outside of its graph, and deletes them with
+    the Python objects, which the function that builds need not return.
+    """
+    begin = tf1.QueueBase.__init__
+
+    @functools.wraps(begin)
+    def kept(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        tf1.add_to_collection(_QUEUES, self)
+
+    tf1.QueueBase.__init__ = kept
+    try:
+        yield
+    finally:
+        tf1.QueueBase.__init__ = begin
 
 
 def input_queues(function: Any, outputs: Sequence[str]) -> InputQueues | None:

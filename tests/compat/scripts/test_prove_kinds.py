@@ -27,6 +27,37 @@ with tf.Session() as session:
     print(session.run([tf.matmul(a, a), tf.reduce_sum(a), tf.constant("text")]))
 """
 
+FED = """
+import numpy as np
+import tensorflow as tf
+xs = np.random.RandomState(1).rand(40, 2).astype(np.float64)
+x, y = tf.placeholder(tf.float64, [8, 2]), tf.placeholder(tf.float64, [8])
+w = tf.get_variable("w", [2, 1])
+output = tf.matmul(tf.cast(x, tf.float32), w)[:, 0]
+loss = tf.reduce_mean(tf.square(output - tf.cast(y, tf.float32)))
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for i in range(5):
+        batch = xs[np.random.permutation(40)[:8]]
+        session.run([train, loss], {x: batch, y: batch.sum(1)})
+"""
+READ = """
+import numpy as np
+import tensorflow as tf
+xs = np.random.RandomState(1).rand(40, 2).astype(np.float32)
+rows = tf.train.slice_input_producer([np.arange(40), xs, xs.sum(1)])
+number, x, y = tf.train.batch(rows, 8)  # The number is not used.
+w = tf.get_variable("w", [2, 1])
+loss = tf.reduce_mean(tf.square(tf.matmul(x, w)[:, 0] - y))
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    tf.train.start_queue_runners(session)
+    for i in range(5):
+        session.run([train, loss])
+"""
+
 
 @pytest.mark.slow
 def test_of_a_program_that_trains_nothing_all_numbers_are_compared(
@@ -41,6 +72,19 @@ def test_of_a_program_that_trains_nothing_all_numbers_are_compared(
     assert "equal: 2 values of 1 calls; largest relative difference 0" in said
     assert main([f"--b={other}", str(one)]) == 1
     assert "differ: value MatMul:0 of call 1: 22 and 31 at [1, 1]" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_batches_that_one_feeds_and_the_other_reads_from_queues(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fed, read = tmp_path / "fed.py", tmp_path / "read.py"
+    fed.write_text(FED, encoding="utf-8")
+    read.write_text(READ, encoding="utf-8")
+    assert main([f"--b={read}", str(fed)]) == 0
+    said = capsys.readouterr().out
+    assert "equal: 5 losses of 5 training calls" in said
+    assert "not controlled" not in said
 
 
 def test_numbers_of_a_program_that_trains_nothing(tmp_path: Path) -> None:
@@ -85,6 +129,18 @@ def test_what_has_no_value_is_not_fetched() -> None:
     assert (sorted(found), len(calls)) == (sorted(floats), 1)
 
 
+def test_whole_numbers_are_trained_where_nothing_else_is() -> None:
+    """A global step is no part of a model; a program may add up vectors of whole numbers alone."""
+    with tf1.Graph().as_default() as graph:
+        total = tf1.get_variable("total", [2], tf.int32)
+        adding = total.assign_add(tf.ones([2], tf.int32)).op
+        assert graphs.kind(graph, graphs.closure([adding])) == "trains"
+        assert graphs.trainable(graph) == ["total"]
+        tf1.get_variable("weights", [2])
+        assert graphs.kind(graph, graphs.closure([adding])) == ""
+        assert graphs.trainable(graph) == ["weights"]
+
+
 @pytest.mark.slow
 def test_step_of_an_old_script_is_proven_on_the_modern_runtime(
     tmp_path: Path, runtimes: list[str], capsys: pytest.CaptureFixture[str]
@@ -93,6 +149,8 @@ def test_step_of_an_old_script_is_proven_on_the_modern_runtime(
         pytest.skip("this TensorFlow has no modern runtime")
     page = (ROOT / "docs" / "migrate-steps.md").read_text(encoding="utf-8")
     old, new = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    counts = 'tf.Variable(0, name="counts")  # A whole number, which no optimizer trains.'
+    old, new = (text.replace("# The model.", counts) for text in (old, new))
     (tmp_path / "old.py").write_text(old, encoding="utf-8")
     (tmp_path / "new.py").write_text(new, encoding="utf-8")
     side = f"--b={tmp_path / 'new.py'} --runtime=modern"

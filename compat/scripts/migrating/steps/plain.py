@@ -13,6 +13,7 @@ from typing import Any, Iterator
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import inlining
 from compat.scripts.migrating.steps.kinds import Kinds, last
+from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.migrating.steps.region import Region, defines
 from compat.scripts.source import literals, scopes
 
@@ -20,6 +21,7 @@ _INITIALIZERS = (
     *("initializer", "initialize_all_variables", "initialize_local_variables"),
     *("initialize_variables", "initialize_all_tables"),
 )
+_OF_DICTIONARIES = ("values", "items", "keys", "get", "copy")  # No tensors.
 
 
 def supervised(program: Program, tf: str) -> Program:
@@ -48,6 +50,16 @@ def is_part(program: Program, function: inlining.Function, kinds: Kinds) -> bool
     return is_used and not runs and not kinds.uses_session(function.node)
 
 
+def _fetches(call: Any, sessions: set[str]) -> list[ast.Call]:
+    """Returns what a call of a session's `run` calls to make what it fetches."""
+    is_run = isinstance(call, ast.Call) and last(call) == "run"
+    if not is_run or literals.dotted(call.func).rpartition(".")[0] not in sessions:
+        return []
+    given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "fetches")]
+    nodes = [node for value in given for node in getattr(value, "elts", [value])]
+    return [node for node in nodes if isinstance(node, ast.Call)]
+
+
 class _Plain(Region):
     def __init__(self, program: Program, tf: str) -> None:
         super().__init__(program, tf)
@@ -62,7 +74,8 @@ class _Plain(Region):
 
     def gathered(self) -> list[Edit]:
         """Opens the session by a supervisor, behind all that builds."""
-        moved = [self._moved(s) for s in self._later()] if self.creations else []
+        later = [*self._later()] if self.creations else []
+        moved = [self._moved(statement) for statement in later] + self._named(later)
         tools = [s for s in self.region if self.creations and self.kinds.is_tool(s)]
         # A saver adds to the graph, which is complete when the session opens.
         tail = [self._moved(statement) for statement in tools]
@@ -136,6 +149,30 @@ class _Plain(Region):
                 yield statement
             elif not defines(statement):
                 late |= scopes.bound([statement])
+
+    def _named(self, later: list[ast.stmt]) -> list[str]:
+        """Names what calls of `run` build, as `queue.close()`; returns the lines that build it.
+
+        A plain session takes what is built behind it, while a supervisor makes its graph final.
+        """
+        graph = [*self.region, *later]
+        tensors = scopes.bound(graph) - scopes.bound(self.body, without=graph)
+        taken = {node.id for node in self.program.nodes(ast.Name)} | {"_"}
+        named: dict[str, str] = {}
+        for call in scopes.own_nodes(self.body[self.end :] if self.creations else []):
+            for node in _fetches(call, self.sessions):
+                names, method = used(node), last(node)
+                path = [*literals.dotted(node.func).split(".")]
+                is_built = path[0] in tensors - {""} or bool(self.kinds.called(node))
+                if is_built and names & tensors and names <= tensors | {self.tf}:
+                    text = self.program.expression(node)
+                    if method in _OF_DICTIONARIES:
+                        continue
+                    if text not in named:
+                        start = f"{path[0]}_{method}" if path[0] in tensors else method
+                        named[text] = scopes.free(start, {*taken, *named.values()})
+                    self.edits.append(Edit(*self.program.span(node), named[text]))
+        return [f"{self.indent}{name} = {text}\n" for text, name in named.items()]
 
     def _session(self, call: ast.Call) -> list[str]:
         """Opens a session by a supervisor; returns lines that follow the graph."""

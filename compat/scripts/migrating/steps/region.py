@@ -109,7 +109,9 @@ class Region:
             return True
         calls = [call for call in ast.walk(node) if isinstance(call, ast.Call)]
         methods = {last(call) for call in calls if isinstance(call.func, ast.Attribute)}
-        return self.kinds.uses_session(node) or bool(methods & {"run", "eval", "close"})
+        # What `close` returns is an operation, if it is kept.
+        running = {"run", "eval"} if isinstance(node, ast.Assign) else {"run", "eval", "close"}
+        return self.kinds.uses_session(node) or bool(methods & running)
 
     def is_creation(self, statement: ast.AST) -> bool:
         return isinstance(statement, ast.Assign) and statement.value in self.creations

@@ -52,13 +52,15 @@ def variables(graph):
 def trainable(graph):
     """Returns the names of the trainable variables, in the order of their creation.
 
-    Without those of whole numbers, which no optimizer can train, such as a global step.
+    Without those of whole numbers, which no optimizer can train, such as a global step; unless all
+    are, as in a program that adds vectors of them.
     """
-    names = []
+    names, whole = [], []
     for variable in graph.get_collection("trainable_variables"):
-        if variable.op.name not in names and is_float(variable):
-            names.append(variable.op.name)
-    return names
+        found = names if is_float(variable) else whole
+        if variable.op.name not in found:
+            found.append(variable.op.name)
+    return names or whole
 
 
 def is_float(tensor):

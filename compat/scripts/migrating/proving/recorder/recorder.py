@@ -154,7 +154,11 @@ class Recorder(object):
             inputs = [name for name in plan.inputs if name not in call.feeds]
             inputs = inputs or _in_order(call, call.feeds)
             fed, missing = arrays.paired(known["fed"], inputs, stored)
-            drawn, uncontrolled = arrays.paired(known["drawn"], plan.sources, stored)
+            theirs, ours = known["drawn"], plan.sources
+            if known["fed"] and not inputs:  # What is fed there is read from queues here.
+                theirs, ours = known["fed"] + theirs, plan.used_sources
+            drawn, uncontrolled = arrays.paired(theirs, ours, stored)
+            drawn = call.converted(drawn)
             # Of what is drawn, the other run has nothing.
             record["uncontrolled"] += uncontrolled
             if missing:
@@ -229,7 +233,9 @@ class _Plan(object):
         self.inputs = [operation.outputs[0].name for operation in given]
         self.gradients = graphs.gradients(call.graph, operations)
         plain, rest = graphs.sources(self.all_operations)
-        self.sources = [tensor.name for operation in plain for tensor in operation.outputs]
+        given = [tensor for operation in plain for tensor in operation.outputs]
+        self.sources = [tensor.name for tensor in given]
+        self.used_sources = [tensor.name for tensor in given if tensor.consumers()]
         self.uncontrolled = [operation.name for operation in rest]
 
 

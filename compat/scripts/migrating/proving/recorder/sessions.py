@@ -76,6 +76,15 @@ class Call(object):
         found.update(self.values(names[half:], feeds))
         return found
 
+    def converted(self, values):
+        """Returns arrays by name, real and whole numbers in the type of the tensor."""
+        found = {}
+        for name, value in values.items():
+            dtype = self.graph.get_tensor_by_name(name).dtype.base_dtype.as_numpy_dtype
+            is_number = value.dtype.kind in "fiu" and numpy.dtype(dtype).kind in "fiu"
+            found[name] = value.astype(dtype) if is_number else value
+        return found
+
     def _tensor(self, item):
         item = item.deref() if hasattr(item, "deref") else item
         if isinstance(item, bytes) and not isinstance(item, str):

@@ -57,7 +57,8 @@ def _train(recorder, session, step, rows, run, values_of):
     """
     number, known = recorder.next()
     variables = dict(session._runtime.variables())
-    learned = [name for name, variable in variables.items() if variable.trainable]
+    trainable = [name for name, variable in variables.items() if variable.trainable]
+    learned = [name for name in trainable if graphs.is_float(variables[name])] or trainable
     record = {"call": number, "raised": "", "uncontrolled": [], "learned": learned, "losses": []}
     if number == 1 or recorder.each:
         begin = arrays.load(recorder.path("begin", number, True)) if known else {}
