@@ -164,6 +164,25 @@ def test_a_package_that_is_missing_is_named(run_script: RunScript, tmp_path: Pat
 
 
 @pytest.mark.once
+@pytest.mark.skipif("tf_keras" not in NEEDED, reason="before 2.16 TensorFlow has Keras 2")
+def test_a_package_of_an_older_release_counts_as_missing(
+    run_script: RunScript, tmp_path: Path
+) -> None:
+    older = tmp_path / "tf_keras-2.15.0.dist-info"
+    older.mkdir()
+    (older / "METADATA").write_text("Metadata-Version: 2.1\nName: tf-keras\nVersion: 2.15.0\n")
+    ran = run_script(
+        "import tensorflow as tf\ntf.layers.dense",
+        env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{PACKAGES}"},
+    )
+    assert (ran.code, ran.err) == (
+        2,
+        "error: script.py:2: tf.layers is served by the package tf_keras, which is not installed; "
+        "pip install 'compat-experiments[scripts]'\n",
+    )
+
+
+@pytest.mark.once
 def test_python_2_fetches_text_and_tensorflow_still_understands_it(run_script: RunScript) -> None:
     ran = run_script(
         """
