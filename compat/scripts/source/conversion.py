@@ -149,7 +149,8 @@ def is_python2(text: str) -> bool:
                 methods = _OLD_METHODS - {"iteritems"}  # Of a DataFrame in Python 3 as well.
     for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in methods:
+            is_for_both = getattr(node.func.value, "id", "") == "six"  # As six.iteritems().
+            if node.func.attr in methods and not is_for_both:
                 return True
         elif isinstance(node, ast.Name) and node.id in _OLD_NAMES - own:
             return True

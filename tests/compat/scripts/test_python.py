@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from compat.scripts.source import conversion
+
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
 
@@ -250,3 +252,9 @@ def test_the_command_explains_itself(run_script: RunScript) -> None:
         "with your permissions, as with `python SCRIPT`, and downloads only what it requests"
         in said
     )
+
+
+def test_names_of_six_are_of_both_pythons() -> None:
+    text = "import six\n\nfor name, value in {}.items():\n    print(name, value)\n"
+    assert not conversion.is_python2(text.replace("{}.items()", "six.iteritems({})"))
+    assert conversion.is_python2(text.replace("items", "iteritems"))
