@@ -60,7 +60,7 @@ class Experiment:
         of (worker, number of workers) that returns a `tf.data.Dataset` of batches, for data that do
         not fit in memory. See `experiments.Data`, which also names a source for the record.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no data(); return a dict of splits")
+        raise UserError(f"{type(self).__name__} has no data(); return a dict of splits")
 
     def build(self) -> None:
         """Makes the variables, e.g. a `tf.Module`; called once, where they are placed.
@@ -79,7 +79,7 @@ class Experiment:
           A floating-point scalar, the mean over the batch's examples; or a pair of it and a dict of
           tensors. Scalars in the dict become curves; the others are what `metrics` are given.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no loss(); return a scalar tensor")
+        raise UserError(f"{type(self).__name__} has no loss(); return a scalar tensor")
 
     def predict(self, batch: Any) -> Mapping[str, Any]:
         """Returns what an exported model computes; by default "predictions" of `loss`'s outputs.

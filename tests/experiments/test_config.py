@@ -14,6 +14,7 @@ from absl import flags
 
 from compat.cluster.environment import check_agreement
 from compat.errors import UserError
+from experiments import Experiment
 from experiments.mnist import MNIST
 from experiments.settings.flags import define_flags, settings_from_flags
 from experiments.settings.place import check_evaluation, place_from_flags
@@ -254,3 +255,14 @@ def test_number_of_an_evaluator(parse: Any) -> None:
 def test_a_server_that_could_not_answer_is_refused() -> None:
     with pytest.raises(UserError, match="--inter_op_threads=1 leaves a server of the modern runt"):
         devices.configure_eager(Settings(inter_op_threads=1), alone=False)
+
+
+def test_what_an_experiment_lacks_is_an_error_of_the_user() -> None:
+    class Wine(Experiment):
+        pass
+
+    wine = Wine(Wine.Settings())
+    with pytest.raises(UserError, match=r"Wine has no data\(\); return a dict of splits"):
+        wine.data()
+    with pytest.raises(UserError, match=r"Wine has no loss\(\); return a scalar tensor"):
+        wine.loss({}, training=True)

@@ -72,6 +72,31 @@ def written(text: str) -> str:
     return re.sub(r"\n\s*\n", "\n", made)
 
 
+@pytest.mark.parametrize(
+    "drawn", ["np.random.rand(8, 4)", "xs[np.random.randint(0, 9, 8)]", "one()"]
+)
+def test_each_update_has_what_is_drawn_where_it_is_fed(drawn: str) -> None:
+    draws = "xs = np.ones([9, 4])\ndef one():\n    return np.random.rand(8, 4)\n"
+    loop = LOOP.replace("{x: batch, y: batch.sum(1, keepdims=True)}", f"{{x: {drawn}, y: ones}}")
+    new = written(draws + "ones = np.ones([8, 1])" + NET + loop.replace("batch = ", "pass  # "))
+    assert (
+        f"""
+        for _ in range(self.settings.max_steps):
+            made = {{
+                "x": np.asarray({drawn}, "float32"),"""
+        in new
+    )
+    assert "np.random.seed(self.settings.seed)" in new
+
+
+def test_a_flag_of_rows_is_a_setting_of_its_own() -> None:
+    flags = "tf.flags.DEFINE_integer('{}', 8, 'Rows.')\nF = tf.flags.FLAGS"
+    new = written(flags.format("rows") + NET + LOOP.replace("rand(8", "rand(F.rows"))
+    assert 'rows: int = setting(8, "Rows.")\n' in new and "        F = self.settings\n" in new
+    with pytest.raises(UserError, match="batch_size says, which needs another name, such as rows"):
+        written(flags.format("batch_size") + NET + LOOP.replace("rand(8", "rand(F.batch_size"))
+
+
 def test_a_function_that_feeds_is_followed() -> None:
     """Also into the branch that its argument takes, and to what it feeds in an evaluation."""
     made = written(SUMMARIES)

@@ -66,7 +66,9 @@ class Data:
         arrays = self._arrays()
         if not arrays:
             self.graph.refuse(feeding.call, "it feeds numbers alone")
-        if not any(used(value) & feeding.inside for value in arrays.values()):
+        if not any(used(value) & feeding.inside for value in arrays.values()) and not any(
+            map(feeding.varies, arrays.values())
+        ):
             return self._of_all(arrays)
         return self._of_slices(arrays) or self._of_loops(arrays)
 

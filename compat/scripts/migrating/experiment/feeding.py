@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any
+from typing import Any, Iterable
 
 from compat.scripts.migrating.experiment.flags import Flags
 from compat.scripts.migrating.experiment.model import Model
@@ -16,6 +16,11 @@ from compat.scripts.source import literals, scopes
 
 _BOUNDS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _BODIES = ("body", "orelse", "finalbody")
+# Calls that give the same each time, besides those of NumPy and the program's own functions.
+_SAME = (
+    "astype copy dot flatten float int len list max mean min range ravel repeat reshape squeeze "
+    "sum toarray tolist transpose tuple"
+)
 
 
 class Feeding:
@@ -34,6 +39,7 @@ class Feeding:
     def __init__(self, graph: Graph, model: Model, flags: Flags) -> None:
         self.graph, self.flags = graph, flags
         self.program, self.parents = graph.program, model.parents
+        self._functions = {f.name: f for f in self.program.nodes(ast.FunctionDef)}
         updates = scopes.bound([model.trained.statement]) - {"_"}
         for node in scopes.own_nodes(graph.statements):
             if isinstance(node, ast.Assign) and used(node.value) & updates:
@@ -62,7 +68,6 @@ class Feeding:
         self.loops = [s for s in around if isinstance(s, (ast.For, ast.While))]
         self.inside = scopes.bound(self.loops) - set(flags.holders)
         self.local = _before(around[around.index(self.loops[0]) :]) if self.loops else []
-
         made = [*graph.statements, *self.local]
         self.outside = [s for s in self._front(self.call) if s not in made and not graph.runs(s)]
 
@@ -115,6 +120,26 @@ class Feeding:
                 found.insert(0, node)
             node = self.parents[node]
         return found
+
+    def is_drawn(self, nodes: Iterable[Any]) -> bool:
+        """Whether random numbers are drawn, also by functions of the program that are called."""
+        todo, seen = [*nodes], {""}
+        while todo:
+            node = todo.pop()
+            if re.search(r"\brandom\b", self.program.text[slice(*self.program.span(node))]):
+                return True
+            called = {last(n) for n in ast.walk(node) if isinstance(n, ast.Call)} - seen
+            todo += [self._functions[name] for name in called if name in self._functions]
+            seen |= called
+        return False
+
+    def varies(self, value: Any) -> bool:
+        """Whether an expression may have another value each time, whatever its names are."""
+        calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)]
+        roots = {call: literals.dotted(call.func).partition(".")[0] for call in calls}
+        same = {*_SAME.split(), *self._functions}
+        others = [c for c in calls if roots[c] not in ("np", "numpy") and last(c) not in same]
+        return bool(others) or self.is_drawn([value])
 
     def loop_of(self, statement: Any) -> Any:
         """Returns the innermost of the loops that a statement is in."""
@@ -224,8 +249,8 @@ class Loops:
     def _headers(self, settings: dict[str, str]) -> dict[Any, tuple[str, set[str]]]:
         """Returns the lines of those loops that make different batches, and what these bind."""
         loops, found = self._feeding.loops, {}
-        texts = "".join(map(self._pieces.text, [*self._inner, self._feeding.call]))
-        is_random = bool(re.search(r"\brandom\b", texts))  # Each epoch has batches of its own.
+        # Each epoch has batches of its own.
+        is_random = self._feeding.is_drawn([*self._inner, self._feeding.call])
         for loop in loops:
             target: Any = getattr(loop, "target", None)
             names = scopes.bound([target]) if target is not None else set()

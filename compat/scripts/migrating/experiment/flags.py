@@ -72,7 +72,7 @@ class Flags:
             elif last(call) == "add_argument" and call.args:
                 self._argument(call)
         for node in program.nodes(ast.Assign):
-            if _parses(node.value):
+            if _parses(node.value) or literals.dotted(node.value).endswith(".FLAGS"):
                 target = node.targets[0]
                 first = getattr(target, "elts", [target])[0]
                 self.holders |= {first.id} if isinstance(first, ast.Name) else set()

@@ -207,6 +207,16 @@ class _Writing:
             flag = self.flags.by_name.get(name)
             if name in _TASK:
                 self.graph.refuse(self.graph.block, f"what it builds depends on the flag {name}")
+            if (
+                name == "batch_size"
+                and flag
+                and fed.settings.get(name, flag.default) != flag.default
+            ):
+                # An example is a batch, of as many rows as the loop makes.
+                why = (
+                    "the batches of its loop have as many rows as its flag batch_size says, which "
+                )
+                self.graph.refuse(self.graph.block, f"{why}needs another name, such as rows")
             if flag is not None and name not in TAKEN:
                 fields[name] = flag.field()
         for name, value in fed.settings.items():
