@@ -196,6 +196,11 @@ REFUSED = {
         "np.random.rand(8, 4)",
         "helper()",
     ),
+    "its data, loss or optimizer needs xs, which is made among the lines that build the graph: "
+    "move it before them": (
+        "loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))",
+        "xs = np.ones([8, 4])\nloss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))",
+    ),
 }
 
 
@@ -204,8 +209,16 @@ def test_what_it_refuses(why: str) -> None:
     old, new = REFUSED[why]
     helper = "\ndef helper():\n    return secret\n\ndef other():\n    secret = 1\n"
     text = f"{helper}\n{new}\n{NET}{LOOP}" if old == "NET" else helper + NET + LOOP
+    text = text.replace("= np.random.rand", "= 0 * xs + np.random.rand") if "xs" in why else text
     with pytest.raises(UserError, match=f"cannot become an Experiment, since {why};"):
         written(text.replace(old, new))
+
+
+def test_a_class_that_makes_placeholders_is_named() -> None:
+    lines = "".join(f"        {line}\n" for line in NET.strip().splitlines())
+    text = f"class Model:\n    def __init__(self):\n{lines}Model()\n{LOOP}"
+    with pytest.raises(UserError, match="since the class Model makes its placeholders; use --to="):
+        written(text)
 
 
 def test_what_is_fed_is_no_part_of_the_graph() -> None:

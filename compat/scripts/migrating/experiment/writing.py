@@ -119,8 +119,12 @@ class _Writing:
         migration.check(self.program, text, "write it plainly, or use --to=compat")
         bound = {n.id: n for n in self.program.nodes(ast.Name) if isinstance(n.ctx, ast.Store)}
         bound.update((node.arg, node) for node in self.program.nodes(ast.arg))
+        inside = {n for s in self.graph.statements for n in ast.walk(s)}
         for name in sorted(scopes.unknown(text) & set(bound)):
-            self.graph.refuse(bound[name], f"its data, loss or optimizer needs {name}")
+            why = f"its data, loss or optimizer needs {name}"
+            if bound[name] in inside:
+                why += ", which is made among the lines that build the graph: move it before them"
+            self.graph.refuse(bound[name], why)
         counts = {"settings": len(fields), "inputs": len(fed.inputs)}
         counts["outputs"] = len(self.model.outputs)
         return migration.Migrated(text, counts, migration.remarks_in(text), [])
