@@ -15,15 +15,23 @@ from compat.scripts.contrib.learn.estimators import BaseEstimator
 _MEAN = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE
 
 
-class _Clipped(tf1.train.Optimizer):
-    """An optimizer that clips gradients by global norm."""
+class _Wrapped(tf1.train.Optimizer):
+    """An optimizer whose gradients another one computes."""
 
-    def __init__(self, optimizer: Any, norm: float) -> None:
-        super().__init__(use_locking=False, name="ClipByNorm")
-        self._optimizer, self._norm = optimizer, norm
+    def __init__(self, optimizer: Any) -> None:
+        super().__init__(use_locking=False, name=type(self).__name__[1:])
+        self._optimizer = optimizer
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
         return self._optimizer.compute_gradients(*args, **kwargs)
+
+
+class _Clipped(_Wrapped):
+    """An optimizer that clips gradients by global norm."""
+
+    def __init__(self, optimizer: Any, norm: float) -> None:
+        super().__init__(optimizer)
+        self._norm = norm
 
     def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
         gradients, variables = zip(*grads_and_vars)
@@ -31,8 +39,16 @@ class _Clipped(tf1.train.Optimizer):
         return self._optimizer.apply_gradients(list(zip(clipped, variables)), *args, **kwargs)
 
 
-def _clipped(optimizer: Any, norm: float) -> Callable[[], Any]:
-    return lambda: _Clipped(optimizer() if callable(optimizer) else optimizer, norm)
+class _Counting(_Wrapped):
+    """An optimizer that counts a step of its own."""
+
+    def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
+        with tf1.control_dependencies([self._optimizer.apply_gradients(*args, **kwargs)]):
+            return tf1.assign_add(tf1.train.get_global_step(), 1).op
+
+
+def _wrapped(kind: Any, optimizer: Any, *args: Any) -> Callable[[], Any]:
+    return lambda: kind(optimizer() if callable(optimizer) else optimizer, *args)
 
 
 _adagrad = functools.partial(tf1.train.AdagradOptimizer, 0.05)
@@ -44,11 +60,14 @@ _RENAMED = {"weight_column_name": "weight_column", "label_keys": "label_vocabula
 _WITHOUT_EFFECT = (
     "embedding_lr_multipliers",
     "enable_centered_bias",
-    "fix_global_step_increment_bug",
     "input_layer_min_slice_size",
     "joint_linear_weights",
     "_joint_weight",
 )
+
+
+# Of a combined estimator, each of which counts the steps of its own optimizer.
+_PARTS = ("linear", "dnn")
 
 
 class _Canned(BaseEstimator):
@@ -65,7 +84,11 @@ class _Canned(BaseEstimator):
         norm = kwargs.pop("gradient_clip_norm", None)
         if norm is not None:
             for name, usual in self._optimizers.items():
-                kwargs[name] = _clipped(kwargs.get(name) or usual, norm)
+                kwargs[name] = _wrapped(_Clipped, kwargs.get(name) or usual, norm)
+        counts_once = kwargs.pop("fix_global_step_increment_bug", False)
+        if not counts_once and all(kwargs.get(f"{part}_feature_columns") for part in _PARTS):
+            usual = self._optimizers["dnn_optimizer"]
+            kwargs["dnn_optimizer"] = _wrapped(_Counting, kwargs.get("dnn_optimizer") or usual)
         options = {
             _RENAMED.get(name, name): value
             for name, value in kwargs.items()
