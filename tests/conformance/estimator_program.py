@@ -20,7 +20,7 @@ RATE = 0.25
 
 
 def run_task(settings: dict[str, Any]) -> dict[str, float]:
-    """Runs a task of TF_CONFIG; returns what is in the folder of the model at its end."""
+    """Runs a task of TF_CONFIG; returns what is in the folder of the model at its end, if any."""
     jobs = {job: tasks for job, tasks in settings["cluster"].items() if job != "evaluator"}
     task = {"type": settings["job"], "index": settings["index"]}
     os.environ["TF_CONFIG"] = json.dumps({"cluster": jobs, "task": task})
@@ -37,6 +37,8 @@ def run_task(settings: dict[str, Any]) -> dict[str, float]:
         api.TrainSpec(dataset_of(tf1), max_steps=settings["max_steps"]),
         api.EvalSpec(dataset_of(tf1, epochs=1), None, start_delay_secs=0, throttle_secs=1),
     )
+    if settings["job"] == "worker" and model.latest_checkpoint() is None:
+        return {}  # It has made all updates before the chief has saved the first one.
     step, weight = (model.get_variable_value(name) for name in ("global_step", "dense/kernel"))
     return {"step": int(step), "weight": weight.item()}
 
