@@ -91,6 +91,25 @@ def run_script(tmp_path: Path, start_program: Callable[..., Any]) -> RunScript:
     return run
 
 
+@pytest.fixture
+def run_step(tmp_path: Path, start_program: Callable[..., Any]) -> Callable[[str, str], Ran]:
+    """Runs a program that was migrated, by plain Python on a runtime; `out` has its errors too."""
+
+    def run(text: str, runtime: str) -> Ran:
+        (tmp_path / "step.py").write_text(text, encoding="utf-8")
+        env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        argv = [sys.executable, "step.py", f"--runtime={runtime}"]
+        with open(tmp_path / "out", "wb") as out:
+            process = start_program(argv, cwd=tmp_path, env=env, stdout=out, stderr=out)
+        try:
+            code = process.wait(timeout=DEADLINE_SECS)
+        finally:
+            process.kill()
+        return Ran(code, (tmp_path / "out").read_text(encoding="utf-8"), "")
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def mnist_folder(tmp_path_factory: Any) -> Path:
     """Four IDX files as scripts look for them: few and made up, but with something to learn."""

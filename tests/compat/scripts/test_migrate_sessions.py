@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 
-import compat
 from compat.scripts.migrating.steps import rewriting
 
 pytest.importorskip("asttokens")
 pytestmark = pytest.mark.once
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
-DEADLINE_SECS = 120
 # A queue that the program fills, and one that threads fill.
 QUEUES = """\
 import numpy as np
@@ -68,17 +62,6 @@ def test_what_a_call_builds_is_built_before_the_session() -> None:
     assert "compat 1:" not in found
 
 
-def test_it_trains_on_either_runtime(
-    tmp_path: Path, runtime: str, start_program: Callable[..., Any]
-) -> None:
-    (tmp_path / "queues.py").write_text(rewritten(QUEUES), encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    argv = [sys.executable, "queues.py", f"--runtime={runtime}"]
-    with open(tmp_path / "out", "wb") as out:
-        process = start_program(argv, cwd=tmp_path, env=env, stdout=out, stderr=out)
-    try:
-        code = process.wait(timeout=DEADLINE_SECS)
-    finally:
-        process.kill()
-    said = (tmp_path / "out").read_text(encoding="utf-8")
-    assert (code, said.splitlines()[-2:]) == (0, ["0.00 0", "[4, 1]"]), said
+def test_it_trains_on_either_runtime(run_step: Callable[[str, str], Any], runtime: str) -> None:
+    ran = run_step(rewritten(QUEUES), runtime)
+    assert (ran.code, ran.out.splitlines()[-2:]) == (0, ["0.00 0", "[4, 1]"]), ran.out

@@ -255,20 +255,9 @@ main()
     )
 
 
-def test_it_trains_on_either_runtime(
-    tmp_path: Path, runtime: str, start_program: Callable[..., Any]
-) -> None:
-    (tmp_path / "plain.py").write_text(rewritten(PLAIN), encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    argv = [sys.executable, "plain.py", f"--runtime={runtime}"]
-    with open(tmp_path / "out", "wb") as out:
-        process = start_program(argv, cwd=tmp_path, env=env, stdout=out, stderr=out)
-    try:
-        code = process.wait(timeout=DEADLINE_SECS)
-    finally:
-        process.kill()
-    said = (tmp_path / "out").read_text(encoding="utf-8")
-    assert (code, said.split()[-3:]) == (0, ["4.2", "2.10", "saved"]), said
+def test_it_trains_on_either_runtime(run_step: Callable[[str, str], Any], runtime: str) -> None:
+    ran = run_step(rewritten(PLAIN), runtime)
+    assert (ran.code, ran.out.split()[-3:]) == (0, ["4.2", "2.10", "saved"]), ran.out
 
 
 def test_a_refused_script_leaves_nothing(tmp_path: Path) -> None:
