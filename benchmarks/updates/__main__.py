@@ -36,7 +36,6 @@ class Way:
     argv: tuple[str, ...] = ()
     runtime: str = "legacy"  # On the modern one all workers but the first only serve.
     command: tuple[str, ...] = ()  # In place of `python -m module`.
-    most_workers: int = 2
 
     def endless(self, workers: int) -> list[str]:
         """Returns the tasks that do not end by themselves."""
@@ -84,8 +83,11 @@ def ways(pytorch: str) -> list[Way]:
                 runtime,
             ),
         ]
-    alone = Way("one process, v1, fed", legacy, ("--alone",), most_workers=1)
-    found += [alone, Way("318 KB down and up", "benchmarks.updates.loopback")]
+    found += [
+        Way("without messages, v1, fed", legacy, ("--alone",)),
+        Way("without messages, v1, 20 updates a call", legacy, ("--alone", "--packed=20")),
+        Way("318 KB down and up", "benchmarks.updates.loopback"),
+    ]
     if pytorch:
         found.append(Way("PyTorch", "", command=(pytorch, "benchmarks/updates/twin_torch.py")))
     return found
@@ -150,7 +152,7 @@ def main() -> int:
     release = metadata.version("tensorflow")
     text = [f"TensorFlow {release}, {os.cpu_count()} cores, {platform.machine()}:"]
     for workers in map(int, flags.workers.split(",")):
-        first, *others = [w for w in ways(flags.pytorch) if w.most_workers >= workers]
+        first, *others = ways(flags.pytorch)
         chosen = [first, *[way for way in others if flags.only in way.name]]
         found: dict[str, list[Measurement]] = {way.name: [] for way in chosen}
         for number in range(flags.rounds):

@@ -56,7 +56,7 @@ def train(here: Task, target: str) -> Clock:
     all_images, all_labels = task.training_set(here.data)
     images, labels, train_op, cost, global_step = build(here)
     supervisor = tf.train.Supervisor(
-        is_chief=here.index == 0,
+        is_chief=here.alone or here.index == 0,
         init_op=tf.global_variables_initializer(),
         global_step=global_step,
         logdir=None,
@@ -69,6 +69,8 @@ def train(here: Task, target: str) -> Clock:
     random = np.random.RandomState(here.index)
     clock = Clock()
     size = here.packed * BATCH_SIZE
+    # Alone, each makes its part of the updates on variables of its own.
+    copies = len(here.cluster["worker"]) if here.alone else 1
     with supervisor.prepare_or_wait_for_session(
         target, config=config, start_standard_services=False
     ) as session:
@@ -79,10 +81,11 @@ def train(here: Task, target: str) -> Clock:
                 batch = order[start : start + size].reshape(here.packed, BATCH_SIZE)
                 feed = {images: all_images[batch], labels: all_labels[batch]}
                 _, value, step = session.run(fetches, feed)
-                if step >= here.warm_up and not clock.steps:
-                    clock.note(int(step), value)
-                if step >= here.updates:
-                    clock.note(int(step), value)
+                made = int(step) * copies
+                if made >= here.warm_up and not clock.steps:
+                    clock.note(made, value)
+                if made >= here.updates:
+                    clock.note(made, value)
                     return clock
 
 
