@@ -184,6 +184,8 @@ def _report(path: str, output: str, migrated: migration.Migrated) -> int:
         print(f"{path}:{line}: {why}")
     for number, (line, text) in enumerate(migrated.remarks, 1):
         print(f"{path if migrated.was_migrated else output}:{line}: remark {number}: {text}")
+    for line, text in migrated.notes:
+        print(f"{output}:{line}: note: {text}")
     return int(bool(migrated.remarks))
 
 

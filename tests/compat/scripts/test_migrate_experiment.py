@@ -90,7 +90,7 @@ def test_what_reads_sources_does_what_the_guide_shows(
     monkeypatch.chdir(tmp_path)
     shown = [(c.split(), text) for c, text in STORY if c.split()[0] in ("check", "migrate")]
     for (name, *argv), text in shown:
-        {"check": check.main, "migrate": main}[name](argv)
+        assert {"check": check.main, "migrate": main}[name](argv) == 0
         assert capsys.readouterr().out == text
     assert len(shown) == 4
     assert Path("train_experiment.py").read_text(encoding="utf-8") == NEW
@@ -143,7 +143,7 @@ def run_command() -> Callable[..., str]:
 
 def test_a_script_of_the_tutorials_becomes_an_experiment() -> None:
     text = written(READER)
-    new = text[: text.index("# compat 1")]
+    new = text[: text.index("# compat note")]
     assert (
         new
         == '''\

@@ -68,7 +68,7 @@ main()
 
 def written(text: str) -> str:
     """Returns the new program without the comments at its end, and without blank lines."""
-    made = writing.migrate("old.py", HEAD + text).text.partition("# compat 1")[0]
+    made = writing.migrate("old.py", HEAD + text).text.partition("# compat note")[0]
     return re.sub(r"\n\s*\n", "\n", made)
 
 

@@ -22,9 +22,10 @@ from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.source import conversion, literals, scopes
 
 _LEFT = (
-    "experiments.run has the loop, the session, checkpoints and records; what the program did "
-    "beside them is below, move by hand what you miss"
+    "experiments.run has the loop, the session, checkpoints and records in place of what is below; "
+    "copy from there what else you want"
 )
+_NOTE = migration.REMARK.format(number="note", text=_LEFT)
 _LENGTH = "how long it trains was not found; the default is 20 epochs, give --epochs or --max_steps"
 _SYNC = "synchronous replicas are the flag --sync"
 _BODY = "def body():\n"
@@ -127,7 +128,8 @@ class _Writing:
             self.graph.refuse(bound[name], why)
         counts = {"settings": len(fields), "inputs": len(fed.inputs)}
         counts["outputs"] = len(self.model.outputs)
-        return migration.Migrated(text, counts, migration.remarks_in(text), [])
+        notes = [(n, _LEFT) for n, line in enumerate(text.split("\n"), 1) if line == _NOTE]
+        return migration.Migrated(text, counts, migration.remarks_in(text), [], notes=notes)
 
     def _moving(self) -> list[ast.stmt]:
         """Returns the statements of the module that move into methods; others stay there."""
@@ -246,8 +248,7 @@ class _Writing:
     def _comments(self, remarks: list[str], left: str) -> str:
         lines = [migration.REMARK.format(number=i, text=t) for i, t in enumerate(remarks, 1)]
         if left.strip():
-            lines.append(migration.REMARK.format(number=len(lines) + 1, text=_LEFT))
-            lines += [f"# {line}".rstrip() for line in left.split("\n")]
+            lines += [_NOTE, *(f"# {line}".rstrip() for line in left.split("\n"))]
         return "\n" * bool(lines) + "".join(f"{line}\n" for line in lines)
 
 
