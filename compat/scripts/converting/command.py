@@ -55,14 +55,14 @@ def main(argv: list[str]) -> int:
         if is_graph:
             _convert_graph(options)
             return 0
-        old = stores.read(options.old)
+        old = stores.read(options.old, "OLD")
         if options.like is None:
             report.print_variables(old)
             report.write(options.report, report.of_variables(old))
             return 0
         if options.new:
             stores.check_name(options.new, options.like)
-        like = stores.read(options.like)
+        like = stores.read(options.like, "--like")
         names = _expanded(pairs, sorted(old.values), sorted(like.values))
         _convert(old, like, Told(names, options.fresh, options.cast, betas), options)
     return 0

@@ -19,8 +19,11 @@ from compat.tracking.files import beside
 _READABLE = "name a folder, or a prefix without .index or .meta, of tf.train.Saver"
 
 
-def read(path: str) -> Stored:
-    """Returns what a file of weights, or the checkpoint at a prefix or in a folder, holds."""
+def read(path: str, given: str) -> Stored:
+    """Returns what a file of weights, or the checkpoint at a prefix or in a folder, holds.
+
+    What is wrong with it is a `UserError`; `given` is the argument that names it.
+    """
     if keras_weights.is_one(path):
         return keras_weights.read(path)
     prefix = path
@@ -32,6 +35,11 @@ def read(path: str) -> Stored:
                 f"such as {os.path.join(path, 'model.ckpt-100')}"
             )
         prefix = prefixes[-1]
+    else:
+        with quietly():
+            exists = tf1.train.checkpoint_exists(path)
+        if not exists:
+            raise UserError(f"{given}={path} names no checkpoint; {_READABLE}")
     values = files.read(prefix, _READABLE)
     if not values:  # TensorFlow finds none if the prefix is the name of a file, such as *.index.
         raise UserError(f"checkpoint {prefix} holds no variables; {_READABLE}")

@@ -205,6 +205,7 @@ def refused(folder: Path) -> Any:
         "renames_without_like": ["old", "--rename=a:b"],
         "new_is_there": ["old", "empty", "--like=like"],
         "no_checkpoint": ["old/model.ckpt-31"],
+        "no_checkpoint_of_like": ["old", "new", "--like=missing"],
         "a_file_of_it": ["old/model.ckpt-30.index"],
         "no_list": ["empty"],
         "no_pair": [*like, "--rename=a"],
