@@ -110,7 +110,8 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         return argv[: argv.index("--")], argv[argv.index("--") + 1 :]
     if {"-h", "--help"} & set(argv):
         return argv, ()
-    raise UserError(f"no program was given; usage: {_USAGE}")
+    wrong = f"{' '.join(argv)!r} has no -- before the program" if argv else "no program was given"
+    raise UserError(f"{wrong}; usage: {_USAGE}")
 
 
 def _cluster(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, list[str]] | None]:

@@ -198,7 +198,9 @@ def test_lines_of_a_dry_run_start_the_tasks() -> None:
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
-        ("train.py", r"no program was given; usage: python -m experiments\.launch \[options\] "),
+        ("", r"no program was given; usage: python -m experiments\.launch \[options\] -- PROGRAM "),
+        ("train.py", r"'train\.py' has no -- before the program; usage: .* -- PROGRAM "),
+        ("--num_workers=2 train.py", r"'--num_workers=2 train\.py' has no -- before the program; "),
         ("--", r"no program was given; name it after --, as in -- python train\.py$"),
         ("-- none.py", r"program 'none\.py' is not a file; correct the path of the script$"),
         ("-- no-such-program", r"program 'no-such-program' was not found; give its path, "),
@@ -215,16 +217,13 @@ def test_lines_of_a_dry_run_start_the_tasks() -> None:
         ("--dry_run --worker_hosts=a:1 --num_ps=1 -- train.py", r"--num_ps and lists of hosts "),
         ("--dry_run --worker_hosts=a:1 --chief -- train.py", r"--chief has no address beside "),
         ("--dry_run --log_dir=logs -- train.py", r"--log_dir has no effect with --dry_run=shell; "),
-        (
-            "--dry_run --max_restarts=1 -- train.py",
-            r"--max_restarts has no effect with --dry_run=s",
-        ),
+        ("--dry_run --max_restarts=1 -- train.py", r"--max_restarts has no effect with --dry_r"),
         ("-- python -m compat run --cluster ps=1 train.py", r"--cluster=ps=1 of `compat run` sta"),
     ],
 )
 def test_refusals(argv: str, sentence: str) -> None:
     with pytest.raises(UserError, match=f"^{sentence}"):
-        launch.main(argv.split(" "))
+        launch.main(argv.split())
     assert not Path("logs").exists()
 
 
