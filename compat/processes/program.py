@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import sys
 from typing import Any, Callable
 
@@ -15,6 +16,11 @@ from compat.liveness import watchdog
 from compat.runtime import interface
 
 _LINES = (UserError, PeerError, Stopped)
+# What absl says of a value that Python, or itself, cannot convert to the flag's type.
+_UNCONVERTED = re.compile(
+    r"flag --([^=]+)=(.*): (?:invalid literal|Exceeds|could not convert|\('Non-boolean).*"
+)
+_KINDS = {"int": "an integer", "float": "a number", "bool": "true or false"}
 
 
 def run_main(
@@ -87,6 +93,10 @@ def parse_flags(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list
                 raise flags.IllegalFlagValueError(f"flag --{name} has a NUL in its value")
     except (flags.Error, UnicodeDecodeError) as error:  # The latter of a --flagfile.
         reason = one_line(" ".join(str(error).split()))
+        found = _UNCONVERTED.fullmatch(reason)
+        kind = found and _KINDS.get(values[found[1]].parser.flag_type())
+        if found and kind:
+            reason = f"--{found[1]}={found[2]} is not {kind}"
         print(f"error: {reason}; --help lists the flags", file=sys.stderr, flush=True)
         sys.exit(UserError.exit_code)
     except SystemExit:

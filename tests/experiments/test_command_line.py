@@ -63,7 +63,10 @@ def tf_config(job: str, index: Any, **jobs: list[str]) -> dict[str, str]:
 
 WRONG_FLAGS: list[tuple[list[str], str]] = [
     (["--nosuch=1"], "Unknown command line flag 'nosuch'; --help lists the flags"),
-    (["--epochs=many"], "flag --epochs=many: invalid literal for int()"),
+    (["--epochs=1.5"], "--epochs=1.5 is not an integer; --help lists the flags"),
+    (["--task_index=a: b"], "--task_index=a: b is not an integer; --help lists the flags"),
+    (["--learning_rate=fast"], "--learning_rate=fast is not a number; --help lists the flags"),
+    (["--sync=maybe"], "--sync=maybe is not true or false; --help lists the flags"),
     (["--dataset=svhn"], "flag --dataset=svhn: value should be one of <mnist|"),
     (["--logdir"], "Missing value for flag --logdir; --help lists the flags"),
     (["--flagfile=/nonexistent"], "Unable to open flagfile"),

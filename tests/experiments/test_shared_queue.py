@@ -132,7 +132,7 @@ WRONG = [
     (["--num_workers=0"], "--num_workers=0 is out of range; give 1 to 100000"),
     (["--increments=0"], "--increments=0 is out of range; give 1 to 100000"),
     (["--increments=-3"], "--increments=-3 is out of range; give 1 to 100000"),
-    (["--increments=five"], "flag --increments=five: invalid literal for int()"),
+    (["--increments=five"], "--increments=five is not an integer; "),
     (["--rendezvous_timeout=0"], "--rendezvous_timeout=0 is out of range; give seconds"),
     (["count"], "argument 'count' is not a flag; flags look like --name=value"),
     (["--job_name=ps", PS], "--worker_hosts is missing beside --job_name=ps"),
