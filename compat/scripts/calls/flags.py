@@ -24,7 +24,10 @@ class _Flags:
     def _parse_flags(self, args: Sequence[str] | None = None) -> list[str]:
         argv = list(sys.argv if args is None else [sys.argv[0], *args])
         _REAL.set_gnu_getopt(True)
-        return list(_REAL(as_before(argv, _REAL), known_only=True))[1:]
+        try:
+            return list(_REAL(as_before(argv, _REAL), known_only=True))[1:]
+        except absl_flags.Error as error:
+            sys.exit(f"FATAL Flags parsing error: {error}")  # As of `absl.app.run`.
 
     def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
         del known_only

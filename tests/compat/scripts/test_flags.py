@@ -23,7 +23,7 @@ FLAGS = flags.FLAGS
 SHOW = "print(FLAGS.job_name, FLAGS.task_index, FLAGS.sync, FLAGS.issync, FLAGS.rate)"
 
 
-def run(code: str, *arguments: str) -> str:
+def run(code: str, *arguments: str, fails: bool = False) -> str:
     root = str(Path(compat.__file__).resolve().parents[1])
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM + code, *arguments],
@@ -32,8 +32,8 @@ def run(code: str, *arguments: str) -> str:
         text=True,
         timeout=60,
     )
-    assert done.returncode in (0, 3), done.stderr
-    return done.stdout.strip()
+    assert done.returncode in ((1,) if fails else (0, 3)), done.stderr
+    return (done.stderr if fails else done.stdout).strip()
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,14 @@ def test_all_values_at_once() -> None:
 def test_run_hands_on_what_is_no_flag_and_exits_with_the_result() -> None:
     code = "def main(argv):\n    print(argv[1:], FLAGS.rate)\n    return 3\nflags.run(main)"
     assert run(code, "--rate=1", "word") == "['word'] 1.0"
+
+
+def test_a_wrong_value_is_one_line() -> None:
+    said = "FATAL Flags parsing error: flag --task_index=x: "
+    for code in ("flags.run(print)", "print(FLAGS.rate)"):
+        line = run(code, "--task_index=x", fails=True)
+        assert line.startswith(said)
+        assert "\n" not in line
 
 
 def test_a_value_can_be_set() -> None:
