@@ -56,7 +56,7 @@ def find(use: Use, call: ast.Call, is_0x: bool) -> Iterator[Finding]:
     for known in of_name(name) if use.is_tensorflow else ():
         if is_found(known, call, is_0x):
             entry = table.NAMES.get(table.plain(name))
-            by = entry.by.replace(":", ".") if entry else ""
+            by = table.importable(entry.by, "compat.v1." + table.plain(name)) if entry else ""
             yield Finding(known.rule, known.kind, f"tf.{name}", f"tf.{name} {known.says}", by)
 
 

@@ -34,7 +34,7 @@ def find(name: str, is_tensorflow: bool = True) -> Finding | None:
         return _failing(full, entry.gone, entry.note)
     if key in call_rules.CALLS or not entry.gone:
         return None  # The name is still there.
-    module = entry.by.replace(":", ".").strip(".")
+    module = table.importable(entry.by, "compat.v1." + key)
     by = module + name[len(key) :]
     how = f"serves it with {by}" if name == key else f"takes it from {module}"
     note = f" ({entry.note})" if entry.note else ""
@@ -57,7 +57,7 @@ def _of_package(name: str) -> Finding | None:
         return Finding("unserved", FAILS, name, message, gone=entry.gone)
     if key != name and not entry.by.endswith(":"):
         return None  # An attribute of what serves it.
-    by = entry.by.replace(":", ".").strip(".") + name[len(key) :]
+    by = table.importable(entry.by, "compat.v1.packages." + key) + name[len(key) :]
     message = f"{name} is gone since {entry.gone}; compat run serves it with {by}"
     return Finding("packages", SERVED, name, message, by, entry.gone)
 

@@ -172,6 +172,12 @@ def plain(name: str) -> str:
     return name[len(_V1) :] if name.startswith(_V1) else name
 
 
+def importable(by: str, ours: str) -> str:
+    """Returns the name that a program imports; where internal modules serve it, it is `ours`."""
+    is_internal = by.startswith("compat.") or "._" in by
+    return ours if is_internal else by.replace(":", ".").strip(".")
+
+
 def nearest(name: str) -> str | None:
     """Returns the name, or its nearest parent, that is in the table."""
     while name and name not in NAMES:

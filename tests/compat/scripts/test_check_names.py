@@ -7,9 +7,10 @@ from typing import Callable, Mapping
 
 import pytest
 
+from compat.scripts.checking import name_rules
 from compat.scripts.checking.findings import Finding
 from compat.scripts.checking.programs import check
-from compat.scripts.names import table
+from compat.scripts.names import packages, table
 
 Check = Callable[[str], "list[Finding]"]
 
@@ -122,7 +123,7 @@ def test_what_is_no_old_name_is_not_found(script: str, found: Check) -> None:
         (
             "from tensorflow.examples.tutorials.mnist import input_data",
             "tf.examples.tutorials.mnist.input_data",
-            "compat.scripts.tutorials.input_data",
+            "compat.v1.examples.tutorials.mnist.input_data",
         ),
         # `tf.compat.v1` has them under compat run.
         ("import tensorflow.compat.v1 as tf\ntf.mul(1, 2)", "tf.compat.v1.mul", "tf.multiply"),
@@ -135,13 +136,13 @@ def test_what_is_no_old_name_is_not_found(script: str, found: Check) -> None:
         (
             "import tensorflow.compat.v1 as tf\ntf.concat(1, [x])",
             "tf.compat.v1.concat",
-            "compat.scripts.calls.arguments.concat",
+            "compat.v1.concat",
         ),
         (
             "import tensorflow.compat.v1 as tf\n"
             "tf.nn.sigmoid_cross_entropy_with_logits(x, y), tf.nn.dropout(x, 0.5)",
             "tf.compat.v1.nn.sigmoid_cross_entropy_with_logits",
-            "compat.scripts.calls.arguments.nn_sigmoid_cross_entropy_with_logits",
+            "compat.v1.nn.sigmoid_cross_entropy_with_logits",
         ),
     ],
 )
@@ -149,6 +150,17 @@ def test_what_is_no_old_name_is_not_found(script: str, found: Check) -> None:
 def test_modules_are_followed(script: str, name: str, served_by: str, found: Check) -> None:
     (finding,) = found(script)
     assert (finding.kind.name, finding.name, finding.served_by) == ("served", name, served_by)
+
+
+def test_what_serves_a_name_can_be_imported() -> None:
+    """No module of ours is named but `compat.v1`, which has all old names."""
+    served = [name_rules.find(name) for name in table.NAMES]
+    served += [name_rules.find(name, is_tensorflow=False) for name in packages.GONE]
+    names = [finding.served_by for finding in served if finding is not None]
+    ours = [name for name in names if name.startswith("compat.")]
+    assert len(ours) > 100
+    assert [name for name in ours if not name.startswith("compat.v1.")] == []
+    assert "compat.v1.packages.numpy.asscalar" in ours
 
 
 @pytest.mark.parametrize(
