@@ -25,10 +25,7 @@ def monitored_base() -> Any:
 
 
 def session_interface() -> Any:
-    """Returns the class of which a `Saver` expects its session.
-
-    Where it is another, TensorFlow's saver refuses the session by a `TypeError`.
-    """
+    """Returns the class of a `Saver`'s sessions; where it is another, it raises a `TypeError`."""
     return tf1.Session.__mro__[-2]
 
 
@@ -55,11 +52,13 @@ def creator_arguments(creator: Any) -> dict[str, Any]:
 
 
 def bulk_saver_builder() -> Any:
-    """Returns the class that makes the operations of a `Saver`.
-
-    Where it is gone, the legacy runtime cannot be loaded: it would save NaN.
-    """
+    """Returns the class of a `Saver`'s operations; where gone, the legacy runtime fails to load."""
     return importlib.import_module("tensorflow.python.training.saver").BulkSaverBuilder
+
+
+def expect_single_steps(hook: Any) -> None:
+    """Makes a `CheckpointSaverHook` expect one step a call; where gone, an `AttributeError`."""
+    hook._set_steps_per_run(1)  # For calls of several steps, TPUs set it later.
 
 
 def write_graph(supervisor: Any) -> None:

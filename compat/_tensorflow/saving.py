@@ -11,18 +11,19 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from compat._tensorflow import private
 from compat._tensorflow.release import tf1
 
 
 @functools.lru_cache(maxsize=None)
 def read_steps_when_due() -> None:
     """Makes `CheckpointSaverHook` read the step only when it may save; further calls do nothing."""
-    hook = tf1.train.CheckpointSaverHook
-    init = hook.__init__
+    made = tf1.train.CheckpointSaverHook
+    init = made.__init__
 
     @functools.wraps(init)
-    def create(self: Any, *args: Any, **kwargs: Any) -> None:
-        init(self, *args, **kwargs)
-        self._set_steps_per_run(1)  # For calls of several steps, TPUs set it later.
+    def create(hook: Any, *args: Any, **kwargs: Any) -> None:
+        init(hook, *args, **kwargs)
+        private.expect_single_steps(hook)
 
-    hook.__init__ = create
+    made.__init__ = create
