@@ -20,6 +20,7 @@ from compat.scripts.checking.rules import Rule
 from compat.scripts.migrating import migration
 from compat.scripts.migrating.beside import Beside, beside
 from compat.scripts.migrating.experiment import writing
+from compat.scripts.migrating.program import RefusedError
 from compat.scripts.migrating.proving import command as proving
 from compat.scripts.migrating.steps import rewriting
 from compat.scripts.source import conversion
@@ -167,9 +168,28 @@ def _migrated(
         else:
             found = writing.migrate(path, text, own.texts() if own else {})
         return found._replace(counts={**migrated.counts, **found.counts}, left=migrated.left)
+    except RefusedError as error:
+        line = _line_before(source.text, error.text, error.line)
+        raise UserError(f"{path}:{line}: {error.why}") from None
     except SyntaxError as error:
         place = f"{path}:{error.lineno or 1}"
         raise UserError(f"{place}: {' '.join(str(error.msg).split())}; correct it") from None
+
+
+def _line_before(old: str, new: str, line: int) -> int:
+    """Returns the line of the old text of which a line of the new one was made."""
+    # Without indents: statements may have moved into a block.
+    before, after = ([line.strip() for line in text.split("\n")] for text in (old, new))
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    blocks = matcher.get_opcodes()
+    tag, start, end, new_start, _ = next((b for b in blocks if line <= b[4]), blocks[-1])
+    if tag == "equal":
+        return start + line - new_start
+
+    def likeness(i: int) -> float:
+        return difflib.SequenceMatcher(None, before[i], after[line - 1]).ratio()
+
+    return 1 + max(range(start, end) or [max(0, start - 1)], key=likeness)
 
 
 def _report(path: str, output: str, migrated: migration.Migrated) -> int:

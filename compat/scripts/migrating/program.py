@@ -49,6 +49,20 @@ class UnmarkedError(GiveUpError):
         super().__init__(node, "its place is not known, as inside of an f-string")
 
 
+class RefusedError(UserError):
+    """A program cannot be migrated any further, because of a node.
+
+    Attributes:
+      text: the program, which edits have made of a script.
+      line: of the node in it.
+      why: the message without the place.
+    """
+
+    def __init__(self, program: Program, node: ast.AST, why: str) -> None:
+        self.text, self.line, self.why = program.text, getattr(node, "lineno", 1), why
+        super().__init__(f"{program.source.filename}:{self.line}: {why}")
+
+
 # How the uses of rules are rewritten, by their ids.
 Finders = Mapping[str, Callable[["Program"], Iterator[Union[Edit, Remark]]]]
 

@@ -151,3 +151,27 @@ def test_what_is_left_to_do_by_hand_is_in_the_exit_code(
     said = capsys.readouterr().out
     assert "remark 1: synchronous replicas are the flag --sync\n" in said
     assert said.count(" remark ") == said.count(": note: ") == 1
+
+
+@pytest.mark.parametrize("to", ["compat", "experiment"])
+@pytest.mark.parametrize(
+    "wrong",
+    ["y = tf.identity(tf.placeholder(tf.float32))", "y = tf.neg(tf.placeholder(tf.float32))"],
+)
+def test_a_refusal_names_the_line_of_the_script(to: str, wrong: str, project: Path) -> None:
+    """Not that of the program in today's names, which has more lines."""
+    text = """
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [None, 4])
+print "shape", x.get_shape()
+sound = tf.contrib.ffmpeg.decode_audio(x)
+z = tf.sub(x, tf.svd(x, True, False)[0])
+WRONG
+loss = tf.reduce_mean(tf.mul(x, tf.Variable(1.0)))
+train = tf.train.AdamOptimizer().minimize(loss)
+with tf.Session() as sess:
+    sess.run(train, {x: [[1, 2, 3, 4]]})
+"""
+    (project / "old.py").write_text(text.replace("WRONG", wrong), encoding="utf-8")
+    with pytest.raises(UserError, match="^old.py:7: this cannot become "):
+        main([f"--to={to}", "old.py"])

@@ -172,7 +172,7 @@ def test_what_is_made_under_a_condition_stays_in_the_graph() -> None:
         (
             "def main():",
             'flag("--runtime")\ndef main():',
-            "old.py:3 has a flag `runtime` of its own",
+            "old.py:3: it has a flag `runtime` of its own",
         ),
     ],
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Iterator, NamedTuple
 
-from compat.errors import UserError
-from compat.scripts.migrating.program import Program
+from compat.scripts.migrating.program import Program, RefusedError
 from compat.scripts.migrating.steps.kinds import PLAIN, TRAINS, Kinds, last
 from compat.scripts.source import literals, scopes
 
@@ -93,10 +92,8 @@ class Graph:
 
     def refuse(self, node: ast.AST, why: str) -> None:
         """Raises a `UserError` with the place of a node."""
-        raise UserError(
-            f"{self.program.source.filename}:{getattr(node, 'lineno', 1)}: this cannot become "
-            f"{self._what}, since {why}; {self._remedy}, or write it plainly"
-        )
+        why = f"this cannot become {self._what}, since {why}; {self._remedy}, or write it plainly"
+        raise RefusedError(self.program, node, why)
 
     def assignment(self, name: str) -> Any:
         """Returns the only statement of the scope that assigns a name, or None."""

@@ -6,9 +6,8 @@ import ast
 import re
 from typing import Any
 
-from compat.errors import UserError
 from compat.scripts.migrating import migration
-from compat.scripts.migrating.program import Edit, Program, Remark
+from compat.scripts.migrating.program import Edit, Program, RefusedError, Remark
 from compat.scripts.migrating.steps import plain
 from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
@@ -48,7 +47,7 @@ def migrate(filename: str, text: str) -> migration.Migrated:
         )
     for call in program.nodes(ast.Call):
         if any(literals.text(word).strip("-") == "runtime" for word in call.args):
-            raise UserError(f"{filename}:{call.lineno} has a flag `runtime` of its own; rename it")
+            raise RefusedError(program, call, "it has a flag `runtime` of its own; rename it")
     tf = tensorflow(program)
     graph = Graph(plain.supervised(program, tf), tf)
     return _Rewriting(graph).result()
