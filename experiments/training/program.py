@@ -15,6 +15,7 @@ from compat.runtime.legacy.replicas import Replicas
 from compat.runtime.modern.gradient_accumulation import Accumulating
 from compat.runtime.placement import describe_load, stored_bytes
 from experiments.evaluation.evaluate import evaluate
+from experiments.evaluation.metrics import Metric
 from experiments.training import inputs, step
 from experiments.training.inputs import Data
 from experiments.training.local_updates import downpour
@@ -167,7 +168,11 @@ def _evaluations(
 def _evaluation(experiment: Any, examples: Any, copies: downpour.Copies | None) -> compat.Step:
     def evaluate(batch: Any) -> dict[str, Any]:
         with tf.control_dependencies(copies.fetch()[1] if copies else []):
-            return step.evaluate(experiment, batch)
+            values = step.evaluate(experiment, batch)
+        for metric in experiment.metrics().values():
+            if isinstance(metric, Metric):
+                metric.check(values.keys() - {"examples"})  # Before a run, not in the midst of it.
+        return values
 
     if callable(examples):
         return compat.step(

@@ -21,6 +21,7 @@ from experiments.evaluation.metrics import (
     Accuracy,
     LogLoss,
     Mean,
+    Misclassified,
     Perplexity,
     Precision,
     Recall,
@@ -278,3 +279,11 @@ def test_a_set_without_examples_is_refused(metric: Any) -> None:
     metric.update({"values": np.zeros((0, 3)), "weights": np.zeros(0)})
     with pytest.raises(UserError, match="was given no example whose weight is above 0; evaluate"):
         metric.result()
+
+
+def test_outputs_are_checked_by_name_before_there_are_values() -> None:
+    AUC(weights="mask").check(["labels", "mask", "predictions"])
+    with pytest.raises(UserError, match="Mean reads output 'mask', but the step returns values; "):
+        Mean(weights="mask").check(["values"])
+    with pytest.raises(UserError, match="reads output 'images', but the step returns labels, pre"):
+        Misclassified().check(["labels", "predictions"])

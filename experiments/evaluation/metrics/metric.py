@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import Mapping
+from typing import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -23,6 +23,19 @@ class Metric(abc.ABC):
     def reset(self) -> None:
         """Forgets all chunks."""
         self._sum = self._weight = 0.0  # Of all examples.
+
+    def reads(self) -> Sequence[str | None]:
+        """Returns the names of the outputs that it reads; None stands for none."""
+        return ()
+
+    def check(self, names: Collection[str], *read: str) -> None:
+        """Raises `UserError` if an output that is read is not among the names of a step's."""
+        for name in read or self.reads():
+            if name is not None and name not in names:
+                raise self._error(
+                    f"reads output {name!r}, but the step returns {', '.join(sorted(names))}; "
+                    "return it too, or give the metric the name of another"
+                )
 
     @abc.abstractmethod
     def update(self, outputs: Outputs) -> None:
@@ -51,11 +64,7 @@ class Metric(abc.ABC):
 
     def _output(self, outputs: Outputs, name: str) -> np.ndarray:
         """Returns an output of integers as they are, any other as float64."""
-        if name not in outputs:
-            raise self._error(
-                f"reads output {name!r}, but the step returns {', '.join(sorted(outputs))}; "
-                "return it too, or give the metric the name of another"
-            )
+        self.check(outputs, name)
         array = np.asarray(outputs[name])
         if array.ndim == 0:
             raise self._error(f"reads output {name!r}, a scalar; return a value per example")
@@ -99,6 +108,9 @@ class Comparison(Metric):
 
     def __post_init__(self) -> None:
         self.reset()
+
+    def reads(self) -> Sequence[str | None]:
+        return self.labels, self.predictions, self.weights
 
     def update(self, outputs: Outputs) -> None:
         labels, predictions = self._matched(

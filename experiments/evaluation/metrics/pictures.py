@@ -181,6 +181,9 @@ class Misclassified(Picture):
         super().reset()
         self._kept: list[tuple[float, np.ndarray, int, int]] = []
 
+    def reads(self) -> Sequence[str | None]:
+        return (*super().reads(), self.images)
+
     def update(self, outputs: Outputs) -> None:
         super().update(outputs)
         if np.isnan(self._weight):
@@ -248,6 +251,9 @@ class Embedding(Metric):
         super().reset()
         self._parts: dict[str, list[np.ndarray]] = {}
 
+    def reads(self) -> Sequence[str | None]:
+        return self.vectors, self.labels, self.images
+
     def update(self, outputs: Outputs) -> None:
         number, *width = self._output(outputs, self.vectors).shape
         if np.prod(width) < 2:
@@ -256,7 +262,7 @@ class Embedding(Metric):
             raise self._error(f"reads labels {self.labels!r}; return one for each of the vectors")
         left = self.most - sum(map(len, self._parts.get(self.vectors, [])))
         if left > 0:
-            for name in filter(None, (self.vectors, self.labels, self.images)):
+            for name in filter(None, self.reads()):
                 self._parts.setdefault(name, []).append(self._output(outputs, name)[:left])
 
     def result(self) -> None:  # type: ignore[override]

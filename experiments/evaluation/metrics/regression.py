@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Sequence
 
 import numpy as np
 
@@ -20,6 +21,9 @@ class Mean(Metric):
     def __init__(self, values: str = "values", weights: str | None = None) -> None:
         self._values, self._weights_name = values, weights
         super().__init__()
+
+    def reads(self) -> Sequence[str | None]:
+        return self._values, self._weights_name
 
     def update(self, outputs: Outputs) -> None:
         values = self._output(outputs, self._values)

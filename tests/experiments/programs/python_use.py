@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING
 
 from compat.errors import UserError
 from experiments import run
+from experiments.evaluation.metrics import AUC
 
 if TYPE_CHECKING:
     from tests.experiments.programs.cancer import Cancer
 else:
     from cancer import Cancer
+
+
+class Unlabelled(Cancer):
+    """Has a metric of an output that `loss` does not return."""
+
+    def metrics(self) -> dict[str, AUC]:
+        return {"auc": AUC("truth")}
 
 
 def main(runtime: str, folder: str) -> None:
@@ -30,6 +38,11 @@ def main(runtime: str, folder: str) -> None:
             run(Cancer, **wrong)
         except UserError as error:
             refusals.append(str(error))
+    try:
+        run(Unlabelled, runtime=runtime, logdir=f"{folder}/unlabelled")
+    except UserError as error:
+        refusals.append(str(error))
+    assert not os.path.exists(f"{folder}/unlabelled")
     found = {name: value for name, value in os.environ.items() if before[0].get(name) != value}
     report = [asdict(result) for result in results]
     print(json.dumps({"results": report, "refusals": refusals, "environment": sorted(found)}))
