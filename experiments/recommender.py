@@ -115,6 +115,11 @@ class Recommender(Experiment):
         batches = lines.batch(size, drop_remainder=split == "train")
         return batches.map(criteo.parse, num_parallel_calls=2).prefetch(2)
 
+    def explain(self, error: Exception) -> Exception | None:
+        folder = self.settings.data_dir
+        paths = [path for split in SPLITS for path in criteo.files(folder, split)] if folder else []
+        return criteo.malformed(paths)
+
     def loss(self, batch: Any, training: bool) -> Any:
         import models  # Not at the top: its classes need TensorFlow, and --help does not.
         from models import embeddings, row_map

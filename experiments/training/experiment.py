@@ -157,6 +157,14 @@ class Experiment:
         """
         del step, optimizer
 
+    def explain(self, error: Exception) -> Exception | None:
+        """Returns what to raise in place of a `tf.errors.InvalidArgumentError`, or None.
+
+        For streams: TensorFlow's error of a malformed example does not name the file.
+        """
+        del error
+        return None
+
     def on_start(self, run: Run) -> None:
         """Called in the chief when the session is open, before the first update."""
 

@@ -175,6 +175,13 @@ class _Training:
             reporter.report(values)
         if request is not None:
             recording.ended_early(request, reporter.step)
+        elif first == max(reporter.step, session.planned_step) and not (
+            schedule.is_over(first) or self.stop.requested
+        ):
+            raise compat.UserError(
+                f"the training data have no batch of --batch_size={settings.batch_size} for worker "
+                "0; give more examples or files, or a smaller batch"
+            )
         if schedule.total_steps is None and not self.stop.requested and select is None:
             reporter.evaluate()  # That these updates are the last ones was not known before.
         if reporter.step > first:

@@ -8,10 +8,11 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 from absl import flags
 
+from compat._tensorflow import tf1
 from compat.cluster import access
 from compat.cluster.environment import check_agreement
 from compat.cluster.roles import role
@@ -103,15 +104,29 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
         earlier_end = completion.read(settings.logdir)
     with signals.signals() as stop:
         command_line.load_tensorflow()
-        if cluster is not None and task.job == EVALUATOR:
-            from experiments.training import evaluator
+        one = experiment(settings)
+        with _explained(one):
+            if cluster is not None and task.job == EVALUATOR:
+                from experiments.training import evaluator
 
-            evaluator.run(experiment(settings), cluster, task, stop, earlier_end)
-        else:
-            from experiments.training import task as training
+                evaluator.run(one, cluster, task, stop, earlier_end)
+            else:
+                from experiments.training import task as training
 
-            training.run(experiment(settings), cluster, task, stop)
+                training.run(one, cluster, task, stop)
     return 0
+
+
+@contextlib.contextmanager
+def _explained(experiment: Any) -> Iterator[None]:
+    """Raises what the experiment says of an error of TensorFlow's in place of it, if anything."""
+    try:
+        yield
+    except tf1.errors.InvalidArgumentError as error:
+        explained = experiment.explain(error)
+        if explained is None:
+            raise
+        raise explained from error
 
 
 def _run_here(experiment: Any, given: dict[str, Any]) -> Any:
@@ -127,6 +142,8 @@ def _run_here(experiment: Any, given: dict[str, Any]) -> Any:
     select_runtime(settings.runtime).clear()
     main_thread = threading.current_thread() is threading.main_thread()
     with signals.signals() if main_thread else contextlib.nullcontext(signals.Stop()) as stop:
-        result = training.run(experiment(settings), None, Task("worker", 0), stop)
+        one = experiment(settings)
+        with _explained(one):
+            result = training.run(one, None, Task("worker", 0), stop)
     # MLflow's store often takes a short run only when the record is closed.
     return result and dataclasses.replace(result, run_id=run_id.read(result.logdir))

@@ -218,3 +218,55 @@ def test_hidden_units_are_a_list_of_numbers(text: str) -> None:
 def test_folder_without_files(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no file test"):
         criteo.files(str(tmp_path), "test")
+
+
+def test_empty_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "test").touch()
+    with pytest.raises(UserError, match="test is empty; write into it lines of a label"):
+        criteo.files(str(tmp_path), "test")
+
+
+GOOD = "0\t-1\t1.5\t1e3" + "\t" * 36 + "\r\n"
+LABEL = "2" + "\t" * 39 + "\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("1\t2\n", "2 columns, not 40"),
+        (LABEL, "label '2', neither 0 nor 1"),
+        ("1\tmany" + "\t" * 38 + "\n", "'many' for a number in column 2"),
+    ],
+)
+def test_malformed_line_is_named(line: str, reason: str, tmp_path: Path) -> None:
+    Law(values=50).write(str(tmp_path), {"train-0": 40, "train-1": 40})
+    paths = criteo.files(str(tmp_path), "train")
+    with open(paths[1], "a", encoding="ascii") as file:
+        file.write(GOOD)
+    assert criteo.malformed(paths) is None
+    with open(paths[1], "a", encoding="ascii") as file:
+        file.write(line)
+    assert str(criteo.malformed(paths)).startswith(f"line 42 of {paths[1]} has {reason}; write ")
+
+
+def test_run_on_a_malformed_line_is_one_line(start: Any, runtime: str, tmp_path: Path) -> None:
+    folder = tmp_path / "clicks"
+    Law(values=50).write(str(folder), {"train": 40, "validation": 20, "test": 20})
+    with (folder / "train").open("a", encoding="ascii") as file:
+        file.write(GOOD + LABEL)
+    flags = [f"--data_dir={folder}", f"--runtime={runtime}", "--batch_size=42", "--max_steps=9"]
+    ended = start(*flags, module="experiments.recommender", logdir=tmp_path / "logs").wait()
+    assert ended.code == 2
+    found = [text for text in ended.err.splitlines() if text.startswith("error: ")]
+    assert len(found) == 1
+    assert found[0].startswith(f"error: line 42 of {folder / 'train'} has label '2', neither 0")
+    assert "Traceback" not in ended.err
+
+
+def test_fewer_lines_than_a_batch(start: Any, runtime: str, tmp_path: Path) -> None:
+    folder = tmp_path / "clicks"
+    Law(values=50).write(str(folder), {"train": 40, "validation": 20, "test": 20})
+    flags = [f"--data_dir={folder}", f"--runtime={runtime}", "--batch_size=41"]
+    ended = start(*flags, module="experiments.recommender", logdir=tmp_path / "logs").wait()
+    assert ended.code == 2
+    assert "error: the training data have no batch of --batch_size=41 for worker 0" in ended.err
