@@ -73,6 +73,7 @@ def test_a_value_that_a_step_does_not_have_is_refused(supervised: Any) -> None:
         ("local_init_op", "Scaffold(local_init_op=...) needs a graph of the program, "),
         ("saver", "needs a graph, which the modern runtime does not have; pass a compat.Saver, "),
         ("other step", "a hook fetches 'cost_1', which the step of this call does not return; "),
+        ("name", "a hook fetches 'hidden:0', which no step returns; return it from the step's "),
         ("feed", "feed_dict feeds the arrays of a step, by the names in its signature, and the "),
         ("two steps", "run() was given 2 steps; run one after the other"),
         ("file", "checkpoint_filename_with_path='model.ckpt-7' needs a graph, which the modern "

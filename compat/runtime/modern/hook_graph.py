@@ -21,6 +21,13 @@ def eagerly(function: Callable[[], Any]) -> Any:
     return function() if tf.executing_eagerly() else submit(function).result()
 
 
+class _UnknownName(UserError, KeyError):
+    """A `KeyError` too, by which TensorFlow finds out that a graph has no global step."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # That of a `KeyError` is in quotes.
+
+
 class HookGraph(tf1.Graph):
     """A placeholder for each value of a step, for its summary, for each variable and the step.
 
@@ -38,6 +45,21 @@ class HookGraph(tf1.Graph):
         self._summaries: list[Any] = []
         # Which step, and which of its names, an operation here stands for, by its id.
         self.origins: dict[int, tuple[Any, str]] = {}
+
+    def as_graph_element(self, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        """Returns the tensor or operation of a name, or raises `UserError`."""
+        try:
+            return super().as_graph_element(obj, *args, **kwargs)
+        except KeyError:
+            known = sorted(
+                op.name
+                for op in self.get_operations()
+                if op.type == "Placeholder" and op.name[:6] != "after/"
+            )
+            raise _UnknownName(
+                f"a hook fetches {obj!r}, which no step returns; return it from the step's "
+                f"function, beside {', '.join(known)}"
+            ) from None
 
     def as_graph_def(self, *args: Any, **kwargs: Any) -> Any:
         """Returns the graph of a step that trains, which is what the files are to show."""

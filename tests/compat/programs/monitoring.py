@@ -202,6 +202,7 @@ def monitored_refusals(logdir: Path) -> Any:
         seen["other step"] = refusal(lambda: session.run(program.train, ONE))
         seen["feed"] = refusal(lambda: session.run(program.weight, feed_dict={"x": 1}))
         seen["two steps"] = refusal(lambda: session.run([program.train, program.evaluate]))
+        seen["name"] = refusal(lambda: session.run("hidden:0"))
         trace = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE)
         seen["options"] = refusal(lambda: session.run(program.weight, options=trace))
     return seen
