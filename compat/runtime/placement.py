@@ -42,10 +42,18 @@ def byte_size_load_fn(op: Any) -> float:
 
     Source: `tf.contrib.training.byte_size_load_fn` of TensorFlow 1.x, which is gone since 2.0.
 
+    What else a device setter places counts 0: the tables, and the accumulators of
+    `SyncReplicasOptimizer`.
+
     Raises:
-      ValueError: `op` creates no variable, or one whose shape is not fully defined.
+      ValueError: `op` creates nothing that is stored, or a variable whose shape is not fully
+        defined.
     """
     if op.type not in ("Variable", "VariableV2", "VarHandleOp"):
+        if any(
+            kept.dtype == tf1.resource or kept.dtype.name.endswith("_ref") for kept in op.outputs
+        ):
+            return 0.0
         raise ValueError(f"operation {op.name} of type {op.type} makes no variable; pass one")
     dtype = tf1.as_dtype(op.get_attr("dtype"))
     shape = tf1.TensorShape(op.get_attr("shape"))

@@ -49,6 +49,7 @@ def test_moments_live_beside_their_variable(placed: Any) -> None:
 
 def test_the_load_of_a_variable_is_its_bytes(placed: Any) -> None:
     assert placed["sizes"]["matrix"] == 3 * 4 * 8
+    assert placed["sizes"]["accumulator"] == 0  # Of SyncReplicasOptimizer.
 
 
 def test_what_has_no_load_is_said(placed: Any) -> None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict
 
 import pytest
+
+from tests.starting import environment, start_program
 
 if TYPE_CHECKING:
     from tests.conftest import RunProgram, StartCluster
@@ -27,6 +30,21 @@ REFUSED = {
     "three values": "the input function returned 3 values",
     "Scaffold": "Scaffold(local_init_op=...) needs a graph",
 }
+CANNED = """
+import sys
+import numpy as np
+import compat
+from compat import tf
+
+compat.select_runtime(sys.argv[1])
+estimator, columns = compat.estimator, tf.feature_column
+words = np.array(["red", "green", "blue"] * 100)
+word = columns.categorical_column_with_vocabulary_list("word", ["red", "green", "blue"])
+found = estimator.DNNClassifier([8], [columns.indicator_column(word)], model_dir="model")
+feed = estimator.inputs.numpy_input_fn
+found.train(feed({"word": words}, (words == "red") * 1, num_epochs=None, shuffle=True), steps=100)
+print(found.evaluate(feed({"word": words}, (words == "red") * 1, shuffle=False))["accuracy"])
+"""
 MAX_STEPS = 40
 MEAN, RATE = 2.5, 0.25  # Of the inputs, which is the gradient of each step; what it is scaled by.
 
@@ -81,6 +99,26 @@ def test_the_page_s_program_prints_what_the_page_shows(
     program, output = re.findall(r"```(?:python|text)\n(.*?)```", PAGE, re.DOTALL)
     assert run_source(program, runtimes[-1], folder=tmp_path) == output
     assert list((tmp_path / "model" / "eval").glob("events.out.tfevents.*"))
+
+
+@pytest.mark.cluster
+def test_the_page_s_program_as_a_cluster(runtime: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0])
+    launch = ["-m", "experiments.launch", "--chief", "--num_ps=1", "--num_workers=1", "--", "program.py"]
+    with (tmp_path / "output").open("wb") as out:
+        command = [sys.executable, *launch, runtime]
+        tasks = start_program(command, cwd=tmp_path, env=environment(), stdout=out, stderr=out)
+        code = tasks.wait(150)
+    assert code == 0, (tmp_path / "output").read_text("utf-8")
+    assert list((tmp_path / "model").glob("model.ckpt-20?.index"))
+
+
+@pytest.mark.once
+def test_a_canned_estimator_with_a_vocabulary(
+    run_source: RunProgram, runtimes: list[str], tmp_path: Path
+) -> None:
+    """Its feature column makes and fills a table outside the graph."""
+    assert run_source(CANNED, runtimes[-1], folder=tmp_path) == "1.0\n"
 
 
 def test_each_row_has_numbers_of_its_time() -> None:

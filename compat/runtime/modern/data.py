@@ -124,7 +124,9 @@ class Table(NamedTuple):
 def captured_tables(function: Any) -> dict[int, Table]:
     """Fills the tables that a wrapped function captures; returns them by `id` of their handle."""
     inside = {inner.name: outer for outer, inner in function.graph.captures}
+    # None stands for a table of a feature column, which is made and filled outside the graph.
     begin = function.graph.get_collection(tf1.GraphKeys.TABLE_INITIALIZERS)
+    begin = [operation for operation in begin if operation is not None]
     if begin:
         function.prune([], begin)()
     found = {}

@@ -136,8 +136,10 @@ def sizes() -> dict[str, Any]:
         matrix = tf1.get_variable("matrix", [3, 4], tf.float64)
         tf1.placeholder(tf.float32, [None], name="input")
         open_ended = tf1.raw_ops.VarHandleOp(dtype=tf.float32, shape=[None, 2], name="open")
+        sums = tf1.raw_ops.ResourceConditionalAccumulator(dtype=tf.float32, shape=[2], name="sums")
         graph = tf1.get_default_graph()
         return {
+            "accumulator": compat.byte_size_load_fn(sums.op),
             "matrix": compat.byte_size_load_fn(matrix.handle.op),
             "input": refusal(
                 lambda: compat.byte_size_load_fn(graph.get_operation_by_name("input")), ValueError
