@@ -192,7 +192,9 @@ def _show(error: BaseException, script: str) -> int:
     """Prints an error, with its line or else the `script`; returns the exit code."""
     known = _known(error)
     if known is not None:
-        print(f"error: {_place(error, script)}: {known}", file=sys.stderr, flush=True)
+        place = _place(error, script)
+        where = "" if place == script and script in str(known) else f"{place}: "
+        print(f"error: {where}{known}", file=sys.stderr, flush=True)
         return getattr(known, "exit_code", UserError.exit_code)
     trace = traceback.TracebackException.from_exception(error)
     _without_ours(trace)

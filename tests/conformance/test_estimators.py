@@ -104,9 +104,9 @@ def test_the_page_s_program_prints_what_the_page_shows(
 @pytest.mark.cluster
 def test_the_page_s_program_as_a_cluster(runtime: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0])
-    launch = ["-m", "experiments.launch", "--chief", "--num_ps=1", "--num_workers=1", "--", "program.py"]
+    jobs = ["--chief", "--num_ps=1", "--num_workers=1"]
     with (tmp_path / "output").open("wb") as out:
-        command = [sys.executable, *launch, runtime]
+        command = [sys.executable, "-m", "experiments.launch", *jobs, "--", "program.py", runtime]
         tasks = start_program(command, cwd=tmp_path, env=environment(), stdout=out, stderr=out)
         code = tasks.wait(150)
     assert code == 0, (tmp_path / "output").read_text("utf-8")

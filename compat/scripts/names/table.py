@@ -96,6 +96,7 @@ _OTHERS = {
     "examples.tutorials.mnist.mnist": Served(_OWN + "tutorials.mnist:", "2.0"),
     "models.image.mnist.input_data": Served(_OWN + "tutorials.input_data:", "1.0"),
     "models.rnn.ptb.reader": Served(_OWN + "tutorials.ptb_reader:", "1.0"),
+    "models.rnn.rnn": Served("tf.nn", "1.0"),
     "models.rnn.rnn_cell": Served("tf.nn.rnn_cell", "1.0"),
     "models.rnn.seq2seq": Served(_SEQ2SEQ, "1.0"),
     "GraphKeys.VARIABLES": Served("tf.GraphKeys.GLOBAL_VARIABLES", "1.0"),

@@ -47,6 +47,9 @@ def tf_layers():
 
 
 def rnn_cells():
+    from tensorflow.models.rnn import rnn  # As until 0.9.
+
+    assert rnn.dynamic_rnn is tf.nn.dynamic_rnn
     cell = tf.nn.rnn_cell.BasicLSTMCell(4, forget_bias=0.0, input_size=4, state_is_tuple=True)
     cell = tf.nn.rnn_cell.DropoutWrapper(cell, output_keep_prob=tf.constant(0.5))
     cell = tf.nn.rnn_cell.MultiRNNCell([cell] * 2, state_is_tuple=True)

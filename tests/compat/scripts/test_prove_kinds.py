@@ -159,3 +159,17 @@ def test_step_of_an_old_script_is_proven_on_the_modern_runtime(
     (tmp_path / "new.py").write_text(new.replace("0.02", "0.03"), encoding="utf-8")
     assert main([side, "--steps=5", str(tmp_path / "old.py")]) == 1
     assert "differ: loss Mean:0 of training call 2" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_script_whose_hosts_are_elsewhere_is_proven_as_one_worker(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No server is started, so no other machine has to be allowed."""
+    page = (ROOT / "docs" / "migrate-steps.md").read_text(encoding="utf-8")
+    old = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0].replace("localhost", "192.0.2.1")
+    (tmp_path / "old.py").write_text(old, encoding="utf-8")
+    assert main(["--steps=5", str(tmp_path / "old.py")]) == 0
+    said = capsys.readouterr().out
+    assert "cluster: one worker, in one process" in said
+    assert "equal: 5 losses of the first 5 training calls" in said

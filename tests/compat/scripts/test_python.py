@@ -228,7 +228,7 @@ def test_what_is_no_program_is_said_in_a_line(run_script: RunScript, tmp_path: P
     (tmp_path / "picture.py").write_bytes(b"\x89PNG\0\0")
     (tmp_path / "book.ipynb").write_text("[]")
     for arguments, said in (
-        (["nowhere.py"], "script nowhere.py cannot be read (No such file or directory)"),
+        (["nowhere.py"], "error: script nowhere.py cannot be read (No such file or directory)"),
         (["picture.py"], "script picture.py is not text"),
         (["book.ipynb"], "notebook book.ipynb is not valid"),
         ([], "no script was given"),

@@ -54,6 +54,7 @@ def _started(init, joined):
         if definition.job_name == "ps":
             _leave()
 
+    start.serves = False
     return start
 
 
