@@ -188,7 +188,7 @@ def test_commands_for_any_program_are_understood(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     flags = ("job_name", "task_index", "ps_hosts", "worker_hosts")
-    for name in ("train.py", "example.py", "train.sh"):
+    for name in ("train.py", "example.py", "program.py", "train.sh"):
         text = "".join(f"flags.DEFINE_string('{flag}', '', '')\n" for flag in flags)
         (tmp_path / name).write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
