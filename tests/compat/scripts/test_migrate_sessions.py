@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Callable
 
 import pytest
@@ -65,3 +66,41 @@ def test_what_a_call_builds_is_built_before_the_session() -> None:
 def test_it_trains_on_either_runtime(run_step: Callable[[str, str], Any], runtime: str) -> None:
     ran = run_step(rewritten(QUEUES), runtime)
     assert (ran.code, ran.out.splitlines()[-2:]) == (0, ["0.00 0", "[4, 1]"]), ran.out
+
+
+# As of 2017: a package of contrib, a train_op of two parts, a supervisor that is told everything.
+PARTS = """\
+import compat.v1 as tf
+from compat.v1.contrib import slim
+
+x = tf.placeholder(tf.float32, [None, 4])
+y = tf.placeholder(tf.float32, [None, 1])
+with tf.device(None):
+    global_step = tf.train.get_or_create_global_step()
+    slim.losses.mean_squared_error(slim.fully_connected(x, 1, activation_fn=None), y)
+    loss = slim.losses.get_total_loss()
+    train_op = tf.train.GradientDescentOptimizer(0.02).minimize(loss, global_step=global_step)
+    with tf.control_dependencies([train_op]):
+        train_op = tf.train.ExponentialMovingAverage(0.9).apply(tf.trainable_variables())
+    for v in tf.trainable_variables():
+        tf.summary.histogram(v.op.name, v)
+    saver = tf.train.Saver(max_to_keep=2)
+    init_op = tf.group(tf.global_variables_initializer(), tf.local_variables_initializer())
+    sv = tf.train.Supervisor(logdir="LOGDIR", init_op=init_op, saver=saver)
+with sv.managed_session() as sess:
+    for i in range(30):
+        _, value = sess.run([train_op, loss], {x: [[1, 2, 3, 4]], y: [[1]]})
+    for name in "abc":
+        sv.saver.save(sess, "LOGDIR/" + name)
+print("%.2f" % value)
+"""
+
+
+def test_what_a_supervisor_is_told_works_on_either_runtime(
+    run_step: Callable[[str, str], Any], runtime: str, tmp_path: Path
+) -> None:
+    found = rewritten(PARTS.replace("LOGDIR", tmp_path.as_posix()))
+    assert "compat 1:" not in found
+    ran = run_step(found, runtime)
+    assert (ran.code, ran.out.splitlines()[-1:]) == (0, ["0.00"]), ran.out
+    assert len(list(tmp_path.glob("*.index"))) == 2

@@ -192,13 +192,17 @@ class Graph:
 
     def _of_tensorflow(self) -> tuple[set[str], set[str]]:
         """Returns the names of tensors and the like, and those of operations."""
-        tensors, operations = set(self.placeholders), set()
+        imports = [*self.program.nodes(ast.Import), *self.program.nodes(ast.ImportFrom)]
+        modules = scopes.bound([node for node in imports if _is_tensorflow(node)])
+        fetches = [c.args[0] for c in self.program.nodes(ast.Call) if last(c) == "run" and c.args]
+        fetched = {name.id for node in fetches for name in scopes.uses(node, self.assigned)}
+        tensors, operations = set(self.placeholders) | fetched, set()
         for node in self._nodes():
             if not isinstance(node, (ast.Assign, ast.AugAssign, ast.For)):
                 continue
             value = node.iter if isinstance(node, ast.For) else node.value
             names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-            if names & {self.tf, *self.kinds.own, *tensors}:
+            if names & {self.tf, *modules, *self.kinds.own, *tensors}:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 tensors |= scopes.bound(targets)
                 if isinstance(value, ast.Call) and last(value) in _OPERATIONS:
@@ -233,6 +237,12 @@ class Graph:
             and self.called(first).endswith(("constant_initializer", "zeros_initializer"))
         )
         return statement if zero and literals.value(words.get("trainable")) is False else None
+
+
+def _is_tensorflow(node: ast.Import | ast.ImportFrom) -> bool:
+    """Whether a statement imports parts of TensorFlow, such as `slim`."""
+    module = getattr(node, "module", None) or node.names[0].name
+    return module.startswith("compat.v1")
 
 
 def _words(call: ast.Call) -> list[ast.expr]:

@@ -21,17 +21,30 @@ _INITIALIZERS = (
     *("initializer", "initialize_all_variables", "initialize_local_variables"),
     *("initialize_variables", "initialize_all_tables"),
 )
+_SUMMARIES = ("summary", "histogram", "scalar")
 _OF_DICTIONARIES = ("values", "items", "keys", "get", "copy")  # No tensors.
 
 
 def supervised(program: Program, tf: str) -> Program:
     """Returns the program with a supervisor for its plain session, and a block for its graph."""
-    program = inlining.inlined(program, tf, _makes_inputs)
+    program = inlining.inlined(program.after(_names(program)), tf, _makes_inputs)
     for rewrite in (_Plain.by_run, _Plain.gathered, _Plain.with_block):
         found = _Plain(program, tf)
         if found.body and (found.creations or rewrite is not _Plain.by_run):
             program = program.after(rewrite(found))
     return program
+
+
+def _names(program: Program) -> list[Edit]:
+    """Names summaries by `variable.name`: only in a graph has a variable an `op`."""
+    calls = [c for c in program.nodes(ast.Call) if last(c).endswith(_SUMMARIES) and c.args]
+    return [
+        Edit(program.span(node.value.value)[1], program.span(node)[1], '.name.partition(":")[0]')
+        for call in calls
+        for node in ast.walk(call.args[0])
+        if isinstance(node, ast.Attribute) and node.attr == "name"
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "op"
+    ]
 
 
 def _makes_inputs(program: Program, function: inlining.Function) -> bool:

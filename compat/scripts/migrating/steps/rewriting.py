@@ -34,8 +34,6 @@ _OF_REPLICAS = (
     "ready_for_local_init_op",
 )
 _SETTER = "replica_device_setter"
-# Made anew by a supervisor: of no use in a function that builds values.
-_TOOLS = ("global_variables_initializer", "initialize_all_variables", "train.Saver")
 
 
 def migrate(filename: str, text: str) -> migration.Migrated:
@@ -106,7 +104,9 @@ class _Rewriting:
         for name in sorted({name.id for name in uses} - {name.id for name in left}):
             statement = graph.assignment(name)
             is_dropped = any(n.id == name and n in self.sessions.dropped for n in uses)
-            if is_dropped and statement is not None and graph.called(statement.value) in _TOOLS:
+            value = statement.value if is_dropped and statement is not None else None
+            is_saver = value is not None and graph.called(value) == "train.Saver"
+            if is_saver or self.sessions.is_default("init_op", value):
                 self._remove(statement)
         if not isinstance(graph.scope, ast.Module):  # It may read one before it assigns it.
             shared |= graph.assigned & scopes.parameters(graph.scope)

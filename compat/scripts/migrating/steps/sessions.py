@@ -34,6 +34,12 @@ _DEFAULTS = {
     "summary_op": ("summary.merge_all", "merge_all_summaries"),
     "saver": ("train.Saver",),
 }
+# What it runs beside them.
+_INITIALIZERS = (
+    *_DEFAULTS["init_op"],
+    *("local_variables_initializer", "initialize_local_variables"),
+    *("tables_initializer", "initialize_all_tables"),
+)
 
 
 class Sessions:
@@ -71,14 +77,9 @@ class Sessions:
                 known = self._graph.step is not None if is_step else self._graph.names_step
                 drop = is_own and known
             elif keyword.arg in _DEFAULTS:
-                made: Any = value
-                if isinstance(value, ast.Name):
-                    made = getattr(self._graph.assignment(value.id), "value", None)
-                drop = (
-                    made is not None
-                    and self._graph.called(made) in _DEFAULTS[keyword.arg]
-                    and not (made.args or made.keywords)
-                )
+                drop = self.is_default(keyword.arg, value)
+                if keyword.arg == "saver" and not drop:
+                    self._made_here(value)
                 feed = f"{keyword.arg[:-3]}_feed_dict"
                 fed += [other for other in call.keywords if drop and other.arg == feed]
             else:
@@ -89,6 +90,33 @@ class Sessions:
             self.dropped.update(ast.walk(keyword.value))
         dropped += fed
         self.edits += self._without(call, dropped)
+
+    def _value(self, node: Any) -> Any:
+        """Returns what a name stands for, or the node itself."""
+        name = node.id if isinstance(node, ast.Name) else ""
+        return getattr(self._graph.assignment(name), "value", None) if name else node
+
+    def is_default(self, argument: str, node: ast.AST | None) -> bool:
+        """Whether a supervisor does by itself what an argument says."""
+        made = self._value(node)
+        called = self._graph.called(made)
+        if argument == "init_op" and called == "group" and not made.keywords:
+            parts = [self._graph.called(self._value(part)) for part in made.args]
+            is_known = all(part.rpartition(".")[2] in _INITIALIZERS for part in parts)
+            return is_known and not {*parts}.isdisjoint(_DEFAULTS[argument])
+        return called in _DEFAULTS[argument] and not (made.args or made.keywords)
+
+    def _made_here(self, node: ast.expr) -> None:
+        """Makes a saver where a supervisor is given it, instead of in the graph."""
+        made = self._value(node)
+        is_saver = self._graph.called(made) in _DEFAULTS["saver"] and not made.args
+        words = [keyword.value for keyword in made.keywords] if is_saver else []
+        if node is made or not words or scopes.uses(made, self._graph.assigned):
+            return
+        span = self._graph.program.span
+        given = self._graph.program.text[span(made.func)[1] : span(made)[1]]
+        self.edits.append(Edit(*span(node), f"compat.Saver{given}"))
+        self.dropped.update(ast.walk(node))
 
     def _without(self, call: ast.Call, dropped: list[ast.keyword]) -> Iterator[Edit]:
         """Yields the edits that remove arguments, with a comma each."""
