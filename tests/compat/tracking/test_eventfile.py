@@ -34,6 +34,12 @@ def test_what_is_written_is_read(path):
     assert steps(path) == [0, 1, 2, 3, 4, 5]
 
 
+def test_tensorflow_finds_the_checksums_right(path):
+    from compat import tf1
+
+    assert [event.step for event in tf1.train.summary_iterator(path)] == [0, 1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize("missing", [1, 3, 10, 20])
 def test_a_torn_last_record_is_dropped(path, missing):
     os.truncate(path, os.path.getsize(path) - missing)
