@@ -45,7 +45,7 @@ def start_program(
     argv: Sequence[str],
     *,
     cwd: Path,
-    env: Mapping[str, str],
+    env: Mapping[str, str] | None = None,
     stdout: Any,
     stderr: Any,
     pass_fds: tuple[int, ...] = (),
@@ -53,6 +53,7 @@ def start_program(
     **options: Any,
 ) -> subprocess.Popen[bytes] | Forked:
     """Starts a program in a session of its own, forked if it writes to files, unless `alone`."""
+    env = environment() if env is None else env
     for descriptor in pass_fds:
         # Forked, a task may start its server before we have let go of its port.
         with socket.socket(fileno=os.dup(descriptor)) as reserved:

@@ -10,11 +10,9 @@ import re
 import runpy
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, Callable, Dict
 
 import pytest
-
-from tests.starting import environment, start_program
 
 if TYPE_CHECKING:
     from tests.conftest import RunProgram, StartCluster
@@ -102,13 +100,18 @@ def test_the_page_s_program_prints_what_the_page_shows(
 
 
 @pytest.mark.cluster
-def test_the_page_s_program_as_a_cluster(runtime: str, tmp_path: Path) -> None:
+def test_the_page_s_program_as_a_cluster(
+    start_program: Callable[..., Any], runtime: str, tmp_path: Path
+) -> None:
     (tmp_path / "program.py").write_text(re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0])
     jobs = ["--chief", "--num_ps=1", "--num_workers=1"]
+    command = [sys.executable, "-m", "experiments.launch", *jobs, "--", "program.py", runtime]
     with (tmp_path / "output").open("wb") as out:
-        command = [sys.executable, "-m", "experiments.launch", *jobs, "--", "program.py", runtime]
-        tasks = start_program(command, cwd=tmp_path, env=environment(), stdout=out, stderr=out)
+        tasks = start_program(command, cwd=tmp_path, stdout=out, stderr=out)
+    try:
         code = tasks.wait(150)
+    finally:
+        tasks.kill()
     assert code == 0, (tmp_path / "output").read_text("utf-8")
     assert list((tmp_path / "model").glob("model.ckpt-20?.index"))
 
