@@ -61,8 +61,8 @@ def without(name: str, package: str) -> str:
     return f"tf.{name} is served by the package {package}, which {how}"
 
 
-def _hide_unfit() -> None:
-    """Makes a tf-keras of before 2.16, which newer releases cannot import, count as missing.
+def _hide_unfit(release: str) -> None:
+    """Makes a tf-keras of before 2.16, which a newer TensorFlow cannot import, count as missing.
 
     pip installs it where no other one allows the installed TensorFlow.
     """
@@ -72,14 +72,14 @@ def _hide_unfit() -> None:
         version = metadata.version("tf-keras")
     except metadata.PackageNotFoundError:
         return
-    if int(version.split(".")[1]) < 16:
+    if int(version.split(".")[1]) < 16 <= int(release.split(".")[1]):
         sys.modules["tf_keras"] = None  # type: ignore[assignment]
 
 
 def serve(v1: Any) -> None:
     """Gives `tensorflow.compat.v1` its layers and cells where it would refuse their names."""
-    if type(vars(v1).get("keras")).__name__ == "KerasLazyLoader":  # Since 2.16.
-        _hide_unfit()
+    if type(vars(v1).get("keras")).__name__ == "KerasLazyLoader":  # Since 2.15.
+        _hide_unfit(v1.__version__)
     if os.environ.get("TF_USE_LEGACY_KERAS", "") in ("1", "true", "True"):
         return  # TensorFlow itself takes them from tf-keras.
     for parent, name in ((v1, "layers"), (v1.nn, "nn.rnn_cell")):
