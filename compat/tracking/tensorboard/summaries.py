@@ -121,6 +121,7 @@ def png(image: np.ndarray) -> bytes:
     from PIL import Image
 
     encoded = io.BytesIO()
-    # Pillow takes grey images as [h, w].
-    Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image).save(encoded, "PNG")
+    # Pillow takes grey images as [h, w]. Its own level, 6, takes twice the time for a tenth less.
+    picture = Image.fromarray(image[:, :, 0] if image.shape[2] == 1 else image)
+    picture.save(encoded, "PNG", compress_level=3)
     return encoded.getvalue()

@@ -22,8 +22,10 @@ _MOST_NAMED = 60  # Classes whose names and numbers are legible.
 _TILE = 56  # Pixels of the longer side of an image.
 
 
-def pixels(images: np.ndarray, name: str) -> np.ndarray:
+def pixels(images: np.ndarray, name: str, rows: Any = slice(None)) -> np.ndarray:
     """Returns images `[n, h, w]` or `[n, h, w, c]`, in [0, 255] or [0, 1], as uint8 `[n, h, w, c]`.
+
+    With `rows` only those are converted.
 
     Raises:
       UserError: they have another shape.
@@ -34,6 +36,7 @@ def pixels(images: np.ndarray, name: str) -> np.ndarray:
             f"images {name!r} have the shape {list(images.shape)}; return [n, height, width] or "
             "[n, height, width, channels] with 1, 3 or 4 channels"
         )
+    shaped = shaped[rows]
     if shaped.dtype.kind == "f":
         shaped = np.round(255 * np.nan_to_num(shaped))
     return np.clip(shaped, 0, 255).astype(np.uint8)
@@ -124,6 +127,7 @@ def _font(size: int, bold: bool = False) -> Any:
     return ImageFont.truetype(str(path), size)
 
 
+@functools.lru_cache(maxsize=4096)  # The same names and numbers at each evaluation.
 def _width(text: str, font: Any) -> float:
     return float(font.getbbox(text)[2]) if text else 0.0
 

@@ -191,7 +191,7 @@ class Misclassified(Picture):
         labels, predictions = self._matched(
             self._output(outputs, self.labels), self._output(outputs, self.predictions)
         )
-        images = drawing.pixels(self._output(outputs, self.images), self.images)
+        images = self._output(outputs, self.images)
         if labels.shape != images.shape[:1]:
             raise self._error(
                 f"reads labels {self.labels!r} of shape {list(labels.shape)} and {len(images)} "
@@ -201,9 +201,10 @@ class Misclassified(Picture):
         guess = predicted_class(predictions, self.threshold)
         wrong = np.flatnonzero((guess != labels) & (weights > 0))
         certainty = self._certainty(predictions[wrong], labels[wrong].astype(np.int64))
-        for i in np.argsort(-certainty, kind="stable")[: self.most]:
-            row = wrong[i]
-            self._kept.append((certainty[i], images[row], int(labels[row]), int(guess[row])))
+        most = np.argsort(-certainty, kind="stable")[: self.most]
+        rows = wrong[most]
+        shown = drawing.pixels(images, self.images, rows)
+        self._kept += zip(certainty[most], shown, map(int, labels[rows]), map(int, guess[rows]))
         self._kept = sorted(self._kept, key=lambda kept: -kept[0])[: self.most]
 
     def _certainty(self, predictions: np.ndarray, labels: np.ndarray) -> np.ndarray:
