@@ -94,8 +94,9 @@ def main() -> int:
     print(table.markdown(rows, HEADER))
     for name, parameters in vars(model).items():
         if not name.startswith("_"):
-            step, message, megabyte = parameters
-            print(f"{name}: {step:.2f} ms a step, {message:.2f} a message, {megabyte:.3f} a MB")
+            step, message, megabyte, *of_one = parameters
+            text = f"{name}: {step:.2f} ms a step, {message:.2f} a message, {megabyte:.3f} a MB"
+            print(text + "".join(f", {each:.3f} a MB of one server" for each in of_one))
     held = [cell for cell in found if not is_fitted(cell, found)]
     near = sum(abs(model.predict(c).wall / medians[c].wall - 1) <= NEAR for c in held)
     print(f"{near} of {len(held)} that were not fitted are predicted within {NEAR:.0%}\n")

@@ -1,11 +1,13 @@
 """A model of what null steps cost, fitted to some measurements and held against others.
 
 A step moves `messages` tensors and `megabytes` MB. Made by one worker while all others wait, it
-takes `alone = a + b messages + c megabytes` ms; its processor time, where processors are busy, is
-such a sum for the worker, and one for all servers. Workers on one machine share its cores, as the
-customers of a closed network of queues share a station: a step holds it for `held = cpu / cores`,
-and the rest of `alone` waits for nobody. Mean value analysis (Reiser and Lavenberg, 1980) gives the
-time of a step from how many others a worker finds in the queue when it comes:
+takes `alone = a + b messages + c megabytes + d megabytes / servers` ms: the parts of several
+servers come at the same time, the bytes of one server one after the other. Its processor time,
+where processors are busy, is such a sum without the last term for the worker, and one for all
+servers. Workers on one machine share its cores, as the customers of a closed network of queues
+share a station: a step holds it for `held = cpu / cores`, and the rest of `alone` waits for nobody.
+Mean value analysis (Reiser and Lavenberg, 1980) gives the time of a step from how many others a
+worker finds in the queue when it comes:
 
     time(n) = rest + held (1 + queue(n - 1));  queue(n) = n (1 - rest / time(n))
 
@@ -68,8 +70,9 @@ class Model:
     """The cost of steps, fitted by the least squares of relative errors.
 
     Attributes:
-      alone: ms of each step, of each message and of each MB, where no other worker makes steps.
-      worker: the same of the worker's processor time, where as many as possible make steps.
+      alone: ms of each step, of each message, of each MB, and of each MB of one server, where no
+        other worker makes steps.
+      worker: the first three of the worker's processor time, where as many as possible make steps.
       servers: of that of all servers together.
     """
 
@@ -79,9 +82,9 @@ class Model:
         fewest, most = (choose(cell.workers for cell in fitted) for choose in (min, max))
         single = {cell: measured[cell] for cell in fitted if cell.workers == fewest}
         crowded = {cell: measured[cell] for cell in fitted if cell.workers == most}
-        self.alone = _fit(single, lambda cost: cost.wall)
-        self.worker = _fit(crowded, lambda cost: cost.worker)
-        self.servers = _fit(crowded, lambda cost: cost.servers)
+        self.alone = _fit(single, lambda cost: cost.wall, _wall_terms)
+        self.worker = _fit(crowded, lambda cost: cost.worker, _terms)
+        self.servers = _fit(crowded, lambda cost: cost.servers, _terms)
 
     def predict(self, cell: Cell) -> Cost:
         """Returns what a step takes where all tasks share the cores of one machine."""
@@ -107,7 +110,8 @@ class Model:
 
     def _parts(self, cell: Cell) -> list[float]:
         terms = _terms(cell)
-        return [float(part @ terms) for part in (self.alone, self.worker, self.servers)]
+        processors = [float(part @ terms) for part in (self.worker, self.servers)]
+        return [float(self.alone @ _wall_terms(cell)), *processors]
 
 
 def is_fitted(cell: Cell, measured: Collection[Cell]) -> bool:
@@ -130,8 +134,16 @@ def _terms(cell: Cell) -> np.ndarray:
     return np.array([1.0, cell.messages, cell.megabytes])
 
 
-def _fit(measured: Mapping[Cell, Cost], part: Callable[[Cost], float]) -> np.ndarray:
+def _wall_terms(cell: Cell) -> np.ndarray:
+    return np.append(_terms(cell), cell.megabytes / cell.servers)
+
+
+def _fit(
+    measured: Mapping[Cell, Cost],
+    part: Callable[[Cost], float],
+    terms_of: Callable[[Cell], np.ndarray],
+) -> np.ndarray:
     values = np.array([part(cost) for cost in measured.values()])
-    terms = np.array([_terms(cell) for cell in measured]) / values[:, None]
+    terms = np.array([terms_of(cell) for cell in measured]) / values[:, None]
     parameters: np.ndarray = np.linalg.lstsq(terms, np.ones(len(values)), rcond=None)[0]
     return parameters

@@ -33,13 +33,14 @@ def test_many_workers_take_turns_at_the_cores() -> None:
 
 @pytest.fixture
 def made() -> Any:
-    """Costs by the formulas, of 2 cores: 1 ms a step, 0.5 a message, and 2 a MB."""
+    """Costs by the formulas, of 2 cores: 1 ms a step, 0.5 a message, 2 a MB, 3 one of a server."""
     kinds = "scalar", "1 MB", "100 MB"
     cells = [Cell(kind, n, s) for kind in kinds for n in (1, 2, 8) for s in (1, 2, 4)]
 
     def made_of(cell: Any) -> Any:
         alone = 1 + 0.5 * cell.messages + 2 * cell.megabytes
         worker, servers = 0.2 * alone, 0.1 * alone
+        alone += 3 * cell.megabytes / cell.servers
         held = (worker + servers) / 2
         return Cost(shared(held, alone - held, cell.workers), worker, servers)
 
@@ -59,7 +60,7 @@ def test_the_model_finds_the_parameters_and_predicts_what_it_was_not_fitted_to(
     assert {cell[1:] for cell in fitted} == {(1, 1), (1, 4), (8, 1), (8, 4)}
     others = {cell: Cost(0.1, 0.1, 0.1) for cell in made if cell not in fitted}
     model = Model({**fitted, **others}, cores=2)
-    assert model.alone == pytest.approx([1, 0.5, 2])
+    assert model.alone == pytest.approx([1, 0.5, 2, 3])
     assert model.worker == pytest.approx([0.2, 0.1, 0.4])
     for cell in made:
         assert model.predict(cell) == pytest.approx(made[cell])
