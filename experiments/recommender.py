@@ -77,14 +77,21 @@ class Recommender(Experiment):
         def __post_init__(self) -> None:
             super().__post_init__()
             units(self.hidden)
-            if self.ids != "mapped":
-                for name, default in (("admit_after", 1), ("forget_after", 0)):
-                    if getattr(self, name) != default:
+            is_mapped = self.ids == "mapped"
+            for of, met, defaults in (
+                ("--ids=mapped; add that", is_mapped, {"admit_after": 1, "forget_after": 0}),
+                (
+                    "made-up examples; leave --data_dir out",
+                    not self.data_dir,
+                    {"examples": 100000, "values": 1000},
+                ),
+            ):
+                for name, default in defaults.items():
+                    if not met and getattr(self, name) != default:
                         raise UserError(
-                            f"--{name}={getattr(self, name)} is of --ids=mapped; add that, or "
-                            "leave it out"
+                            f"--{name}={getattr(self, name)} is of {of}, or leave it out"
                         )
-            elif self.strategy == "multi_worker" or self.communication_period > 1:
+            if is_mapped and (self.strategy == "multi_worker" or self.communication_period > 1):
                 raise UserError(
                     "--ids=mapped needs one map that all workers update; leave "
                     "--strategy=multi_worker and --communication_period out, or use --ids=hashed"

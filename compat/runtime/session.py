@@ -111,13 +111,28 @@ class StepDefinition(NamedTuple):
                 )
         return [*range(len(known))] if inputs is None else [known.index(name) for name in inputs]
 
-    def check_arrays(self, arrays: Sequence[Any]) -> None:
-        """Raises a `UserError` if a call passes another number of arrays."""
-        if len(arrays) != len(self.signature):
+    def check_arrays(self, stacked: Sequence[Any]) -> None:
+        """Raises a `UserError` if calls pass other arrays; each of `stacked` has a row for each."""
+        self._check_number(len(stacked))
+        self._check_shapes(stacked, rows=True)
+
+    def _check_number(self, number: int) -> None:
+        if number != len(self.signature):
             raise UserError(
-                f"a step was run on {len(arrays)} arrays; its signature has "
+                f"a step was run on {number} arrays; its signature has "
                 f"{len(self.signature)}, pass as many"
             )
+
+    def _check_shapes(self, arrays: Sequence[Any], rows: bool = False) -> None:
+        for i, (spec, array) in enumerate(zip(self.signature, arrays)):
+            if type(spec).__name__ != "TensorSpec":
+                continue  # What is sparse has no shape of NumPy.
+            shape = np.shape(array)[int(rows) :]
+            if not spec.shape.is_compatible_with(shape):
+                raise UserError(
+                    f"a step was run with the shape {list(shape)} for {self.parameters()[i]!r}; "
+                    f"its signature has {spec.shape.as_list()}, pass that"
+                )
 
     def arrays(self, given: Sequence[Any], feed_dict: Mapping[Any, Any] | None) -> list[Any]:
         """Returns the arrays of a call in the signature's order.
@@ -125,7 +140,8 @@ class StepDefinition(NamedTuple):
         Those of `feed_dict`, by the name of their `tf.TensorSpec`, are not among the `given`.
 
         Raises:
-          UserError: the signature does not have such a name, or there are too few or too many.
+          UserError: the signature does not have such a name, there are too few or too many, or
+            one has another shape.
         """
         names = [getattr(spec, "name", None) for spec in self.signature]
         fed = {fed_name(key): array for key, array in (feed_dict or {}).items()}
@@ -136,9 +152,11 @@ class StepDefinition(NamedTuple):
                 f"feed_dict has {unknown!r}, and the signature of the step has {known}; name what "
                 "is fed as in tf.TensorSpec([None], name='x'), or pass the arrays behind the step"
             )
-        self.check_arrays([*fed, *given])
+        self._check_number(len(fed) + len(given))
         rest = iter(given)
-        return [fed[name] if name in fed else next(rest) for name in names]
+        arrays = [fed[name] if name in fed else next(rest) for name in names]
+        self._check_shapes(arrays)
+        return arrays
 
 
 def fed_name(key: Any) -> str:

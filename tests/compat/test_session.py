@@ -60,6 +60,11 @@ def test_a_call_takes_as_many_arrays_as_the_signature_has(ran: Any) -> None:
     assert ran["too_many"] == sentence.format(2)
 
 
+def test_a_call_takes_arrays_of_the_shapes_of_the_signature(ran: Any) -> None:
+    sentence = "a step was run with the shape [2, 3] for 'x'; its signature has [2], pass that"
+    assert ran["shape"] == sentence
+
+
 def test_many_updates_take_as_many_rows_of_each_array(ran: Any) -> None:
     sentence = "run_many was given arrays of {}; pass as many rows in each, and no count"
     counts = ["2 rows, and count=3", "2 rows, and count=1", "1 and 2 rows"]
@@ -88,7 +93,7 @@ def test_a_dataset_gives_elements_until_its_end_and_anew(ran: Any) -> None:
 def test_values_have_any_shape_and_kind(ran: Any) -> None:
     seen = ran["of_any_shape"]
     assert seen["last"] == [0.5, 1, [[0, 0, 4]], [[3, 0], [4, 3]], ["a", "b"]]
-    assert seen["kinds"]["sum"] == ["float", None]
+    assert seen["kinds"]["sum"] == ["float", 0]
     assert seen["kinds"]["dense"] == ["ndarray", [1, 3]]
 
 

@@ -199,12 +199,16 @@ def test_collisions_are_counted_once_for_each_value() -> None:
         ({"admit_after": 2}, "--admit_after=2 is of --ids=mapped; add that"),
         ({"forget_after": 9}, "--forget_after=9 is of --ids=mapped; add that"),
         (
+            {"examples": 5000, "data_dir": "clicks"},
+            "--examples=5000 is of made-up examples; leave --data_dir out, or",
+        ),
+        (
             {"ids": "mapped", "strategy": "ps", "communication_period": 5},
             "--ids=mapped needs one map that all workers update; leave",
         ),
     ],
 )
-def test_map_is_of_one_cluster(values: dict[str, Any], sentence: str) -> None:
+def test_settings_that_do_not_fit_are_refused(values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         Recommender.Settings(**values)
 

@@ -100,6 +100,7 @@ def main(name: str) -> None:
         session.assign({"t": total}, {"t": np.array([5, 6], np.float32)})
         report["assigned"] = session.run(total).tolist()
         report["too_few"] = refusal(lambda: session.run(train))
+        report["shape"] = refusal(lambda: session.run_many(train, np.zeros([4, 2, 3])))
         report["too_many"] = refusal(lambda: session.run_many(train, [ones], [ones]))
         report["no_rows"] = [session.run_many(look, count=0), int(session.run(global_step))]
         report["uneven"] = [
@@ -282,8 +283,7 @@ def of_any_shape() -> dict[str, Any]:
                     break
                 seen["sums"].append(values["sum"])
             session.restart(step)
-        kinds = {k: [type(v).__name__, getattr(v, "shape", None)] for k, v in values.items()}
-        seen["kinds"] = kinds
+        seen["kinds"] = {k: [type(v).__name__, getattr(v, "shape", 0)] for k, v in values.items()}
         seen["last"] = [values["rate"], values["flag"], values["dense"].tolist()]
         seen["last"] += [values["rows"].tolist(), [t.decode() for t in values["text"].tolist()]]
         seen["counter"] = int(session.run(counter))

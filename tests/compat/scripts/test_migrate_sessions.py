@@ -104,3 +104,11 @@ def test_what_a_supervisor_is_told_works_on_either_runtime(
     ran = run_step(found, runtime)
     assert (ran.code, ran.out.splitlines()[-1:]) == (0, ["0.00"]), ran.out
     assert len(list(tmp_path.glob("*.index"))) == 2
+
+
+def test_local_values_that_a_supervisor_would_not_make_stay_in_its_init_op() -> None:
+    saver = "saver=saver)"
+    found = rewritten(PARTS.replace(saver, f"local_init_op=tf.no_op(), {saver}"))
+    assert "init_op=init_op, local_init_op=" in found
+    assert "init_op = tf.group(" in found
+    assert "compat 1: init_op" in found

@@ -69,6 +69,7 @@ class Sessions:
         """Drops the arguments of which a supervisor or a scaffold knows the value by itself."""
         dropped: list[ast.keyword] = []
         fed: list[ast.keyword] = []
+        given = {keyword.arg for keyword in call.keywords}
         for keyword in call.keywords:
             value = keyword.value
             if keyword.arg == "global_step":
@@ -78,6 +79,9 @@ class Sessions:
                 drop = is_own and known
             elif keyword.arg in _DEFAULTS:
                 drop = self.is_default(keyword.arg, value)
+                # Of a group, what is local would be run by nobody beside a local_init_op.
+                is_group = self._graph.called(self._value(value)) == "group"
+                drop = drop and not (is_group and "local_init_op" in given)
                 if keyword.arg == "saver" and not drop:
                     self._made_here(value)
                 feed = f"{keyword.arg[:-3]}_feed_dict"
