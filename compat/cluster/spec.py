@@ -143,7 +143,10 @@ def _checked_tasks(job: object, addresses: Any) -> dict[int, str]:
         addresses = dict(enumerate(addresses))
     if not isinstance(addresses, Mapping):
         shown = reprlib.repr(addresses)
-        raise UserTypeError(f"job {job!r} is {shown}; expected a list as in ['localhost:2222']")
+        remedy = f"; give its hosts, as by --{job}_hosts" if addresses is None else ""
+        raise UserTypeError(
+            f"job {job!r} is {shown}; expected a list as in ['localhost:2222']{remedy}"
+        )
     for index, address in addresses.items():
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
             raise UserError(f"task index {index!r} of job {job!r} is malformed; use 0, 1, 2, ...")

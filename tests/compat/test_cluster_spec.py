@@ -106,6 +106,7 @@ def test_any_shape_survives_the_round_trip(sizes: tuple[int, ...]) -> None:
         ("ps|h:1", r"cluster 'ps\|h:1' is not a mapping; write {'ps': \['host:port'\], ...}$"),
         ({0: ["h:1"]}, "job name 0 is malformed; use letters, digits and _"),
         ({"my job": ["h:1"]}, "job name 'my job' is malformed"),
+        ({"ps": None}, "job 'ps' is None; .*; give its hosts, as by --ps_hosts$"),
         ({"ps": "h:1"}, r"job 'ps' is 'h:1'; expected a list as in \['localhost:2222'\]$"),
         ({"ps": None}, "job 'ps' is None; expected a list"),
         ({"ps": {"0": "h:1"}}, "task index '0' of job 'ps' is malformed; use 0, 1, 2, ...$"),
