@@ -214,13 +214,6 @@ def test_what_it_refuses(why: str) -> None:
         written(text.replace(old, new))
 
 
-def test_a_class_that_makes_placeholders_is_named() -> None:
-    lines = "".join(f"        {line}\n" for line in NET.strip().splitlines())
-    text = f"class Model:\n    def __init__(self):\n{lines}Model()\n{LOOP}"
-    with pytest.raises(UserError, match="since the class Model makes its placeholders; use --to="):
-        written(text)
-
-
 def test_what_is_fed_is_no_part_of_the_graph() -> None:
     """Also where it is in front of the session."""
     start = "\nbatch = np.ones([8, 4])\nfeed = {x: batch, y: batch}\n"

@@ -15,7 +15,7 @@ from compat.scripts.migrating.experiment.feeding import Feeding
 from compat.scripts.migrating.experiment.flags import INHERITED, TAKEN, Flags
 from compat.scripts.migrating.experiment.model import Model
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import plain
+from compat.scripts.migrating.steps import classes, plain
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last, tensorflow
 from compat.scripts.migrating.steps.pieces import Pieces, used
@@ -46,6 +46,7 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
             f"{filename} is a program on compat.step; migrate the script of which it was made"
         )
     tf = tensorflow(program)
+    program = classes.dissolved(program, tf)
     program = plain.supervised(functions.gathered(program, tf, texts), tf)
     graph = Graph(program, tf, "an Experiment", "use --to=compat or --to=v1")
     made = _Writing(graph).result()

@@ -116,10 +116,6 @@ class Graph:
             within = any(node in ast.walk(outer) for outer in found)
             if any(kinds) and not within and self.kinds.trains(node):
                 found.append(node)
-        for kind in self.program.nodes(ast.ClassDef) if not found else ():
-            for call in ast.walk(kind):
-                if isinstance(call, ast.Call) and self.kinds.is_input(call):
-                    self.refuse(call, f"the class {kind.name} makes its placeholders")
         if len(found) != 1:
             node = found[1] if found else self.program.tree.body[0]
             what = f"`with {self.tf}.device(...):` that build what is trained"

@@ -7,14 +7,17 @@ import builtins
 from typing import Any, Callable, Mapping, NamedTuple
 
 from compat.scripts.migrating.program import LOOSE, Edit, Program, UnmarkedError
-from compat.scripts.migrating.steps import conditions
-from compat.scripts.migrating.steps.pieces import Pieces
+from compat.scripts.migrating.steps import conditions, order
+from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.source import literals, scopes
 
-_ROUNDS = 20  # Functions that call others.
-_COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)
+_ROUNDS = 200  # A call in each.
+_COMPOUND = (ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)
 # What is evaluated later, several times, or perhaps not.
-_ELSEWHERE = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp)
+_ELSEWHERE = (
+    *(ast.Lambda, ast.IfExp, ast.BoolOp),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
 _LEAVES = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
 
 
@@ -27,6 +30,7 @@ class Function(NamedTuple):
     tf: str  # The name of TensorFlow there.
     # What names of its module are called in the program that calls it, if that is another.
     names: Mapping[str, str]
+    owner: str = ""  # The object whose method it is; its first parameter.
 
 
 class _NotPlainError(Exception):
@@ -61,7 +65,8 @@ def inlined(
 
 
 def _own(program: Program, tf: str) -> list[Function]:
-    nodes = program.nodes(ast.FunctionDef)
+    parents = scopes.parents(program.tree)
+    nodes = [n for n in program.nodes(ast.FunctionDef) if not isinstance(parents[n], ast.ClassDef)]
     names = [node.name for node in nodes]
     return [Function(n.name, n, program, tf, {}) for n in nodes if names.count(n.name) == 1]
 
@@ -80,37 +85,38 @@ class _Inlining:
         body = node.body[1:] if ast.get_docstring(node) is not None else node.body
         if node.decorator_list or any(isinstance(n, _LEAVES) for n in scopes.own_nodes(body)):
             raise _NotPlainError
+        lines = [s.lineno for s in [node, *body]]
+        if len({*lines}) < len(lines) and not isinstance(body[0], ast.Return):
+            raise _NotPlainError  # Statements share a line.
         self.body = body
 
     def edits(self) -> list[Edit]:
-        """Returns the edits that replace all calls, and remove the function if none is left."""
-        found = calls(self.program, self.function)
-        edits = [edit for call in found for edit in self._call(call)]
-        is_own = self.function.program is self.program
-        if is_own and found:
-            scope = scopes.enclosing(self.program.tree, self.function.node)
-            uses = scopes.uses(scope, {self.function.path})
-            edits += [self._removed()] if len(uses) == len(found) else []
-        return edits
-
-    def _removed(self) -> Edit:
-        text = self.program.text
-        start, end = Pieces(self.program).lines(self.function.node)
-        while text[end : end + 1] == "\n" and text[start - 2 : start] == "\n\n":
-            end += 1
-        return Edit(start, end, "")
+        """Returns the edits that replace a call, and remove the function with the last one."""
+        found = sorted(calls(self.program, self.function), key=order.place)
+        for call in found:
+            try:
+                edits = self._call(call)
+            except (_NotPlainError, UnmarkedError):
+                continue
+            if self.function.program is self.program and len(found) == 1:
+                scope = scopes.enclosing(self.program.tree, self.function.node)
+                uses = scopes.uses(scope, {self.function.path})
+                edits += (
+                    [Pieces(self.program).removed(self.function.node)] if len(uses) == 1 else []
+                )
+            return edits
+        return []
 
     def _call(self, call: ast.Call) -> list[Edit]:
         """Returns the edits that put the function's statements in front of its call."""
         statement: Any = call
+        is_elsewhere = False
         while not isinstance(statement, ast.stmt):
             statement = self.parents[statement]
-            if isinstance(statement, _ELSEWHERE):
-                raise _NotPlainError
-        if isinstance(statement, _COMPOUND):
-            raise _NotPlainError
+            is_elsewhere = is_elsewhere or isinstance(statement, _ELSEWHERE)
         given = self._given(call)
-        constants = {name: literals.value(node) for name, node in given.items()}
+        stored = order.stored(self.body)
+        constants = {n: literals.value(v) for n, v in given.items() if n not in stored}
         body = conditions.decided(self.body, constants)
         returns = [n for n in scopes.own_nodes(body) if isinstance(n, ast.Return)]
         if len(returns) > 1 or (returns and body[-1] is not returns[0]):
@@ -119,11 +125,23 @@ class _Inlining:
         body = body[:-1] if returns else body
         pairs = self._pairs(call, statement, given, returned)
         targets = _renamed(pairs, scopes.bound(body))
-        new, first = self._names(call, given, body, returned, targets)
-        start, end = self.program.span(statement)
-        line = self.program.text.rfind("\n", 0, start) + 1
-        indent = self.program.text[line:start]
-        if indent.strip():
+        new, first, taken = self._names(call, given, body, returned, targets)
+        text = self._text(returned, new) if returned is not None else ""
+        is_whole = getattr(statement, "value", None) is call
+        text = text if is_whole or "\n" in text else _enclosed(returned, text)
+        own = {*given, *self._self()}
+        if text and not (body or first or pairs):
+            if is_elsewhere and not (order.is_simple(returned) and used(returned) <= own):
+                raise _NotPlainError
+            return [Edit(*self.program.span(call), text)]
+        alone = Pieces(self.program).alone(statement)
+        is_plain = not (is_elsewhere or isinstance(statement, _COMPOUND))
+        if not is_plain or alone is None or Pieces(self.program).text(statement)[:4] == "elif":
+            raise _NotPlainError
+        line, after = alone
+        indent = self.program.text[line : self.program.span(statement)[0]]
+        front = self.program, call, statement, body, self.function.tf, self._methods()
+        if self.function.owner and not order.may_be_in_front(*front):
             raise _NotPlainError
         source = self.function.program
         edits = [
@@ -133,39 +151,50 @@ class _Inlining:
         ]
         lines = "".join(f"{indent}{text}\n" for text in first)
         lines += Pieces(source).take(body, edits, indent)
-        after = self.program.text.find("\n", end) + 1 or len(self.program.text)
         if pairs:
             left = [(name, value) for name, value in pairs if name not in targets.values()]
             lines += "".join(f"{indent}{n} = {self._text(v, new)}\n" for n, v in left)
             return [Edit(line, after, lines)]
-        if isinstance(statement, ast.Expr) and statement.value is call:
+        if isinstance(statement, ast.Expr) and is_whole:
+            runs = any(isinstance(n, ast.Call) for n in ast.walk(returned)) if text else False
+            lines += f"{indent}{text}\n" if runs else ""
             return [Edit(line, after, lines or f"{indent}pass\n")]
-        if returned is None:
+        if not text:
             raise _NotPlainError
-        text = self._text(returned, new)
-        text = f"({text})" if isinstance(returned, LOOSE) else text
+        if self.function.owner and not is_whole:
+            # What is evaluated behind it may be in front by now.
+            name = scopes.free(self.function.node.name.strip("_"), taken)
+            lines, text = f"{lines}{indent}{name} = {text}\n", name
         return [Edit(line, line, lines), Edit(*self.program.span(call), text)]
 
     def _pairs(
         self, call: ast.Call, statement: Any, given: dict[str, Any], returned: Any
     ) -> list[tuple[str, Any]]:
-        """Returns the names that a statement assigns, each with what the function returns for it.
-
-        None if it does something else, or if an argument is one of them.
-        """
+        """Returns the names that a statement assigns, unless used, with what they are given."""
         targets = getattr(statement, "targets", [])
-        if len(targets) != 1 or statement.value is not call or returned is None:
+        if len(targets) != 1 or getattr(statement, "value", None) is not call or returned is None:
             return []
         values = returned.elts if isinstance(returned, ast.Tuple) else [returned]
         names = _words(targets[0])
         arguments = {n.id for v in given.values() for n in ast.walk(v) if isinstance(n, ast.Name)}
+        arguments |= used(self.function.node) - scopes.bound(self.body) - set(given)
         is_plain = len(values) == len({*names} - {""} - arguments) == len(names)
         return [*zip(names, values)] if is_plain else []
+
+    def _self(self) -> list[str]:
+        """Returns the parameter that is the object of a method."""
+        return [a.arg for a in self.function.node.args.args[:1] if self.function.owner]
+
+    def _methods(self) -> set[str]:
+        """Returns what the methods of the object are called by."""
+        body = getattr(self.parents.get(self.function.node), "body", [])
+        return {f"{self.function.owner}.{getattr(node, 'name', '')}" for node in body}
 
     def _given(self, call: ast.Call) -> dict[str, Any]:
         """Returns the arguments by the names of the parameters."""
         arguments = self.function.node.args
         names = [argument.arg for argument in [*arguments.args, *arguments.kwonlyargs]]
+        names = names[len(self._self()) :]
         is_plain = not (arguments.vararg or arguments.kwarg)
         stars = [a for a in call.args if isinstance(a, ast.Starred)]
         given: dict[str, Any] = dict(zip(names[::-1], arguments.defaults[::-1]))
@@ -179,49 +208,52 @@ class _Inlining:
 
     def _names(
         self, call: ast.Call, given: dict[str, Any], body: Any, returned: Any, targets: Any
-    ) -> tuple[dict[str, str], list[str]]:
-        """Returns new names of the function's own, and lines that set those of parameters."""
+    ) -> tuple[dict[str, str], list[str], set[str]]:
+        """Returns new names of the function's own, lines that set parameters, all names taken."""
         scope: Any = scopes.enclosing(self.program.tree, call)
         own = [s for s in scope.body if s is not self.function.node]
         taken = scopes.bound([*own, *self.program.tree.body])
         taken |= {n.id for n in scopes.own_nodes(own) if isinstance(n, ast.Name)}
         taken |= set() if isinstance(scope, ast.Module) else scopes.parameters(scope)
-        stored = {
-            n.id
-            for s in body
-            for n in ast.walk(s)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        local = scopes.bound(body)
+        taken.discard("_")
+        stored, local = order.stored(body), scopes.bound(body)
+        changing = order.attributes_set(body)
         arguments = {name: self._argument(call, node) for name, node in given.items()}
-        new, first = dict(targets), []
+        new, first = dict(targets), {}
+        new.update((name, self.function.owner) for name in self._self())
         renamed = {n.name for s in body for n in ast.walk(s) if hasattr(n, "name")}
         for name in sorted(stored | local | set(given)):
-            if name in given and name not in stored and _is_simple(given[name]):
+            is_same = name in given and not order.attributes(given.get(name)) & changing
+            if is_same and name not in stored and order.is_simple(given[name]):
                 new[name] = arguments[name]
                 continue
             if name not in targets:
-                new[name] = scopes.free(name, taken | set(new.values())) if name in taken else name
+                others = taken.union(new.values(), stored, local)
+                new[name] = scopes.free(name, others) if name in taken else name
             if name in given:
-                first.append(f"{new[name]} = {arguments[name]}")
+                first[name] = f"{new[name]} = {arguments[name]}"
             if new[name] != name and name in renamed:
                 raise _NotPlainError  # A function of its own.
         self._free_names(scope, taken, new, [*body, *([returned] if returned else [])])
-        return {name: word for name, word in new.items() if name != word}, first
+        # In the order in which the call evaluates them.
+        places = {n: order.place(given[n]) if given[n] in ast.walk(call) else (0, 0) for n in first}
+        lines = [first[name] for name in sorted(first, key=places.__getitem__)]
+        changed = {name: word for name, word in new.items() if name != word}
+        return changed, lines, {*taken, *new.values()}
 
     def _free_names(self, scope: Any, taken: set[str], new: dict[str, str], body: Any) -> None:
         """Adds what names of the function's module are, where it is called."""
         names = {n for node in body for n in ast.walk(node) if isinstance(n, ast.Name)}
         uses = scopes.uses(self.function.node, {n.id for n in names})
+        is_module = isinstance(scope, ast.Module)
+        own = set() if is_module else scopes.bound(scope.body) | scopes.parameters(scope)
         for name in {n.id for n in uses if n in names} - set(new) - set(dir(builtins)):
             if self.function.program is not self.program:
                 if name not in self.function.names:
                     raise _NotPlainError
                 new[name] = self.function.names[name]
-            elif not isinstance(scope, ast.Module) and name in scopes.bound(scope.body):
-                is_inner = self.function.node in ast.walk(scope)
-                if not is_inner:  # The caller's own variable of this name is another one.
-                    raise _NotPlainError
+            elif name in own and self.function.node not in ast.walk(scope):
+                raise _NotPlainError  # The caller's own variable of this name is another one.
 
     def _argument(self, call: ast.Call, node: Any) -> str:
         if node in ast.walk(call):
@@ -239,7 +271,12 @@ class _Inlining:
             first, last = source.span(name)
             pieces += [source.text[position:first], new[name.id]]
             position = last
-        return "".join([*pieces, source.text[position:end]])
+        text = "".join([*pieces, source.text[position:end]])
+        return _enclosed(node, text) if "\n" in text else text
+
+
+def _enclosed(node: Any, text: str) -> str:
+    return f"({text})" if isinstance(node, LOOSE) else text
 
 
 def _words(node: Any) -> list[str]:
@@ -259,13 +296,3 @@ def _renamed(pairs: list[tuple[str, Any]], local: set[str]) -> dict[str, str]:
     words = [value.id for _, value in pairs if isinstance(value, ast.Name)]
     own = {word for word in words if words.count(word) == 1 and word in local}
     return {v.id: name for name, v in pairs if isinstance(v, ast.Name) and v.id in own}
-
-
-def _is_simple(node: Any) -> bool:
-    """Whether an expression may stand wherever its value does."""
-    if isinstance(node, (ast.List, ast.Tuple)):
-        return all(map(_is_simple, node.elts))
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    is_constant = literals.value(node) is not None or literals.is_none(node)
-    return isinstance(node, ast.Name) or (is_constant and not isinstance(node, ast.UnaryOp))

@@ -51,6 +51,21 @@ class Pieces:
             start = before
         return start, text.find("\n", end) + 1 or len(text)
 
+    def alone(self, statement: ast.stmt) -> tuple[int, int] | None:
+        """Returns start and end of the lines of a statement, or None if they have another."""
+        text = self.program.text
+        start, end = self.program.span(statement)
+        line, after = text.rfind("\n", 0, start) + 1, text.find("\n", end) + 1 or len(text)
+        is_last = text[end:after].lstrip()[:1] in ("", "#")
+        return (line, after) if is_last and not text[line:start].strip() else None
+
+    def removed(self, definition: ast.stmt) -> Edit:
+        """Returns the edit that removes a function or a class, with the blank lines behind it."""
+        text, (start, end) = self.program.text, self.lines(definition)
+        while text[end : end + 1] == "\n" and text[start - 2 : start] == "\n\n":
+            end += 1
+        return Edit(start, end, "")
+
     def text(self, node: ast.AST) -> str:
         """Returns the text of a node."""
         return self.program.text[slice(*self.program.span(node))]

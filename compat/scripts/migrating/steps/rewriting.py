@@ -8,7 +8,7 @@ from typing import Any
 
 from compat.scripts.migrating import migration
 from compat.scripts.migrating.program import Edit, Program, RefusedError, Remark
-from compat.scripts.migrating.steps import plain
+from compat.scripts.migrating.steps import classes, plain
 from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import tensorflow
@@ -47,7 +47,7 @@ def migrate(filename: str, text: str) -> migration.Migrated:
         if any(literals.text(word).strip("-") == "runtime" for word in call.args):
             raise RefusedError(program, call, "it has a flag `runtime` of its own; rename it")
     tf = tensorflow(program)
-    graph = Graph(plain.supervised(program, tf), tf)
+    graph = Graph(plain.supervised(classes.dissolved(program, tf), tf), tf)
     return _Rewriting(graph).result()
 
 

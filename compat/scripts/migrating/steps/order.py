@@ -1,0 +1,78 @@
+"""What statements evaluate, and when: whether a part of one may be evaluated in front of it."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Iterable
+
+from compat.scripts.migrating.program import Program
+from compat.scripts.source import literals
+
+
+def may_be_in_front(
+    program: Program, call: ast.Call, statement: Any, body: Any, tf: str, methods: set[str]
+) -> bool:
+    """Whether the body of a method may run before the statement in which the method is called.
+
+    What the statement evaluates before the call must not depend on it. Operations of TensorFlow do
+    not: they have no more than another number. Another of these methods is to be first.
+    """
+    header = getattr(statement, "test", None) or getattr(statement, "iter", None) or statement
+    inside: list[Any] = [*ast.walk(call)]
+    outside = [n for n in ast.walk(header) if n not in inside]
+    start, _ = program.span(call)
+    before = [n for n in outside if _calls(n) and program.span(n)[1] <= start]
+    if any(literals.dotted(n.func) in methods for n in [*before, *inside[1:]] if _calls(n)):
+        return False
+    within = [n for s in body for n in ast.walk(s)] + inside[1:]
+    others = [{_root(n) for n in part if _calls(n)} - {tf} for part in (before, within)]
+    changes = isinstance(statement, ast.AugAssign)
+    read = {n.attr for n in outside if isinstance(n, ast.Attribute) and (changes or _loads(n))}
+    return not (read & attributes_set(body)) and not all(others)
+
+
+def attributes_set(body: Any) -> set[str]:
+    """Returns the names of the attributes that statements set, or change elements of."""
+    nodes = [n for s in body for n in ast.walk(s)]
+    targets = [n.value if isinstance(n, ast.Subscript) else n for n in nodes if not _loads(n)]
+    return {n.attr for n in targets if isinstance(n, ast.Attribute)}
+
+
+def attributes(node: ast.AST | None) -> set[str]:
+    """Returns the names of the attributes in an expression."""
+    nodes: Iterable[ast.AST] = ast.walk(node) if node is not None else ()
+    return {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+
+
+def stored(body: Any) -> set[str]:
+    """Returns the names that statements assign, also in functions inside."""
+    nodes = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Name)]
+    return {n.id for n in nodes if isinstance(n.ctx, ast.Store)}
+
+
+def is_simple(node: Any) -> bool:
+    """Whether an expression may stand wherever its value does."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return all(map(is_simple, node.elts))
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    is_constant = literals.value(node) is not None or literals.is_none(node)
+    return isinstance(node, ast.Name) or (is_constant and not isinstance(node, ast.UnaryOp))
+
+
+def place(node: Any) -> tuple[int, int]:
+    """Returns the line and the column of a node."""
+    return node.lineno, node.col_offset
+
+
+def _loads(node: ast.AST) -> bool:
+    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+
+
+def _calls(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call)
+
+
+def _root(call: Any) -> str:
+    """Returns the first name of what is called: "tf" of `tf.nn.relu(x)`."""
+    return literals.dotted(call.func).partition(".")[0]

@@ -1,0 +1,151 @@
+"""`python -m compat migrate` of scripts whose model is a class."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable
+
+import pytest
+
+from compat.errors import UserError
+from compat.scripts.migrating.experiment import writing
+from compat.scripts.migrating.steps import rewriting
+
+pytest.importorskip("asttokens")
+pytestmark = pytest.mark.once
+# A class of 2017: helpers, a property, a method that runs the session, a constant.
+OLD = """\
+import numpy as np
+import compat.v1 as tf
+
+class Model(object):
+    \"\"\"Of one layer.\"\"\"
+    size = 4
+
+    def __init__(self, rate=0.1):
+        super(Model, self).__init__()
+        self.x = tf.placeholder(tf.float32, [None, self.size])
+        self.y_ = tf.placeholder(tf.float32, [None, 1])
+        self._build()
+        self.train_op = tf.train.GradientDescentOptimizer(rate).minimize(self.loss)
+
+    def _weight(self, shape):
+        initial = tf.zeros(shape)
+        return tf.Variable(initial)
+
+    def _build(self):
+        # The only layer.
+        output = tf.matmul(self.x, self._weight([self.size, 1])) + self._weight([1])
+        self._loss = tf.reduce_mean(tf.square(output - self.y_))
+
+    @property
+    def loss(self):
+        return self._loss
+
+    def step(self, session, x, y, training=True):
+        feed = {self.x: x, self.y_: y}
+        if training:
+            session.run(self.train_op, feed)
+        return session.run(self.loss, feed)
+
+def fit(session, model, steps):
+    for i in range(steps):
+        x = np.random.rand(8, 4)
+        model.step(session, x, x.sum(1, keepdims=True))
+
+def main():
+    np.random.seed(1)
+    with tf.device(None):
+        model = Model()
+    sv = tf.train.Supervisor()
+    with sv.managed_session() as session:
+        fit(session, model, 50)
+        print("%.3f" % model.step(session, [[1, 2, 3, 4]], [[10]], False))
+
+main()
+"""
+
+
+def rewritten(text: str) -> str:
+    return rewriting.migrate("old.py", text).text
+
+
+def test_its_attributes_are_variables_and_its_methods_are_written_out() -> None:
+    found = rewritten(OLD)
+    assert (
+        found[found.index("def main") :]
+        == """\
+def main():
+    np.random.seed(1)
+    size = 4
+    def build(model_x, y_):
+        # The only layer.
+        initial = tf.zeros([size, 1])
+        weight = tf.Variable(initial)
+        initial_2 = tf.zeros([1])
+        weight_2 = tf.Variable(initial_2)
+        output = tf.matmul(model_x, weight) + weight_2
+        loss = tf.reduce_mean(tf.square(output - y_))
+        train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        return {
+            "loss": loss,
+            "train_op": train_op,
+        }
+
+    with compat.device(None):
+        build = compat.step(build, [tf.TensorSpec([None, size], tf.float32), \
+tf.TensorSpec([None, 1], tf.float32)])
+        train = build.select("loss")
+        train_2 = build.select("train_op")
+    sv = compat.Supervisor()
+    with sv.managed_session() as session:
+        for i in range(50):
+            x = np.random.rand(8, 4)
+            y = x.sum(1, keepdims=True)
+            feed = (x, y)
+            session.run(train_2, *feed)
+            session.run(train, *feed)
+        feed_2 = ([[1, 2, 3, 4]], [[10]])
+        step = session.run(train, *feed_2).get("loss")
+        print("%.3f" % step)
+
+main()
+"""
+    )
+
+
+def test_it_trains_on_either_runtime(run_step: Callable[[str, str], Any], runtime: str) -> None:
+    ran = run_step(rewritten(OLD), runtime)
+    assert (ran.code, ran.out.split()[-1:]) == (0, ["6.413"]), ran.out
+
+
+REFUSED = {
+    "2 objects of it are made, expected one": ("model = Model()", "model = Model(); Model()"),
+    "no objects of it are made, expected one": ("model = Model()", "model = 1"),
+    "it is used for more than to make an object": ("    sv =", "    print(Model)\n    sv ="),
+    "its object is not assigned to a name": ("model = Model", "[model] = Model"),
+    "model is assigned again": ("    sv =", "    model = 1\n    sv ="),
+    "model is used for more than its attributes": ("    sv =", "    print(model)\n    sv ="),
+    "self is used for more than its attributes": ("self._build\\(\\)", "print(self)"),
+    "__dict__ of its object is used": ("self._build\\(\\)", "self.__dict__"),
+    "its method step is used as a value": ("    sv =", "    print(model.step)\n    sv ="),
+    "its attribute missing is set nowhere": ("    sv =", "    print(model.missing)\n    sv ="),
+    "it has a base class or a decorator": ("\\(object\\)", "(Base)"),
+    "its method loss has a decorator": ("@property", "@lazy"),
+    "its body has more than methods and constants": ("size = 4", "size = 4; size += 1"),
+    "its method step returns in other places than its end": (
+        "        if t",
+        "        if x: return 0\n        if t",
+    ),
+    "its method step yields": ("        return session", "        yield session"),
+}
+
+
+@pytest.mark.parametrize("migrate", [rewriting.migrate, writing.migrate])
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_it_refuses(why: str, migrate: Any) -> None:
+    text = re.sub(*REFUSED[why], OLD, count=1)
+    assert text != OLD
+    said = f"the class Model cannot be written as plain statements, since {why}; use --to=v1, or"
+    with pytest.raises(UserError, match=re.escape(said)):
+        migrate("old.py", text)
