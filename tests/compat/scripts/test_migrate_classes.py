@@ -128,16 +128,23 @@ REFUSED = {
     "model is used for more than its attributes": ("    sv =", "    print(model)\n    sv ="),
     "self is used for more than its attributes": ("self._build\\(\\)", "print(self)"),
     "__dict__ of its object is used": ("self._build\\(\\)", "self.__dict__"),
-    "its method step is used as a value": ("    sv =", "    print(model.step)\n    sv ="),
+    "its method loss is replaced": ("    sv =", "    model.loss = 1\n    sv ="),
     "its attribute missing is set nowhere": ("    sv =", "    print(model.missing)\n    sv ="),
     "it has a base class or a decorator": ("\\(object\\)", "(Base)"),
     "its method loss has a decorator": ("@property", "@lazy"),
     "its body has more than methods and constants": ("size = 4", "size = 4; size += 1"),
-    "its method step returns in other places than its end": (
-        "        if t",
-        "        if x: return 0\n        if t",
+    "its method _build, which builds, returns in other places than its end": (
+        "        # The",
+        "        if self.x is None: return\n        # The",
     ),
-    "its method step yields": ("        return session", "        yield session"),
+    "its method _build, which builds, yields": (
+        "        output =",
+        "        yield 1\n        output =",
+    ),
+    "its method _weight, which builds, cannot be written where it is called, as in a condition": (
+        "output = tf.matmul",
+        "self._weight([1]) and tf.matmul",
+    ),
 }
 
 
@@ -146,6 +153,6 @@ REFUSED = {
 def test_what_it_refuses(why: str, migrate: Any) -> None:
     text = re.sub(*REFUSED[why], OLD, count=1)
     assert text != OLD
-    said = f"the class Model cannot be written as plain statements, since {why}; use --to=v1, or"
+    said = f"the class Model cannot be written as plain statements, since {why}"
     with pytest.raises(UserError, match=re.escape(said)):
         migrate("old.py", text)

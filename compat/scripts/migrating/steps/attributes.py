@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 import keyword
+import re
 from typing import Any, Callable, Iterator
 
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import order
+from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
 from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.source import scopes
 
@@ -32,7 +34,13 @@ class Attributes:
     """
 
     def __init__(
-        self, program: Program, node: Any, owner: str, home: str, refuse: Callable[..., Any]
+        self,
+        program: Program,
+        node: Any,
+        owner: str,
+        home: str,
+        refuse: Callable[..., Any],
+        tf: str,
     ) -> None:
         """Finds them, or raises `UserError`.
 
@@ -42,38 +50,46 @@ class Attributes:
           owner: the name of the object, which nothing else has.
           home: the name of the function in which it is made, or "" of the module.
           refuse: raises an error for a node.
+          tf: the name of TensorFlow.
         """
         self.program, self.owner, self._refuse = program, owner, refuse
         self._methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
         inside = {*ast.walk(node)}
         self.parents = scopes.parents(program.tree)
         self._outside: list[Any] = [n for n in ast.walk(program.tree) if n not in inside]
+        self.names: dict[str, str] = {}
+        kept = self._kept(Kinds(program, tf))
+        for name in kept:
+            self.names[name] = scopes.free(name, {*_TAKEN, *self._words()})
+        self._outside += [n for method in kept.values() for n in ast.walk(method)]
         own = sorted(filter(self._is_own, self._outside), key=order.place)
         self._found = [n for n in own if n.attr not in (BEGIN, END)]
         marks: Any = [self.parents[n] for n in own if n.attr in (BEGIN, END)]
         self._begin, self._end = marks
         self._set: dict[str, list[Any]] = {}
         for found in self._found:
-            if found.attr in self._methods:
-                self._left(found)
             if not isinstance(found.ctx, ast.Load):
                 self._set.setdefault(found.attr, []).append(found)
-                if getattr(scopes.enclosing(program.tree, found), "name", "") != home:
+                place = scopes.enclosing(program.tree, found)
+                if place not in kept.values() and getattr(place, "name", "") != home:
                     refuse(found, f"its attribute {found.attr} is set in another function")
         aliases = self._aliases()
-        self.names = {name: other for name, (other, _) in aliases.items()}
+        self.names.update((name, other) for name, (other, _) in aliases.items())
         self._name()
         dropped = [statement for _, statement in aliases.values()]
         first = [s for s in self._first() if s not in dropped]
-        moved = {n for statement in [*dropped, *first] for n in ast.walk(statement)}
+        moved = {n for s in [*dropped, *first, *kept.values()] for n in ast.walk(s)}
         names = [Edit(*program.span(n), self.names[n.attr]) for n in self._found]
         start, end = self._line(self._begin)
+        indent = program.text[start : program.span(self._begin)[0]] if home else ""
+        functions = "".join(self._function(m, names, indent, home) for m in kept.values())
         indent = program.text[start : program.span(self._begin)[0]]
-        lines = Pieces(program).take(first, names, indent)
+        lines = Pieces(program).take(first, names, indent) + (functions if home else "")
         self.edits = [Edit(*self._line(statement), "") for statement in [*dropped, self._end]]
         self.edits += [Edit(*Pieces(program).lines(statement), "") for statement in first]
         self.edits += [edit for edit, n in zip(names, self._found) if n not in moved]
-        self.edits += [Edit(start, end, lines), Pieces(program).removed(node)]
+        gone = Pieces(program).removed(node)
+        self.edits += [Edit(start, end, lines), gone._replace(text="" if home else functions)]
 
     def _is_own(self, node: Any) -> bool:
         return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == self.owner
@@ -82,21 +98,56 @@ class Attributes:
         alone = Pieces(self.program).alone(statement)
         return alone or self._refuse(statement, "a line has several statements")
 
-    def _left(self, node: Any) -> None:
-        """Refuses a method that could not be written out, or the one for which it could not."""
-        seen: set[str] = set()
-        while node.attr not in seen:
-            seen.add(node.attr)
+    def _kept(self, kinds: Kinds) -> dict[str, Any]:
+        """Returns the methods that become functions: they build nothing, and are called."""
+
+        def builds(name: str) -> bool:
+            nodes = [*ast.walk(self._methods[name])]
+            trains = any(isinstance(n, ast.Call) and last(n) in TRAINS for n in nodes)
+            return trains or kinds.builds(self._methods[name]) or any(map(kinds.is_input, nodes))
+
+        waiting = [n for n in self._outside if self._is_own(n) and n.attr in self._methods]
+        found: set[str] = set()
+        while waiting:
+            node = waiting.pop()
             inner: list[Any] = [*filter(self._is_own, ast.walk(self._methods[node.attr]))]
-            node = next((n for n in inner if n.attr in self._methods), node)
-        self._refuse(node, f"its method {node.attr} {_why(self._methods[node.attr])}")
+            inner = [n for n in inner if n.attr in self._methods and n.attr not in found]
+            if builds(node.attr) and not any(builds(n.attr) for n in inner if n.attr != node.attr):
+                why = _why(self._methods[node.attr])
+                self._refuse(node, f"its method {node.attr}, which builds, {why}")
+            found.add(node.attr)
+            waiting += inner
+        return {name: method for name, method in self._methods.items() if name in found}
+
+    def _function(self, method: Any, names: list[Edit], indent: str, home: str) -> str:
+        """Returns a method as a function, the attributes of which are variables outside of it."""
+        text, span = self.program.text, self.program.span
+        start, _ = span(method)
+        word = re.compile(r"def\s+(\w+)").search(text, start)
+        edits = [*names, Edit(*word.span(1), self.names[method.name])] if word else [*names]
+        owners = [a for a in method.args.args[:1] if a.arg == self.owner]
+        for owner in owners:  # A static method has none.
+            comma = re.compile(r"\s*(,\s*)?").match(text, span(owner)[1])
+            edits.append(Edit(span(owner)[0], comma.end() if comma else 0, ""))
+        inner: list[Any] = [*filter(self._is_own, ast.walk(method))]
+        inner = [n for n in inner if not isinstance(n.ctx, ast.Load)]
+        if inner:
+            has_text = ast.get_docstring(method) is not None
+            place = span(method.body[int(has_text)])[0]
+            line = text.rfind("\n", 0, place) + 1
+            width = start - text.rfind("\n", 0, start) - 1
+            outer = indent + text[line + width : place]
+            changed = ", ".join(sorted({self.names[n.attr] for n in inner}))
+            kind = "nonlocal" if home else "global"
+            edits.append(Edit(line, line, f"{outer}{kind} {changed}\n"))
+        return Pieces(self.program).take([method], edits, indent) + ("\n" if home else "\n\n")
 
     def _name(self) -> None:
         """Names the variables: as the attributes, if nothing else has these names."""
         taken = {*_TAKEN, *self._words()}
         for found in self._found:
             name = found.attr
-            if name not in self._set:
+            if name not in self._set and name not in self._methods:
                 self._refuse(found, f"its attribute {name} is set nowhere")
             word = name.lstrip("_")
             if not word.isidentifier() or keyword.iskeyword(word) or word in taken:

@@ -44,16 +44,19 @@ class _Class:
       made: the statement that makes the object.
       word: the name of the object.
       owner: the same, or a name that nothing else has.
+      stay: the names of methods that cannot be written where they are called.
       home: the function in which it is made, or "".
     """
 
     def __init__(self, program: Program, tf: str, name: str) -> None:
         self.program, self.tf, self.name = program, tf, name
         self._read(program)
+        self._read(program.after(self._assigned()))
         self._check()
         self.made = self._object()
         self.word: str = self.made.targets[0].id
         self.owner = self.word
+        self.stay: set[str] = set()
         self.home: str = getattr(self._scope(self.made), "name", "")
 
     def _read(self, program: Program) -> None:
@@ -69,11 +72,18 @@ class _Class:
     def dissolved(self) -> Program:
         """Returns the program without the class, or raises `UserError`."""
         try:
-            self._read(inlining.inlined(self.program, self.tf, self._takes))
+            self._read(inlining.inlined(self.program, self.tf, _is_own, self._takers))
             self.made = self._object()
             self._read(self.program.after(self._called()))
-            self._read(inlining.inlined(self.program, self.tf, self._is_last, self._functions))
-            found = Attributes(self.program, self.node, self.owner, self.home, self._refuse)
+            while True:
+                before = self.stay
+                self._read(inlining.inlined(self.program, self.tf, _is_own, self._functions))
+                used_ones = {n.attr for n in self.program.nodes(ast.Attribute) if self._is_of(n)}
+                self.stay = before | {n for n in used_ones & {*self.methods} if self._is_last(n)}
+                if self.stay == before:
+                    break
+            words = self.owner, self.home, self._refuse, self.tf
+            found = Attributes(self.program, self.node, *words)
             return self.program.after(found.edits)
         except UnmarkedError as error:
             self._refuse(error.node, f"the place of {self.word} is not known, as in an f-string")
@@ -115,13 +125,10 @@ class _Class:
         node: Any = self.parents[use]
         if not isinstance(node, ast.Attribute):
             self._refuse(use, why)
-        call = self.parents[node]
-        is_called = isinstance(call, ast.Call) and call.func is node
-        is_value = self.kinds.get(node.attr) in ("", "staticmethod") and not is_called
         if node.attr.endswith("__"):
             self._refuse(use, f"{node.attr} of its object is used")
-        if is_value or (node.attr in self.methods and not isinstance(node.ctx, ast.Load)):
-            self._refuse(use, f"its method {node.attr} is used as a value")
+        if node.attr in self.methods and not isinstance(node.ctx, ast.Load):
+            self._refuse(use, f"its method {node.attr} is replaced")
 
     def _constants(self) -> list[Any]:
         return [part for part in self.node.body if isinstance(part, ast.Assign)]
@@ -178,17 +185,36 @@ class _Class:
             self._refuse(made, f"{word} is assigned again")
         return made
 
+    def _assigned(self) -> list[Edit]:
+        """Returns edits that assign an object to a name, as of `Model().train()`."""
+        found = []
+        for statement in self.program.nodes(ast.Expr):
+            call: Any = getattr(getattr(statement.value, "func", None), "value", None)
+            alone = Pieces(self.program).alone(statement)
+            if isinstance(call, ast.Call) and _text(call.func) == self.name and alone:
+                names = {n.id for n in self.program.nodes(ast.Name)} | self._other_names()
+                word = scopes.free(self.name.lower(), names)
+                (start, end), line = self.program.span(call), alone[0]
+                indent = self.program.text[line : self.program.span(statement)[0]]
+                made = f"{indent}{word} = {self.program.text[start:end]}\n"
+                found += [Edit(line, line, made), Edit(start, end, word)]
+        return found
+
     def _scope(self, node: ast.AST) -> Any:
         return scopes.enclosing(self.program.tree, node)
 
-    def _takes(self, program: Program, function: Function) -> bool:
-        """Whether a function is called with the object."""
-        calls = inlining.calls(program, function)
-        given = [a for c in calls for a in [*c.args, *(k.value for k in c.keywords)]]
-        roots = {
-            literals.dotted(a).partition(".")[0] for a in given if isinstance(a, ast.Attribute)
-        }
-        return self.word in {getattr(a, "id", "") for a in given} and self.word not in roots
+    def _takers(self, program: Program) -> list[Function]:
+        """Returns the functions that are called with the object."""
+        paths = {f"{self.word}.{name}" for name in self.methods}
+        found = []
+        for function in inlining.own(program, self.tf):
+            calls = inlining.calls(program, function)
+            given = [a for c in calls for a in [*c.args, *(k.value for k in c.keywords)]]
+            parts = [a for a in given if isinstance(a, ast.Attribute)]
+            roots = {literals.dotted(part).partition(".")[0] for part in parts}
+            if self.word in {getattr(a, "id", "") for a in given} - roots:
+                found.append(function._replace(owner=self.word, methods=paths))
+        return found
 
     def _called(self) -> list[Edit]:
         """Returns edits that call properties, and the constructor as a method of the object."""
@@ -243,20 +269,26 @@ class _Class:
         return found | scopes.bound(self.program.nodes(ast.Import, ast.ImportFrom))
 
     def _functions(self, program: Program) -> list[Function]:
-        (node,) = [n for n in program.nodes(ast.ClassDef) if n.name == self.name]
+        """Returns the methods that call no other but those that stay."""
+        self._read(program)
+        paths = {f"{self.owner}.{name}" for name in self.methods}
         found = []
-        for method in node.body:
-            if isinstance(method, ast.FunctionDef):
-                owner = "" if self.kinds[method.name] == "staticmethod" else self.owner
-                path = f"{self.owner}.{method.name}"
-                found.append(Function(path, method, program, self.tf, {}, owner))
+        for name, method in filter(lambda item: self._is_last(item[0]), self.methods.items()):
+            function = Function(f"{self.owner}.{name}", method, program, self.tf, {}, self.owner)
+            is_method = self.kinds[name] != "staticmethod"
+            found.append(function._replace(methods=paths, is_method=is_method))
         return found
 
-    def _is_last(self, program: Program, function: Function) -> bool:
-        """Whether a function is a method that calls no other."""
-        path = f"{self.owner}."
-        called = {_text(n.func) for n in ast.walk(function.node) if isinstance(n, ast.Call)}
-        return function.path.startswith(path) and not called & {path + n for n in self.methods}
+    def _is_of(self, node: Any) -> bool:
+        return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == self.owner
+
+    def _is_last(self, name: str) -> bool:
+        paths = {f"{self.owner}.{other}" for other in {*self.methods} - self.stay}
+        return not order.calls([self.methods[name]], paths)
+
+
+def _is_own(program: Program, function: Function) -> bool:
+    return bool(function.owner)
 
 
 def _text(node: ast.AST) -> str:

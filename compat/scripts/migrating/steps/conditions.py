@@ -11,7 +11,8 @@ from compat.scripts.source import literals
 def decided(statements: list[Any], values: Mapping[str, Any]) -> list[Any]:
     """Returns statements up to a return, with those of the branches that are taken.
 
-    The values are of names, such as "FLAGS.fake_data"; None is unknown.
+    The values are of names, such as "FLAGS.fake_data"; None is unknown. That of "name is None" says
+    whether a name is.
     """
     found: list[Any] = []
     for statement in statements:
@@ -22,6 +23,15 @@ def decided(statements: list[Any], values: Mapping[str, Any]) -> list[Any]:
             found += decided(statement.body if truth else statement.orelse, values)
         if found and isinstance(found[-1], ast.Return):
             break
+    return found
+
+
+def known(nodes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values of names, for `decided`, that are given constants."""
+    found = {name: literals.value(node) for name, node in nodes.items()}
+    for name, node in nodes.items():
+        if found[name] is not None or literals.is_none(node):
+            found[f"{name} is None"] = literals.is_none(node)
     return found
 
 
@@ -40,6 +50,14 @@ def _truth(node: ast.AST, values: Mapping[str, Any]) -> bool | None:
         if len(node.ops) > 1 or left is None or right is None:
             return None
         return bool((left == right) is isinstance(node.ops[0], ast.Eq))
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        is_none = values.get(f"{literals.dotted(node.left)} is None")
+        is_one = len(node.ops) == 1 and literals.is_none(node.comparators[0])
+        return (
+            is_none is isinstance(node.ops[0], ast.Is) if is_one and is_none is not None else None
+        )
+    if values.get(f"{literals.dotted(node)} is None"):
+        return False
     value = _value(node, values)
     return None if value is None else bool(value)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, Callable, Collection, Mapping, NamedTuple
 
 from compat.scripts.migrating.program import LOOSE, Edit, Program, UnmarkedError
 from compat.scripts.migrating.steps import conditions, order
 from compat.scripts.migrating.steps.pieces import Pieces, used
-from compat.scripts.source import literals, scopes
+from compat.scripts.source import scopes
 
 _ROUNDS = 200  # A call in each.
 _COMPOUND = (ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)
@@ -30,7 +30,9 @@ class Function(NamedTuple):
     tf: str  # The name of TensorFlow there.
     # What names of its module are called in the program that calls it, if that is another.
     names: Mapping[str, str]
-    owner: str = ""  # The object whose method it is; its first parameter.
+    owner: str = ""  # An object of the program that it uses.
+    methods: Collection[str] = ()  # What the methods of that are called by, as "model.step".
+    is_method: bool = False  # Whether it is one, and the object its first parameter.
 
 
 class _NotPlainError(Exception):
@@ -50,7 +52,7 @@ def inlined(
     """
     for _ in range(_ROUNDS):
         before = program
-        for function in [*_own(program, tf), *others(program)]:
+        for function in [*own(program, tf), *others(program)]:
             if wanted(program, function):
                 try:
                     edits = _Inlining(program, function).edits()
@@ -64,7 +66,8 @@ def inlined(
     return program
 
 
-def _own(program: Program, tf: str) -> list[Function]:
+def own(program: Program, tf: str) -> list[Function]:
+    """Returns the functions of a program, each of which has a name of its own."""
     parents = scopes.parents(program.tree)
     nodes = [n for n in program.nodes(ast.FunctionDef) if not isinstance(parents[n], ast.ClassDef)]
     names = [node.name for node in nodes]
@@ -116,7 +119,7 @@ class _Inlining:
             is_elsewhere = is_elsewhere or isinstance(statement, _ELSEWHERE)
         given = self._given(call)
         stored = order.stored(self.body)
-        constants = {n: literals.value(v) for n, v in given.items() if n not in stored}
+        constants = conditions.known({n: v for n, v in given.items() if n not in stored})
         body = conditions.decided(self.body, constants)
         returns = [n for n in scopes.own_nodes(body) if isinstance(n, ast.Return)]
         if len(returns) > 1 or (returns and body[-1] is not returns[0]):
@@ -140,7 +143,7 @@ class _Inlining:
             raise _NotPlainError
         line, after = alone
         indent = self.program.text[line : self.program.span(statement)[0]]
-        front = self.program, call, statement, body, self.function.tf, self._methods()
+        front = self.program, call, statement, body, self.function
         if self.function.owner and not order.may_be_in_front(*front):
             raise _NotPlainError
         source = self.function.program
@@ -183,12 +186,7 @@ class _Inlining:
 
     def _self(self) -> list[str]:
         """Returns the parameter that is the object of a method."""
-        return [a.arg for a in self.function.node.args.args[:1] if self.function.owner]
-
-    def _methods(self) -> set[str]:
-        """Returns what the methods of the object are called by."""
-        body = getattr(self.parents.get(self.function.node), "body", [])
-        return {f"{self.function.owner}.{getattr(node, 'name', '')}" for node in body}
+        return [a.arg for a in self.function.node.args.args[:1] if self.function.is_method]
 
     def _given(self, call: ast.Call) -> dict[str, Any]:
         """Returns the arguments by the names of the parameters."""
@@ -218,12 +216,14 @@ class _Inlining:
         taken.discard("_")
         stored, local = order.stored(body), scopes.bound(body)
         changing = order.attributes_set(body)
+        is_all = order.calls(body, self.function.methods)
         arguments = {name: self._argument(call, node) for name, node in given.items()}
         new, first = dict(targets), {}
         new.update((name, self.function.owner) for name in self._self())
         renamed = {n.name for s in body for n in ast.walk(s) if hasattr(n, "name")}
         for name in sorted(stored | local | set(given)):
-            is_same = name in given and not order.attributes(given.get(name)) & changing
+            parts = order.attributes(given.get(name))
+            is_same = name in given and not (parts & changing or (parts and is_all))
             if is_same and name not in stored and order.is_simple(given[name]):
                 new[name] = arguments[name]
                 continue

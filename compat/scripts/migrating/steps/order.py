@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterable
+from typing import Any, Collection, Iterable
 
 from compat.scripts.migrating.program import Program
 from compat.scripts.source import literals
 
 
 def may_be_in_front(
-    program: Program, call: ast.Call, statement: Any, body: Any, tf: str, methods: set[str]
+    program: Program, call: ast.Call, statement: Any, body: Any, function: Any
 ) -> bool:
-    """Whether the body of a method may run before the statement in which the method is called.
+    """Whether a function's body may run before the statement that calls it.
 
     What the statement evaluates before the call must not depend on it. Operations of TensorFlow do
-    not: they have no more than another number. Another of these methods is to be first.
+    not: they have no more than another number. Another method of its object is to be first.
     """
-    header = getattr(statement, "test", None) or getattr(statement, "iter", None) or statement
+    parts = [getattr(statement, name, None) for name in ("test", "iter")]
+    if isinstance(statement, ast.Assign):
+        parts.append(statement.value)  # Before its targets.
+    header = next((part for part in parts if part and call in ast.walk(part)), statement)
     inside: list[Any] = [*ast.walk(call)]
     outside = [n for n in ast.walk(header) if n not in inside]
     start, _ = program.span(call)
     before = [n for n in outside if _calls(n) and program.span(n)[1] <= start]
-    if any(literals.dotted(n.func) in methods for n in [*before, *inside[1:]] if _calls(n)):
+    if calls([*before, *inside[1:]], function.methods):
+        return False
+    uses = any(isinstance(n, ast.Name) and n.id == function.owner for n in outside)
+    is_of = function.path.startswith(f"{function.owner}.")
+    if uses and (calls(body, function.methods) or not is_of):
         return False
     within = [n for s in body for n in ast.walk(s)] + inside[1:]
-    others = [{_root(n) for n in part if _calls(n)} - {tf} for part in (before, within)]
+    roots = [{_root(n) for n in part if _calls(n)} for part in (before, within)]
     changes = isinstance(statement, ast.AugAssign)
     read = {n.attr for n in outside if isinstance(n, ast.Attribute) and (changes or _loads(n))}
-    return not (read & attributes_set(body)) and not all(others)
+    return not (read & attributes_set(body)) and not all(r - {function.tf} for r in roots)
+
+
+def calls(nodes: Any, paths: Collection[str]) -> bool:
+    """Whether one of these functions is called in some nodes."""
+    found: list[Any] = [n for node in nodes for n in ast.walk(node) if _calls(n)]
+    return any(literals.dotted(call.func) in paths for call in found)
 
 
 def attributes_set(body: Any) -> set[str]:
