@@ -9,7 +9,9 @@ import pytest
 
 from compat.errors import UserError
 from compat.scripts.migrating.experiment import writing
-from compat.scripts.migrating.steps import rewriting
+from compat.scripts.migrating.program import Program
+from compat.scripts.migrating.steps import classes, rewriting
+from compat.scripts.source import conversion
 
 pytest.importorskip("asttokens")
 pytestmark = pytest.mark.once
@@ -117,6 +119,112 @@ main()
 def test_it_trains_on_either_runtime(run_step: Callable[[str, str], Any], runtime: str) -> None:
     ran = run_step(rewritten(OLD), runtime)
     assert (ran.code, ran.out.split()[-1:]) == (0, ["6.413"]), ran.out
+
+
+# What an object changes, and when, with names that are taken elsewhere.
+STATE = """\
+import compat.v1 as tf
+
+class State:
+    def __init__(self, n, sizes):
+        self.x = tf.placeholder(tf.float32)
+        self.n = n
+        sizes.append(4)
+        self.sizes = sizes
+        self.calls = []
+        for i in range(3):
+            self.calls.append(self.late(i))
+        self.a, self.b = 1, 2
+
+    def late(self, i):
+        j = i * 2
+        return lambda k: (k, i, j)
+
+    def next(self):
+        self.n += 1
+        return self.n
+
+    def bump(self, n, by=None):
+        if by is not None:
+            self.n += by
+        return n
+
+    def first(self, least):
+        for i in range(9):
+            if self.bump(i, 1) > least:
+                return i
+        return None
+
+    def counted(self):
+        for i in range(2):
+            yield i, self.next()
+
+    def swap(self):
+        self.a, self.b = self.b, self.a
+
+    @property
+    def total(self):
+        return self.n + len(self.sizes)
+
+def fill(state, count):
+    i = 0
+    while i < count:
+        i += state.next()
+    return i
+
+def main():
+    i, j, n = 5, 6, 7
+    state = State(n, [1, 2])
+    print(state.next(), state.next(), state.n, state.next() + state.n)
+    print(state.bump(state.n, 5), state.bump(state.n), state.n)
+    print([f(1) for f in state.calls], state.sizes)
+    print(fill(state, 9))
+    total = fill(state, 30)
+    print(total, state.total)
+    print(state.first(2), list(state.counted()), state.total)
+    while state.next() < 99:
+        state.swap()
+    if state.total > 3:
+        state.swap()
+    print(state.a, state.b, i, j, n, list(map(state.bump, [1, 2])))
+
+main()
+"""
+
+
+def test_it_computes_what_the_object_did(run_step: Callable[[str, str], Any]) -> None:
+    program = Program(conversion.Source("old.py", STATE, False), marked=True)
+    new = classes.dissolved(program, "tf").text
+    assert "class State" not in new and "state." not in new
+    outs = [run_step(text, "legacy").out for text in (STATE, new)]
+    assert outs[0] == outs[1] and len(outs[0].splitlines()) == 7
+
+
+DEFAULT = """\
+import compat.v1 as tf
+with tf.Graph().as_default():
+    sess = tf.Session()
+    with sess.as_default():
+        x = tf.placeholder(tf.float32, [None])
+        loss = tf.reduce_sum(x * tf.Variable(1.0))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        sess.run(tf.global_variables_initializer())
+        print(sess.run([train, loss], {x: [2, 3]})[1])
+"""
+
+
+def test_a_session_that_is_the_default_is_that_of_the_supervisor(
+    run_step: Callable[[str, str], Any], runtime: str
+) -> None:
+    for text in (
+        DEFAULT,
+        DEFAULT.replace(
+            "sess = tf.Session()\n    with sess.as_default():", "with tf.Session() as sess:"
+        ),
+    ):
+        found = rewritten(text)
+        assert "as_default" not in found
+        assert run_step(found, runtime).out.split()[-1:] == ["5.0"]
 
 
 REFUSED = {

@@ -21,7 +21,7 @@ _TAKEN = {"compat", "sys", "self", "batch", "training", "step", *dir(builtins)}
 _LOOPS = (ast.For, ast.While)
 _COMPUTED = (
     *(ast.Call, ast.Lambda, ast.IfExp, ast.BoolOp, ast.Compare, ast.JoinedStr),
-    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Dict, ast.Set),
 )
 
 
@@ -232,9 +232,12 @@ class Attributes:
             others = {n.attr for n in parts if isinstance(n, ast.Attribute) and not self._is_own(n)}
             read = used(statement.value) - {self.owner} - moved
             is_fixed = own <= moved and not (others & changed or read & names)
+            name = target.attr if is_own else target.id
+            is_list = any(isinstance(n, ast.List) for n in parts)
+            is_fixed = is_fixed and not (is_list and order.grows(self._outside, name))
             if is_fixed and not any(isinstance(n, _COMPUTED) for n in parts):
                 found.append(statement)
-                moved.add(f".{target.attr}" if is_own else target.id)
+                moved.add(f".{name}" if is_own else name)
         return found
 
 

@@ -127,7 +127,8 @@ class _Inlining:
         returned: Any = returns[0].value if returns else None
         body = body[:-1] if returns else body
         pairs = self._pairs(call, statement, given, returned)
-        targets = _renamed(pairs, scopes.bound(body))
+        bound = scopes.bound(body)
+        targets = _renamed(pairs, bound)
         new, first, taken = self._names(call, given, body, returned, targets)
         text = self._text(returned, new) if returned is not None else ""
         is_whole = getattr(statement, "value", None) is call
@@ -145,6 +146,9 @@ class _Inlining:
         indent = self.program.text[line : self.program.span(statement)[0]]
         front = self.program, call, statement, body, self.function
         if self.function.owner and not order.may_be_in_front(*front):
+            raise _NotPlainError
+        is_late = order.is_late([*body, *returns], {*given, *bound}, statement, self.parents)
+        if self.function.owner and is_late:
             raise _NotPlainError
         source = self.function.program
         edits = [
@@ -215,16 +219,13 @@ class _Inlining:
         taken |= set() if isinstance(scope, ast.Module) else scopes.parameters(scope)
         taken.discard("_")
         stored, local = order.stored(body), scopes.bound(body)
-        changing = order.attributes_set(body)
-        is_all = order.calls(body, self.function.methods)
         arguments = {name: self._argument(call, node) for name, node in given.items()}
         new, first = dict(targets), {}
         new.update((name, self.function.owner) for name in self._self())
         renamed = {n.name for s in body for n in ast.walk(s) if hasattr(n, "name")}
         for name in sorted(stored | local | set(given)):
-            parts = order.attributes(given.get(name))
-            is_same = name in given and not (parts & changing or (parts and is_all))
-            if is_same and name not in stored and order.is_simple(given[name]):
+            place = name, body, self.function.methods
+            if name in given and order.may_replace(given[name], *place):
                 new[name] = arguments[name]
                 continue
             if name not in targets:

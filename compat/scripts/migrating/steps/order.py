@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Collection, Iterable
+from typing import Any, Collection, Iterable, Mapping
 
 from compat.scripts.migrating.program import Program
+from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.source import literals
+
+_LOOPS = (ast.For, ast.While)
+_CLOSURES = (ast.Lambda, ast.FunctionDef, ast.GeneratorExp)
 
 
 def may_be_in_front(
@@ -44,6 +48,24 @@ def calls(nodes: Any, paths: Collection[str]) -> bool:
     return any(literals.dotted(call.func) in paths for call in found)
 
 
+def is_late(body: Any, names: set[str], statement: Any, parents: Mapping[Any, ast.AST]) -> bool:
+    """Whether a loop around a statement may change names before closures in a body read them."""
+    while statement in parents and not isinstance(statement, _LOOPS):
+        statement = parents[statement]
+    inner: list[Any] = [n for s in body for n in ast.walk(s) if isinstance(n, _CLOSURES)]
+    return isinstance(statement, _LOOPS) and any(used(n) & names for n in inner)
+
+
+def may_replace(node: Any, name: str, body: Any, methods: Collection[str]) -> bool:
+    """Whether an argument may stand in a function's body where that has the parameter's name."""
+    parts = attributes(node)
+    if parts & attributes_set(body) or (parts and calls(body, methods)) or name in stored(body):
+        return False
+    is_path = isinstance(node, (ast.Name, ast.Attribute))
+    nodes = [n for s in body for n in ast.walk(s)]
+    return is_simple(node) and (is_path or not grows(nodes, name))
+
+
 def attributes_set(body: Any) -> set[str]:
     """Returns the names of the attributes that statements set, or change elements of."""
     nodes = [n for s in body for n in ast.walk(s)]
@@ -55,6 +77,13 @@ def attributes(node: ast.AST | None) -> set[str]:
     """Returns the names of the attributes in an expression."""
     nodes: Iterable[ast.AST] = ast.walk(node) if node is not None else ()
     return {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+
+
+def grows(nodes: Iterable[Any], name: str) -> bool:
+    """Whether what a variable or an attribute holds may change, as of `layers.append(x)`."""
+    found: list[Any] = [n.func for n in nodes if _calls(n) and isinstance(n.func, ast.Attribute)]
+    found += [n for n in nodes if isinstance(n, ast.Subscript) and not _loads(n)]
+    return any(getattr(n.value, "attr", getattr(n.value, "id", "")) == name for n in found)
 
 
 def stored(body: Any) -> set[str]:

@@ -11,7 +11,7 @@ import re
 from typing import Any, Iterator
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import inlining
+from compat.scripts.migrating.steps import defaults, inlining
 from compat.scripts.migrating.steps.kinds import Kinds, last
 from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.migrating.steps.region import Region, defines
@@ -28,6 +28,7 @@ _OF_DICTIONARIES = ("values", "items", "keys", "get", "copy")  # No tensors.
 def supervised(program: Program, tf: str) -> Program:
     """Returns the program with a supervisor for its plain session, and a block for its graph."""
     program = inlining.inlined(program.after(_names(program)), tf, _makes_inputs)
+    program = defaults.straight(program, tf)
     for rewrite in (_Plain.by_run, _Plain.gathered, _Plain.with_block):
         found = _Plain(program, tf)
         if found.body and (found.creations or rewrite is not _Plain.by_run):
