@@ -228,8 +228,11 @@ def test_a_session_that_is_the_default_is_that_of_the_supervisor(
 
 
 REFUSED = {
-    "2 objects of it are made, expected one": ("model = Model()", "model = Model(); Model()"),
-    "no objects of it are made, expected one": ("model = Model()", "model = 1"),
+    "2 objects of it are made, which may share variables": (
+        "model = Model()",
+        "model = Model(); Model()",
+    ),
+    "no object of it is made here": ("model = Model()", "model = 1"),
     "it is used for more than to make an object": ("    sv =", "    print(Model)\n    sv ="),
     "its object is not assigned to a name": ("model = Model", "[model] = Model"),
     "model is assigned again": ("    sv =", "    model = 1\n    sv ="),

@@ -171,7 +171,8 @@ class _Class:
             if use not in calls:
                 self._refuse(use, "it is used for more than to make an object")
         if len(calls) != 1:
-            why = f"{len(calls) or 'no'} objects of it are made, expected one"
+            why = f"{len(calls)} objects of it are made, which may share variables"
+            why = why if calls else "no object of it is made here"
             self._refuse(calls[1] if calls else self.node, why)
         call: Any = self.parents[calls[0]]
         made: Any = self.parents[call]

@@ -61,9 +61,9 @@ def may_replace(node: Any, name: str, body: Any, methods: Collection[str]) -> bo
     parts = attributes(node)
     if parts & attributes_set(body) or (parts and calls(body, methods)) or name in stored(body):
         return False
-    is_path = isinstance(node, (ast.Name, ast.Attribute))
+    is_list = any(isinstance(n, ast.List) for n in ast.walk(node))
     nodes = [n for s in body for n in ast.walk(s)]
-    return is_simple(node) and (is_path or not grows(nodes, name))
+    return is_simple(node) and not (is_list and grows(nodes, name))
 
 
 def attributes_set(body: Any) -> set[str]:
