@@ -121,6 +121,19 @@ def test_it_trains_on_either_runtime(run_step: Callable[[str, str], Any], runtim
     assert (ran.code, ran.out.split()[-1:]) == (0, ["6.413"]), ran.out
 
 
+def test_conditions_on_constants_are_decided() -> None:
+    """Such are in the graph: what is made in a branch cannot be fetched."""
+    made = "        self.train_op = "
+    text = OLD.replace("rate=0.1", 'rate=0.1, kind="sgd", training=True')
+    first = "        self.kind = kind\n        self.on = training\n"
+    text = text.replace("        super(", f"{first}        super(", 1)
+    branches = '        if self.kind == "adam":\n            raise ValueError\n'
+    branches += f"        elif self.on:\n    {made}"
+    found = rewritten(text.replace(made, branches))
+    expected = "        train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
+    assert expected in found and '"train_op": train_op' in found and "ValueError" not in found
+
+
 # What an object changes, and when, with names that are taken elsewhere.
 STATE = """\
 import compat.v1 as tf

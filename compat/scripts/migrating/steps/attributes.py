@@ -9,7 +9,7 @@ import re
 from typing import Any, Callable, Iterator
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import order
+from compat.scripts.migrating.steps import conditions, order
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
 from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.source import scopes
@@ -31,6 +31,7 @@ class Attributes:
     Attributes:
       names: the variables that they become.
       edits: those that write them so, and remove the class.
+      constants: the values of those variables that are set once, to a constant.
     """
 
     def __init__(
@@ -76,6 +77,11 @@ class Attributes:
         aliases = self._aliases()
         self.names.update((name, other) for name, (other, _) in aliases.items())
         self._name()
+        once: dict[str, Any] = {
+            n: self.parents[found[0]] for n, found in self._set.items() if len(found) == 1
+        }
+        made = {self.names[n]: s.value for n, s in once.items() if self._is_plain(s)}
+        self.constants = conditions.known(made)
         dropped = [statement for _, statement in aliases.values()]
         first = [s for s in self._first() if s not in dropped]
         moved = {n for s in [*dropped, *first, *kept.values()] for n in ast.walk(s)}

@@ -9,7 +9,7 @@ import ast
 from typing import Any, NoReturn
 
 from compat.scripts.migrating.program import Edit, Program, RefusedError, UnmarkedError
-from compat.scripts.migrating.steps import inlining, order
+from compat.scripts.migrating.steps import conditions, inlining, order
 from compat.scripts.migrating.steps.attributes import BEGIN, END, Attributes
 from compat.scripts.migrating.steps.inlining import Function
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
@@ -84,7 +84,7 @@ class _Class:
                     break
             words = self.owner, self.home, self._refuse, self.tf
             found = Attributes(self.program, self.node, *words)
-            return self.program.after(found.edits)
+            return conditions.settled(self.program.after(found.edits), found.constants)
         except UnmarkedError as error:
             self._refuse(error.node, f"the place of {self.word} is not known, as in an f-string")
 

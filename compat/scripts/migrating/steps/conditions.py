@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any, Mapping
 
-from compat.scripts.source import literals
+from compat.scripts.migrating.program import Edit, Program
+from compat.scripts.migrating.steps.pieces import Pieces
+from compat.scripts.source import literals, scopes
 
 
 def decided(statements: list[Any], values: Mapping[str, Any]) -> list[Any]:
@@ -24,6 +26,31 @@ def decided(statements: list[Any], values: Mapping[str, Any]) -> list[Any]:
         if found and isinstance(found[-1], ast.Return):
             break
     return found
+
+
+def settled(program: Program, values: Mapping[str, Any]) -> Program:
+    """Returns a program with the branches that are taken, for values as of `decided`."""
+    while True:
+        for node in program.nodes(ast.If):
+            truth, alone = _truth(node.test, values), Pieces(program).alone(node)
+            if truth is not None and alone is not None and _word(program, node) == "if":
+                break
+        else:
+            return program
+        indent = program.text[alone[0] : program.span(node)[0]]
+        branch = node.body if truth else node.orelse
+        starts = [program.span(s)[0] for s in branch if _word(program, s) == "elif"]
+        lines = Pieces(program).take(
+            branch, [Edit(p, p + len("elif"), "if") for p in starts], indent
+        )
+        parent: Any = scopes.parents(program.tree)[node]
+        bodies = [getattr(parent, name, []) for name in ("body", "orelse", "finalbody")]
+        is_only = [node] in bodies and not lines
+        program = program.after([Edit(*alone, f"{indent}pass\n" if is_only else lines)])
+
+
+def _word(program: Program, statement: ast.stmt) -> str:
+    return program.text[program.span(statement)[0] :].split(None, 1)[0].split("(")[0]
 
 
 def known(nodes: Mapping[str, Any]) -> dict[str, Any]:
