@@ -144,6 +144,7 @@ class State:
         self.n = n
         sizes.append(4)
         self.sizes = sizes
+        self.last = sizes[-1]
         self.calls = []
         for i in range(3):
             self.calls.append(self.late(i))
@@ -190,7 +191,7 @@ def main():
     state = State(n, [1, 2])
     print(state.next(), state.next(), state.n, state.next() + state.n)
     print(state.bump(state.n, 5), state.bump(state.n), state.n)
-    print([f(1) for f in state.calls], state.sizes)
+    print([f(1) for f in state.calls], state.sizes, state.last)
     print(fill(state, 9))
     total = fill(state, 30)
     print(total, state.total)

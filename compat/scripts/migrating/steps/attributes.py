@@ -53,7 +53,7 @@ class Attributes:
           refuse: raises an error for a node.
           tf: the name of TensorFlow.
         """
-        self.program, self.owner, self._refuse = program, owner, refuse
+        self.program, self.owner, self._refuse, self._tf = program, owner, refuse, tf
         self._methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
         inside = {*ast.walk(node)}
         self.parents = scopes.parents(program.tree)
@@ -221,6 +221,7 @@ class Attributes:
         changed = {n.attr for n in nodes if not (self._is_own(n) or isinstance(n.ctx, ast.Load))}
         names = scopes.bound(region)
         found: list[Any] = []
+        seen: list[ast.AST] = []
         moved: set[str] = set()
         waiting = [*region]
         while waiting:
@@ -229,6 +230,9 @@ class Attributes:
                 break
             if isinstance(statement, ast.With):
                 waiting = [*statement.body, *waiting]
+                seen += [item.context_expr for item in statement.items]
+            else:
+                seen.append(statement)
             target: Any = statement.targets[0] if self._is_plain(statement) else None
             is_own = self._is_own(target) and len(self._set[target.attr]) == 1
             if not is_own and (not isinstance(target, ast.Name) or not self._made(target.id)):
@@ -238,6 +242,9 @@ class Attributes:
             others = {n.attr for n in parts if isinstance(n, ast.Attribute) and not self._is_own(n)}
             read = used(statement.value) - {self.owner} - moved
             is_fixed = own <= moved and not (others & changed or read & names)
+            read = order.parts(statement.value) - {self.owner}
+            changed_before = set().union(*(order.touched(s, self._tf) for s in seen[:-1]))
+            is_fixed = is_fixed and not (read and changed_before & {*read, "*"})
             name = target.attr if is_own else target.id
             is_list = any(isinstance(n, ast.List) for n in parts)
             is_fixed = is_fixed and not (is_list and order.grows(self._outside, name))

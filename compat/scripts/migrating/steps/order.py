@@ -48,6 +48,26 @@ def calls(nodes: Any, paths: Collection[str]) -> bool:
     return any(literals.dotted(call.func) in paths for call in found)
 
 
+def touched(statement: ast.AST, tf: str) -> set[str]:
+    """Returns names of what a statement may change: elements, what calls are given or methods of.
+
+    "*" is among them if it only calls, for what it does elsewhere.
+    """
+    made: list[Any] = [n for n in ast.walk(statement) if _calls(n) and _root(n) not in (tf, "")]
+    given = [a for call in made for a in [*call.args, *(k.value for k in call.keywords)]]
+    sets = [n for n in ast.walk(statement) if isinstance(n, ast.Subscript) and not _loads(n)]
+    found = {_root(call) for call in made}.union(*map(parts, sets)) | {
+        getattr(node, "id", "") for node in given
+    }
+    return found | ({"*"} if made and isinstance(statement, ast.Expr) else set())
+
+
+def parts(node: ast.AST) -> set[str]:
+    """Returns the names of which an expression reads attributes or elements."""
+    found: list[Any] = [n for n in ast.walk(node) if isinstance(n, (ast.Attribute, ast.Subscript))]
+    return {n.id for part in found for n in ast.walk(part) if isinstance(n, ast.Name)}
+
+
 def is_late(body: Any, names: set[str], statement: Any, parents: Mapping[Any, ast.AST]) -> bool:
     """Whether a loop around a statement may change names before closures in a body read them."""
     while statement in parents and not isinstance(statement, _LOOPS):
