@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any, Callable
 
 import pytest
@@ -281,3 +282,9 @@ def test_what_it_refuses(why: str, migrate: Any) -> None:
     said = f"the class Model cannot be written as plain statements, since {why}"
     with pytest.raises(UserError, match=re.escape(said)):
         migrate("old.py", text)
+
+
+def test_the_page_has_such_a_sentence() -> None:
+    page = Path(__file__).parents[3] / "docs" / "migrate-steps.md"
+    (said,) = re.findall("since (its method .*), or write it", page.read_text(encoding="utf-8"))
+    assert said.partition(";")[0] in REFUSED

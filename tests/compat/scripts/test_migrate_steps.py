@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 PAGE = (ROOT / "docs" / "migrate-steps.md").read_text(encoding="utf-8")
 OLD, NEW = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-REMARK, REFUSAL = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+REMARK, _ = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
 DEADLINE_SECS = 120
 HEAD = "import compat.v1 as tf\n"
 BLOCK = """
