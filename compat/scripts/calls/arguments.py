@@ -47,7 +47,12 @@ def concat(*args: Any, **kwargs: Any) -> Any:
 
 def split(*args: Any, **kwargs: Any) -> Any:
     """Accepts `(split_dim, num_split, value)` and `(value, num_or_size_splits, axis)`."""
-    rename(kwargs, split_dim="axis", num_split="num_or_size_splits")
+    rename(
+        kwargs,
+        split_dim="axis",
+        num_split="num_or_size_splits",
+        size_splits="num_or_size_splits",
+    )
     if len(args) >= 3:
         is_old = _is_index(args[0]) and not _is_index(args[2])
     else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Iterable, Mapping, Sequence
 
 from compat.errors import UserError
-from compat.scripts.source import conversion, literals
+from compat.scripts.source import conversion, literals, modules
 
 _JOB = ("job_name", "job-name", "jobname", "job", "job_type", "task_type", "role")
 _INDEX = ("task_index", "task-index", "task_id", "task-id", "taskid", "task", "index", "task_num")
@@ -43,7 +43,10 @@ class Spelling:
 
 
 def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: str) -> Spelling:
-    """Infers how a script receives its task; leaves out flags that are already `given`."""
+    """Infers how a script receives its task; leaves out flags that are already `given`.
+
+    What the script does not define itself, one of its modules may.
+    """
     parts = list(parts)
     trees = []
     for part in parts:
@@ -52,10 +55,12 @@ def spelling(parts: Iterable[conversion.Source], given: Sequence[str], script: s
         except SyntaxError as error:
             place = f"{part.filename}:{error.lineno or 1}"
             raise UserError(f"{place}: {error.msg}; correct the script") from None
-    found = by_flags(trees, given)
-    if found is not None:
-        return found
-    text = "".join(part.text for part in parts)
+    own = modules.parts(script)
+    for known in (trees, [*trees, *(part.tree() for part in own)]):
+        found = by_flags(known, given)
+        if found is not None:
+            return found
+    text = "".join(part.text for part in [*parts, *own])
     if "TF_CONFIG" in text or "RunConfig" in text:
         return Spelling((), tf_config=True)
     if {1, 2} <= {index for tree in trees for index in _positions(tree)}:

@@ -6,10 +6,9 @@ import ast
 import os
 from typing import Any, Callable, Mapping, NamedTuple
 
-from compat.scripts.migrating import modules
 from compat.scripts.migrating.migration import Migrated
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.source import conversion
+from compat.scripts.source import conversion, modules
 
 _SUFFIX = "_v1"
 

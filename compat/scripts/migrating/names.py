@@ -11,16 +11,15 @@ from compat.errors import UserError
 from compat.scripts.checking import call_rules, name_rules, syntax
 from compat.scripts.checking.findings import FAILS
 from compat.scripts.checking.uses import Use
-from compat.scripts.migrating import modules
 from compat.scripts.migrating.program import Edit, Finders, GiveUpError, Program, Remark, uses
 from compat.scripts.names import packages, table
-from compat.scripts.source import conversion, literals
+from compat.scripts.source import conversion, literals, modules
 
 _V1 = "compat.v1"
 _TODAY = "tensorflow.compat"
 # `compat.v1` stands for both.
 _TOP = re.compile(r"\btensorflow\b(\s*\.\s*compat\s*\.\s*v1\b)?")
-_MODULE = re.compile(r"(?<![\w.])tensorflow((?:\s*\.\s*\w+)*)(\s+as\s+\w+)?")
+_MODULE = re.compile(r"(?<![\w.])tensorflow\b((?:\s*\.\s*\w+)*)(\s+as\s+\w+)?")
 
 
 def _imports(program: Program) -> Iterator[Edit]:

@@ -4,55 +4,13 @@ from __future__ import annotations
 
 from typing import Mapping
 
+from compat.scripts.names.contrib_unserved import UNSERVED
+
 _OWN = "compat.scripts.contrib."
 _SUMMARIES = "compat.scripts.calls.summaries:"
 _SLIM = "tf_slim."
 _ESTIMATOR = "tensorflow_estimator._api.v1.estimator"
 _INSIDE = "tensorflow.python."
-
-# Names under tf.contrib that nothing serves, by the reason.
-_UNSERVED = {
-    "its package, TensorFlow Addons, is no longer maintained": (
-        "image.dense_image_warp image.interpolate_spline image.sparse_image_warp"
-    ),
-    "it needs a GPU and a TensorFlow of its time": "cudnn_rnn tensorrt",
-    "TensorFlow removed its kernels": (
-        "bigtable boosted_trees cloud decision_trees factorization ffmpeg "
-        "image.bipartite_match image.connected_components "
-        "image.single_image_random_dot_stereograms "
-        "learn.KMeansClustering libsvm periodic_resample tensor_forest"
-    ),
-    "it is for networks or devices that TensorFlow 2 does not support in this way": (
-        "mpi mpi_collectives verbs"
-    ),
-    "its package, TensorFlow Probability, has the successor": "bayesflow integrate",
-    "TensorFlow Probability has the successor": "timeseries",
-    "its package, TF-GAN, requires TensorFlow 2 without sessions": "gan",
-    "TensorFlow 2.16 removed Estimator": "distribute.DistributeConfig",
-    "estimators have heads in its place since 1.0": (
-        "layers.multi_class_target layers.regression_target"
-    ),
-    "estimators train with monitored sessions since 1.0": "learn.graph_actions",
-    "0.11 removed it; use DNNClassifier": "learn.TensorFlowDNNClassifier",
-    "no estimator supports dual coordinate ascent any more": "learn.SVM linear_optimizer",
-    "its file queues are gone; use tf.train.batch or tf.data": (
-        "learn.read_batch_examples learn.read_batch_features learn.read_batch_record_features "
-        "learn.io.read_batch_examples learn.io.read_batch_features "
-        "learn.io.read_batch_record_features"
-    ),
-    "its hashed embeddings have no successor": "layers.scattered_embedding_column",
-    "tf.data is the successor": (
-        "training.batch_sequences_with_states training.bucket training.bucket_by_sequence_length"
-    ),
-    "thread counts are an option of tf.data since 1.12": "data.python.ops.threadpool",
-    "it copied parts of graphs in ways that TensorFlow 2 does not allow": "copy_graph",
-    "it edited graphs in ways that TensorFlow 2 does not allow": "graph_editor",
-    "it has no successor that reads its graphs": "model_pruning",
-    "it rewrote graphs for mobile devices": "quantize",
-    "it was internal to Google": "cmd_args",
-    "meta graphs list them since 0.12": "util.ops_used_by_graph_def",
-    "no package provides it for graphs any more": "nn.alpha_dropout",
-}
 
 _SETS = ("difference", "intersection", "size", "union")
 # What serves names under tf.contrib, and the names.
@@ -103,11 +61,16 @@ _SERVED = {
     _OWN + "tpu:": "tpu tpu.python.tpu",
     "tensorboard.plugins.projector:": "tensorboard.plugins.projector",
     _ESTIMATOR + ":": "estimator",
+    "tensorflow_estimator.python.estimator.early_stopping:read_eval_metrics": (
+        "estimator.read_eval_metrics"
+    ),
     "tensorflow.compat.v1:distribute.cluster_resolver": "cluster_resolver",
     "tensorflow.compat.v1:distribute.experimental.MultiWorkerMirroredStrategy": (
         "distribute.CollectiveAllReduceStrategy"
     ),
     _INSIDE + "compiler.xla.jit:": "compiler.jit",
+    _INSIDE + "framework.smart_cond:smart_cond": "framework.smart_cond",
+    _INSIDE + "framework.smart_cond:smart_constant_value": "framework.smart_constant_value",
     _INSIDE + "distribute.v1.all_reduce:": "all_reduce.python.all_reduce",
     _INSIDE + "ops.lookup_ops:": "lookup",
     _INSIDE + "ops.nn_ops:nth_element": "nn.nth_element",
@@ -120,10 +83,14 @@ _SERVED = {
         "data.python.ops.batching data.python.ops.grouping data.python.ops.interleave_ops "
         "data.python.ops.prefetching_ops data.python.ops.shuffle_ops"
     ),
+    "tf.function": "eager.defun",
     "tf.get_static_value": "util.constant_value",
     "tf.lookup.StaticHashTable": "lookup.HashTable",
+    "tf.nn.conv1d_transpose": "nn.conv1d_transpose",
+    "tf.py_function": "eager.py_func",
     **{f"tf.sets.{name}": f"metrics.set_{name}" for name in _SETS},
     "tf.summary.all_v2_summary_ops": "summary.all_summary_ops",
+    "tf.train.Checkpoint": "eager.Checkpoint",
     "tf.summary.merge": "deprecated.merge_summary",
     "tf.summary.merge_all": "deprecated.merge_all_summaries",
     "tf_slim:": "slim slim.python.slim",
@@ -157,7 +124,7 @@ _SAME_NAMES = (
     ("compiler", "tf.", "xla"),
     (
         "data data.python.ops.batching",
-        _OWN + "inputs:",
+        _OWN + "data.inputs:",
         "assert_element_shape batch_and_drop_remainder enumerate_dataset "
         "padded_batch_and_drop_remainder",
     ),
@@ -173,6 +140,33 @@ _SAME_NAMES = (
     ),
     ("deprecated", _SUMMARIES, "audio_summary histogram_summary image_summary scalar_summary"),
     ("eager", "tf.", "enable_eager_execution"),
+    (
+        "eager",
+        _OWN + "eager:",
+        "Iterator Saver get_optimizer_variables gradients_function implicit_gradients "
+        "implicit_value_and_gradients in_eager_mode list_devices num_gpus run "
+        "value_and_gradients_function",
+    ),
+    (
+        "estimator",
+        _ESTIMATOR + ".experimental:",
+        "InMemoryEvaluatorHook build_raw_supervised_input_receiver_fn call_logit_fn "
+        "dnn_logit_fn_builder linear_logit_fn_builder make_early_stopping_hook "
+        "make_stop_at_checkpoint_step_hook stop_if_higher_hook stop_if_lower_hook "
+        "stop_if_no_decrease_hook stop_if_no_increase_hook",
+    ),
+    (
+        "estimator",
+        _OWN + "learn.heads:",
+        "binary_classification_head clip_gradients_by_norm forward_features multi_class_head "
+        "regression_head",
+    ),
+    (
+        "data",
+        _OWN + "data.datasets:",
+        "Dataset FixedLengthRecordDataset Iterator TFRecordDataset TextLineDataset "
+        "sloppy_interleave",
+    ),
     ("distribute", "tf.distribute.", "MirroredStrategy OneDeviceStrategy"),
     ("distribute", "tf.distribute.experimental.", "ParameterServerStrategy"),
     (
@@ -199,7 +193,7 @@ _SAME_NAMES = (
     ),
     (
         "feature_column feature_column.python.feature_column.sequence_feature_column",
-        _OWN + "sequence_features:",
+        _OWN + "data.sequence_features:",
         "sequence_input_layer",
     ),
     ("framework", _INSIDE + "util.deprecation:", "deprecated deprecated_args"),
@@ -236,7 +230,7 @@ _SAME_NAMES = (
     ("layers", "tf.nn.", "safe_embedding_lookup_sparse"),
     (
         "lookup",
-        _OWN + "inputs:",
+        _OWN + "data.inputs:",
         "MutableHashTable index_table_from_tensor index_to_string "
         "index_to_string_table_from_tensor string_to_index",
     ),
@@ -282,7 +276,7 @@ _LAYERS = ("initializers", "layers", "normalization", "optimizers", "regularizer
 
 
 def _names() -> dict[str, tuple[str, str]]:
-    names = {name: ("", why) for why, text in _UNSERVED.items() for name in text.split()}
+    names = {name: ("", why) for why, text in UNSERVED.items() for name in text.split()}
     names.update((name, (by, "")) for by, text in _SERVED.items() for name in text.split())
     names.update(_NOTED)
     for modules, by, text in _SAME_NAMES:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from compat.errors import UserError, unless_usable
-from compat.scripts.source import arrays, frames, literals, rewriting
+from compat.scripts.source import arrays, frames, lists, literals, rewriting
 
 # Names that parse as Python 3 but exist in Python 2 only.
 _OLD_METHODS = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys"}
@@ -154,6 +154,8 @@ def is_python2(text: str) -> bool:
                 return True
         elif isinstance(node, ast.Name) and node.id in _OLD_NAMES - own:
             return True
+    if lists.are_expected(tree, own):
+        return True
     # Not in a `try`, where programs for both import.
     names = {a.name for node in tree.body if isinstance(node, ast.Import) for a in node.names}
     for node in tree.body:

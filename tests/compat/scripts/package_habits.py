@@ -132,3 +132,63 @@ def keras_models_take_what_their_layers_take():
     other = tf.keras.Model(inputs, layers.Dense(3)(layers.Reshape([784])(inputs)))
     assert isinstance(other, tf.keras.models.Model) and model(images).shape[1] == 784
     assert other(images).shape[1] == 3
+
+
+def datasets_of_contrib():
+    data = tf.contrib.data  # As of TensorFlow 1.2 to 1.4.
+    folder = tempfile.mkdtemp()
+    for name in "cab":
+        with open(folder + "/" + name, "w") as file:
+            file.write(name * 3)
+    names = data.Dataset.list_files(folder + "/*").map(
+        lambda name: tf.string_split([name], "/").values[-1], num_threads=2, output_buffer_size=8
+    )
+    numbers = data.Dataset.range(6).map(lambda x: x * 2, 2, 4)
+    grouped = numbers.group_by_window(lambda x: x % 3, lambda key, window: window.batch(2), 2)
+    pairs = data.Dataset.zip((data.Dataset.range(3), data.Dataset.from_tensors([5, 6]).unbatch()))
+    lines = data.Dataset.from_tensor_slices([folder + "/a", folder + "/b"])
+    lines = lines.apply(data.sloppy_interleave(data.TextLineDataset, cycle_length=1))
+    assert isinstance(grouped, data.Dataset) and not isinstance(1, data.Dataset)
+
+    def elements(dataset):
+        element = dataset.make_one_shot_iterator().get_next()
+        with tf.Session() as session:
+            try:
+                while True:
+                    yield session.run(element)
+            except tf.errors.OutOfRangeError:
+                pass
+
+    assert [*elements(names)] == [b"a", b"b", b"c"]
+    assert sorted(x for batch in elements(grouped) for x in batch) == [0, 2, 4, 6, 8, 10]
+    assert [*elements(pairs)] == [(0, 5), (1, 6)]
+    assert [*elements(lines)] == [b"aaa", b"bbb"]
+
+
+def estimators_of_contrib():
+    contrib = tf.contrib.estimator
+
+    def model(features, labels, mode):
+        logits = tf.layers.dense(features["x"], 3, kernel_initializer=tf.ones_initializer())
+        optimizer = contrib.clip_gradients_by_norm(tf.train.GradientDescentOptimizer(0.5), 0.25)
+        return contrib.multi_class_head(3).create_estimator_spec(
+            features,
+            mode,
+            logits,
+            labels,
+            train_op_fn=lambda loss: optimizer.minimize(loss, tf.train.get_global_step()),
+        )
+
+    def inputs():
+        rows = np.arange(16, dtype=np.float32).reshape(8, 2) / 16
+        features = {"x": rows, "key": np.arange(8)}
+        labels = np.arange(8).reshape(8, 1) % 3
+        return tf.data.Dataset.from_tensor_slices((features, labels)).repeat(30).batch(4)
+
+    estimator = contrib.forward_features(tf.estimator.Estimator(model), "key")
+    hook = contrib.stop_if_no_decrease_hook(estimator, "loss", 10)
+    estimator.train(inputs, [hook], steps=20)
+    assert [found["key"] for found in estimator.predict(inputs)][:4] == [0, 1, 2, 3]
+    found = estimator.evaluate(inputs, steps=2)
+    np.testing.assert_allclose([found["loss"], found["accuracy"]], [1.072105, 0.375], rtol=1e-4)
+    assert contrib.read_eval_metrics(estimator.eval_dir())[20]["loss"] == found["loss"]

@@ -96,6 +96,18 @@ def test_a_script_shows_how_it_is_told_its_task(text: str, arguments: list[str])
     assert how.tf_config == ("TF_CONFIG" in text)
 
 
+def test_a_module_of_the_script_may_show_it(tmp_path: Path) -> None:
+    (tmp_path / "options.py").write_text(
+        "tf.app.flags.DEFINE_string('job_name', '', '')\n"
+        "tf.app.flags.DEFINE_integer('task_id', 0, '')\n"
+    )
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    script = tmp_path / "s.py"
+    script.write_text("import broken, options\n")
+    how = task_arguments.spelling(conversion.read(str(script)), [], str(script))
+    assert how.arguments == ["--job_name={job}", "--task_id={index}"]
+
+
 def test_a_script_that_does_not_show_it_is_refused() -> None:
     with pytest.raises(UserError, match=r"s\.py does not show how .* --task_args="):
         task_arguments.spelling([conversion.from_text("print('no flags')", "s.py")], [], "s.py")

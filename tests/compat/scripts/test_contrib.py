@@ -38,6 +38,22 @@ for name, served in sorted(table.NAMES.items()):
             print(name, served.by, repr(error)[:200])
 print("resolved")
 """
+EAGER = """
+import tempfile, tensorflow as tf, tensorflow.contrib.eager as tfe
+tfe.enable_eager_execution()
+print(float(tfe.gradients_function(lambda x, y: x * x * y)(3.0, 2.0)[0]))
+print(float(tfe.value_and_gradients_function(lambda x, y: x * x * y, [1])(3.0, 2.0)[1][0]))
+weight, bias = tfe.Variable(2.0, name="weight"), tfe.Variable(1.0, name="bias")
+def loss(x, y):
+    return tf.square(weight * x + bias - y)
+tf.train.GradientDescentOptimizer(0.1).apply_gradients(tfe.implicit_gradients(loss)(1.0, 2.0))
+path = tfe.Saver([weight, bias]).save(tempfile.mkdtemp() + "/model")
+weight.assign(9.0)
+tfe.Saver([weight, bias]).restore(path)
+print(round(float(weight.numpy()) - 0.2, 3))
+print(round(float(tfe.implicit_value_and_gradients(loss)(1.0, 2.0)[0]), 3))
+print(float(tfe.Iterator(tf.data.Dataset.from_tensor_slices([2.0, 3.0])).next()))
+"""
 
 pytestmark = pytest.mark.skipif(
     None in map(importlib.util.find_spec, NEEDED),
@@ -68,6 +84,10 @@ def test_habit_works_as_in_its_time(habit: str, outcomes: dict[str, str]) -> Non
     if habit == "more_than_contrib_took" and HAS_CONTRIB:
         pytest.skip("TensorFlow's own contrib serves, which refuses it")
     assert outcomes.get(habit, "it did not run").replace("\\n", "\n") == ""
+
+
+def test_gradients_of_functions() -> None:
+    assert run("-m", "compat", "run", "-c", EAGER).split() == ["12.0", "9.0", "1.6", "0.36", "2.0"]
 
 
 def test_every_name_is_served() -> None:

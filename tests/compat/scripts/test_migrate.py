@@ -56,8 +56,8 @@ def test_rule_does_what_it_shows(rule: Rule, tmp_path: Path) -> None:
     [
         ("import tensorflow", "import compat.v1 as tensorflow"),
         (
-            "import os, tensorflow.contrib.slim as slim, sys",
-            "import os, compat.v1.contrib.slim as slim, sys",
+            "import os, tensorflow.contrib.slim as slim, tensorflow_transform as t, sys",
+            "import os, compat.v1.contrib.slim as slim, tensorflow_transform as t, sys",
         ),
         ("import tensorflow.contrib.slim", "import compat.v1 as tensorflow"),
         (

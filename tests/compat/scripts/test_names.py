@@ -46,6 +46,9 @@ values = {
     "concat by name": tf.concat(concat_dim=0, values=[one, two]),
     "split of 0.x": tf.split(0, 2, one)[1], "split of 1.x": tf.split(one, 2, 0)[1],
     "split by name": tf.split(split_dim=0, num_split=2, value=one)[1],
+    "split_v": tf.split_v(one, [1, 1], 0)[1],
+    "split_v by name": tf.split_v(value=one, size_splits=[1, 1], split_dim=0)[1],
+    "concat_v2": tf.concat_v2([one], 0),
     "select": tf.select([True, False], one, two),
     "batch_matmul": tf.batch_matmul(tf.ones([1, 1, 2]), tf.ones([1, 1, 2]), adj_y=True),
     "complex_abs": tf.complex_abs(tf.constant(3 + 4j)),
@@ -86,6 +89,7 @@ complex_abs: 5
 concat by name: 1 2 3 4
 concat of 0.x: 1 2 3 4
 concat of 1.x: 1 2 3 4
+concat_v2: 1 2
 inv: 0.3333 0.25
 mul: 3 8
 nce by name: 6.146
@@ -107,6 +111,8 @@ sparse shape: 1 2
 split by name: 2
 split of 0.x: 2
 split of 1.x: 2
+split_v: 2
+split_v by name: 2
 sub: -2 -2
 tutorial: 3 10
 unpack: 3 4

@@ -258,3 +258,25 @@ def test_names_of_six_are_of_both_pythons() -> None:
     text = "import six\n\nfor name, value in {}.items():\n    print(name, value)\n"
     assert not conversion.is_python2(text.replace("{}.items()", "six.iteritems({})"))
     assert conversion.is_python2(text.replace("items", "iteritems"))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_old"),
+    [
+        ("layers = map(int, '1,2'.split(','))\nprint(len(layers))\n", True),
+        ("def f(x):\n    layers = map(int, x)\n    return layers[0]\n", True),
+        ("print(zip([1], [2])[0])\n", True),
+        ("import random\norder = range(9)\nrandom.shuffle(order)\n", True),
+        ("layers = list(map(int, '12'))\nprint(len(layers), range(9)[2], len(range(9)))\n", False),
+        ("layers = map(int, '12')\nlayers = list(layers)\nprint(len(layers))\n", False),
+        ("def f(x):\n    print(len(x))\n    x = map(int, x)\n    return list(x)\n", False),
+        ("from past.builtins import map\nprint(len(map(int, '12')))\n", False),
+    ],
+)
+def test_lists_of_builtins_are_of_python_2(text: str, is_old: bool) -> None:
+    assert conversion.is_python2(text) == is_old
+
+
+def test_a_list_of_map_is_one(run_script: RunScript) -> None:
+    ran = run_script("sizes = map(int, '4,2'.split(','))\nprint(len(sizes) + sizes[1])\n")
+    assert (ran.code, ran.out) == (0, "4\n")

@@ -7,13 +7,12 @@ import os
 from typing import Any, Iterator, Mapping
 
 import compat.scripts
-from compat.scripts.migrating import modules
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import inlining, plain
 from compat.scripts.migrating.steps.inlining import Function
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
 from compat.scripts.names import table
-from compat.scripts.source import conversion, scopes
+from compat.scripts.source import conversion, modules, scopes
 
 _OWN = "compat.scripts."
 

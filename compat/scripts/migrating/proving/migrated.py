@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from compat.errors import UserError
-from compat.scripts.migrating import modules
+from compat.scripts.source import modules
 
 
 def write(script: str, folder: str) -> str:

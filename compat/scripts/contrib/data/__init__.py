@@ -1,0 +1,1 @@
+"""`tf.contrib.data`, `tf.contrib.lookup` and what reads features of sequences."""

@@ -1,0 +1,81 @@
+"""`tf.contrib.data.Dataset` of TensorFlow 1.2 to 1.4: the names of `tf.data`, in earlier words."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+from compat._tensorflow import tf1
+
+FixedLengthRecordDataset: Any = tf1.data.FixedLengthRecordDataset
+Iterator: Any = tf1.data.Iterator
+TFRecordDataset: Any = tf1.data.TFRecordDataset
+TextLineDataset: Any = tf1.data.TextLineDataset
+
+
+class _Kind(type(tf1.data.Dataset)):  # type: ignore[misc]
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, tf1.data.Dataset)
+
+
+class Dataset(tf1.data.Dataset, metaclass=_Kind):
+    """`tf.data.Dataset`, which lists files in their order."""
+
+    @staticmethod
+    def list_files(file_pattern: Any, **options: Any) -> Any:
+        return tf1.data.Dataset.list_files(file_pattern, **{"shuffle": False, **options})
+
+
+def sloppy_interleave(map_func: Any, cycle_length: int, block_length: int = 1) -> Any:
+    """Interleaves datasets as their elements come."""
+    return tf1.data.experimental.parallel_interleave(
+        map_func, cycle_length, block_length, sloppy=True
+    )
+
+
+def _buffered(mapping: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns `Dataset.map`, which also takes the arguments of `tf.contrib.data`."""
+
+    @functools.wraps(mapping)
+    def map_(
+        self: Any,
+        map_func: Any,
+        *args: Any,
+        num_threads: Any = None,
+        output_buffer_size: Any = None,
+        **options: Any,
+    ) -> Any:
+        if len(args) > 1 and not isinstance(args[1], bool):  # Today whether it keeps the order.
+            args, output_buffer_size = args[:1], args[1]
+        if num_threads is not None:
+            options["num_parallel_calls"] = num_threads
+        dataset = mapping(self, map_func, *args, **options)
+        return dataset if output_buffer_size is None else dataset.prefetch(output_buffer_size)
+
+    return map_
+
+
+def _applied(name: str) -> Callable[..., Any]:
+    """Returns a method for what is a function in some releases, and in others a method too.
+
+    `apply` gives its dataset iterators, which those of TensorFlow 2 have not.
+    """
+    today = getattr(tf1.data.Dataset, name, None)
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        if today is None:
+            return self.apply(getattr(tf1.data.experimental, name)(*args, **options))
+        return self.apply(lambda dataset: today(dataset, *args, **options))
+
+    return method
+
+
+def _install() -> None:
+    """Adds the methods to the datasets of `tf.data` in this process."""
+    kind: Any = tf1.data.Dataset
+    kind.map = _buffered(kind.map)
+    for name in ("dense_to_sparse_batch", "group_by_window", "ignore_errors", "unbatch"):
+        setattr(kind, name, _applied(name))
+
+
+_install()

@@ -1,0 +1,92 @@
+"""`tf.contrib.estimator`: heads, optimizers and estimators made of others."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import Any, Callable
+
+from compat._tensorflow import tf1
+from compat.estimator.package import names as tf_estimator
+
+_heads: Any = importlib.import_module("tensorflow_estimator.python.estimator.canned.head")
+
+
+def _averaging(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that makes a head whose loss is the mean over the batch by default."""
+    reduction = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE
+    return functools.partial(function, loss_reduction=reduction)
+
+
+binary_classification_head = _averaging(
+    _heads._binary_logistic_head_with_sigmoid_cross_entropy_loss
+)
+multi_class_head = _averaging(_heads._multi_class_head_with_softmax_cross_entropy_loss)
+regression_head = _averaging(_heads._regression_head)
+
+
+class _Clipped(tf1.train.Optimizer):
+    """An optimizer that applies gradients with a norm of at most `clip_norm`."""
+
+    def __init__(self, optimizer: Any, clip_norm: Any) -> None:
+        super().__init__(use_locking=False, name="ClipByNorm" + optimizer.get_name())
+        self._inner, self._clip_norm = optimizer, clip_norm
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
+        return self._inner.compute_gradients(*args, **kwargs)
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Any:
+        gradients, variables = zip(*grads_and_vars)
+        gradients = tf1.clip_by_global_norm(gradients, self._clip_norm)[0]
+        return self._inner.apply_gradients([*zip(gradients, variables)], global_step, name)
+
+    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+        return self._inner.get_slot(*args, **kwargs)
+
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
+        return self._inner.get_slot_names(*args, **kwargs)
+
+
+def clip_gradients_by_norm(optimizer: Any, clip_norm: Any) -> Any:
+    """Returns an optimizer that clips gradients by their global norm before it applies them."""
+    return _Clipped(optimizer, clip_norm)
+
+
+def forward_features(
+    estimator: Any, keys: Any = None, sparse_default_values: dict[str, Any] | None = None
+) -> Any:
+    """Returns an estimator whose predictions contain features of its input.
+
+    Args:
+      estimator: A `tf.estimator.Estimator` whose predictions are a dict.
+      keys: The name of a feature, or names; all features if None.
+      sparse_default_values: What fills sparse features, by their names.
+
+    Raises:
+      ValueError: when the graph is built, if predictions have the name of a feature.
+    """
+    wanted = [keys] if isinstance(keys, str) else keys
+    fillers = sparse_default_values or {}
+
+    def model_fn(features: Any, labels: Any, mode: Any, config: Any) -> Any:
+        spec = estimator.model_fn(features, labels, mode, config)
+        if spec.predictions is None:
+            return spec
+        predictions = dict(spec.predictions)
+        added = {}
+        for key in features if wanted is None else wanted:
+            if key in predictions:
+                raise ValueError(f"feature {key} is a prediction too; forward it by another name")
+            value = features[key]
+            if key in fillers:
+                value = tf1.sparse.to_dense(value, fillers[key])
+            added[key] = value
+        for name, output in (spec.export_outputs or {}).items():
+            is_predict = isinstance(output, tf_estimator.export.PredictOutput)
+            if is_predict and name in ("predict", "serving_default"):
+                output.outputs.update(added)
+        return spec._replace(predictions={**predictions, **added})
+
+    return tf_estimator.Estimator(model_fn, estimator.model_dir, estimator.config)
