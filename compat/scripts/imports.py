@@ -25,6 +25,8 @@ _ROOT = str(Path(__file__).resolve().parents[2])
 _PYTHONS = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
 _OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "models")]
 _INSTALLED = tuple(os.path.realpath(folder) + os.sep for folder in _PYTHONS + _OURS)
+# Packages beside this one, whose names scripts give to folders of their own.
+_COMMON = ("experiments", "models")
 # Modules that Python 3 renamed: fissix converts imports, programs for both try the old names first.
 _RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle"}
 
@@ -88,13 +90,28 @@ def _is_of_script(path: str) -> bool:
     return not is_package and not path.startswith(_INSTALLED)
 
 
+def find_common(name: str) -> importlib.machinery.ModuleSpec | None:
+    """Returns where a package is that is not the one of this name beside ours, or None.
+
+    Python prefers any package to a folder without `__init__.py`, wherever that is on its path.
+    """
+    if name not in _COMMON:
+        return None
+    root = os.path.realpath(_ROOT)
+    others = [place for place in sys.path if os.path.realpath(place or os.getcwd()) != root]
+    return importlib.machinery.PathFinder.find_spec(name, others)
+
+
 class Finder(importlib.abc.MetaPathFinder):
     """Finds the modules and packages that belong to the script, for `Loader`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        spec = find_common(fullname) if path is None else None
+        if spec is not None and spec.loader is None:
+            return spec  # A folder without `__init__.py`.
+        spec = spec or importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is None or not spec.origin or not spec.origin.endswith(".py"):
             return None
         if not _is_of_script(spec.origin):

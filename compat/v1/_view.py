@@ -9,6 +9,7 @@ import sys
 import types
 from typing import Any, Sequence
 
+from compat.scripts import imports
 from compat.scripts.names import libraries, namespace
 from compat.scripts.source import python2_builtins
 
@@ -34,6 +35,8 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
+        if fullname == "models":  # The program's own, as under `compat run`.
+            return imports.find_common(fullname)
         below = fullname[len(_TOP) :]
         if not fullname.startswith(_TOP) or below in _FILES or below.startswith("_"):
             return None

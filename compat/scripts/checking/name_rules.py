@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from compat.scripts.checking import call_rules
 from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Finding
 from compat.scripts.names import packages, table
 
 # Modules that were removed except for names in the table, and the release that removed them.
 _GONE = {"contrib": "2.0", "examples": "2.0", "models": "1.0"}
+_BY_PYPLOT = re.compile(r"^matplotlib\.pyplot\.cm\b")  # As `plt.cm`.
 _GRAPH = {"InteractiveSession", "Session", "placeholder"}
 # A program that calls these builds graphs on TensorFlow 2 as well.
 GRAPH_SWITCHES = {"compat.v1.disable_eager_execution", "compat.v1.disable_v2_behavior"}
@@ -16,7 +19,7 @@ GRAPH_SWITCHES = {"compat.v1.disable_eager_execution", "compat.v1.disable_v2_beh
 def find(name: str, is_tensorflow: bool = True) -> Finding | None:
     """Returns what is known about "contrib.slim.conv2d", or None if it needs no finding."""
     if not is_tensorflow:
-        return _of_package(name)
+        return _of_package(_BY_PYPLOT.sub("matplotlib.cm", name))
     full, name, is_today = f"tf.{name}", table.plain(name), name != table.plain(name)
     if name in _GRAPH and not is_today:
         message = (

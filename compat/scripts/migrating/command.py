@@ -23,7 +23,7 @@ from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.program import RefusedError
 from compat.scripts.migrating.proving import command as proving
 from compat.scripts.migrating.steps import rewriting
-from compat.scripts.source import conversion
+from compat.scripts.source import conversion, modules
 from compat.tracking.files import beside as replacing
 
 _USAGE = "python -m compat migrate PATH [--output=PATH | --diff] [--only=ID,..] [--skip=ID,..]"
@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
     others = [rule for rule in chosen if rule.id != "modules"]
     own = None
     if options.to != "v1":
-        own = beside(options.path, lambda file: _migrated(file, others))
+        own = beside(options.path, lambda file: _migrated(file, others, is_imported=True))
     migrated = _migrated(options.path, others if own else chosen, options.to, own)
     code = _beside(own, output, options) if own else 0
     code = max(code, _report(options.path, output, migrated))
@@ -97,7 +97,10 @@ def _beside(own: Beside, output: str, options: argparse.Namespace) -> int:
 
 
 def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
-    """Migrates the scripts in a folder; those without TensorFlow are copied."""
+    """Migrates the scripts in a folder; those that have nothing to do with TensorFlow are copied.
+
+    A script may have the names of TensorFlow from a module of its own.
+    """
     if not (options.output or options.diff):
         raise UserError(
             f"{options.path} is a folder; name a new one for the migrated scripts with --output"
@@ -106,9 +109,11 @@ def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
     _refuse_existing(output, options)
     files = [file for file in programs.files(options.path) if file.endswith(".py")]
     code, new = 0, {}
+    groups = [{os.path.abspath(file), *modules.imported(file)} for file in files]
+    imported = {file for group in groups if any(map(_uses, group)) for file in group}
     for file in files:
         target = os.path.join(output, os.path.relpath(file, options.path))
-        migrated = _migrated(file, chosen)
+        migrated = _migrated(file, chosen, is_imported=os.path.abspath(file) in imported)
         code = max(code, _report(file, target, migrated))
         new[target] = _content(file, migrated.text)
         if options.diff:
@@ -118,6 +123,11 @@ def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
             _write(target, content)
         print(f"wrote {len(new)} scripts to {output}; copy what else they read")
     return code
+
+
+def _uses(file: str) -> bool:
+    """Whether a script names TensorFlow."""
+    return any("tensorflow" in part.text for part in conversion.read(file))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -153,13 +163,17 @@ def _refuse_existing(output: str, options: argparse.Namespace) -> None:
 
 
 def _migrated(
-    path: str, chosen: Sequence[Rule], to: str = "v1", own: Beside | None = None
+    path: str,
+    chosen: Sequence[Rule],
+    to: str = "v1",
+    own: Beside | None = None,
+    is_imported: bool = False,
 ) -> migration.Migrated:
     if path.endswith(".ipynb"):
         raise UserError(f"{path} is a notebook, expected a script; export it as one")
     (source,) = conversion.read(path)
     try:
-        migrated = migration.migrate(source, chosen)
+        migrated = migration.migrate(source, chosen, is_imported)
         if to == "v1":
             return migrated
         text = own.renamed(path, migrated.text) if own else migrated.text

@@ -49,20 +49,34 @@ class Migrated(NamedTuple):
     notes: Sequence[tuple[int, str]] = ()  # Line in the new text, and what is good to know.
 
 
-def migrate(source: conversion.Source, rules: Sequence[Rule]) -> Migrated:
+def migrate(
+    source: conversion.Source, rules: Sequence[Rule], is_imported: bool = False
+) -> Migrated:
     """Returns the script as a program on `compat.v1`, or raises `UserError`.
 
-    A script that is neither Python 3 nor Python 2 raises `SyntaxError`.
+    A script without TensorFlow is left, unless it `is_imported` by one with it, or the reverse:
+    then it is migrated for Python 3 and the packages of today. One that is neither Python 3 nor
+    Python 2 raises `SyntaxError`.
     """
     if "tensorflow" not in source.text and _MODULE not in source.text:
-        return _without_tensorflow(source)
+        return _module(source, rules) if is_imported else _without_tensorflow(source)
     with conversion.deep(source.filename):
-        program = Program(source)
+        program = Program(source, marked=is_imported)
         if _is_migrated(program):
             return _unchanged(source, remarks=remarks_in(source.text), was_migrated=True)
         if not program.uses:
-            return _without_tensorflow(source)
+            return _module(source, rules) if is_imported else _without_tensorflow(source)
         return _apply(program, rules)
+
+
+def _module(source: conversion.Source, rules: Sequence[Rule]) -> Migrated:
+    """Returns a module without TensorFlow for Python 3 and the packages of today."""
+    try:
+        with conversion.deep(source.filename):
+            found = _apply(Program(source, marked=True), rules)
+    except SyntaxError:  # Python reports it.
+        return _without_tensorflow(source)
+    return found if found.is_changed else _without_tensorflow(source)
 
 
 def _unchanged(source: conversion.Source, **more: Any) -> Migrated:
@@ -102,6 +116,8 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
         remarks += [item for item in found if isinstance(item, Remark)]
     is_today = any(f"{use.name}.".startswith("compat.v1.") for use in program.uses)
     is_today = is_today and not names.needs_v1(program)
+    if program.source.python2 and not counts:
+        counts["python2"] = len({*program.text.split("\n")} - {*program.source.text.split("\n")})
     # A program that names `tf.compat.v1` was written for TensorFlow 2.
     if not remarks and not set(counts) - ({"imports"} if is_today else set()):
         return _unchanged(program.source, left=left)

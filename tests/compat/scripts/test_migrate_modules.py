@@ -118,8 +118,8 @@ def optimizer(self, step):
     main(["--to=experiment", "--output=new/train.py", "train.py"])
     assert sorted(os.listdir("new")) == ["model_v1.py", "sizes.py", "train.py"]
     (project / "sizes.py").write_text("INPUTS = 4\nprint INPUTS\n", encoding="utf-8")
-    assert main(["--to=compat", "--output=older/train.py", "train.py"]) == 1
-    assert "sizes.py:1: remark 1: it is not written in Python 3" in capsys.readouterr().out
+    assert main(["--to=compat", "--output=older/train.py", "train.py"]) == 0
+    assert "print(INPUTS)\n" in (project / "older" / "sizes_v1.py").read_text(encoding="utf-8")
     # A module that imports a changed one is another one as well.
     (project / "sizes.py").write_text("import model\nINPUTS = 4\n", encoding="utf-8")
     assert main(["--to=compat", "--output=last/train.py", "train.py"]) == 0
@@ -129,6 +129,24 @@ def optimizer(self, step):
     with pytest.raises(UserError, match="train.py:4: .* model_v1.py, which it still needs, reads"):
         main(["--to=experiment", "--output=newer/train.py", "train.py"])
     assert not (project / "newer").exists()
+
+
+def test_a_folder_is_migrated_with_modules_that_name_no_tensorflow(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "plots.py").write_text(
+        "from scipy.misc import imsave\nimport matplotlib.pyplot as plt\n"
+        "colours = plt.cm.get_cmap('jet')\n"
+    )
+    (project / "main.py").write_text("from train import *\nimport plots\nprint 'done', x\n")
+    (project / "other.py").write_text("print 'alone'\n")
+    assert main([".", "--output=new"]) == 1
+    assert "new/other.py:1: remark 1: it is not written in Python 3" in capsys.readouterr().out
+    new = {path.name: path.read_text() for path in (project / "new").iterdir()}
+    assert new["plots.py"].startswith("from compat.v1.packages.scipy.misc import imsave\n")
+    assert "import compat.v1.packages.matplotlib.pyplot as plt\n" in new["plots.py"]
+    assert new["main.py"].endswith("print('done', x)\n")
+    assert new["other.py"] == "print 'alone'\n"
 
 
 @pytest.mark.slow

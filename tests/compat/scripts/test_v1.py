@@ -98,3 +98,21 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "asttokens", None)  # As Python marks what it cannot import.
     with pytest.raises(UserError, match=r"^script old\.py cannot be rewritten, since the package"):
         migration.migrate(conversion.from_text("import tensorflow as tf\n", "old.py"), RULES)
+
+
+@pytest.mark.parametrize("command", [["-m", "compat", "run"], []], ids=["run", "python"])
+def test_a_program_has_a_folder_of_models(command: list[str], tmp_path: Path) -> None:
+    """Which Python finds behind the package of that name, for want of an `__init__.py`."""
+    (tmp_path / "models" / "nets").mkdir(parents=True)
+    (tmp_path / "models" / "nets" / "small.py").write_text("SIZE = 3\n", encoding="utf-8")
+    text = "import compat.v1 as tf\nfrom models.nets.small import SIZE\nprint(SIZE)\n"
+    (tmp_path / "program.py").write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, *command, "program.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": PACKAGES},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout == "3\n", done.stderr
