@@ -150,6 +150,14 @@ def test_what_is_made_under_a_condition_stays_in_the_graph() -> None:
     assert '"more"' not in found
 
 
+def test_what_both_branches_make_is_returned() -> None:
+    old = "        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
+    one = old.replace("        ", "            ", 1)
+    new = f"        if SLOW:\n{one.replace('0.1', '0.01')}        else:\n{one}"
+    text = rewritten(BLOCK.replace(old, new))
+    assert '"train": train' in text and "nonlocal" not in text
+
+
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [

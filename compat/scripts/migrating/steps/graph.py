@@ -71,8 +71,7 @@ class Graph:
         self.always = {
             name
             for statement, _ in self._in_scopes(self.statements, "")
-            if not isinstance(statement, _SOMETIMES)
-            for name in scopes.bound([statement])
+            for name in _always(statement)
         }
         self._names: dict[str, int] = {}
         self.placeholders = {found.name: found for found in self._placeholders()}
@@ -233,6 +232,15 @@ class Graph:
             and self.called(first).endswith(("constant_initializer", "zeros_initializer"))
         )
         return statement if zero and literals.value(words.get("trainable")) is False else None
+
+
+def _always(statement: ast.stmt) -> set[str]:
+    """Returns the names that a statement binds in any case, as both branches of an `if` may."""
+    if isinstance(statement, ast.If):
+        branches = (statement.body, statement.orelse)
+        names = [{name for inner in branch for name in _always(inner)} for branch in branches]
+        return names[0] & names[1]
+    return set() if isinstance(statement, _SOMETIMES) else scopes.bound([statement])
 
 
 def _is_tensorflow(node: ast.Import | ast.ImportFrom) -> bool:
