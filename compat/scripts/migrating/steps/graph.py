@@ -11,6 +11,7 @@ from compat.scripts.source import literals, scopes
 
 _SOMETIMES = (ast.If, ast.For, ast.While, ast.Try, ast.With)  # Or part by part.
 _OPERATIONS = (*TRAINS, "group", "no_op", "get_init_tokens_op")
+_ESTIMATORS = ("Estimator", "Classifier", "Regressor", "train_and_evaluate")
 _GLOBAL_STEPS = ("get_or_create_global_step", "create_global_step")
 _MAKES_VARIABLE = ("Variable", "get_variable")
 
@@ -115,16 +116,32 @@ class Graph:
             within = any(node in ast.walk(outer) for outer in found)
             if any(kinds) and not within and self.kinds.trains(node):
                 found.append(node)
+        if not found:
+            self._refuse_without_block()
         if len(found) != 1:
-            node = found[1] if found else self.program.tree.body[0]
+            node = found[1]
             what = f"`with {self.tf}.device(...):` that build what is trained"
-            self.refuse(node, f"it has {len(found) or 'no'} blocks {what}, expected one")
+            self.refuse(node, f"it has {len(found)} blocks {what}, expected one")
         if not any(map(self.kinds.makes_session, self.program.nodes(ast.Call))):
             self.refuse(found[0], "it has no session")
         for call in self.program.nodes(ast.Call):
             if self.called(call) in PLAIN:
                 self.refuse(call, f"{self.tf}.{self.called(call)} is not assigned to a name")
         return found[0]
+
+    def _refuse_without_block(self) -> None:
+        """Refuses a program in which nothing that a session runs is trained in one place."""
+        calls = self.program.nodes(ast.Call)
+        for call in calls:
+            if last(call).endswith(_ESTIMATORS):
+                self.refuse(call, f"{last(call)} trains by itself, which compat.estimator serves")
+        for kind in self.program.nodes(ast.ClassDef, ast.FunctionDef):
+            for call in ast.walk(kind):
+                if isinstance(call, ast.Call) and last(call) in TRAINS:
+                    self.refuse(call, f"{kind.name} builds what is trained, and not what runs it")
+        node = next((call for call in calls if last(call) in TRAINS), self.program.tree.body[0])
+        why = "no session runs it" if node in calls else "nothing in it is trained by an optimizer"
+        self.refuse(node, why)
 
     def _placeholders(self) -> Iterator[Placeholder]:
         all_calls = [call for call in self.program.nodes(ast.Call) if self.kinds.is_input(call)]
