@@ -114,6 +114,12 @@ def test_what_is_used_otherwise_has_a_remark() -> None:
     assert expected in found.text
 
 
+def test_an_assignment_behind_the_session_has_a_remark() -> None:
+    more = "step = tf.Variable(0)\n        loss ="
+    text = BLOCK.replace("loss =", more, 1) + "        step.assign(3).eval(session=session)\n"
+    assert "# compat 1: this adds to the graph, which is complete once" in rewritten(text)
+
+
 def test_a_parameter_may_be_changed_in_the_block() -> None:
     text = BLOCK.replace("main():", "main(rate):").replace(
         "        loss =", "        rate = rate / 2\n        loss ="

@@ -27,6 +27,10 @@ _LEGACY_ONLY = (
     "{name} is used here, and made in the graph, so it works with --runtime=legacy alone; return "
     "it from the step to use its value"
 )
+_ASSIGNED = (
+    "this adds to the graph, which is complete once the session is open; make the assignment of "
+    "{name} where the graph is built, with a placeholder for the value"
+)
 # Of an optimizer for synchronous replicas, which either runtime has.
 _OF_REPLICAS = (
     *("SyncReplicasOptimizer", "SyncReplicasOptimizerV2", "get_chief_queue_runner"),
@@ -139,7 +143,9 @@ class _Rewriting:
             if name.id in graph.tensors and name.id not in said:
                 said.add(name.id)
                 if not self._is_of_replicas(name.id):
-                    self.remarks.append(Remark(name, _LEGACY_ONLY.format(name=name.id)))
+                    method = getattr(self.parents[name], "attr", "")
+                    why = _ASSIGNED if method.startswith("assign") else _LEGACY_ONLY
+                    self.remarks.append(Remark(name, why.format(name=name.id)))
         return sorted(shared - {*self.fed, *self.fetched})
 
     def _is_of_replicas(self, name: str) -> bool:
