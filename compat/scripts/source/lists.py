@@ -11,6 +11,8 @@ from typing import Any, Container, Iterable, Iterator
 from compat.scripts.source import literals, scopes
 
 _LISTS = ("filter", "map", "zip")
+# What estimators read for each graph that they build; of an iterator, the first has all layers.
+_READ_AGAIN = ("dnn_hidden_units", "hidden_units")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SHUFFLES = ("random.shuffle", "np.random.shuffle", "numpy.random.shuffle")
 
@@ -59,6 +61,8 @@ def _binds(node: ast.AST) -> Iterator[str]:
 def _taken(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
     """Yields the expressions that a node takes for lists, and what does not return one today."""
     if isinstance(node, ast.Subscript):
+        yield node.value, _LISTS
+    elif isinstance(node, ast.keyword) and node.arg in _READ_AGAIN:
         yield node.value, _LISTS
     elif isinstance(node, ast.Call) and len(node.args) == 1:
         called = literals.dotted(node.func)

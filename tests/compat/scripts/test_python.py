@@ -266,6 +266,7 @@ def test_names_of_six_are_of_both_pythons() -> None:
         ("layers = map(int, '1,2'.split(','))\nprint(len(layers))\n", True),
         ("def f(x):\n    layers = map(int, x)\n    return layers[0]\n", True),
         ("print(zip([1], [2])[0])\n", True),
+        ("units = map(int, '12')\ntf.estimator.DNNClassifier(hidden_units=units)\n", True),
         ("import random\norder = range(9)\nrandom.shuffle(order)\n", True),
         ("layers = list(map(int, '12'))\nprint(len(layers), range(9)[2], len(range(9)))\n", False),
         ("layers = map(int, '12')\nlayers = list(layers)\nprint(len(layers))\n", False),
