@@ -60,10 +60,9 @@ def _binds(node: ast.AST) -> Iterator[str]:
 
 def _taken(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
     """Yields the expressions that a node takes for lists, and what does not return one today."""
-    if isinstance(node, ast.Subscript):
-        yield node.value, _LISTS
-    elif isinstance(node, ast.keyword) and node.arg in _READ_AGAIN:
-        yield node.value, _LISTS
+    is_read_again = isinstance(node, ast.keyword) and node.arg in _READ_AGAIN
+    if isinstance(node, ast.Subscript) or is_read_again:
+        yield node.value, _LISTS  # type: ignore[attr-defined]
     elif isinstance(node, ast.Call) and len(node.args) == 1:
         called = literals.dotted(node.func)
         if called == "len":
