@@ -100,11 +100,14 @@ def test_a_module_that_trains_is_followed(
     made = (project / "train_experiment.py").read_text(encoding="utf-8")
     assert "from model_v1 import inference, train\nfrom model_v1 import RATE\n" in made
     assert (
-        made[made.index("    def optimizer") : made.index("if __name__")].strip()
+        made[made.index("    def learning_rate") : made.index("if __name__")].strip()
         == """\
-def optimizer(self, step):
+def learning_rate(self, step):
         rate = tf.train.exponential_decay(0.01, step, 10, 0.5)
-        optimizer = tf.train.MomentumOptimizer(rate, RATE)
+        return rate
+
+    def optimizer(self, step):
+        optimizer = tf.train.MomentumOptimizer(self.learning_rate(step), RATE)
         return optimizer"""
     )
     # As it is, a module is written once; a changed one is left.

@@ -40,10 +40,7 @@ class Feeding:
         self.graph, self.flags = graph, flags
         self.program, self.parents = graph.program, model.parents
         self._functions = {f.name: f for f in self.program.nodes(ast.FunctionDef)}
-        updates = scopes.bound([model.trained.statement]) - {"_"}
-        for node in scopes.own_nodes(graph.statements):
-            if isinstance(node, ast.Assign) and used(node.value) & updates:
-                updates |= scopes.bound(node.targets)  # As in `train = tf.group(train, average)`.
+        updates = model.updates.names
         inside = {n for s in graph.statements for n in ast.walk(s)}
         runs = [c for c in self.program.nodes(ast.Call) if last(c) == "run" and c not in inside]
         training = [call for call in runs if call.args and used(call.args[0]) & updates]

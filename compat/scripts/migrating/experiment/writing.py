@@ -13,6 +13,7 @@ from compat.scripts.migrating.experiment import functions, imports
 from compat.scripts.migrating.experiment.data import Data, Fed
 from compat.scripts.migrating.experiment.feeding import Feeding
 from compat.scripts.migrating.experiment.flags import INHERITED, TAKEN, Flags
+from compat.scripts.migrating.experiment.methods import Methods
 from compat.scripts.migrating.experiment.model import Model
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import classes, plain
@@ -28,7 +29,9 @@ _LEFT = (
 _NOTE = migration.REMARK.format(number="note", text=_LEFT)
 _LENGTH = "how long it trains was not found; the default is 20 epochs, give --epochs or --max_steps"
 _SYNC = "synchronous replicas are the flag --sync"
+_LOST = "{name}, which it fetches, is made of gradients: compute it in gradients(), it is no output"
 _BODY = "def body():\n"
+_PARAMETERS = {"batch", "training", "step", "pairs", "optimizer"}
 _TASK = {"job_name", "task_index", "task_id", "ps_hosts", "worker_hosts"}
 
 
@@ -82,11 +85,21 @@ class _Writing:
         outside = [s for s in self.feeding.outside if s not in {*self.top} - {*moving}]
         data = Data(self.feeding, self.pieces, [*before, *(s for s in outside if s not in before)])
         fed = data.fed()
-        loss, names = self.model.loss(fed.inputs, before)
+        updating = Methods(self.model.updates, before)
+        gradients, wanted = updating.gradients()
+        if not gradients and {"weight_decay", "clip_norm"} & set(self.flags.by_name):
+            gradients = "        return pairs  # What its flags say is in the loss.\n"
+        after, more = updating.after_update(self.feeding.call.args[:1])
+        loss, names = self.model.loss(fed.inputs, before, updating)
         numbers = {name: fed.inputs[name] for name in data.numbers}
-        optimizer, more = self.model.optimizer(before, numbers)
-        wanted = fed.names | names | more
+        rates = {f"{holder}.learning_rate" for holder in self.flags.holders}
+        rates = rates if "learning_rate" in self.flags.by_name else set()
+        optimizer, others = updating.optimizer(numbers, rates, fed.settings)
+        wanted |= fed.names | names | more | others
         kept = self._kept(wanted)
+        for statement in kept:
+            for name in sorted(scopes.bound([statement]) & _PARAMETERS):
+                self.graph.refuse(statement, f"its {name} is a name of an experiment: rename it")
         functions = ""
         for statement in kept:
             is_long = not isinstance(statement, (ast.Assign, ast.AugAssign))
@@ -94,14 +107,17 @@ class _Writing:
             functions += "\n\n" * is_long + self.pieces.take([statement], edits, "")
             functions += "\n\n" * is_long
         functions = re.sub(r"\n{4,}", "\n\n\n", functions)
-        holder = self._holder(_BODY + loss + fed.lines + optimizer + functions)
-        is_shared = bool(holder and _read(holder, functions))
         methods = [
             ("data(self)", fed.lines),
             ("loss(self, batch, training)", loss),
-            ("optimizer(self, step)", optimizer),
+            *((f"{name}(self, step)", lines) for name, lines in optimizer.items()),
+            ("gradients(self, pairs)", gradients),
+            ("after_update(self, step, optimizer)", after),
         ]
-        body = "".join(self._method(h, lines, holder, is_shared) for h, lines in methods)
+        holder = self._holder(_BODY + "".join(lines for _, lines in methods) + functions)
+        is_shared = bool(holder and _read(holder, functions))
+        written = [(header, lines) for header, lines in methods if lines]
+        body = "".join(self._method(h, lines, holder, is_shared) for h, lines in written)
         fields = self._fields(fed, holder, f"class {self.name}:\n{body}{functions}")
         nested = "    @dataclass(frozen=True)\n    class Settings(Experiment.Settings):\n"
         nested += "".join(f"        {field}\n" for field in fields) + "\n"
@@ -115,6 +131,7 @@ class _Writing:
             remarks.append(_LENGTH)
         if any("SyncReplicas" in self.graph.called(c) for c in self.program.nodes(ast.Call)):
             remarks.append(_SYNC)
+        remarks += [_LOST.format(name=name) for name in self.model.lost]
         self._known(holder, fields)
         left = self.pieces.left()
         text = f"{head}\n\n{rest}{made}{run}\n" + self._comments(remarks, left)

@@ -69,11 +69,7 @@ class Graph:
             if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)):
                 self.refuse(node, "it leaves its function while it builds the graph")
         self.assigned = scopes.bound(self.statements) - {"_"}
-        self.always = {
-            name
-            for statement, _ in self._in_scopes(self.statements, "")
-            for name in _always(statement)
-        }
+        self.always = self._always(self.statements)
         self._names: dict[str, int] = {}
         self.placeholders = {found.name: found for found in self._placeholders()}
         self.tensors, self.operations = self._of_tensorflow()
@@ -184,6 +180,16 @@ class Graph:
                         inner += literals.text(call.args[0]) + "/"
                 yield from self._in_scopes(statement.body, inner)
 
+    def _always(self, statements: Any) -> set[str]:
+        """Returns the names that statements bind in each case, also in both branches of an `if`."""
+        found: set[str] = set()
+        for statement, _ in self._in_scopes(statements, ""):
+            if isinstance(statement, ast.If):
+                found |= self._always(statement.body) & self._always(statement.orelse)
+            elif not isinstance(statement, _SOMETIMES):
+                found |= scopes.bound([statement])
+        return found
+
     def _specs(self, call: ast.Call, scope: str) -> tuple[str, str]:
         """Returns the `tf.TensorSpec` of a placeholder, and the one with a name in any case."""
         given = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -249,15 +255,6 @@ class Graph:
             and self.called(first).endswith(("constant_initializer", "zeros_initializer"))
         )
         return statement if zero and literals.value(words.get("trainable")) is False else None
-
-
-def _always(statement: ast.stmt) -> set[str]:
-    """Returns the names that a statement binds in any case, as both branches of an `if` may."""
-    if isinstance(statement, ast.If):
-        branches = (statement.body, statement.orelse)
-        names = [{name for inner in branch for name in _always(inner)} for branch in branches]
-        return names[0] & names[1]
-    return set() if isinstance(statement, _SOMETIMES) else scopes.bound([statement])
 
 
 def _is_tensorflow(node: ast.Import | ast.ImportFrom) -> bool:

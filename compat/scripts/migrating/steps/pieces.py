@@ -117,10 +117,10 @@ class Pieces:
         return re.sub(r"\n{3,}", "\n\n", "".join([*kept, text[position:]])).strip("\n")
 
 
-def used(node: ast.AST) -> set[str]:
-    """Returns all names that a node reads."""
-    return {
-        name.id
-        for name in ast.walk(node)
-        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)
-    }
+def used(node: ast.AST, without: Any = ()) -> set[str]:
+    """Returns all names that a node reads, `without` some of the nodes in it."""
+    if without and node in without:
+        return set()
+    if isinstance(node, ast.Name):
+        return {node.id} if isinstance(node.ctx, ast.Load) else set()
+    return set().union(*(used(child, without) for child in ast.iter_child_nodes(node)))
