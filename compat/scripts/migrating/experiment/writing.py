@@ -8,7 +8,7 @@ import re
 from typing import Any, Mapping
 
 from compat.errors import UserError
-from compat.scripts.migrating import migration, modules
+from compat.scripts.migrating import migration
 from compat.scripts.migrating.experiment import functions, imports
 from compat.scripts.migrating.experiment.data import Data, Fed
 from compat.scripts.migrating.experiment.feeding import Feeding
@@ -20,7 +20,7 @@ from compat.scripts.migrating.steps import classes, plain
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last, tensorflow
 from compat.scripts.migrating.steps.pieces import Pieces, used
-from compat.scripts.source import conversion, literals, scopes
+from compat.scripts.source import conversion, literals, modules, scopes
 
 _LEFT = (
     "experiments.run has the loop, the session, checkpoints and records in place of what is below; "
