@@ -38,10 +38,12 @@ def _bound(node: ast.AST, left_out: set[ast.AST]) -> Iterator[str]:
 
 def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """Yields all nodes in some, without those of functions and classes in them."""
-    for node in nodes:
+    waiting = [*nodes][::-1]  # Not by recursion: a sum of thousands of terms is as deep.
+    while waiting:
+        node = waiting.pop()
         yield node
         if not isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
-            yield from own_nodes(ast.iter_child_nodes(node))
+            waiting += [*ast.iter_child_nodes(node)][::-1]
 
 
 def uses(scope: ast.AST, names: set[str], without: Iterable[ast.AST] = ()) -> list[Any]:
