@@ -155,11 +155,10 @@ class Gradients:
 
     def kept(self, always: list[Any]) -> set[Any]:
         """Returns the statements that stay in `loss`: what they make is taken from there."""
-        return {
-            s
-            for s in self.updates.flatly
-            if s not in always and scopes.bound([s]) & self.graph.tensors and not self._is_again(s)
-        }
+        graph, flatly = self.graph, self.updates.flatly
+        found = {s for s in flatly if scopes.bound([s]) & graph.tensors}
+        found |= {s for s in self.before if isinstance(s, ast.Assign) and graph.kinds.builds(s)}
+        return {s for s in found if s not in always and not self._is_again(s)}
 
     def _is_again(self, statement: Any) -> bool:
         """Whether a statement of the graph can run once more, outside of `loss`."""

@@ -7,7 +7,7 @@ import re
 from typing import Any, Mapping
 
 from compat.scripts.migrating.experiment.gradients import INDENT, Gradients
-from compat.scripts.migrating.experiment.updates import Updates
+from compat.scripts.migrating.experiment.updates import Updates, changed
 from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.migrating.steps.pieces import used
@@ -133,7 +133,9 @@ class Methods(Gradients):
         names = {n.id: n for node in fetched for n in ast.walk(node) if isinstance(n, ast.Name)}
         parts: list[Any] = []
         for name, node in names.items():
-            parts += self._parts(node) if name in self.updates.names else []
+            made = getattr(self.graph.assignment(name), "value", None)
+            is_average = isinstance(made, ast.Call) and last(made) == "apply"
+            parts += self._parts(node) if is_average or name in self.updates.names else []
         if not parts:
             return "", set()
         texts = [*dict.fromkeys(map(self.program.expression, parts))]
@@ -148,29 +150,40 @@ class Methods(Gradients):
         lines, wanted = self.with_built(self._stepped(lines), wanted, own)
         return lines, wanted - own
 
-    def _parts(self, node: Any) -> list[Any]:
-        """Returns what runs in a fetched operation besides the update itself."""
+    def _parts(self, node: Any, before: int | None = None) -> list[Any]:
+        """Returns what runs in an operation besides the update itself.
+
+        Its names are those that the statements `before` one have made, by its number.
+        """
         updates, graph = self.updates, self.graph
-        value = getattr(node, "value", node) if isinstance(node, ast.Starred) else node
-        if not used(value) & updates.names:
-            return [node]
+        value: Any = node.value if isinstance(node, ast.Starred) else node
+        calls = {n for n in ast.walk(value) if n in updates.calls}
+        if value in calls or not (calls or used(value) & updates.names):
+            return [] if value in calls else [node]
         if isinstance(value, (ast.List, ast.Tuple)):
-            return [part for element in value.elts for part in self._parts(element)]
-        made = [s for s in updates.flatly if getattr(value, "id", "") in scopes.bound([s])]
-        made = [s for s in made if s in updates.later or updates.trains(s)]
-        if len(made) == 1 and updates.trains(made[0]):
+            return [part for element in value.elts for part in self._parts(element, before)]
+        if graph.called(value) == "group":
+            return [part for argument in value.args for part in self._parts(argument, before)]
+        name = getattr(value, "id", "")
+        front = updates.flatly[:before]
+        made = [i for i, s in enumerate(front) if name in changed(s) and s in updates.later]
+        statement = front[made[-1]] if made else None
+        inside = {*ast.walk(statement)} if isinstance(statement, ast.If) else set()
+        branches = [s for s in updates.statements if s in inside]
+        if branches and all(getattr(s, "value", None) in updates.calls for s in branches):
             return []
-        statement = made[0] if len(made) == 1 and isinstance(made[0], ast.Assign) else None
-        call: Any = getattr(statement, "value", None)
-        name = graph.called(call) if isinstance(call, ast.Call) else ""
-        is_averaged = call is not None and not used(call) & updates.names
-        if statement is None or not (name in ("group", "no_op", "identity") or is_averaged):
+        new: Any = getattr(statement, "value", None)
+        if isinstance(statement, ast.Expr):  # Such as `updates.append(...)`.
+            rest = [value] if len(made) > 1 else []
+            return [part for a in [*rest, *new.args] for part in self._parts(a, made[-1])]
+        waits = [a for wait in updates.waits(statement) for a in wait.args] if statement else []
+        is_own = isinstance(new, ast.Call) and new in updates.calls
+        found = [part for a in ([] if is_own else waits) for part in self._parts(a, made[-1])]
+        if new is None or not isinstance(statement, ast.Assign):
             graph.refuse(statement or node, "what runs with its update is not followed")
-        found: list[Any] = []
-        for wait in updates.waits(statement):
-            found += [part for a in wait.args for part in self._parts(a)]
-        if name == "group":
-            found += [part for argument in call.args for part in self._parts(argument)]
-        elif not name:
-            found.append(call)
-        return found
+        if graph.called(new) in ("no_op", "identity") and waits:
+            return found
+        is_group = graph.called(new) == "group" or isinstance(new, (ast.List, ast.Tuple))
+        if not (is_own or is_group) and used(new) & updates.names:
+            graph.refuse(statement or node, "what runs with its update is not followed")
+        return found + self._parts(new, made[-1])

@@ -45,8 +45,14 @@ class Model:
                 name = getattr(node, "id", "")
                 value = getattr(graph.assignment(name), "value", None)
                 is_tensor = name in graph.tensors & graph.always - set(graph.placeholders)
-                is_value = value is not None and not graph.called(value).endswith(_NO_VALUES)
-                known = {loss, graph.step_name, *updates, *graph.operations, *names, *self.lost}
+                is_value = value is not None and not (
+                    graph.called(value) or _called(value)
+                ).endswith(_NO_VALUES)
+                own = {loss, graph.step_name, *updates}
+                known = {*own, *graph.operations, *names, *self.lost}
+                if name in self.updates.later_names - own and not used(first) & updates:
+                    # As where gradients are added up.
+                    graph.refuse(call, f"it runs {name}, made of gradients, without its update")
                 if name in self.updates.later_names - known:
                     self.lost.append(name)
                 elif is_tensor and is_value and name not in known:
@@ -135,4 +141,16 @@ class Model:
 
 
 # Calls whose results are fetched, but are not numbers: summaries and operations.
-_NO_VALUES = ("merge_all", "merge", "merge_summary", "merge_all_summaries", "no_op", "group")
+_NO_VALUES = (
+    "merge_all",
+    "merge",
+    "merge_summary",
+    "merge_all_summaries",
+    "no_op",
+    "group",
+    "apply",
+)
+
+
+def _called(node: ast.AST) -> str:
+    return last(node) if isinstance(node, ast.Call) else ""
