@@ -48,13 +48,11 @@ class Model:
                 is_value = value is not None and not (
                     graph.called(value) or _called(value)
                 ).endswith(_NO_VALUES)
-                own = {loss, graph.step_name, *updates}
-                known = {*own, *graph.operations, *names, *self.lost}
-                if name in self.updates.later_names - own and not used(first) & updates:
-                    # As where gradients are added up.
-                    graph.refuse(call, f"it runs {name}, made of gradients, without its update")
-                if name in self.updates.later_names - known:
-                    self.lost.append(name)
+                known = {loss, graph.step_name, *updates, *graph.operations, *names}
+                if name in self.updates.later_names - updates:
+                    if not used(first) & updates:  # As where gradients are added up.
+                        graph.refuse(call, f"it runs {name}, made of gradients, without its update")
+                    self.lost += [name] if name not in self.lost else []
                 elif is_tensor and is_value and name not in known:
                     names.append(name)
         return names
@@ -73,13 +71,13 @@ class Model:
         self._edits = []
         waits, loss = self.updates.before(), self.updates.loss
         wanted = {loss, *self.outputs, *methods.built}.union(*map(used, waits))
-        placed = {p.statement for p in graph.placeholders.values()}
         kept = self._kept(graph.statements, wanted)
+        elsewhere, names = self.pieces.needed(wanted, before)
         for name, placeholder in graph.placeholders.items():
             if name in inputs:
                 span = self.program.span(placeholder.statement.value)
                 self._edits.append(Edit(*span, inputs[name]))
-            elif name in wanted:
+            elif name in names:
                 graph.refuse(placeholder.statement, f"it trains without feeding {name}")
         for name in inputs.keys() - graph.placeholders.keys():
             span = self.program.span(graph.assignment(name).value)
@@ -87,9 +85,7 @@ class Model:
         if graph.step is not None:
             span = self.program.span(graph.step.value)
             self._edits.append(Edit(*span, "compat.get_or_create_global_step()"))
-        elsewhere, names = self.pieces.needed(wanted, before, without=placed)
-        outside = [s for s in before if s in placed and scopes.bound([s]) & wanted]
-        lines = self.pieces.take([*elsewhere, *outside, *kept], self._edits, " " * 8)
+        lines = self.pieces.take([*elsewhere, *kept], self._edits, " " * 8)
         outputs = ", ".join(f'"{name}": {name}' for name in self.outputs)
         if {*kept} & {*methods.averages}:
             graph.refuse(methods.averages[0], "it reads the moving averages of its variables")
@@ -97,7 +93,7 @@ class Model:
         built = ", ".join(f'"{name}": {name}' for name in methods.built)
         lines += f"        self.built = {{{built}}}\n" if built else ""
         returned = loss + (f", {{{outputs}}}" if outputs else "")
-        return f"{lines}        return {returned}\n", names | wanted
+        return f"{lines}        return {returned}\n", names
 
     def _waiting(self, waits: list[Any]) -> str:
         """Returns the lines that run these operations with the loss of each update."""
