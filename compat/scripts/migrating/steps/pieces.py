@@ -119,8 +119,13 @@ class Pieces:
 
 def used(node: ast.AST, without: Any = ()) -> set[str]:
     """Returns all names that a node reads, `without` some of the nodes in it."""
-    if without and node in without:
-        return set()
-    if isinstance(node, ast.Name):
-        return {node.id} if isinstance(node.ctx, ast.Load) else set()
-    return set().union(*(used(child, without) for child in ast.iter_child_nodes(node)))
+    found: set[str] = set()
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        if part in without:
+            continue
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+            found.add(part.id)
+        waiting += ast.iter_child_nodes(part)
+    return found
