@@ -178,14 +178,16 @@ class Program:
         imports = [node for node in rest if _imports(node)]
         return self.line_start((imports or rest)[0])
 
-    def edited(self, edits: Iterable[Edit]) -> str:
-        """Returns the text after edits, which do not overlap."""
-        pieces, position = [], 0
-        for edit in sorted(edits, key=lambda edit: edit[:2]):
+    def edited(self, edits: Iterable[Edit], span: tuple[int, int] | None = None) -> str:
+        """Returns the text, or that of a span, after the edits in it, which do not overlap."""
+        position, stop = span or (0, len(self.text))
+        inner = [edit for edit in edits if position <= edit.start and edit.end <= stop]
+        pieces = []
+        for edit in sorted(inner, key=lambda edit: edit[:2]):
             assert edit.start >= position, edit
             pieces += [self.text[position : edit.start], edit.text]
             position = edit.end
-        return "".join([*pieces, self.text[position:]])
+        return "".join([*pieces, self.text[position:stop]])
 
     def after(self, edits: Iterable[Edit]) -> Program:
         """Returns the program after edits."""

@@ -56,7 +56,7 @@ class Gradients:
             lines, names = write(updates.calls[updates.statements.index(at)], indent)
             self.pieces.moved.append(self.pieces.lines(at))
         front = flatly[: flatly.index(at)]
-        found, names = updates.needed(names, front, how["without"], how.get("always", ()))
+        found, names = self.pieces.needed(names, front, how["without"], how.get("always", ()))
         return self.pieces.take(found, how["edits"], indent) + lines, names
 
     def gradients(self) -> tuple[str, set[str]]:
@@ -123,7 +123,7 @@ class Gradients:
         """Returns the lines that choose the pairs of some variables."""
         flatly = [*self.before, *self.updates.flatly]
         without = self.kept([])
-        found, names = self.updates.needed(used(node), flatly, without)
+        found, names = self.pieces.needed(used(node), flatly, without)
         lines = self.pieces.take(found, [], INDENT)
         lines += f"{INDENT}pairs = {_CHOSEN.format(self.program.expression(node))}\n"
         if isinstance(node, ast.Name):  # In the same order, without those that have no gradient.
@@ -157,6 +157,7 @@ class Gradients:
         """Returns the statements that stay in `loss`: what they make is taken from there."""
         graph, flatly = self.graph, self.updates.flatly
         found = {s for s in flatly if scopes.bound([s]) & graph.tensors}
+        found -= {s for s in found if isinstance(s, ast.If) and self.updates.follows(s)}
         found |= {s for s in self.before if isinstance(s, ast.Assign) and graph.kinds.builds(s)}
         return {s for s in found if s not in always and not self._is_again(s)}
 

@@ -7,8 +7,8 @@ from typing import Any, Iterable, Iterator
 
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import TRAINS, last
-from compat.scripts.migrating.steps.pieces import Pieces, used
-from compat.scripts.source import literals, scopes
+from compat.scripts.migrating.steps.pieces import Pieces, changed, used
+from compat.scripts.source import literals
 
 # Arguments of `minimize`, `compute_gradients`, `apply_gradients` and `tf.gradients`, in order.
 _WORDS = {
@@ -19,7 +19,6 @@ _WORDS = {
 }
 # Those that change no value.
 _FREE_WORDS = {"name", "aggregation_method", "colocate_gradients_with_ops", "gate_gradients"}
-_CHANGES = ("append", "extend", "insert", "update", "pop", "remove")
 
 
 class Updates:
@@ -110,7 +109,7 @@ class Updates:
             if pairs is None:
                 self.graph.refuse(call, "apply_gradients() has no gradients")
             front = [s for s in self.flatly if s not in self.statements]
-            more, _ = self.needed(used(pairs, self._computes), front, self._computes)
+            more, _ = self.pieces.needed(used(pairs, self._computes), front, self._computes)
             inside = {n for part in [*more, call] for n in ast.walk(part)}
             found += [n for n in self._computes if n in inside and n not in found]
             if not found:
@@ -131,30 +130,34 @@ class Updates:
             self.graph.refuse(self.calls[0], f"it minimizes {' and '.join(sorted({*found}))}")
         return found[0]
 
-    def needed(
-        self, names: Iterable[str], statements: list[Any], without: Any = (), always: Any = ()
-    ) -> tuple[list[Any], set[str]]:
-        """Returns the statements that make or change names, and all names that these use."""
-        wanted = {*names}
-        found: list[Any] = []
-        for statement in reversed(statements):
-            is_wanted = statement in always or changed(statement) & wanted
-            if is_wanted and statement not in without:
-                found.insert(0, statement)
-                wanted |= used(statement, without)
-        return found, wanted
-
     def _downstream(self, starts: list[Any]) -> tuple[list[Any], set[str]]:
         """Returns statements with those that depend on what they bind, and the names of all."""
         names: set[str] = set()
         found: list[Any] = []
         for statement in self.flatly:
-            inside = {*ast.walk(statement)}
-            waits = set().union(*map(used, self.waits(statement)))
-            if any(start in inside for start in starts) or (used(statement) | waits) & names:
-                found.append(statement)
-                names |= changed(statement) - {"_"}
+            for part in self._branched(statement):
+                if self._depends(part, starts, names):
+                    found += [statement] if statement not in found else []
+                    names |= changed(part) - {"_"}
         return found, names
+
+    def _branched(self, statement: Any) -> Iterator[Any]:
+        """Yields a statement, or those in the branches of an `if`."""
+        branches = (statement.body, statement.orelse) if isinstance(statement, ast.If) else ()
+        for inner in map(self.flat, branches):
+            for part in inner:
+                yield from self._branched(part)
+        if not branches:
+            yield statement
+
+    def _depends(self, statement: Any, starts: list[Any], names: set[str]) -> bool:
+        waits = set().union(*map(used, self.waits(statement)))
+        is_start = not {*ast.walk(statement)}.isdisjoint(starts)
+        return is_start or bool((used(statement) | waits) & names)
+
+    def follows(self, statement: Any) -> bool:
+        """Whether a statement makes an update, or depends on one."""
+        return any(self._depends(s, self.statements, self.names) for s in self._branched(statement))
 
     def waits(self, node: Any) -> list[Any]:
         """Returns the control dependencies that a node of the block is built with."""
@@ -173,15 +176,3 @@ class Updates:
             if used(wait) & self.later_names:
                 self.graph.refuse(wait, "what runs before its update depends on the gradients")
         return found
-
-
-def changed(statement: ast.AST) -> set[str]:
-    """Returns the names that a statement binds, or whose lists it changes."""
-    found = scopes.bound([statement])
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            found |= used(node.value)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            name, _, method = literals.dotted(node.value.func).rpartition(".")
-            found |= {name.partition(".")[0]} if method in _CHANGES else set()
-    return found

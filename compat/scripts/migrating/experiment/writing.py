@@ -9,7 +9,7 @@ from typing import Any, Mapping
 
 from compat.errors import UserError
 from compat.scripts.migrating import migration
-from compat.scripts.migrating.experiment import functions, imports
+from compat.scripts.migrating.experiment import chief, functions, imports
 from compat.scripts.migrating.experiment.data import Data, Fed
 from compat.scripts.migrating.experiment.feeding import Feeding
 from compat.scripts.migrating.experiment.flags import INHERITED, TAKEN, Flags
@@ -29,10 +29,11 @@ _LEFT = (
 _NOTE = migration.REMARK.format(number="note", text=_LEFT)
 _LENGTH = "how long it trains was not found; the default is 20 epochs, give --epochs or --max_steps"
 _SYNC = "synchronous replicas are the flag --sync"
+_CHIEF = "what the chief alone ran with its updates, all workers run with theirs"
 _LOST = "{name}, which it fetches, is made of gradients: compute it in gradients(), it is no output"
 _BODY = "def body():\n"
 _PARAMETERS = {"batch", "training", "step", "pairs", "optimizer"}
-_TASK = {"job_name", "task_index", "task_id", "ps_hosts", "worker_hosts"}
+_TASK = {"job_name", *chief.NUMBERS, "ps_hosts", "worker_hosts"}
 
 
 def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migration.Migrated:
@@ -51,8 +52,9 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
     tf = tensorflow(program)
     program = classes.dissolved(program, tf)
     program = plain.supervised(functions.gathered(program, tf, texts), tf)
+    program, is_other = chief.everywhere(program, tf)
     graph = Graph(program, tf, "an Experiment", "use --to=compat or --to=v1")
-    made = _Writing(graph).result()
+    made = _Writing(graph).result([_CHIEF] if is_other else [])
     new, _, _ = made.text.partition(migration.REMARK.partition("{")[0])
     for node in graph.program.nodes(ast.Import, ast.ImportFrom):
         if scopes.bound([node]) & set(re.findall(r"\w+", new)):
@@ -78,8 +80,8 @@ class _Writing:
             if node in self.top and imports.loads(node)
         }
 
-    def result(self) -> migration.Migrated:
-        """Returns the new program."""
+    def result(self, of_chief: list[str]) -> migration.Migrated:
+        """Returns the new program; the remarks `of_chief` are for what follows its updates."""
         moving = self._moving()
         before = self._before(moving)
         outside = [s for s in self.feeding.outside if s not in {*self.top} - {*moving}]
@@ -126,7 +128,7 @@ class _Writing:
         rest = f"{constant}{functions.strip()}\n\n\n" if functions.strip() else constant
         run = f'\n\nif __name__ == "__main__":\n    run({self.name})\n'
         head = imports.head(self.graph, self.pieces, [*self.inner], rest + made + run, bool(fields))
-        remarks = []
+        remarks = of_chief if after else []
         if not {"epochs", "max_steps"} & set(fed.settings):
             remarks.append(_LENGTH)
         if any("SyncReplicas" in self.graph.called(c) for c in self.program.nodes(ast.Call)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps.pieces import Pieces
@@ -18,27 +18,31 @@ def decided(statements: list[Any], values: Mapping[str, Any]) -> list[Any]:
     """
     found: list[Any] = []
     for statement in statements:
-        truth = _truth(statement.test, values) if isinstance(statement, ast.If) else None
-        if truth is None:
+        is_taken = truth(statement.test, values) if isinstance(statement, ast.If) else None
+        if is_taken is None:
             found.append(statement)
         else:
-            found += decided(statement.body if truth else statement.orelse, values)
+            found += decided(statement.body if is_taken else statement.orelse, values)
         if found and isinstance(found[-1], ast.Return):
             break
     return found
 
 
-def settled(program: Program, values: Mapping[str, Any]) -> Program:
+def settled(
+    program: Program, values: Mapping[str, Any], where: Callable[[ast.If], bool] = bool
+) -> Program:
     """Returns a program with the branches that are taken, for values as of `decided`."""
     while True:
         for node in program.nodes(ast.If):
-            truth, alone = _truth(node.test, values), Pieces(program).alone(node)
-            if truth is not None and alone is not None and _word(program, node) == "if":
+            is_taken, alone = truth(node.test, values), Pieces(program).alone(node)
+            if is_taken is None or alone is None:
+                continue
+            if where(node) and _word(program, node) == "if":
                 break
         else:
             return program
         indent = program.text[alone[0] : program.span(node)[0]]
-        branch = node.body if truth else node.orelse
+        branch = node.body if is_taken else node.orelse
         starts = [program.span(s)[0] for s in branch if _word(program, s) == "elif"]
         lines = Pieces(program).take(
             branch, [Edit(p, p + len("elif"), "if") for p in starts], indent
@@ -62,12 +66,13 @@ def known(nodes: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _truth(node: ast.AST, values: Mapping[str, Any]) -> bool | None:
+def truth(node: ast.AST, values: Mapping[str, Any]) -> bool | None:
+    """Returns whether an expression is true, for values as of `decided`, or None."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        truth = _truth(node.operand, values)
-        return None if truth is None else not truth
+        inner = truth(node.operand, values)
+        return None if inner is None else not inner
     if isinstance(node, ast.BoolOp):
-        found = [_truth(value, values) for value in node.values]
+        found = [truth(value, values) for value in node.values]
         decides = isinstance(node.op, ast.Or)
         if decides in found:
             return decides

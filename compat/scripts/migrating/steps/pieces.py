@@ -7,7 +7,9 @@ import re
 from typing import Any, Iterable
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.source import scopes
+from compat.scripts.source import literals, scopes
+
+_CHANGES = ("append", "extend", "insert", "update", "pop", "remove")
 
 
 class Pieces:
@@ -22,20 +24,24 @@ class Pieces:
         self.moved: list[tuple[int, int]] = []
 
     def needed(
-        self, names: Iterable[str], statements: Iterable[ast.stmt], without: Any = ()
-    ) -> tuple[list[ast.stmt], set[str]]:
-        """Returns the statements on which names depend, in order, and all names that these use.
+        self, names: Iterable[str], statements: Iterable[Any], without: Any = (), always: Any = ()
+    ) -> tuple[list[Any], set[str]]:
+        """Returns the statements that make or change names, in order, and all that these read.
 
         The statements are straight on, one after the other; a later one may need an earlier one.
+        Those `without` which it is done are left out, those that are `always` there stay.
         """
-        wanted = set(names)
-        found: list[ast.stmt] = []
+        wanted, everything = {*names}, {*names}
+        found: list[Any] = []
         for statement in reversed([*statements]):
-            if statement in without or not scopes.bound([statement]) & wanted:
-                continue
-            found.insert(0, statement)
-            wanted |= used(statement)
-        return found, wanted
+            is_wanted = statement in always or changed(statement) & wanted
+            if is_wanted and statement not in without:
+                found.insert(0, statement)
+                if isinstance(statement, ast.Assign):  # What it was before does not matter.
+                    wanted -= scopes.bound(statement.targets)
+                wanted |= used(statement, without)
+                everything |= wanted
+        return found, everything
 
     def lines(self, node: ast.AST) -> tuple[int, int]:
         """Returns start and end of a statement's lines, with the comments directly above."""
@@ -77,16 +83,10 @@ class Pieces:
         for statement in statements:
             start, end = self.lines(statement)
             self.moved.append((start, end))
-            own = re.match(
-                r"[ \t]*",
-                self.program.text[
-                    self.program.text.rfind("\n", 0, self.program.span(statement)[0]) + 1 :
-                ],
-            )
-            width = len(own[0]) if own is not None else 0
-            changes = [edit for edit in edits if start <= edit.start and edit.end <= end]
-            changes = sorted(set(changes), key=lambda edit: edit[:2])
-            pieces, position = [], start
+            first = self.program.span(statement)[0]
+            line = self.program.text[self.program.text.rfind("\n", 0, first) + 1 : first]
+            width = len(line) - len(line.lstrip(" \t"))
+            changes = {edit for edit in edits if start <= edit.start and edit.end <= end}
             marks = {start, *(i + 1 for i in range(start, end - 1) if self._ends(i))}
             for mark in sorted(marks):
                 if mark in inner or any(e.start < mark < e.end for e in changes):
@@ -94,11 +94,8 @@ class Pieces:
                 blanks = re.match(r"[ \t]*", self.program.text[mark:end])
                 cut = min(len(blanks[0]) if blanks is not None else 0, width)
                 if not any(e.start < mark + cut and mark < e.end for e in changes):
-                    changes.append(Edit(mark, mark + cut, indent if self._filled(mark) else ""))
-            for edit in sorted(changes, key=lambda edit: edit[:2]):
-                pieces += [self.program.text[position : edit.start], edit.text]
-                position = edit.end
-            found.append("".join([*pieces, self.program.text[position:end]]))
+                    changes.add(Edit(mark, mark + cut, indent if self._filled(mark) else ""))
+            found.append(self.program.edited(changes, (start, end)))
         return "".join(found)
 
     def _ends(self, place: int) -> bool:
@@ -128,4 +125,16 @@ def used(node: ast.AST, without: Any = ()) -> set[str]:
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
             found.add(part.id)
         waiting += ast.iter_child_nodes(part)
+    return found
+
+
+def changed(statement: ast.AST) -> set[str]:
+    """Returns the names that a statement binds, or whose lists it changes."""
+    found = scopes.bound([statement])
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            found |= used(node.value)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            name, _, method = literals.dotted(node.value.func).rpartition(".")
+            found |= {name.partition(".")[0]} if method in _CHANGES else set()
     return found
