@@ -179,3 +179,9 @@ class Gradients:
         values = ", ".join(f'self.built["{name}"]' for name in found)
         first = f"{INDENT}{', '.join(found)} = {values}\n" if found else ""
         return first + lines, names - {*found}
+
+    def stepped(self, lines: str) -> str:
+        """Returns the lines of a method that is given the step."""
+        name = self.graph.step_name
+        is_read = name != "step" and name in re.findall(r"\w+", lines)
+        return f"{INDENT}{name} = step\n{lines}" if is_read else lines
