@@ -1,7 +1,7 @@
 # All that a fresh machine needs: a Python 3.9 to 3.13, make and a package index.
 
 .DEFAULT_GOAL := help
-.PHONY: help mnist test slow faults lint api benchmark clean FORCE
+.PHONY: help mnist test long slow faults lint api benchmark clean FORCE
 
 BIN := .venv/bin
 INSTALLED := .venv/installed
@@ -22,8 +22,11 @@ help:  ## list the targets
 mnist: $(INSTALLED)  ## train on one parameter server and two workers, here
 	@$(BIN)/python -m experiments.mnist --strategy=ps --num_ps=1 --num_workers=2 --dataset=auto
 
-test: $(INSTALLED)  ## run the tests, except those that take minutes
-	@$(BIN)/python -m pytest -n 3 --dist loadfile
+test: $(INSTALLED)  ## run the tests, except those that take long
+	@$(BIN)/python -m pytest -n 3 --dist loadfile -m "not long and not slow and not faults"
+
+long: $(INSTALLED)  ## run the tests that take many seconds
+	@$(BIN)/python -m pytest -n 3 --dist loadfile -m "long and not slow and not faults"
 
 slow: $(INSTALLED)  ## run the tests that take minutes
 	@$(BIN)/python -m pytest -m slow

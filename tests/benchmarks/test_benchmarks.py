@@ -13,7 +13,7 @@ import pytest
 
 from tests.benchmarks.conftest import ROOT
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.long]
 
 
 @pytest.mark.cluster

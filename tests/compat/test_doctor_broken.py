@@ -16,7 +16,7 @@ import pytest
 
 import compat
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.long]
 DEADLINE_SECS = 60
 PACKAGES = Path(sysconfig.get_paths()["purelib"])
 COMPAT = Path(compat.__file__).resolve().parent

@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.conftest import Process, StartCluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.endings, pytest.mark.once]
+pytestmark = [pytest.mark.cluster, pytest.mark.endings, pytest.mark.once, pytest.mark.long]
 
 # Within which those who serve have ended, after the last of those who train, also where the machine
 # has much else to do; who waits for a lost task waits twice as long.

@@ -20,7 +20,7 @@ from compat.liveness.diagnosis import peer_error
 if TYPE_CHECKING:
     from tests.conftest import StartCluster
 
-pytestmark = [pytest.mark.cluster, pytest.mark.endings]
+pytestmark = [pytest.mark.cluster, pytest.mark.endings, pytest.mark.long]
 
 NOTICE_SECS = 120.0
 

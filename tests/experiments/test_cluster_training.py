@@ -262,6 +262,7 @@ def test_tf_config_with_a_chief(tasks: Any, record: Any, runtime: str) -> None:
     assert recorded.checkpoints[-1] in ([24, 25] if runtime == "legacy" else [24])
 
 
+@pytest.mark.long
 @pytest.mark.once
 def test_updates_of_its_own_are_those_of_a_process_alone(
     train: Any, local: Any, record: Any, read_weights: Any, runtime: str

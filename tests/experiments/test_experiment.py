@@ -160,6 +160,7 @@ def test_wrong_setting_is_one_line(run_file: RunFile, flag: str, sentence: str) 
     assert refused.err.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "flags", "line", "least", "most"),
     [
@@ -229,6 +230,7 @@ def test_program_of_the_docs(
     assert 0.6 < float(rmse) < 0.85
 
 
+@pytest.mark.long
 def test_stream_of_the_docs_learns_in_a_cluster(
     run_file: RunFile, runtime: str, tmp_path: Path, record: Any
 ) -> None:
@@ -250,6 +252,7 @@ def test_stream_of_the_docs_learns_in_a_cluster(
     assert {"perplexity", "validation/accuracy", "best_test/auc"} <= set(recorded.points)
 
 
+@pytest.mark.long
 @pytest.mark.once
 def test_python_use_of_the_docs(tmp_path: Path, start_program: Any) -> None:
     _, program, source = _programs_of_the_docs()
@@ -265,6 +268,7 @@ def test_python_use_of_the_docs(tmp_path: Path, start_program: Any) -> None:
     assert run_id == (tmp_path / "runs" / "notebook" / "mlflow_run_id").read_text().split()[0]
 
 
+@pytest.mark.long
 def test_use_from_python(runtime: str, tmp_path: Path, start_program: Any) -> None:
     argv = [sys.executable, str(PROGRAMS / "python_use.py"), runtime, str(tmp_path)]
     done = Training(argv, tmp_path, None, {"TF_CPP_MIN_LOG_LEVEL": "3"}, start_program).wait()

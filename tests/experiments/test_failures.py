@@ -84,6 +84,7 @@ def test_checkpoint_of_another_model_is_refused_and_kept(
     assert {path: path.read_bytes() for path in logdir.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_first_failure_stops_all(train: Any, record: Any, runtime: str) -> None:
     training = train("--strategy=ps", ENDLESS, f"--runtime={runtime}", "--max_restarts=0")
@@ -112,6 +113,7 @@ def test_sigterm_stops_all(train: Any, record: Any) -> None:
     assert recorded.checkpoints
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_tasks_that_are_asked_to_end_at_a_time_save_what_was_reached(
     tasks: Any, record: Any, runtime: str

@@ -99,6 +99,7 @@ def test_workers_of_another_cluster(start: Any, workers: Workers) -> None:
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_workers_of_its_own_as_the_docs_show(start: Any, page: Any) -> None:
     shown = page("seeds/003-matpow.md")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.cluster, pytest.mark.endings, pytest.mark.once]
+pytestmark = [pytest.mark.cluster, pytest.mark.endings, pytest.mark.once, pytest.mark.long]
 
 SAID = "proxies are set; what the tasks send each other goes past them (no_proxy)\n"
 

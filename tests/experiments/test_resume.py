@@ -47,6 +47,7 @@ def legs(train: Any, record: Any, runtimes: list[str]) -> list[Leg]:
     return legs
 
 
+@pytest.mark.long
 def test_sigterm_saves_what_was_reached(legs: list[Leg]) -> None:
     for leg in legs[:-1]:
         assert leg.training.code == 143, leg.training.err
@@ -172,6 +173,7 @@ def test_training_killed_before_its_first_checkpoint_begins_anew(train: Any, rec
     assert after.checkpoints == [12]
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 @pytest.mark.endings
 def test_cluster_that_was_stopped_goes_on(start: Any, record: Any, runtime: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from compat.cluster import ports
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.long]
 refusals = runpy.run_path(str(Path(__file__).with_name("programs") / "refusals.py"))["refusals"]
 MODULE = "experiments.shared_queue"
 WORKERS = 3

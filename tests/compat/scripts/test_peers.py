@@ -14,7 +14,7 @@ import pytest
 
 from tests.compat.scripts.conftest import DEADLINE_SECS, PACKAGES
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.long]
 SCRIPT = """
 import sys
 import time

@@ -18,7 +18,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
 
-pytestmark = pytest.mark.feature("scripts")
+pytestmark = [pytest.mark.feature("scripts"), pytest.mark.long]
 SEEDS = Path(__file__).resolve().parents[4] / "shared" / "seeds"
 MNIST = SEEDS.parent / "mnist"
 

@@ -55,6 +55,7 @@ def test_a_store_that_is_being_made_when_the_patience_ends_leaves_nothing(logdir
     assert "records were not delivered" in said[-1]
 
 
+@pytest.mark.long
 def test_a_store_that_could_not_be_made_whole_is_made_later(logdir, python, wait_for):
     source = (
         "import resource, sys\n"

@@ -98,6 +98,7 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
         assert b"hush" not in pathlib.Path(logdir, name).read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", ["KILLED", pytest.param("FAILED", marks=pytest.mark.slow)])
 def test_an_unfinished_training_leaves_what_takes_long_to_the_sender(
     stored, said, wait_for, status
@@ -119,6 +120,7 @@ def test_an_unfinished_training_leaves_what_takes_long_to_the_sender(
     wait_for(lambda: spool.pending(stored) == 0, "end of the delivery")
 
 
+@pytest.mark.long
 def test_a_resumed_training_goes_on_with_its_run_as_long_as_there_is_one(stored, said):
     writer = tracker(stored, said)
     writer.params({"steps": 10, "rate": 0.1})
@@ -157,6 +159,7 @@ def test_a_resumed_training_goes_on_with_its_run_as_long_as_there_is_one(stored,
     assert besides_waiting(said) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("checkpoint", "steps"), [(2, "3 to 4"), (-1, "1 to 4")])
 def test_points_that_a_resumed_run_logs_again_are_named(stored, said, checkpoint, steps):
     writer = tracker(stored, said)
@@ -173,6 +176,7 @@ def test_points_that_a_resumed_run_logs_again_are_named(stored, said, checkpoint
     assert history(stored, "cost") == [(1, 1.0), (2, 1.0), (3, 1.0), (4, 0.5), (4, 1.0)]
 
 
+@pytest.mark.long
 def test_a_killed_trainer_has_failed(stored, python, wait_for):
     source = (
         "import sys, time\n"
@@ -218,6 +222,7 @@ def test_a_removed_folder_is_told_once(logdir, said):
     assert "was removed, and with it what was not sent yet" in line
 
 
+@pytest.mark.long
 def test_a_full_disk_is_told_once(stored, python):
     source = (
         "import resource, sys\n"

@@ -19,7 +19,7 @@ from compat.tracking.mlflow.learning_curve import FILE as CURVE
 from compat.tracking.mlflow.system_metrics import sampled
 from tests.compat.tracking.conftest import Relay
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.long]
 
 
 def tracker(logdir, said, uri, **options):
