@@ -29,7 +29,7 @@ from compat.tracking.files import beside as replacing
 _USAGE = "python -m compat migrate PATH [--output=PATH | --diff] [--only=ID,..] [--skip=ID,..]"
 _EPILOG = (
     "exit code: 0 if nothing is left to do by hand, 1 if the new program has remarks, 2 for a "
-    "wrong command line or a script that cannot be read"
+    "wrong command line or a script that cannot be read, which is left out of a folder"
 )
 _COOKIE = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n)?[ \t]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 
@@ -99,7 +99,8 @@ def _beside(own: Beside, output: str, options: argparse.Namespace) -> int:
 def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
     """Migrates the scripts in a folder; those that have nothing to do with TensorFlow are copied.
 
-    A script may have the names of TensorFlow from a module of its own.
+    A script may have the names of TensorFlow from a module of its own. One that cannot be migrated
+    is named, and left out.
     """
     if not (options.output or options.diff):
         raise UserError(
@@ -113,12 +114,19 @@ def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
     imported = {file for group in groups if any(map(_uses, group)) for file in group}
     for file in files:
         target = os.path.join(output, os.path.relpath(file, options.path))
-        migrated = _migrated(file, chosen, is_imported=os.path.abspath(file) in imported)
+        try:
+            migrated = _migrated(file, chosen, is_imported=os.path.abspath(file) in imported)
+        except UserError as error:
+            print(f"{error}; it is left out")
+            code = 2
+            continue
         code = max(code, _report(file, target, migrated))
         new[target] = _content(file, migrated.text)
         if options.diff:
             _print_diff(file, target, migrated.text)
-    if not options.diff:  # All, or none if one cannot be read.
+    if files and not new:
+        raise UserError(f"no script in {options.path} can be migrated; correct one of them")
+    if not options.diff:
         for target, content in new.items():
             _write(target, content)
         print(f"wrote {len(new)} scripts to {output}; copy what else they read")
@@ -126,8 +134,11 @@ def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
 
 
 def _uses(file: str) -> bool:
-    """Whether a script names TensorFlow."""
-    return any("tensorflow" in part.text for part in conversion.read(file))
+    """Whether a script names TensorFlow; one that cannot be read does not."""
+    try:
+        return any("tensorflow" in part.text for part in conversion.read(file))
+    except UserError:
+        return False
 
 
 def _parser() -> argparse.ArgumentParser:

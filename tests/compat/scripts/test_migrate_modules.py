@@ -12,6 +12,7 @@ import pytest
 
 import compat
 from compat.errors import UserError
+from compat.scripts import check
 from compat.scripts.migrating.command import main
 
 pytest.importorskip("asttokens")
@@ -150,6 +151,38 @@ def test_a_folder_is_migrated_with_modules_that_name_no_tensorflow(
     assert "import compat.v1.packages.matplotlib.pyplot as plt\n" in new["plots.py"]
     assert new["main.py"].endswith("print('done', x)\n")
     assert new["other.py"] == "print 'alone'\n"
+
+
+def test_what_cannot_be_read_is_left_out_of_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    broken = {
+        "syntax.py": b"import tensorflow\nx = = 1\n",
+        "bytes.py": b"import tensorflow as tf\nx = '\0'\n",
+    }
+    for name, text in broken.items():
+        (old / name).write_bytes(text)
+    with pytest.raises(UserError, match="no script in .*old can be migrated"):
+        main([str(old), f"--output={new}"])
+    assert not new.exists()
+    (old / "model.py").write_text("import tensorflow as tf\nx = tf.neg(1)\n")
+    (old / "train.py").write_text("import tensorflow as tf\nimport model, syntax\n")
+    capsys.readouterr()
+    assert main([str(old), f"--output={new}"]) == 2
+    said = capsys.readouterr().out.splitlines()
+    for name in broken:
+        (line,) = [line for line in said if str(old / name) in line]
+        assert line.endswith("; it is left out")
+    assert sorted(os.listdir(new)) == ["model.py", "train.py"]
+    assert (new / "model.py").read_text() == "import compat.v1 as tf\nx = tf.negative(1)\n"
+    assert check.main([str(old)]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert {os.path.basename(line.split(":")[0]) for line in said if "[unreadable]" in line} == {
+        *broken
+    }
+    assert any(line.startswith(f"{old / 'model.py'}:") for line in said)
 
 
 @pytest.mark.slow
