@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from compat._tensorflow import embeddings, private, saving, tf, tf1
+from compat._tensorflow import embeddings, private, rounding, saving, tf, tf1
 from compat.runtime import interface
 
 _LISTS: tuple[Any, ...] = (range, map, filter, zip, type({}.keys()), type({}.values()))
@@ -39,6 +39,7 @@ def start_queue_runners(*args: Any, **kwargs: Any) -> Any:
 def install() -> None:
     """Makes TensorFlow do so in this process."""
     embeddings.gather_rows()
+    rounding.keep_order()
     saving.read_steps_when_due()
     shapes, seeds = private.shapes_and_seeds()
     dimension, seed_of = shapes.Dimension.__init__, seeds.get_seed

@@ -10,15 +10,19 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable
 
 import numpy as np
 import pytest
 
+from compat.scripts.checking.rules import RULES
+from compat.scripts.migrating import migration
+from compat.scripts.migrating.steps import rewriting
+from compat.scripts.source import conversion
 from tests.conftest import RUNTIMES
 
 if TYPE_CHECKING:
-    from tests.compat.scripts.conftest import RunScript
+    from tests.compat.scripts.conftest import Ran, RunScript
 
 GOLDEN = Path(__file__).parent / "golden_2016.json"
 SCRIPT = """
@@ -57,6 +61,23 @@ with tf.Session() as sess:
     _, cost = sess.run([train_op, cross_entropy], {x: images[batch], y_: labels[batch]})
     print("%.6f" % cost)
 """
+# 1e-8 is lost where it is added to 1 first, and the loss is infinite where `p` is 1.
+SATURATED = """
+import numpy as np
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [None], name="x")
+w = tf.get_variable("w", initializer=1.0)
+p = tf.sigmoid(w * x)
+loss = tf.reduce_mean(-tf.log(1 - p + 1e-8))
+train = tf.train.GradientDescentOptimizer(0.5).minimize(loss)
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(2):
+        value = sess.run([loss, train], {x: np.float32([50, 0.5])})[0]
+        print("%.5f" % value)
+    print("%.5f" % sess.run(loss, {x: np.float32([50, 0.5])}))
+"""
+AS_IN_1_4 = "9.69738\n9.68536\n9.67369\n"
 
 
 def assert_losses_are_those_of_their_time(printed: str) -> None:
@@ -67,6 +88,20 @@ def assert_losses_are_those_of_their_time(printed: str) -> None:
 @pytest.mark.feature("scripts")
 def test_losses_are_those_of_their_time(run_script: RunScript) -> None:
     assert_losses_are_those_of_their_time(run_script(SCRIPT).out)
+
+
+@pytest.mark.feature("scripts")
+def test_a_small_constant_in_a_logarithm_counts(run_script: RunScript) -> None:
+    assert run_script(SATURATED).out == AS_IN_1_4
+
+
+@pytest.mark.once
+def test_it_counts_on_either_runtime(run_step: Callable[[str, str], Ran], runtime: str) -> None:
+    pytest.importorskip("asttokens")
+    pytest.importorskip("fissix")
+    source = conversion.from_text(SATURATED, "old.py")
+    text = rewriting.migrate("old.py", migration.migrate(source, RULES).text).text
+    assert run_step(text, runtime).out == AS_IN_1_4
 
 
 @pytest.mark.skipif("modern" in RUNTIMES, reason="only TensorFlow 1.15 runs the script by itself")
