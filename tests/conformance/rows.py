@@ -105,6 +105,17 @@ def moving_average(tf1: Any) -> Any:
     return step, [(np.float32(k),) for k in (1, 2, 3, 4)]
 
 
+@row("Optimizers", "tf.train.ExponentialMovingAverage of a tensor")
+def average_of_a_tensor(tf1: Any) -> Any:
+    def step(x: Any) -> Any:
+        loss = tf1.square(x, name="loss")
+        averages = [tf1.train.ExponentialMovingAverage(0.9, zero_debias=z) for z in (False, True)]
+        with tf1.control_dependencies([each.apply([loss]) for each in averages]):
+            return {"average": tf1.add_n([each.average(loss).read_value() for each in averages])}
+
+    return step, [(np.float32(k),) for k in (1, 2, 3, 4)]
+
+
 @row("Variables", "tf.get_variable with a regularizer")
 def regularizer(tf1: Any) -> Any:
     def step(x: Any) -> Any:
