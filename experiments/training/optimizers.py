@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 from compat import UserError, tf, tf1
 from compat._tensorflow import private
-from compat.scripts.contrib.opt import LazyAdamOptimizer, done
+from compat.scripts.contrib.opt.adaptive import LazyAdamOptimizer, done
 
 
 def create(name: str, learning_rate: Any) -> Any:

@@ -35,9 +35,8 @@ UNSERVED: Mapping[str, str] = {
         "learn.io.read_batch_record_features"
     ),
     "its hashed embeddings have no successor": "layers.scattered_embedding_column",
-    "tf.data is the successor": (
-        "training.batch_sequences_with_states training.bucket training.bucket_by_sequence_length"
-    ),
+    "it began with other averages than tf.train.RMSPropOptimizer": "optimizer_v2.RMSPropOptimizer",
+    "tf.data is the successor": "training.batch_sequences_with_states",
     "thread counts are an option of tf.data since 1.12": "data.python.ops.threadpool",
     "it copied parts of graphs in ways that TensorFlow 2 does not allow": "copy_graph",
     "it edited graphs in ways that TensorFlow 2 does not allow": "graph_editor",
@@ -45,5 +44,9 @@ UNSERVED: Mapping[str, str] = {
     "it rewrote graphs for mobile devices": "quantize",
     "it was internal to Google": "cmd_args",
     "meta graphs list them since 0.12": "util.ops_used_by_graph_def",
-    "no package provides it for graphs any more": "nn.alpha_dropout",
+    "no package provides it for graphs any more": (
+        "nn.alpha_dropout opt.AdamGSOptimizer opt.AddSignOptimizer opt.GGTOptimizer "
+        "opt.LazyAdamGSOptimizer opt.PowerSignOptimizer opt.RegAdagradOptimizer "
+        "opt.ShampooOptimizer"
+    ),
 }

@@ -1,7 +1,4 @@
-"""Habits of scripts of 2016 to 2019 around tf.contrib, one a function; run by test_contrib.py.
-
-Runs those of learn_habits.py, package_habits.py and sequence_habits.py as well.
-"""
+"""Habits of old scripts around tf.contrib, one a function; runs those of other files as well."""
 
 import collections
 import os
@@ -9,16 +6,23 @@ import sys
 import tempfile
 import traceback
 
+import head_habits
 import learn_habits
 import numpy as np
+import optimizer_habits
 import package_habits
 import sequence_habits
 import tensorflow as tf
 import tensorflow.contrib.slim as slim
+import training_habits
 from tensorflow.contrib import layers, rnn
 from tensorflow.contrib.framework import arg_scope
 from tensorflow.contrib.session_bundle import exporter
 
+_OTHERS = (
+    *(head_habits, learn_habits, optimizer_habits),
+    *(package_habits, sequence_habits, training_habits),
+)
 RANDOM = np.random.RandomState(0)
 X = RANDOM.rand(120, 4)
 Y = (X[:, 0] > 0.5).astype(np.int64)
@@ -279,7 +283,7 @@ def session_bundle():
 
 HABITS = collections.OrderedDict(
     (name, value)
-    for module in (sys.modules[__name__], learn_habits, package_habits, sequence_habits)
+    for module in (sys.modules[__name__], *_OTHERS)
     for name, value in sorted(vars(module).items())
     if getattr(value, "__module__", "") == module.__name__ and name != "run" and name[0] != "_"
 )

@@ -18,7 +18,7 @@ from compat.scripts.names import contrib_names
 from tests.compat.scripts.conftest import HAS_CONTRIB, NEEDED
 
 SCRIPT = Path(__file__).with_name("contrib_habits.py")
-OTHERS = ("learn", "package", "sequence")
+OTHERS = ("head", "learn", "optimizer", "package", "sequence", "training")
 HABITS = [
     node.name
     for script in (SCRIPT, *(SCRIPT.with_name(f"{name}_habits.py") for name in OTHERS))

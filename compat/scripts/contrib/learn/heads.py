@@ -10,12 +10,12 @@ from compat._tensorflow import tf1
 from compat.estimator.package import names as tf_estimator
 
 _heads: Any = importlib.import_module("tensorflow_estimator.python.estimator.canned.head")
+_MEAN = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE
 
 
 def _averaging(function: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function that makes a head whose loss is the mean over the batch by default."""
-    reduction = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE
-    return functools.partial(function, loss_reduction=reduction)
+    return functools.partial(function, loss_reduction=_MEAN)
 
 
 binary_classification_head = _averaging(
@@ -23,6 +23,37 @@ binary_classification_head = _averaging(
 )
 multi_class_head = _averaging(_heads._multi_class_head_with_softmax_cross_entropy_loss)
 regression_head = _averaging(_heads._regression_head)
+
+
+def logistic_regression_head(
+    weight_column: Any = None, loss_reduction: str = _MEAN, name: str | None = None
+) -> Any:
+    """Returns a head that regresses probabilities; labels are in [0, 1]."""
+
+    def loss(labels: Any, logits: Any) -> Any:
+        labels = _heads._assert_range(labels, 2, message="Labels must be in range [0, 1]")
+        return tf1.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+
+    links = {"loss_fn": loss, "inverse_link_fn": tf1.sigmoid}
+    return _heads._regression_head(weight_column, 1, loss_reduction, name=name, **links)
+
+
+def poisson_regression_head(
+    weight_column: Any = None,
+    label_dimension: int = 1,
+    loss_reduction: str = _MEAN,
+    compute_full_loss: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Returns a head that regresses counts, of which the logits are logarithms."""
+
+    def loss(labels: Any, logits: Any) -> Any:
+        return tf1.nn.log_poisson_loss(labels, logits, compute_full_loss)
+
+    links = {"loss_fn": loss, "inverse_link_fn": tf1.exp}
+    return _heads._regression_head(
+        weight_column, label_dimension, loss_reduction, name=name, **links
+    )
 
 
 class _Clipped(tf1.train.Optimizer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 _ASSIGNMENT = re.compile(
     r"\s*(?P<name>[A-Za-z_][\w.]*)(\[(?P<index>\d+)\])?\s*=\s*"
@@ -29,6 +29,57 @@ def _as(kind: type, value: Any, name: str) -> Any:
     raise ValueError(f"Could not parse hparam {name}={value!r}: expected {kind.__name__}")
 
 
+def parse_values(
+    values: str, type_map: Mapping[str, type], ignore_unknown: bool = False
+) -> dict[str, Any]:
+    """Returns the values in text such as "rate=0.1,sizes=[1,2],names[1]=b".
+
+    Args:
+      values: the text.
+      type_map: the type of each name, of a list that of its elements.
+      ignore_unknown: whether other names are left out.
+
+    Returns:
+      For each name a value, a list, or a dict of values by index.
+
+    Raises:
+      ValueError: if the text cannot be parsed, or has a name that is not known, or has one twice.
+    """
+    found: dict[str, Any] = {}
+    for name, index, value in _assignments(values):
+        if name not in type_map:
+            if ignore_unknown:
+                continue
+            raise ValueError(f"Unknown hyperparameter type for {name}")
+        kind = type_map[name]
+        new = [_as(kind, v, name) for v in value] if _is_list(value) else _as(kind, value, name)
+        known: Any = found.setdefault(name, {}) if index is not None else found
+        key: Any = name if index is None else index
+        if not isinstance(known, dict) or key in known:
+            raise ValueError(f"Multiple assignments to variable '{name}' in {values}")
+        known[key] = new
+    return found
+
+
+def _assignments(text: str) -> Iterator[tuple[str, int | None, Any]]:
+    """Yields the name, the index in it, and the word, or list of words, of each assignment."""
+    start = 0
+    while start < len(text):
+        match = _ASSIGNMENT.match(text, start)
+        if match is None:
+            raise ValueError(f"Malformed hyperparameter value: {text[start:]}")
+        start = match.end()
+        value: Any = (match["value"] or "").strip()
+        if match["list"] is not None:
+            words = [word.strip() for word in match["list"][1:-1].split(",")]
+            value = [word for word in words if word]
+        yield match["name"], int(match["index"]) if match["index"] else None, value
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
 class HParams:
     """Hyperparameters as attributes; each keeps the type of its initial value."""
 
@@ -42,7 +93,7 @@ class HParams:
         """Adds a hyperparameter of the type of `value`, which may be a list, but not empty."""
         if getattr(self, name, None) is not None or name in self._types:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
-        is_list = isinstance(value, (list, tuple))
+        is_list = _is_list(value)
         if is_list and not value:
             raise ValueError(f"Multi-valued hyperparameters cannot be empty: {name}")
         self._types[name] = (type(value[0]) if is_list else type(value), is_list)
@@ -51,7 +102,7 @@ class HParams:
     def set_hparam(self, name: str, value: Any) -> None:
         """Sets an existing hyperparameter, converted to its type."""
         kind, is_list = self._types[name]
-        if is_list != isinstance(value, (list, tuple)):
+        if is_list != _is_list(value):
             raise ValueError(f"hparam {name} is {'' if is_list else 'not '}a list, got {value!r}")
         new = [_as(kind, each, name) for each in value] if is_list else _as(kind, value, name)
         setattr(self, name, new)
@@ -63,24 +114,16 @@ class HParams:
 
     def parse(self, values: str) -> HParams:
         """Sets hyperparameters from text such as "rate=0.1,sizes=[1,2],sizes[0]=3"."""
-        start = 0
-        while start < len(values):
-            match = _ASSIGNMENT.match(values, start)
-            if match is None:
-                raise ValueError(f"Malformed hyperparameter value: {values[start:]}")
-            start = match.end()
-            name, value = match["name"], (match["value"] or "").strip()
+        for name, index, value in _assignments(values):
             if name not in self._types:
                 raise ValueError(f"Unknown hyperparameter: {name}")
-            if match["list"] is not None:
-                words = [word.strip() for word in match["list"][1:-1].split(",")]
-                self.set_hparam(name, [word for word in words if word])
-            elif match["index"] is not None:
+            if index is not None:
                 changed = list(getattr(self, name))
-                changed[int(match["index"])] = value
+                changed[index] = value
                 self.set_hparam(name, changed)
             else:
-                self.set_hparam(name, [value] if self._types[name][1] else value)
+                is_one = self._types[name][1] and not _is_list(value)
+                self.set_hparam(name, [value] if is_one else value)
         return self
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:

@@ -1,0 +1,237 @@
+"""Habits of scripts around tf.contrib.opt, one a function."""
+
+import importlib.util
+
+import numpy as np
+import tensorflow as tf
+
+SGD = tf.train.GradientDescentOptimizer
+# Of TensorFlow 1.15.5.
+# fmt: off
+AROUND = [
+    -0.083511, 0.121341, 0.388911, 0.0935309, 0.269211, -0.0913071, 0.504513, 0.772462,
+    -0.02444, 1.01394, -0.00937702, 0.201175, 0.5, -0.3, 0.800001,
+]
+ADAPTIVE = [
+    0.0327621, 0.230338, 1.08577, 0.196453, 0.940003, 0.0103082, 0.313235, 0.882344, 0.0304529,
+    0.845603, -0.0037894, -2.56518, 0.502385, -0.295882, 2.94584, 0.0166449, -0.597966,
+    0.699506, -0.198371, 1.90956, -0.000176381, 0.24567, 0.900979, 0.0845613, 0.73902,
+]
+ELASTIC = [
+    0.528125, 0.481663, 0.528582, 0.403885, 0.383588, 0.180675, 0.127757, 0.519911, -0.260178,
+    0.140267, 2, 0.584138, -0.131724, -0.0524144, 0.112651, 0.506325, -0.287349, 0.181024, 5, 0,
+]
+ELASTIC_ADAM = [
+    0.528125, 0.406125, 0.310624, 0.163406, 0.0565048, 0.447048, -0.0558508, 0.000192239,
+    0.531441, 0.994015, 0.199077, 0.599903, -0.197672, 0.0972295, 2, 0.865802, 0.0846345,
+    -0.187894, -0.0399103, -0.112748, 0.186091, 6.84337e-05, 0.000427471, 0.00111954, 0.139581,
+    0.53901, -0.260419, 0.160291, 5, 0,
+]
+ACCUMULATED = [
+    0.528125, 0.481663, 0.559736, 0.290382, 0.343933, 0.308107, -1.18967, 0.189139, -0.573706,
+    0.558959, -0.182082, 0.0231228, -0.430747, -0.861494, 1.29224, 2, -0.262272, -0.393408,
+    -0.786816, 1.18022, 0.669065, 0.0381303, -0.307196, -1.10106, -2.20212, 3.30318, 5, 0,
+]
+AVERAGED = [
+    0.528125, 0.481663, 0.47793, 0.345305, 0.192275, 0.240344, 0.220734, 0.588965, -0.12207,
+    -0.0668956, 2, 0.61838, -0.0632397, -0.15514, 5, 0,
+]
+# fmt: on
+
+
+def _same(values, golden):
+    """Compares numbers with those of TensorFlow 1.15.5."""
+    values = np.concatenate([np.ravel(value).astype(float) for value in values])
+    np.testing.assert_allclose(values, golden, rtol=2e-5, atol=1e-6, err_msg=str(list(values)))
+
+
+def _trained(make, steps=4, **options):
+    """Returns the variables after some steps, of a table of which not all rows are read."""
+    tf.reset_default_graph()
+    table = tf.get_variable("table", initializer=np.arange(8, dtype="f").reshape(4, 2) / 7 - 0.4)
+    weight = tf.get_variable("weight", initializer=np.float32([[0.5], [-0.3]]))
+    rows = tf.nn.embedding_lookup(table, [1, 3, 1])
+    loss = tf.reduce_mean(tf.square(tf.matmul(rows, weight) - [[1.0], [2.0], [-1.0]]))
+    optimizer = make(table, weight)
+    train = optimizer.apply_gradients(optimizer.compute_gradients(loss), **options)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(steps):
+            session.run(train)
+        return session.run([table[1, 0], table[3, 1], weight, tf.reduce_sum(table)])
+
+
+def optimizers_of_contrib_that_adapt():
+    opt = tf.contrib.opt
+    values = [
+        _trained(lambda *_: opt.NadamOptimizer(0.1)),
+        _trained(lambda *_: opt.AdaMaxOptimizer(0.1)),
+        _trained(lambda *_: opt.LARSOptimizer(2.0, skip_list=["table"])),
+        _trained(lambda *_: opt.LARSOptimizer(0.5, 0.8, 0.01, 0.1, skip_list=["table"])),
+        _trained(lambda *_: tf.contrib.optimizer_v2.AdamOptimizer(0.1)),
+    ]
+    _same([np.concatenate([np.ravel(each) for each in one]) for one in values], ADAPTIVE)
+
+
+def optimizers_of_contrib_around_others():
+    opt = tf.contrib.opt
+
+    def clipping(table, weight):
+        return opt.VariableClippingOptimizer(SGD(0.3), {table: [1], weight: [0]}, 0.4)
+
+    def clipped(table, weight):
+        inner = SGD(0.5)
+        compute = inner.compute_gradients
+
+        def compute_clipped(loss):
+            pairs = [(tf.convert_to_tensor(gradient), each) for gradient, each in compute(loss)]
+            return opt.clip_gradients_by_global_norm(pairs, 0.25)[0]
+
+        inner.compute_gradients = compute_clipped
+        return inner
+
+    def for_tasks(table, weight):  # The gradient of `weight` is zero, and its slots stay.
+        multitask = opt.MultitaskOptimizerWrapper(tf.train.AdamOptimizer(0.1))
+        compute = multitask.compute_gradients
+        multitask.compute_gradients = lambda loss: [
+            (gradient * 0 if variable is weight else gradient, variable)
+            for gradient, variable in compute(loss)
+        ]
+        return multitask
+
+    values = [_trained(clipping), _trained(clipped), _trained(for_tasks)]
+    _same([np.concatenate([np.ravel(each) for each in one]) for one in values], AROUND)
+
+
+def stale_gradients_are_left_out():
+    for passed, expected in ((2, 0.4), (3, 1.0)):
+        tf.reset_default_graph()
+        step = tf.train.get_or_create_global_step()
+        weight = tf.get_variable("w", initializer=1.0)
+        optimizer = tf.contrib.opt.DropStaleGradientOptimizer(SGD(0.1), staleness=2)
+        pairs = optimizer.compute_gradients(tf.square(weight) * 3)
+        with tf.control_dependencies([optimizer._local_step]):  # Other workers update.
+            others = tf.assign_add(step, passed)
+        with tf.control_dependencies([others]):
+            pairs = [(tf.identity(gradient), variable) for gradient, variable in pairs]
+        train = optimizer.apply_gradients(pairs, global_step=step)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            left_out = session.run(train)
+            values = session.run([weight, step, tf.global_variables("stale_counter")[0]])
+        is_late = float(passed > 2)
+        assert left_out == is_late
+        np.testing.assert_allclose(values, [expected, passed + 1 - is_late, is_late], rtol=1e-6)
+
+
+def _local(getter_class, make, steps=5):
+    """Returns all variables after some steps of the only worker."""
+    tf.reset_default_graph()
+    tf.set_random_seed(1)
+    getter = getter_class("/cpu:0")
+    step = tf.train.get_or_create_global_step()
+    with tf.variable_scope("", custom_getter=getter):
+        with tf.variable_scope("layer"):
+            weight = tf.get_variable("w", initializer=np.float32([0.5, -0.3, 0.2]))
+        bias = tf.get_variable("b", [], initializer=tf.constant_initializer(0.1))
+        keys = [tf.GraphKeys.GLOBAL_VARIABLES]
+        tf.get_variable("seen", initializer=0.0, trainable=False, collections=keys)
+    x = tf.cast(step + 1, tf.float32) * [0.5, 1.0, -1.5]
+    loss = tf.square(tf.reduce_sum(weight * x) + bias - 3.0) / 20
+    optimizer, hook = make(getter)
+    train = optimizer.minimize(loss, global_step=step)
+    names = [each.op.name for each in tf.local_variables() + tf.global_variables()]
+    assert "seen" not in [each.op.name for each in tf.local_variables()]
+    saver = getattr(optimizer, "swapping_saver", lambda: None)()
+    losses = []
+    with tf.train.MonitoredTrainingSession(hooks=[hook]) as session:
+        for _ in range(steps):
+            losses.append(session.run([loss, train])[0])
+        values = session.run({name: name + ":0" for name in names})
+        if saver is not None:
+            path = saver.save(session._sess._sess._sess._sess, tf.test.get_temp_dir() + "/swapped")
+            read = tf.train.load_checkpoint(path)
+            center = values["global_center_variable/layer/w"]
+            np.testing.assert_allclose(read.get_tensor("layer/w"), center)
+    kept = [np.ravel(values[name]) for name in sorted(names)]
+    return sorted(names), [losses, *kept]
+
+
+def optimizers_of_workers_on_their_own():
+    opt = tf.contrib.opt
+
+    def elastic(inner, **options):
+        def make(getter):
+            optimizer = opt.ElasticAverageOptimizer(inner(), 2, getter, 2, **options)
+            return optimizer, optimizer.make_session_run_hook(True, 0)
+
+        return _local(opt.ElasticAverageCustomGetter, make)
+
+    def gradients(getter):
+        optimizer = opt.AGNOptimizer(tf.train.MomentumOptimizer(0.1, 0.9), 2, getter, 2)
+        return optimizer, optimizer.make_session_run_hook(True, 0)
+
+    def models(getter):
+        optimizer = opt.ModelAverageOptimizer(SGD(0.1), 1, True, getter, 2)
+        return optimizer, optimizer.make_session_run_hook()
+
+    names, found = elastic(lambda: SGD(0.1))
+    assert names == [
+        "b",
+        "global_center_variable/b",
+        "global_center_variable/layer/w",
+        "global_step",
+        "layer/w",
+        "local_center_variable/b",
+        "local_center_variable/layer/w",
+        "local_step",
+        "seen",
+    ]
+    _same(found, ELASTIC)
+    _same(elastic(lambda: tf.train.AdamOptimizer(0.1), moving_rate=0.2, rho=0.5)[1], ELASTIC_ADAM)
+    names, found = _local(opt.AGNCustomGetter, gradients)
+    assert "layer/w/Momentum" in names and "global_center_variable/layer/w/Momentum" in names
+    _same(found, ACCUMULATED)
+    names, found = _local(opt.ModelAverageCustomGetter, models)
+    assert "global_center_variable/layer/w" in names and "local_step" in names
+    _same(found, AVERAGED)
+
+
+def scipy_minimizes():
+    if importlib.util.find_spec("scipy") is None:
+        return  # Which TensorFlow does not install.
+    interface = tf.contrib.opt.ScipyOptimizerInterface
+    vector = tf.get_variable("vector", initializer=np.float32([7.0, 7.0, -3.0]))
+    scale = tf.placeholder(tf.float32, [])
+    loss = scale * tf.reduce_sum(tf.square(vector)) + tf.reduce_sum(vector)
+    bounds = {vector: ([1, 2, -np.inf], np.inf)}
+    called = []
+    makers = [
+        (interface(loss, options={"maxiter": 100}), [-0.5, -0.5, -0.5]),
+        (interface(loss, var_to_bounds=bounds), [1, 2, -0.5]),
+        (
+            interface(
+                loss,
+                equalities=[vector[1] - 1.0],
+                inequalities=[vector[0] - 1.0],
+                method="SLSQP",
+            ),
+            [1, 1, -0.5],
+        ),
+    ]
+    for optimizer, expected in makers:
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            optimizer.minimize(
+                session,
+                feed_dict={scale: 1.0},
+                fetches=[loss],
+                step_callback=called.append,
+                loss_callback=called.append,
+            )
+            np.testing.assert_allclose(session.run(vector), expected, atol=1e-4)
+    assert np.shape(called[0]) == () and (3,) in map(np.shape, called)
+    try:
+        interface(loss, callback=print).minimize(session)
+    except (ValueError, RuntimeError) as error:
+        assert "callback" in str(error) or "closed" in str(error)
