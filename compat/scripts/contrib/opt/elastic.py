@@ -78,12 +78,13 @@ class ElasticAverageOptimizer(LocalUpdates):
         init = super().get_init_op(task_index)
         if not self._synchronous:
             return init
-        queues = [
-            tf1.FIFOQueue(
-                self._num_worker, [tf1.bool], [[]], shared_name=f"variable_init_sync_queue{i}"
-            )
-            for i in range(self._num_worker)
-        ]
+        with tf1.device(self._centers(local)[0].device):  # A server's, which all workers see.
+            queues = [
+                tf1.FIFOQueue(
+                    self._num_worker, [tf1.bool], [[]], shared_name=f"variable_init_sync_queue{i}"
+                )
+                for i in range(self._num_worker)
+            ]
         others = [queue for i, queue in enumerate(queues) if i != task_index]
         with tf1.control_dependencies([init]):
             ready = [queue.enqueue(tf1.constant(False)) for queue in others]
