@@ -199,7 +199,7 @@ REFUSED = {
     "its data, loss or optimizer needs xs, which is made among the lines that build the graph: "
     "move it before them": (
         "loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))",
-        "xs = np.ones([8, 4])\nloss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))",
+        "xs = np.ones([8, w.shape[0]])\nloss = tf.reduce_mean(tf.square(tf.matmul(x, w) - y))",
     ),
 }
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from compat.scripts.migrating.experiment.feeding import Feeding, Loops
 from compat.scripts.migrating.steps.kinds import last
-from compat.scripts.migrating.steps.pieces import Pieces, used
+from compat.scripts.migrating.steps.pieces import Pieces, changed, used
 from compat.scripts.source import literals, scopes
 
 _INDENT = " " * 8
@@ -58,8 +58,9 @@ class Data:
         readers = [s for s in feeding.local if self._reads(s)]
         if not feeding.feed:
             return self._without()
-        if readers:
-            return self._of_reader(readers[-1])
+        found = self._of_reader(readers[-1]) if readers else None
+        if found is not None:
+            return found
         inner = feeding.loops[-1] if feeding.loops else None
         if isinstance(inner, ast.For) and _called(inner.iter) == "zip":
             return self._of_pairs(inner)
@@ -144,30 +145,67 @@ class Data:
         ]
         return any(last(value) in _READERS for value in made)
 
-    def _of_reader(self, statement: Any) -> Fed:
-        """Batches are from the reader of the MNIST tutorials, which has all of its arrays."""
-        call, names = statement.value, getattr(statement.targets[0], "elts", [])
-        batch = [getattr(name, "id", "") for name in names]
+    def _of_reader(self, statement: Any) -> Fed | None:
+        """Batches are from the reader of the MNIST tutorials, which has all of its arrays.
+
+        Returns None if they are others, or something else than their shape is changed.
+        """
+        call, target = statement.value, statement.targets[0]
+        batch = [getattr(name, "id", "") for name in getattr(target, "elts", [])]
+        if isinstance(target, ast.Name):  # `batch = ...`, and `batch[0]` is fed.
+            batch = [f"{target.id}[0]", f"{target.id}[1]"]
         reader, _, split = literals.dotted(call.func.value).rpartition(".")
+        size = self.feeding.constant(call.args[0]) if call.args else ""
+        local = self.feeding.local
+        later = local[local.index(statement) + 1 :]
+        names = scopes.bound([target])
+        changing = [s for s in later if changed(s) & names]
         if len(batch) != 2 or split != "train":
-            self.graph.refuse(statement, "its batches are not those of a reader's training set")
-        arrays = {}
+            return None
+        arrays, wanted = {}, {reader}
         for name, value in self.feeding.feed.items():
-            chosen = getattr(value, "id", "")
+            given = self.feeding.given(value)
+            changing = [s for s in changing if getattr(s, "value", None) is not given]
+            base, shape = self._shaped(given, size)
+            chosen = self.program.expression(base) if used(base) & names else ""
             if chosen in batch:
-                arrays[name] = ("images", "labels")[batch.index(chosen)]
+                arrays[name] = ("images", "labels")[batch.index(chosen)] + shape
+                wanted |= used(given) - names
+            elif chosen or used(given) & self.feeding.inside:
+                return None
             else:
                 self._number(name, value)
-        self.pieces.moved.append(self.pieces.lines(statement))
-        found, wanted = self.pieces.needed({reader}, self.before)
+        if changing:
+            return None
+        shaped = [self.feeding.given(value) for value in self.feeding.feed.values()]
+        made = [s for s in later if getattr(s, "value", None) in shaped]
+        self.pieces.moved += [self.pieces.lines(s) for s in [statement, *made]]
+        found, wanted = self.pieces.needed(wanted, self.before)
         lines = self.pieces.take(found, [], _INDENT)
         entries = {name: self._as_fed(name, f"part.{kind}") for name, kind in arrays.items()}
         lines += f"\n        def arrays(part):\n            return {_dict(entries, ' ' * 12)}\n\n"
         splits = {key: f"arrays({reader}.{key})" for key in ("train", "validation", "test")}
         lines += f"        return {_dict(splits, _INDENT)}\n"
-        size = self.feeding.constant(call.args[0]) if call.args else ""
         settings = dict(self.length, **({"batch_size": size} if size.isdigit() else {}))
         return Fed(lines, wanted | {"np"}, self._inputs(arrays), settings)
+
+    def _shaped(self, node: Any, size: str) -> tuple[Any, str]:
+        """Returns an array of which a batch of a size is made by `reshape`, and that for all rows.
+
+        Of what is no such batch, itself.
+        """
+        func: Any = getattr(node, "func", None)
+        is_reshape = _called(node) == "reshape" and isinstance(func, ast.Attribute)
+        is_function = is_reshape and literals.dotted(func.value) in ("np", "numpy")
+        words = [*node.args] if is_reshape and not node.keywords else []
+        base = words.pop(0) if is_function and words else getattr(func, "value", None)
+        sizes = getattr(words[0], "elts", words) if len(words) == 1 else words
+        if not sizes or self.feeding.constant(sizes[0]) not in ("-1", size):
+            return node, ""
+        if any(used(part) & self.feeding.inside for part in sizes):
+            return node, ""
+        rest = ", ".join(["-1", *map(self.program.expression, sizes[1:])])
+        return base, f".reshape({rest})"
 
     def _of_pairs(self, loop: Any) -> Fed:
         """`for x, y in zip(xs, ys)`: an element of each is fed at a time."""

@@ -163,14 +163,32 @@ class Feeding:
                 return self._number("max_steps", [*call.args, *words][:1])
         outer = self.loops[0] if self.loops else None
         if isinstance(outer, ast.For) and is_range(outer):
-            end = outer.iter.args[-1:]  # type: ignore[attr-defined]
-            return self._number("epochs" if len(self.loops) > 1 else "max_steps", end)
+            given: Any = outer.iter.args  # type: ignore[attr-defined]
+            ends = [self._whole(word) for word in given[:2]]
+            number = -1 if None in ends or len(given) > 2 else ends[-1] - sum(ends[:-1])
+            name = "epochs" if len(self.loops) > 1 else "max_steps"
+            return {name: str(number)} if number > 0 else {}
         for node in ast.walk(outer) if outer is not None else ():
             if isinstance(node, ast.Compare) and isinstance(node.ops[0], _BOUNDS):
-                found = self._number("max_steps", node.comparators)
+                side, found = node.left, self._number("max_steps", node.comparators)
+                if found and isinstance(side, ast.BinOp):  # Such as `step * batch_size < rows`.
+                    rows = [self._whole(n) for n in (side.left, side.right)]
+                    size = sum(number for number in rows if number is not None)
+                    if not isinstance(side.op, ast.Mult) or rows.count(None) != 1 or size < 1:
+                        continue
+                    found = {"max_steps": str(max(1, int(found["max_steps"]) // size))}
                 if found:
                     return found
         return {}
+
+    def _whole(self, node: ast.AST) -> Any:
+        """Returns the whole number that an expression is, such as `steps + 1`, or None."""
+        text = self.constant(node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            left, right = self._whole(node.left), self._whole(node.right)
+            sign = 1 if isinstance(node.op, ast.Add) else -1
+            return None if left is None or right is None else left + sign * right
+        return int(text) if text.isdigit() else None
 
     def _number(self, name: str, nodes: Any) -> dict[str, str]:
         text = self.constant(nodes[0]) if nodes else ""
@@ -186,7 +204,8 @@ class Feeding:
         name = node.id if isinstance(node, ast.Name) else ""
         statements = self.program.nodes(ast.Assign)
         assigned = [n for n in statements if name in scopes.bound(n.targets)]
-        if len(assigned) != 1:
+        counting = [n.target for n in self.program.nodes(ast.AugAssign, ast.For)]
+        if len(assigned) != 1 or name in scopes.bound(counting):
             return ""
         value, target = assigned[0].value, assigned[0].targets[0]
         if isinstance(target, ast.Tuple):  # Such as `epochs, size = 20, 50`.

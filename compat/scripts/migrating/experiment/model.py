@@ -92,8 +92,37 @@ class Model:
         lines += self._waiting(waits) if waits else ""
         built = ", ".join(f'"{name}": {name}' for name in methods.built)
         lines += f"        self.built = {{{built}}}\n" if built else ""
-        returned = loss + (f", {{{outputs}}}" if outputs else "")
+        # TensorFlow minimizes the sum of a loss that is no number.
+        returned = loss if self._is_number(loss) else f"{graph.tf}.reduce_sum({loss})"
+        returned += f", {{{outputs}}}" if outputs else ""
         return f"{lines}        return {returned}\n", names
+
+    def _is_number(self, name: str) -> bool:
+        """Whether a tensor may be a number: what makes it has no shape, or reduces something."""
+        functions = {f.name: f for f in self.program.nodes(ast.FunctionDef)}
+        flatly = [s for s in self.updates.flatly if name in scopes.bound([s])]
+        todo: list[Any] = [s.value for s in flatly if isinstance(s, ast.Assign)]
+        seen: set[Any] = set()
+        has_shape = False
+        while todo:
+            node = todo.pop()
+            lists = [n for n in ast.walk(node) if isinstance(n, (ast.List, ast.Tuple))]
+            has_shape = has_shape or any(n.elts for n in lists)
+            calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+            known = [self.graph.called(call) or last(call) in functions for call in calls]
+            if not all(known) or any(map(_reduces, map(self.graph.called, calls))):
+                return True
+            new = {functions[last(c)] for c in calls if last(c) in functions} - seen
+            seen |= new
+            returned = [n for f in new for n in ast.walk(f) if isinstance(n, ast.Return)]
+            todo += [n.value for n in returned if n.value is not None]
+            bodies = {s for f in new for s in ast.walk(f) if isinstance(s, ast.Assign)}
+            names = used(node)
+            made = {s for s in {*self.updates.flatly, *bodies} if scopes.bound([s]) & names}
+            made = {s for s in made if isinstance(s, ast.Assign)} - seen
+            seen |= made
+            todo += [s.value for s in made]
+        return not has_shape
 
     def _waiting(self, waits: list[Any]) -> str:
         """Returns the lines that run these operations with the loss of each update."""
@@ -146,6 +175,14 @@ _NO_VALUES = (
     "group",
     "apply",
 )
+
+
+def _reduces(name: str) -> bool:
+    """Whether what is called may make a number of a tensor."""
+    return name.startswith(("reduce_", "losses.", "contrib.", "math.reduce")) or name in (
+        *("nn.l2_loss", "add_n", "get_collection", "py_func"),
+        *("while_loop", "scan", "foldl", "map_fn", "cond", "einsum", "tensordot"),
+    )
 
 
 def _called(node: ast.AST) -> str:

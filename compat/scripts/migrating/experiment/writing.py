@@ -20,6 +20,7 @@ from compat.scripts.migrating.steps import classes, plain
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last, tensorflow
 from compat.scripts.migrating.steps.pieces import Pieces, used
+from compat.scripts.migrating.steps.waiting import joined
 from compat.scripts.source import conversion, literals, modules, scopes
 
 _LEFT = (
@@ -50,7 +51,7 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
             f"{filename} is a program on compat.step; migrate the script of which it was made"
         )
     tf = tensorflow(program)
-    program = classes.dissolved(program, tf)
+    program = classes.dissolved(joined(program, tf), tf)
     program = plain.supervised(functions.gathered(program, tf, texts), tf)
     program, is_other = chief.everywhere(program, tf)
     graph = Graph(program, tf, "an Experiment", "use --to=compat or --to=v1")
@@ -85,7 +86,8 @@ class _Writing:
         moving = self._moving()
         before = self._before(moving)
         outside = [s for s in self.feeding.outside if s not in {*self.top} - {*moving}]
-        data = Data(self.feeding, self.pieces, [*before, *(s for s in outside if s not in before)])
+        apart = [*before, *self.graph.apart()]  # Of which its data are made.
+        data = Data(self.feeding, self.pieces, [*apart, *(s for s in outside if s not in apart)])
         fed = data.fed()
         updating = Methods(self.model.updates, before)
         gradients, wanted = updating.gradients()

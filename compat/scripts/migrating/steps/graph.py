@@ -7,12 +7,15 @@ from typing import Any, Iterator, NamedTuple
 
 from compat.scripts.migrating.program import Program, RefusedError
 from compat.scripts.migrating.steps.kinds import PLAIN, TRAINS, Kinds, last
+from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.source import literals, scopes
 
 _SOMETIMES = (ast.If, ast.For, ast.While, ast.Try, ast.With)  # Or part by part.
 _OPERATIONS = (*TRAINS, "group", "no_op", "get_init_tokens_op")
 _ESTIMATORS = ("Estimator", "Classifier", "Regressor", "train_and_evaluate")
 _GLOBAL_STEPS = ("get_or_create_global_step", "create_global_step")
+# Parts of TensorFlow that read files, and have none in a graph.
+_DATA = ("input_data", "read_data_sets")
 _MAKES_VARIABLE = ("Variable", "get_variable")
 
 
@@ -90,6 +93,17 @@ class Graph:
         """Raises a `UserError` with the place of a node."""
         why = f"this cannot become {self._what}, since {why}; {self._remedy}, or write it plainly"
         raise RefusedError(self.program, node, why)
+
+    def apart(self) -> list[ast.stmt]:
+        """Returns the statements that build nothing, of nothing that the others build."""
+        plain = [s for s in self.statements if isinstance(s, (ast.Assign, ast.AugAssign))]
+        found: list[ast.stmt] = [s for s in plain if not (self.kinds.builds(s) or self.runs(s))]
+        while True:
+            built = scopes.bound(self.statements, without=found) | set(self.placeholders)
+            left = [s for s in found if not (used(s) | scopes.bound([s])) & built]
+            if left == found:
+                return found
+            found = left
 
     def assignment(self, name: str) -> Any:
         """Returns the only statement of the scope that assigns a name, or None."""
@@ -212,6 +226,7 @@ class Graph:
         """Returns the names of tensors and the like, and those of operations."""
         imports = [*self.program.nodes(ast.Import), *self.program.nodes(ast.ImportFrom)]
         modules = scopes.bound([node for node in imports if _is_tensorflow(node)])
+        modules -= {*_DATA, self.tf}
         fetches = [c.args[0] for c in self.program.nodes(ast.Call) if last(c) == "run" and c.args]
         fetched = {name.id for node in fetches for name in scopes.uses(node, self.assigned)}
         tensors, operations = set(self.placeholders) | fetched, set()
@@ -220,7 +235,8 @@ class Graph:
                 continue
             value = node.iter if isinstance(node, ast.For) else node.value
             names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-            if names & {self.tf, *modules, *self.kinds.own, *tensors}:
+            own = set() if self.kinds.is_apart(value) else {self.tf}
+            if names & {*own, *modules, *self.kinds.own, *tensors}:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 tensors |= scopes.bound(targets)
                 if isinstance(value, ast.Call) and last(value) in _OPERATIONS:

@@ -27,7 +27,8 @@ _TOOLS = ("train.Saver", "train.SummaryWriter", "summary.FileWriter")
 # What has no part in a graph.
 _NOT_BUILT = (
     *("app", "flags", "gfile", "logging", "test", "train.ClusterSpec", "train.Server"),
-    *("Graph", "ConfigProto", "GPUOptions", "Session", "InteractiveSession", "set_random_seed"),
+    *("Graph", "ConfigProto", "GPUOptions", "RunOptions", "RunMetadata", "set_random_seed"),
+    *("Session", "InteractiveSession"),
     *("errors", "contrib.learn.datasets", "reset_default_graph", "summary.FileWriter"),
     *("train.SummaryWriter", "train.Coordinator", "train.Supervisor"),
     "train.start_queue_runners",
@@ -69,9 +70,12 @@ class Kinds:
         """Whether a node calls TensorFlow for more than flags, files, servers and sessions."""
         names = filter(None, map(self.called, ast.walk(node)))
         calls = {last(call) for call in ast.walk(node) if isinstance(call, ast.Call)}
-        return bool(self.own & calls) or any(
-            not any(f"{name}.".startswith(f"{other}.") for other in _NOT_BUILT) for name in names
-        )
+        return bool(self.own & calls) or not all(map(_is_apart, names))
+
+    def is_apart(self, node: ast.AST) -> bool:
+        """Whether a node calls what has no part in a graph, such as `tf.ConfigProto`."""
+        name = self.called(node)
+        return bool(name) and _is_apart(name)
 
     def is_input(self, node: ast.AST) -> bool:
         """Whether a node makes a placeholder."""
@@ -117,6 +121,10 @@ class Kinds:
 
     def _updates(self, node: ast.AST) -> bool:
         return any(isinstance(n, ast.Call) and last(n) in TRAINS for n in ast.walk(node))
+
+
+def _is_apart(name: str) -> bool:
+    return any(f"{name}.".startswith(f"{other}.") for other in _NOT_BUILT)
 
 
 def last(call: Any) -> str:

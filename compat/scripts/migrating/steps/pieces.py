@@ -137,4 +137,5 @@ def changed(statement: ast.AST) -> set[str]:
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             name, _, method = literals.dotted(node.value.func).rpartition(".")
             found |= {name.partition(".")[0]} if method in _CHANGES else set()
+            found |= set().union(*map(used, node.value.args)) if method == "shuffle" else set()
     return found

@@ -11,24 +11,26 @@ import re
 from typing import Any, Iterator
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import defaults, inlining
+from compat.scripts.migrating.steps import inlining
 from compat.scripts.migrating.steps.kinds import Kinds, last
 from compat.scripts.migrating.steps.pieces import used
-from compat.scripts.migrating.steps.region import Region, defines
+from compat.scripts.migrating.steps.region import Region, defines, straight
 from compat.scripts.source import literals, scopes
 
 _INITIALIZERS = (
     *("initializer", "initialize_all_variables", "initialize_local_variables"),
     *("initialize_variables", "initialize_all_tables"),
 )
+_STEP = "train.global_step"
 _SUMMARIES = ("summary", "histogram", "scalar")
 _OF_DICTIONARIES = ("values", "items", "keys", "get", "copy")  # No tensors.
 
 
 def supervised(program: Program, tf: str) -> Program:
     """Returns the program with a supervisor for its plain session, and a block for its graph."""
-    program = inlining.inlined(program.after(_names(program)), tf, _makes_inputs)
-    program = defaults.straight(program, tf)
+    program = program.after([*_names(program), *_steps(program, tf)])
+    program = inlining.inlined(program, tf, _makes_inputs)
+    program = straight(program, tf)
     for rewrite in (_Plain.by_run, _Plain.gathered, _Plain.with_block):
         found = _Plain(program, tf)
         if found.body and (found.creations or rewrite is not _Plain.by_run):
@@ -45,6 +47,16 @@ def _names(program: Program) -> list[Edit]:
         for node in ast.walk(call.args[0])
         if isinstance(node, ast.Attribute) and node.attr == "name"
         if isinstance(node.value, ast.Attribute) and node.value.attr == "op"
+    ]
+
+
+def _steps(program: Program, tf: str) -> list[Edit]:
+    """Writes `tf.train.global_step(sess, step)` as what it does: `sess.run(step)`."""
+    calls = [c for c in program.nodes(ast.Call) if literals.dotted(c.func) == f"{tf}.{_STEP}"]
+    return [
+        Edit(*program.span(call), "{}.run({})".format(*map(program.expression, call.args)))
+        for call in calls
+        if len(call.args) == 2 and not call.keywords
     ]
 
 

@@ -11,8 +11,9 @@ from compat.scripts.migrating.program import Edit, Program, RefusedError, Remark
 from compat.scripts.migrating.steps import classes, plain
 from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
-from compat.scripts.migrating.steps.kinds import PLAIN, Kinds, tensorflow
+from compat.scripts.migrating.steps.kinds import tensorflow
 from compat.scripts.migrating.steps.sessions import Sessions
+from compat.scripts.migrating.steps.waiting import joined
 from compat.scripts.source import conversion, literals, scopes
 
 _HEAD = """import sys
@@ -51,25 +52,9 @@ def migrate(filename: str, text: str) -> migration.Migrated:
         if any(literals.text(word).strip("-") == "runtime" for word in call.args):
             raise RefusedError(program, call, "it has a flag `runtime` of its own; rename it")
     tf = tensorflow(program)
-    _refuse_waiting(program, tf)
-    graph = Graph(plain.supervised(classes.dissolved(program, tf), tf), tf)
+    program = classes.dissolved(joined(program, tf), tf)
+    graph = Graph(plain.supervised(program, tf), tf)
     return _Rewriting(graph).result()
-
-
-def _refuse_waiting(program: Program, tf: str) -> None:
-    """Refuses parameter servers that wait for a queue: their session is not that of the workers."""
-    kinds = Kinds(program, tf)
-    for branch in program.nodes(ast.If):
-        is_server = "ps" in map(literals.text, ast.walk(branch.test))
-        inside = [node for statement in branch.body for node in ast.walk(statement)]
-        for node in inside if is_server else ():
-            if kinds.called(node) in PLAIN:
-                why = (
-                    "its parameter servers wait in a session, and those of compat end by themselves"
-                )
-                raise RefusedError(
-                    program, node, f"{why}; write server.join() there, or use --to=v1"
-                )
 
 
 class _Rewriting:

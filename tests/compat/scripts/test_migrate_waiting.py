@@ -1,0 +1,133 @@
+"""`python -m compat migrate --to=compat`: parameter servers that wait in a session for a queue."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+import compat
+from compat.cluster import ports
+from compat.errors import UserError
+from compat.scripts.migrating.experiment import writing
+from compat.scripts.migrating.steps import rewriting
+
+pytest.importorskip("asttokens")
+pytestmark = pytest.mark.once
+PACKAGES = str(Path(compat.__file__).resolve().parents[1])
+DEADLINE_SECS = 120
+# As a widely copied answer of 2016 ends its parameter servers.
+WAITING = """\
+import sys
+import compat.v1 as tf
+
+tf.app.flags.DEFINE_string("job_name", "worker", "")
+FLAGS = tf.app.flags.FLAGS
+
+def create_done_queue(i):
+    with tf.device("/job:ps/task:%d" % i):
+        return tf.FIFOQueue(1, tf.int32, shared_name="done_queue" + str(i))
+
+def create_done_queues():
+    return [create_done_queue(i) for i in range(1)]
+
+def main(_):
+    cluster = tf.train.ClusterSpec({"ps": ["localhost:2222"], "worker": ["localhost:2223"]})
+    server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=0)
+    if FLAGS.job_name == "ps":
+        sess = tf.Session(server.target)
+        queue = create_done_queue(0)
+        for i in range(1):
+            sess.run(queue.dequeue())
+            print("received done %d" % i)
+    else:
+        with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+            x = tf.placeholder(tf.float32, [None, 4])
+            global_step = tf.Variable(0, name="global_step", trainable=False)
+            loss = tf.reduce_sum(tf.square(x * tf.Variable(1.0)))
+            opt = tf.train.GradientDescentOptimizer(0.01)
+            train = opt.minimize(loss, global_step=global_step)
+            config = tf.ConfigProto(allow_soft_placement=True)
+            enq_ops = []
+            for q in create_done_queues():
+                qop = q.enqueue(1)
+                enq_ops.append(qop)
+        with tf.train.MonitoredTrainingSession(server.target, config=config) as sess:
+            for i in range(20):
+                value, _ = sess.run([loss, train], {x: [[1, 2, 3, 4]]})
+            print("step %d" % tf.train.global_step(sess, global_step))
+            # Tell the servers.
+            for op in enq_ops:
+                sess.run(op)
+        print("loss %.3f" % value)
+
+tf.app.run()
+"""
+
+
+def rewritten(text: str) -> str:
+    return rewriting.migrate("old.py", text).text
+
+
+def test_its_servers_join_and_nobody_fills_the_queue() -> None:
+    found = rewritten(WAITING)
+    assert "    if server.serves:\n        sys.exit(server.join())\n    else:\n" in found
+    assert not {"queue", "enq_ops", "qop", "Tell"} & set(found.replace("_", " ").split())
+    assert "FIFOQueue" not in found
+    assert "compat 1:" not in found
+    assert 'int(sess.run(compute_global_step)["global_step"])' in found
+    assert "FIFOQueue" not in writing.migrate("old.py", WAITING).text
+
+
+def test_they_exit_on_either_runtime(
+    tmp_path: Path, runtime: str, start_program: Callable[..., Any]
+) -> None:
+    reserved = {job: ports.reserve() for job in ("ps", "worker")}
+    text = rewritten(WAITING).replace("localhost:2222", reserved["ps"].address)
+    (tmp_path / "train.py").write_text(
+        text.replace("localhost:2223", reserved["worker"].address), encoding="utf-8"
+    )
+    processes = []
+    for job, port in reserved.items():
+        env, pass_fds = port.pass_to_child()
+        argv = [sys.executable, "train.py", f"--runtime={runtime}", f"--job_name={job}"]
+        env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3", **env}
+        with open(tmp_path / job, "wb") as out:
+            options = {"stdout": out, "stderr": out, "pass_fds": pass_fds}
+            processes.append(start_program(argv, cwd=tmp_path, env=env, **options))
+        port.release()
+    try:
+        codes = [process.wait(timeout=DEADLINE_SECS) for process in reversed(processes)]
+        said = (tmp_path / "worker").read_text(encoding="utf-8")
+        assert codes == [0, 0], said
+    finally:
+        for process in processes:
+            process.kill()
+    assert "step 20\n" in said
+    assert "loss 0.000\n" in said
+
+
+def test_what_tells_and_does_more_stays() -> None:
+    """The servers join all the same."""
+    text = WAITING.replace("sess.run(op)", "sess.run([op, global_step])")
+    found = rewritten(text)
+    assert "sys.exit(server.join())" in found
+    assert "enq_ops.append(qop)" in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("sess.run(queue.dequeue())", "sess.run(tf.global_variables_initializer())"),
+        ('print("received done %d" % i)', "train_model(i)"),
+        ("tf.Session(server.target)", "tf.Session()"),
+    ],
+)
+def test_servers_that_do_more_are_refused(old: str, new: str) -> None:
+    text = WAITING.replace(old, new)
+    assert text != WAITING
+    with pytest.raises(UserError, match=r"wait in a session, .*; write server.join\(\) there"):
+        rewritten(text)
