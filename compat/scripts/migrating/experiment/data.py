@@ -122,7 +122,8 @@ class Data:
             first, last = (place - start for place in self.program.span(default[0]))
             self.defaults[name] = f"{call[:first]}{made}{call[last:]}"
             return
-        dtype = self.graph.placeholders[name].statement.value.args[:1]  # type: ignore[attr-defined]
+        node: Any = self.graph.placeholders[name].statement.value
+        dtype = [*node.args[:1], *(w.value for w in node.keywords if w.arg == "dtype")]
         kind = self.program.expression(dtype[0]) if dtype else f"{self.graph.tf}.float32"
         self.numbers[name] = f"{self.graph.tf}.constant({made}, {kind})"
 
@@ -262,7 +263,8 @@ class Data:
 
     def _as_fed(self, name: str, text: str) -> str:
         call: Any = self.graph.placeholders[name].statement.value
-        dtype = self.program.expression(call.args[0]) if call.args else ""
+        words = [*call.args[:1], *(w.value for w in call.keywords if w.arg == "dtype")]
+        dtype = self.program.expression(words[0]) if words else ""
         kind = dtype.rpartition(".")[2].strip("\"'").replace("float", "float32")
         kind = kind.replace("float3232", "float32").replace("float3264", "float64")
         return f'np.asarray({text}, "{kind}")' if kind else text

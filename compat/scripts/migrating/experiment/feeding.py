@@ -46,13 +46,13 @@ class Feeding:
         training = [call for call in runs if call.args and used(call.args[0]) & updates]
         if not training:
             graph.refuse(graph.block, "no call of its session trains")
-        calls = self.program.nodes(ast.Call)
-        for call in calls:
+        training = [c for c in training if c.args[1:] or c.keywords] or training  # No tokens.
+        for call in self.program.nodes(ast.Call):
             if graph.called(call) and (last(call) in INPUT or last(call).endswith("Queue")):
                 graph.refuse(call, "its batches come from queues of input")
             if last(call) in ("make_initializable_iterator", "from_structure"):
                 graph.refuse(call, "its session initializes an iterator")
-            if last(call) == "make_one_shot_iterator" and "repeat" not in map(last, calls):
+            if last(call) == "make_one_shot_iterator" and ".repeat(" not in self.program.text:
                 graph.refuse(call, "its data set ends; call repeat() on it")
         self.call = training[0]
         feed = self._feed_of(self.call)
@@ -107,7 +107,8 @@ class Feeding:
         around = self._around(call)
         body = getattr(self.parents[around[0]], "body", [])
         front = [*body[: body.index(around[0])], *_before(around)]
-        return [s for t in front for s in (t.body if t is self.graph.block else [t])]
+        block = self.graph.block
+        return [s for t in front for s in (block.body if block in ast.walk(t) else [t])]
 
     def _around(self, node: Any) -> list[Any]:
         """Returns the statements that a call is in, from the outermost on."""
@@ -173,9 +174,9 @@ class Feeding:
                 side, found = node.left, self._number("max_steps", node.comparators)
                 if found and isinstance(side, ast.BinOp):  # Such as `step * batch_size < rows`.
                     rows = [self._whole(n) for n in (side.left, side.right)]
-                    size = sum(number for number in rows if number is not None)
-                    if not isinstance(side.op, ast.Mult) or rows.count(None) != 1 or size < 1:
+                    if not isinstance(side.op, ast.Mult) or rows.count(None) != 1:
                         continue
+                    size = sum(number for number in rows if number) or 1
                     found = {"max_steps": str(max(1, int(found["max_steps"]) // size))}
                 if found:
                     return found

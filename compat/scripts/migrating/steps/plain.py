@@ -14,7 +14,7 @@ from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import inlining
 from compat.scripts.migrating.steps.kinds import Kinds, last
 from compat.scripts.migrating.steps.pieces import used
-from compat.scripts.migrating.steps.region import Region, defines, straight
+from compat.scripts.migrating.steps.region import Region, defines, fronted, straight
 from compat.scripts.source import literals, scopes
 
 _INITIALIZERS = (
@@ -35,7 +35,7 @@ def supervised(program: Program, tf: str) -> Program:
         found = _Plain(program, tf)
         if found.body and (found.creations or rewrite is not _Plain.by_run):
             program = program.after(rewrite(found))
-    return program
+    return fronted(program, tf)
 
 
 def _names(program: Program) -> list[Edit]:

@@ -69,7 +69,8 @@ class Region:
             inner = getattr(statement, name, [])
             if isinstance(inner, list) and any(map(self.kinds.trains, inner)):
                 makes = any(map(self.kinds.uses_session, ast.walk(statement)))
-                items = getattr(statement, "items", [])
+                # Or one within it is, as in `elif FLAGS.job_name == "worker":` before the session.
+                items = [i for n in ast.walk(statement) for i in getattr(n, "items", [])]
                 is_block = any(self.kinds.is_block(item.context_expr) for item in items)
                 return inner if makes or is_block else []
         return []
@@ -140,6 +141,49 @@ def straight(program: Program, tf: str) -> Program:
         if edit is None:
             return program
         program = program.after([edit])
+
+
+def fronted(program: Program, tf: str) -> Program:
+    """Returns a program with hooks, and what shapes of inputs need, in front of its block.
+
+    Unless they are made of what the block builds.
+    """
+    kinds, pieces = Kinds(program, tf), Pieces(program)
+    for block in program.nodes(ast.With):
+        trains = [s for s in block.body if kinds.trains(s)]
+        if not trains or not any(kinds.is_block(item.context_expr) for item in block.items):
+            continue
+        front = block.body[: block.body.index(trains[-1])]
+        plain = [s for s in front if isinstance(s, (ast.Assign, ast.AugAssign))]
+        hooks = [s for s in plain if kinds.uses_session(s) and not _makes(kinds, s)]
+        apart = [s for s in plain if s in hooks or not (kinds.builds(s) or _runs(s))]
+        while True:
+            built = scopes.bound(block.body, without=apart)
+            left = [s for s in apart if not (used(s) | scopes.bound([s])) & built]
+            if left == apart:
+                break
+            apart = left
+        inputs = [n for s in block.body for n in ast.walk(s) if kinds.is_input(n)]
+        wanted = set().union(*map(used, inputs), *(scopes.bound([s]) for s in hooks))
+        moved, _ = pieces.needed(wanted, apart)
+        start = program.span(block)[0]
+        line = program.text.rfind("\n", 0, start) + 1
+        if moved and not any(pieces.alone(s) is None for s in moved):
+            cuts = [Edit(*pieces.lines(s), "") for s in moved]
+            text = pieces.take(moved, [], program.text[line:start])
+            return fronted(program.after([Edit(line, line, text), *cuts]), tf)
+    return program
+
+
+def _makes(kinds: Kinds, statement: ast.stmt) -> bool:
+    """Whether a statement makes a session."""
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    return any(kinds.makes_session(c) or kinds.called(c) in PLAIN for c in calls)
+
+
+def _runs(statement: ast.stmt) -> bool:
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    return any(last(call) in ("run", "eval") for call in calls)
 
 
 def _edit(program: Program, tf: str) -> Edit | None:

@@ -109,7 +109,7 @@ class _Rewriting:
         left = [name for name in uses if name not in done]
         for name in sorted({name.id for name in uses} - {name.id for name in left}):
             statement = graph.assignment(name)
-            is_dropped = any(n.id == name and n in self.sessions.dropped for n in uses)
+            is_dropped = all(n in self.sessions.dropped for n in uses if n.id == name)
             value = statement.value if is_dropped and statement is not None else None
             is_saver = value is not None and graph.called(value) == "train.Saver"
             if is_saver or self.sessions.is_default("init_op", value):

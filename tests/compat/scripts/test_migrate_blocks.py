@@ -1,0 +1,103 @@
+"""`python -m compat migrate`: blocks that build more than a graph, or end before the session."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+
+from compat.scripts.migrating.experiment import writing
+from compat.scripts.migrating.steps import rewriting
+
+pytest.importorskip("asttokens")
+pytestmark = pytest.mark.once
+# As of 2017: the session is behind the condition, data, sizes and hooks are in the block.
+INSIDE = """\
+import numpy as np
+import compat.v1 as tf
+
+tf.app.flags.DEFINE_string("job_name", "worker", "")
+FLAGS = tf.app.flags.FLAGS
+
+def main(_):
+    if FLAGS.job_name == "ps":
+        print("no server here")
+    elif FLAGS.job_name == "worker":
+        with tf.device("/cpu:0"):
+            rows = np.ones([16, 4])
+            # Columns.
+            width = len(rows[0])
+            x = tf.placeholder(dtype=tf.float32, shape=[None, width])
+            keep = tf.placeholder(dtype=tf.float32)
+            weights = tf.Variable(tf.zeros([width, 1]))
+            hidden = tf.matmul(x, weights) * keep
+            loss = tf.reduce_mean(tf.square(hidden - tf.reduce_sum(x, 1, keepdims=True)))
+            global_step = tf.Variable(0, name="global_step", trainable=False)
+            hooks = [tf.train.StopAtStepHook(last_step=20)]
+            train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=global_step)
+            init = tf.global_variables_initializer()
+    SESSION
+            _, value = sess.run([train, loss], {x: rows, keep: 1.0})
+        print("loss %.2f" % value)
+
+tf.app.run()
+"""
+MONITORED = INSIDE.replace(
+    "SESSION",
+    "with tf.train.MonitoredTrainingSession(hooks=hooks) as sess:\n"
+    "        while not sess.should_stop():",
+)
+SUPERVISED = INSIDE.replace(
+    "SESSION",
+    "sv = tf.train.Supervisor(init_op=init, global_step=global_step)\n"
+    "    with sv.managed_session() as sess:\n"
+    "        sess.run(init)\n"
+    "        for i in range(20):",
+)
+
+
+def rewritten(text: str) -> str:
+    return rewriting.migrate("old.py", text).text
+
+
+def test_what_shapes_need_and_hooks_are_made_in_front() -> None:
+    found = rewritten(MONITORED)
+    front, _, _ = found.partition("def build(x, keep):")
+    assert (
+        "        rows = np.ones([16, 4])\n        # Columns.\n        width = len(rows[0])\n"
+        in front
+    )
+    assert "        hooks = [compat.StopAtStepHook(last_step=20)]\n" in front
+    assert "compat 1:" not in found
+    assert "tf.TensorSpec([None, width], tf.float32)" in found
+
+
+def test_an_initializer_that_is_run_stays() -> None:
+    assert "init = tf.global_variables_initializer()" in rewritten(SUPERVISED)
+
+
+@pytest.mark.parametrize("text", [MONITORED, SUPERVISED])
+def test_it_trains(run_step: Callable[[str, str], Any], text: str) -> None:
+    ran = run_step(rewritten(text), "legacy")
+    assert (ran.code, ran.out.splitlines()[-1:]) == (0, ["loss 0.00"]), ran.out
+
+
+def test_it_becomes_an_experiment() -> None:
+    found = writing.migrate("old.py", MONITORED).text
+    data = found[found.index("    def data") : found.index("    def loss")]
+    assert "        rows = np.ones([16, 4])\n" in data
+    assert '"x": np.asarray(rows, "float32")[None],\n' in data
+    assert "tf.constant(1.0, tf.float32)" in found
+    assert "max_steps: int | None = 20\n" in found
+
+
+def test_the_call_that_feeds_is_the_one_that_trains() -> None:
+    """That by which synchronous replicas begin depends on the update as well."""
+    made = "opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.1), 1)"
+    text = SUPERVISED.replace(
+        "train = tf.train.GradientDescentOptimizer(0.1)", f"{made}; train = opt"
+    )
+    text = text.replace("; train", "\n            train")
+    text = text.replace("sess.run(init)", "sess.run(tokens)")
+    text = text.replace("init = tf.g", "tokens = opt.get_init_tokens_op()\n            init = tf.g")
+    assert '"x": np.asarray(rows, "float32")[None],\n' in writing.migrate("old.py", text).text
