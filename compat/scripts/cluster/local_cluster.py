@@ -73,9 +73,13 @@ def launch(
     """
     with LocalCluster(counts) as cluster, tempfile.TemporaryDirectory(prefix="compat-") as folder:
         ports = os.path.join(folder, "ports.json")
+        # What the tasks are given is theirs already, and stays as it is.
+        known = {a: a for addresses in cluster.hosts.values() for a in addresses}
+        for job, defaults in how.defaults.items():  # A script may connect to these itself.
+            for address, new in zip(defaults, cluster.hosts.get(job, ())):
+                known.setdefault(address, new)
         with open(ports, "w", encoding="utf-8") as file:
-            # What the tasks are given is theirs already, and stays as it is.
-            json.dump({a: a for addresses in cluster.hosts.values() for a in addresses}, file)
+            json.dump({old: new for old, new in known.items() if old}, file)
         commands = cluster.commands(
             lambda task: (*command, *how.words(task.job, task.index, cluster.hosts)),
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Iterable, Mapping, Sequence
 
 from compat.errors import UserError
@@ -22,10 +22,14 @@ _HOSTS = {
 
 @dataclass(frozen=True)
 class Spelling:
-    """How a program receives its task: templates with {job}, {index} and hosts, or TF_CONFIG."""
+    """How a program receives its task: templates with {job}, {index} and hosts, or TF_CONFIG.
+
+    `defaults` are the addresses that it has where it is not given those of a job, by the job.
+    """
 
     arguments: Sequence[str]
     tf_config: bool = False
+    defaults: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def words(self, job: str, index: int | str, hosts: Mapping[str, Sequence[str]]) -> list[str]:
         """Returns the arguments of one task; `hosts` has the addresses of each job."""
@@ -80,11 +84,16 @@ def by_flags(trees: Iterable[ast.Module], given: Sequence[str]) -> Spelling | No
     if job is None or index is None:
         return None
     found = [f"--{job}={{job}}", f"--{index}={{index}}"]
+    defaults: dict[str, list[str]] = {}
     for kind, names in _HOSTS.items():
         hosts = next((name for name in names if name in flags), None)
         if hosts is not None and not any(word.startswith(f"--{hosts}") for word in given):
             found.append(f"--{hosts}={{{kind}}}")
-    return Spelling(found)
+            call = next(call for call in calls if hosts in literals.flags(call))
+            words = [*call.args[1:2], *(k.value for k in call.keywords if k.arg == "default")]
+            texts = [literals.text(word) for word in words]
+            defaults[kind] = [part.strip() for text in texts for part in text.split(",")]
+    return Spelling(found, defaults=defaults)
 
 
 def _positions(tree: ast.Module) -> set[int]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from compat.errors import UserError
 from compat.scripts.cluster import addresses, environment, local_cluster, task_arguments
 from compat.scripts.source import conversion
+
+if TYPE_CHECKING:
+    from tests.compat.scripts.conftest import RunScript
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +115,29 @@ def test_a_module_of_the_script_may_show_it(tmp_path: Path) -> None:
 def test_a_script_that_does_not_show_it_is_refused() -> None:
     with pytest.raises(UserError, match=r"s\.py does not show how .* --task_args="):
         task_arguments.spelling([conversion.from_text("print('no flags')", "s.py")], [], "s.py")
+
+
+@pytest.mark.cluster
+def test_a_client_of_an_address_that_is_a_default_finds_its_task(run_script: RunScript) -> None:
+    ran = run_script(
+        """
+        import tensorflow as tf
+        tf.app.flags.DEFINE_string("ps_hosts", "localhost:2222", "")
+        tf.app.flags.DEFINE_string("worker_hosts", "localhost:2223, localhost:2224", "")
+        tf.app.flags.DEFINE_string("job_name", "worker", "")
+        tf.app.flags.DEFINE_integer("task_index", 0, "")
+        FLAGS = tf.app.flags.FLAGS
+        hosts = {"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")}
+        server = tf.train.Server(hosts, FLAGS.job_name, FLAGS.task_index)
+        if FLAGS.job_name == "ps":
+            server.join()
+        with tf.device("/job:ps/task:0"):
+            count = tf.Variable(40)
+        with tf.Session("grpc://localhost:222%d" % (3 + FLAGS.task_index)) as session:
+            session.run(tf.global_variables_initializer())
+            print("sum %d" % session.run(count + 2))
+        """,
+        options=("--cluster", "ps=1,worker=2"),
+    )
+    assert ran.code == 0, ran.out + ran.err
+    assert {"[worker 0] sum 42", "[worker 1] sum 42"} <= set(ran.out.splitlines())

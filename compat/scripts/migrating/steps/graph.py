@@ -96,7 +96,8 @@ class Graph:
 
     def apart(self) -> list[ast.stmt]:
         """Returns the statements that build nothing, of nothing that the others build."""
-        plain = [s for s in self.statements if isinstance(s, (ast.Assign, ast.AugAssign))]
+        kinds = (ast.Assign, ast.AugAssign, ast.If, ast.Try)
+        plain = [s for s in self.statements if isinstance(s, kinds)]
         found: list[ast.stmt] = [s for s in plain if not (self.kinds.builds(s) or self.runs(s))]
         while True:
             built = scopes.bound(self.statements, without=found) | set(self.placeholders)
