@@ -8,10 +8,17 @@ import re
 from typing import Sequence
 
 from compat.errors import UserError
-from compat.scripts.checking import call_rules, hosts_and_folders, name_rules, rules, syntax
+from compat.scripts.checking import (
+    call_rules,
+    elements,
+    hosts_and_folders,
+    name_rules,
+    rules,
+    syntax,
+)
 from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, UNREADABLE, Finding
 from compat.scripts.checking.uses import Use, Walk
-from compat.scripts.source import conversion
+from compat.scripts.source import conversion, literals
 
 # Larger files are generated; notebooks contain their images.
 _MAX_BYTES = {".py": 1_000_000, ".ipynb": 50_000_000}
@@ -41,6 +48,7 @@ class _Program:
         self._is_notebook = path.endswith(".ipynb")
         self._lines: list[list[str]] = []
         self._walk = Walk()
+        self._elements: list[tuple[int, ast.expr]] = []
         self._tostrings: list[tuple[int, ast.expr]] = []
 
     def read(self) -> None:
@@ -77,6 +85,7 @@ class _Program:
         for node, text, finding in syntax.of_python2(tree) if part.python2 else ():
             place = locate_operator if text == "/" else locate
             self._add(number, place(self._lines[number], node, text), finding)
+        self._elements += [(number, node) for node in elements.find(tree)]
         self._tostrings += [(number, call.func) for call in syntax.tostrings(tree)]
 
     def _judge(self, uses: list[Use]) -> None:
@@ -109,6 +118,11 @@ class _Program:
             message = "tostring() of arrays is gone since NumPy 2.3; compat run serves it"
             finding = Finding("tostring", SERVED, "tostring", message, "tobytes", "NumPy 2.3")
             self._add(number, locate(self._lines[number], node, "tostring"), finding)
+        for number, node in self._elements if uses else ():
+            text = literals.dotted(node) or "run"
+            message = "an array of one element is no number since NumPy 2.4; compat run takes it"
+            finding = Finding("elements", SERVED, text, message, "item", "NumPy 2.4")
+            self._add(number, locate(self._lines[number], node, text), finding)
 
     def _add_use(self, use: Use, finding: Finding) -> None:
         self._add(use.part, locate(self._lines[use.part], use.node, use.spelled), finding)

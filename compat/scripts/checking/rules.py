@@ -140,6 +140,13 @@ RULES = (
         "x = y.eval().tobytes()",
     ),
     Rule(
+        "elements",
+        "NumPy 2.4",
+        "an array of one element was a number in formats and for float()",
+        'w = tf.Variable([0.5])\nx = sess.run(w)\nprint("w: %f" % x)',
+        'w = tf.Variable([0.5])\nx = sess.run(w)\nprint("w: %f" % x.item())',
+    ),
+    Rule(
         "graph",
         "2.0",
         "sessions and placeholders need a graph, which compat run builds",

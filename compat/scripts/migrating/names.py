@@ -8,7 +8,7 @@ import re
 from typing import Any, Iterator
 
 from compat.errors import UserError
-from compat.scripts.checking import call_rules, name_rules, syntax
+from compat.scripts.checking import call_rules, elements, name_rules, syntax
 from compat.scripts.checking.findings import FAILS
 from compat.scripts.checking.uses import Use
 from compat.scripts.migrating.program import Edit, Finders, GiveUpError, Program, Remark, uses
@@ -145,6 +145,12 @@ def _tostring(program: Program) -> Iterator[Edit]:
         yield Edit(end - len("tostring"), end, "tobytes")
 
 
+def _elements(program: Program) -> Iterator[Edit]:
+    for node in elements.find(program.tree):
+        _, end = program.span(node)
+        yield Edit(end, end, ".item()")
+
+
 def _modules(program: Program) -> Iterator[Remark]:
     path = program.source.filename
     said: set[str] = set()
@@ -175,4 +181,5 @@ FINDERS: Finders = {
     "modules": _modules,
     "packages": _packages,
     "tostring": _tostring,
+    "elements": _elements,
 }
