@@ -55,6 +55,10 @@ def test_a_reader_in_the_block_and_the_shape_of_its_batches_are_the_data() -> No
     assert "read_data_sets" not in found[found.index("    def loss") :].partition("# compat")[0]
     assert "max_steps: int | None = 100\n" in found
     assert "batch_size: int = 50\n" in found
+    assert '"validation": arrays(mnist.validation),' in data
+    # Which the reader then has none of.
+    found = written(ROWS.replace("one_hot=True", "one_hot=True, validation_size=0"))
+    assert "mnist.validation" not in found
 
 
 def test_it_trains_on_rows(tmp_path: Path, mnist_folder: Path) -> None:

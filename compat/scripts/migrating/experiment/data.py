@@ -185,7 +185,11 @@ class Data:
         lines = self.pieces.take(found, [], _INDENT)
         entries = {name: self._as_fed(name, f"part.{kind}") for name, kind in arrays.items()}
         lines += f"\n        def arrays(part):\n            return {_dict(entries, ' ' * 12)}\n\n"
-        splits = {key: f"arrays({reader}.{key})" for key in ("train", "validation", "test")}
+        made = [s.value for s in self.program.nodes(ast.Assign) if reader in scopes.bound([s])]
+        words = [word for call in made for word in getattr(call, "keywords", [])]
+        none = any(w.arg == "validation_size" and literals.value(w.value) == 0 for w in words)
+        keys = ("train", "test") if none else ("train", "validation", "test")
+        splits = {key: f"arrays({reader}.{key})" for key in keys}
         lines += f"        return {_dict(splits, _INDENT)}\n"
         settings = dict(self.length, **({"batch_size": size} if size.isdigit() else {}))
         return Fed(lines, wanted | {"np"}, self._inputs(arrays), settings)
