@@ -173,3 +173,11 @@ def test_script_whose_hosts_are_elsewhere_is_proven_as_one_worker(
     said = capsys.readouterr().out
     assert "cluster: one worker, in one process" in said
     assert "equal: 5 losses of the first 5 training calls" in said
+
+
+def test_inputs_that_tensorflow_has_numbered_are_fed_in_their_order() -> None:
+    """A step does not name its placeholders: what a script calls Placeholder may be its second."""
+    fed = {"input:0": np.ones(2), "Placeholder:0": np.zeros(3)}
+    found, left = arrays.paired([*fed], ["Placeholder:0", "Placeholder_1:0"], fed)
+    assert ([a.size for a in found.values()], left) == ([2, 3], [])
+    assert [*found] == ["Placeholder:0", "Placeholder_1:0"]

@@ -52,7 +52,7 @@ def paired(theirs, ours, stored):
     """Returns arrays for our names: by the same name, then in order; and our names left over."""
     same = [name for name in ours if name in theirs and name in stored]
     if len(theirs) == len(ours):  # TensorFlow has numbered these, by kind: they go in order.
-        same = [name for name in same if not name.startswith("PlaceholderWithDefault")]
+        same = [name for name in same if not name.startswith("Placeholder")]
     found = dict((name, stored[name]) for name in same)
     left = [name for name in theirs if name not in found and name in stored]
     rest = [name for name in ours if name not in found]
