@@ -290,15 +290,11 @@ def test_use_from_python(runtime: str, tmp_path: Path, start_program: Any) -> No
 
 
 def test_programs_are_listed() -> None:
-    listed = subprocess.run(
-        [sys.executable, "-m", "experiments"], stdout=subprocess.PIPE, text=True, timeout=150
-    )
+    command = [sys.executable, "-m", "experiments"]
+    listed = subprocess.run(command, capture_output=True, text=True, timeout=150)
     names = "a3c export launch language_model matpow mnist predict scaling shared_queue word2vec"
     for name in names.split():
         assert re.search(rf"^  {name} +\w", listed.stdout, re.MULTILINE)
-    command = [sys.executable, "-m", "experiments", "minst"]
-    wrong = subprocess.run(command, capture_output=True, text=True, timeout=150)
+    wrong = subprocess.run([*command, "minst"], capture_output=True, text=True, timeout=150)
     assert wrong.returncode == 2
-    assert (
-        "'minst' is unknown, expected one of a3c, export, language_model, launch, " in wrong.stderr
-    )
+    assert "'minst' is unknown, expected one of a3c, export, language_model," in wrong.stderr
