@@ -112,3 +112,11 @@ def test_local_values_that_a_supervisor_would_not_make_stay_in_its_init_op() -> 
     assert "init_op=init_op, local_init_op=" in found
     assert "init_op = tf.group(" in found
     assert "compat 1: init_op" in found
+
+
+def test_sizes_of_a_shape_are_numbers_on_either_runtime(run_step: Any, runtime: str) -> None:
+    text = QUEUES.replace("[4, 1]", "[x.get_shape()[1].value, shape[-1].value - 3]")
+    text = text.replace("weights = ", "shape = x.shape\nweights = ")
+    made = rewritten(text)
+    assert "[tf.dimension_value(x.get_shape()[1]), tf.dimension_value(shape[-1]) - 3]" in made
+    assert run_step(made, runtime).out.endswith("\n[4, 1]\n")

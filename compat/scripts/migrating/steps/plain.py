@@ -28,7 +28,7 @@ _OF_DICTIONARIES = ("values", "items", "keys", "get", "copy")  # No tensors.
 
 def supervised(program: Program, tf: str) -> Program:
     """Returns the program with a supervisor for its plain session, and a block for its graph."""
-    program = program.after([*_names(program), *_steps(program, tf)])
+    program = program.after([*_names(program), *_steps(program, tf), *_sizes(program, tf)])
     program = inlining.inlined(program, tf, _makes_inputs)
     program = straight(program, tf)
     for rewrite in (_Plain.by_run, _Plain.gathered, _Plain.with_block):
@@ -48,6 +48,23 @@ def _names(program: Program) -> list[Edit]:
         if isinstance(node, ast.Attribute) and node.attr == "name"
         if isinstance(node.value, ast.Attribute) and node.value.attr == "op"
     ]
+
+
+def _sizes(program: Program, tf: str) -> list[Edit]:
+    """Writes `x.get_shape()[1].value` for both runtimes: the modern one has numbers in shapes."""
+    assigned = [node for node in program.nodes(ast.Assign) if _is_shape(node.value)]
+    shapes = scopes.bound(assigned) - scopes.bound(program.nodes(ast.stmt), without=assigned)
+    return [
+        Edit(*program.span(node), f"{tf}.dimension_value({program.expression(node.value)})")
+        for node in program.nodes(ast.Attribute)
+        if node.attr == "value" and isinstance(node.value, ast.Subscript)
+        if _is_shape(node.value.value) or getattr(node.value.value, "id", "") in shapes
+    ]
+
+
+def _is_shape(node: Any) -> bool:
+    name = last(node) if isinstance(node, ast.Call) else getattr(node, "attr", "")
+    return name in ("get_shape", "shape") and not getattr(node, "args", [])
 
 
 def _steps(program: Program, tf: str) -> list[Edit]:
