@@ -123,7 +123,7 @@ def test_a_client_of_an_address_that_is_a_default_finds_its_task(run_script: Run
         """
         import tensorflow as tf
         tf.app.flags.DEFINE_string("ps_hosts", "localhost:2222", "")
-        tf.app.flags.DEFINE_string("worker_hosts", "localhost:2223, localhost:2224", "")
+        tf.app.flags.DEFINE_string("worker_hosts", "localhost:2223", "")
         tf.app.flags.DEFINE_string("job_name", "worker", "")
         tf.app.flags.DEFINE_integer("task_index", 0, "")
         FLAGS = tf.app.flags.FLAGS
@@ -133,11 +133,11 @@ def test_a_client_of_an_address_that_is_a_default_finds_its_task(run_script: Run
             server.join()
         with tf.device("/job:ps/task:0"):
             count = tf.Variable(40)
-        with tf.Session("grpc://localhost:222%d" % (3 + FLAGS.task_index)) as session:
+        with tf.Session("grpc://localhost:2223") as session:
             session.run(tf.global_variables_initializer())
             print("sum %d" % session.run(count + 2))
         """,
-        options=("--cluster", "ps=1,worker=2"),
+        options=("--cluster", "ps=1,worker=1"),  # Another would wait for one that has ended.
     )
     assert ran.code == 0, ran.out + ran.err
-    assert {"[worker 0] sum 42", "[worker 1] sum 42"} <= set(ran.out.splitlines())
+    assert "[worker 0] sum 42" in ran.out.splitlines()
