@@ -53,7 +53,7 @@ def _tensors(nodes: list[Any]) -> set[str]:
 
 
 def _is_one(node: Any, known: set[str], functions: dict[str, Any]) -> bool:
-    """Whether a tensor has one element, and is no number, given the names of some."""
+    """Whether a tensor is an array of one element, given the names of some that are."""
     if isinstance(node, ast.Name):
         return node.id in known
     if isinstance(node, ast.BinOp):

@@ -120,7 +120,7 @@ class _Program:
             self._add(number, locate(self._lines[number], node, "tostring"), finding)
         for number, node in self._elements if uses else ():
             text = literals.dotted(node) or "run"
-            message = "an array of one element is no number since NumPy 2.4; compat run takes it"
+            message = "since NumPy 2.4 an array of one element is not a number; compat run takes it"
             finding = Finding("elements", SERVED, text, message, "item", "NumPy 2.4")
             self._add(number, locate(self._lines[number], node, text), finding)
 

@@ -92,7 +92,7 @@ class Model:
         lines += self._waiting(waits) if waits else ""
         built = ", ".join(f'"{name}": {name}' for name in methods.built)
         lines += f"        self.built = {{{built}}}\n" if built else ""
-        # TensorFlow minimizes the sum of a loss that is no number.
+        # TensorFlow minimizes the sum of a loss with several elements.
         returned = loss if self._is_number(loss) else f"{graph.tf}.reduce_sum({loss})"
         returned += f", {{{outputs}}}" if outputs else ""
         return f"{lines}        return {returned}\n", names
