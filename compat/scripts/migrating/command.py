@@ -188,10 +188,8 @@ def _migrated(
         if to == "v1":
             return migrated
         text = own.renamed(path, migrated.text) if own else migrated.text
-        if to == "compat":
-            found = rewriting.migrate(path, text)
-        else:
-            found = writing.migrate(path, text, own.texts() if own else {})
+        write = rewriting.migrate if to == "compat" else writing.migrate
+        found = write(path, text, own.texts() if own else {})
         return found._replace(counts={**migrated.counts, **found.counts}, left=migrated.left)
     except RefusedError as error:
         line = _line_before(source.text, error.text, error.line)

@@ -8,7 +8,7 @@ import re
 from typing import Any, Mapping
 
 from compat.errors import UserError
-from compat.scripts.migrating import migration
+from compat.scripts.migrating import definitions, migration
 from compat.scripts.migrating.experiment import chief, functions, imports
 from compat.scripts.migrating.experiment.data import Data, Fed
 from compat.scripts.migrating.experiment.feeding import Feeding
@@ -50,9 +50,10 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
         raise UserError(
             f"{filename} is a program on compat.step; migrate the script of which it was made"
         )
+    program = definitions.gathered(program, texts, functions.is_work)
     tf = tensorflow(program)
     program = classes.dissolved(joined(program, tf), tf)
-    program = plain.supervised(functions.gathered(program, tf, texts), tf)
+    program = plain.supervised(functions.inlined(program, tf), tf)
     program, is_other = chief.everywhere(program, tf)
     graph = Graph(program, tf, "an Experiment", "use --to=compat or --to=v1")
     made = _Writing(graph).result([_CHIEF] if is_other else [])

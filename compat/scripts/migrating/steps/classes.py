@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import Any, NoReturn
 
+from compat.scripts.migrating import members
 from compat.scripts.migrating.program import Edit, Program, RefusedError, UnmarkedError
 from compat.scripts.migrating.steps import conditions, inlining, order
 from compat.scripts.migrating.steps.attributes import BEGIN, END, Attributes
@@ -50,8 +51,8 @@ class _Class:
 
     def __init__(self, program: Program, tf: str, name: str) -> None:
         self.program, self.tf, self.name = program, tf, name
-        self._read(program)
-        self._read(program.after(self._assigned()))
+        self._read(members.straight(program, name))
+        self._read(self.program.after(self._assigned()))
         self._check()
         self.made = self._object()
         self.word: str = self.made.targets[0].id
@@ -89,8 +90,7 @@ class _Class:
             self._refuse(error.node, f"the place of {self.word} is not known, as in an f-string")
 
     def _refuse(self, node: ast.AST, why: str) -> NoReturn:
-        what = f"the class {self.name} cannot be written as plain statements, since {why}"
-        raise RefusedError(self.program, node, f"{what}; use --to=v1, or write it plainly")
+        members.refused(self.program, self.name, node, why)
 
     def _check(self) -> None:
         """Raises a `UserError` if the class does more than have methods and constants."""
@@ -275,7 +275,7 @@ class _Class:
         paths = {f"{self.owner}.{name}" for name in self.methods}
         found = []
         for name, method in filter(lambda item: self._is_last(item[0]), self.methods.items()):
-            function = Function(f"{self.owner}.{name}", method, program, self.tf, {}, self.owner)
+            function = Function(f"{self.owner}.{name}", method, self.tf, self.owner)
             is_method = self.kinds[name] != "staticmethod"
             found.append(function._replace(methods=paths, is_method=is_method))
         return found

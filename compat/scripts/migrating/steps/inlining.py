@@ -26,10 +26,7 @@ class Function(NamedTuple):
 
     path: str  # By which it is called, such as "model.training".
     node: Any  # Its definition.
-    program: Program  # The one that it is in.
-    tf: str  # The name of TensorFlow there.
-    # What names of its module are called in the program that calls it, if that is another.
-    names: Mapping[str, str]
+    tf: str  # The name of TensorFlow.
     owner: str = ""  # An object of the program that it uses.
     methods: Collection[str] = ()  # What the methods of that are called by, as "model.step".
     is_method: bool = False  # Whether it is one, and the object its first parameter.
@@ -47,8 +44,8 @@ def inlined(
 ) -> Program:
     """Returns a program with the functions that are `wanted` in place of their calls.
 
-    Those of other modules are what `others` returns. A function that returns elsewhere than at its
-    end stays as it is. Conditions on arguments that are constants are decided.
+    The methods of an object are what `others` returns. A function that returns elsewhere than at
+    its end stays as it is. Conditions on arguments that are constants are decided.
     """
     for _ in range(_ROUNDS):
         before = program
@@ -71,7 +68,7 @@ def own(program: Program, tf: str) -> list[Function]:
     parents = scopes.parents(program.tree)
     nodes = [n for n in program.nodes(ast.FunctionDef) if not isinstance(parents[n], ast.ClassDef)]
     names = [node.name for node in nodes]
-    return [Function(n.name, n, program, tf, {}) for n in nodes if names.count(n.name) == 1]
+    return [Function(n.name, n, tf) for n in nodes if names.count(n.name) == 1]
 
 
 def calls(program: Program, function: Function) -> list[ast.Call]:
@@ -101,7 +98,7 @@ class _Inlining:
                 edits = self._call(call)
             except (_NotPlainError, UnmarkedError):
                 continue
-            if self.function.program is self.program and len(found) == 1:
+            if len(found) == 1:
                 scope = scopes.enclosing(self.program.tree, self.function.node)
                 uses = scopes.uses(scope, {self.function.path})
                 edits += (
@@ -150,14 +147,13 @@ class _Inlining:
         is_late = order.is_late([*body, *returns], {*given, *bound}, statement, self.parents)
         if self.function.owner and is_late:
             raise _NotPlainError
-        source = self.function.program
         edits = [
-            Edit(*source.span(name), new[name.id])
+            Edit(*self.program.span(name), new[name.id])
             for name in scopes.uses(self.function.node, set(new))
             if any(name in ast.walk(s) for s in body)
         ]
         lines = "".join(f"{indent}{text}\n" for text in first)
-        lines += Pieces(source).take(body, edits, indent)
+        lines += Pieces(self.program).take(body, edits, indent)
         if pairs:
             left = [(name, value) for name, value in pairs if name not in targets.values()]
             lines += "".join(f"{indent}{n} = {self._text(v, new)}\n" for n, v in left)
@@ -235,44 +231,34 @@ class _Inlining:
                 first[name] = f"{new[name]} = {arguments[name]}"
             if new[name] != name and name in renamed:
                 raise _NotPlainError  # A function of its own.
-        self._free_names(scope, taken, new, [*body, *([returned] if returned else [])])
+        self._check_free_names(scope, new, [*body, *([returned] if returned else [])])
         # In the order in which the call evaluates them.
         places = {n: order.place(given[n]) if given[n] in ast.walk(call) else (0, 0) for n in first}
         lines = [first[name] for name in sorted(first, key=places.__getitem__)]
         changed = {name: word for name, word in new.items() if name != word}
         return changed, lines, {*taken, *new.values()}
 
-    def _free_names(self, scope: Any, taken: set[str], new: dict[str, str], body: Any) -> None:
-        """Adds what names of the function's module are, where it is called."""
+    def _check_free_names(self, scope: Any, new: dict[str, str], body: Any) -> None:
+        """Raises an error if a name of the module is another one where it is called."""
         names = {n for node in body for n in ast.walk(node) if isinstance(n, ast.Name)}
         uses = scopes.uses(self.function.node, {n.id for n in names})
         is_module = isinstance(scope, ast.Module)
         own = set() if is_module else scopes.bound(scope.body) | scopes.parameters(scope)
         for name in {n.id for n in uses if n in names} - set(new) - set(dir(builtins)):
-            if self.function.program is not self.program:
-                if name not in self.function.names:
-                    raise _NotPlainError
-                new[name] = self.function.names[name]
-            elif name in own and self.function.node not in ast.walk(scope):
+            if name in own and self.function.node not in ast.walk(scope):
                 raise _NotPlainError  # The caller's own variable of this name is another one.
 
     def _argument(self, call: ast.Call, node: Any) -> str:
         if node in ast.walk(call):
             return self.program.expression(node)
-        return self._text(node, self.function.names)  # A default.
+        return self._text(node, {})  # A default.
 
     def _text(self, node: Any, new: Mapping[str, str]) -> str:
         """Returns the text of an expression of the function with new names."""
-        source = self.function.program
-        start, end = source.span(node)
         inner = {n for n in ast.walk(node) if isinstance(n, ast.Name)}
         uses = [n for n in scopes.uses(self.function.node, set(new)) if n in inner]
-        pieces, position = [], start
-        for name in sorted(uses, key=source.span):
-            first, last = source.span(name)
-            pieces += [source.text[position:first], new[name.id]]
-            position = last
-        text = "".join([*pieces, source.text[position:end]])
+        edits = [Edit(*self.program.span(name), new[name.id]) for name in uses]
+        text = self.program.edited(edits, self.program.span(node))
         return _enclosed(node, text) if "\n" in text else text
 
 

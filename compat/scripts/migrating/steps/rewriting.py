@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any
+from typing import Any, Mapping
 
-from compat.scripts.migrating import migration
+from compat.scripts.migrating import definitions, migration
 from compat.scripts.migrating.program import Edit, Program, RefusedError, Remark
 from compat.scripts.migrating.steps import classes, plain
 from compat.scripts.migrating.steps.calls import Call, Calls
@@ -41,8 +41,11 @@ _OF_REPLICAS = (
 _SETTER = "replica_device_setter"
 
 
-def migrate(filename: str, text: str) -> migration.Migrated:
-    """Returns a program of `compat.v1` as one of `compat.step`, or raises `UserError`."""
+def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migration.Migrated:
+    """Returns a program of `compat.v1` as one of `compat.step`, or raises `UserError`.
+
+    The script's own modules, also programs of `compat.v1`, are `texts`, by their files.
+    """
     program = Program(conversion.Source(filename, text, False), marked=True)
     if any(literals.dotted(call.func) == "compat.step" for call in program.nodes(ast.Call)):
         return migration.Migrated(
@@ -51,6 +54,7 @@ def migrate(filename: str, text: str) -> migration.Migrated:
     for call in program.nodes(ast.Call):
         if any(literals.text(word).strip("-") == "runtime" for word in call.args):
             raise RefusedError(program, call, "it has a flag `runtime` of its own; rename it")
+    program = definitions.gathered(program, texts, definitions.feeds_or_runs)
     tf = tensorflow(program)
     program = classes.dissolved(joined(program, tf), tf)
     graph = Graph(plain.supervised(program, tf), tf)
