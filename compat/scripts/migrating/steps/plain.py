@@ -11,7 +11,7 @@ import re
 from typing import Any, Iterator
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import inlining
+from compat.scripts.migrating.steps import expressions, inlining
 from compat.scripts.migrating.steps.kinds import Kinds, last
 from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.migrating.steps.region import Region, defines, fronted, straight
@@ -21,15 +21,12 @@ _INITIALIZERS = (
     *("initializer", "initialize_all_variables", "initialize_local_variables"),
     *("initialize_variables", "initialize_all_tables"),
 )
-_STEP = "train.global_step"
-_SUMMARIES = ("summary", "histogram", "scalar")
 _OF_DICTIONARIES = ("values", "items", "keys", "get", "copy")  # No tensors.
 
 
 def supervised(program: Program, tf: str) -> Program:
     """Returns the program with a supervisor for its plain session, and a block for its graph."""
-    program = program.after([*_names(program), *_steps(program, tf), *_sizes(program, tf)])
-    program = inlining.inlined(program, tf, _makes_inputs)
+    program = inlining.inlined(expressions.written(program, tf), tf, _makes_inputs)
     program = straight(program, tf)
     for rewrite in (_Plain.by_run, _Plain.gathered, _Plain.with_block):
         found = _Plain(program, tf)
@@ -38,48 +35,9 @@ def supervised(program: Program, tf: str) -> Program:
     return fronted(program, tf)
 
 
-def _names(program: Program) -> list[Edit]:
-    """Names summaries by `variable.name`: only in a graph has a variable an `op`."""
-    calls = [c for c in program.nodes(ast.Call) if last(c).endswith(_SUMMARIES) and c.args]
-    return [
-        Edit(program.span(node.value.value)[1], program.span(node)[1], '.name.partition(":")[0]')
-        for call in calls
-        for node in ast.walk(call.args[0])
-        if isinstance(node, ast.Attribute) and node.attr == "name"
-        if isinstance(node.value, ast.Attribute) and node.value.attr == "op"
-    ]
-
-
-def _sizes(program: Program, tf: str) -> list[Edit]:
-    """Writes `x.get_shape()[1].value` for both runtimes: the modern one has numbers in shapes."""
-    assigned = [node for node in program.nodes(ast.Assign) if _is_shape(node.value)]
-    shapes = scopes.bound(assigned) - scopes.bound(program.nodes(ast.stmt), without=assigned)
-    return [
-        Edit(*program.span(node), f"{tf}.dimension_value({program.expression(node.value)})")
-        for node in program.nodes(ast.Attribute)
-        if node.attr == "value" and isinstance(node.value, ast.Subscript)
-        if _is_shape(node.value.value) or getattr(node.value.value, "id", "") in shapes
-    ]
-
-
-def _is_shape(node: Any) -> bool:
-    name = last(node) if isinstance(node, ast.Call) else getattr(node, "attr", "")
-    return name in ("get_shape", "shape") and not getattr(node, "args", [])
-
-
-def _steps(program: Program, tf: str) -> list[Edit]:
-    """Writes `tf.train.global_step(sess, step)` as what it does: `sess.run(step)`."""
-    calls = [c for c in program.nodes(ast.Call) if literals.dotted(c.func) == f"{tf}.{_STEP}"]
-    return [
-        Edit(*program.span(call), "{}.run({})".format(*map(program.expression, call.args)))
-        for call in calls
-        if len(call.args) == 2 and not call.keywords
-    ]
-
-
 def _makes_inputs(program: Program, function: inlining.Function) -> bool:
     """Whether a function makes placeholders, and all of the program's calls are one."""
-    kinds = Kinds(function.program, function.tf)
+    kinds = Kinds(program, function.tf)
     makes = any(map(kinds.is_input, ast.walk(function.node)))
     return makes and is_part(program, function, kinds)
 

@@ -1,0 +1,76 @@
+"""Expressions of graphs that steps do not have, in their words: with tensors, also without a graph."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from compat.scripts.migrating.program import LOOSE, Edit, Program
+from compat.scripts.migrating.steps.kinds import last
+from compat.scripts.source import literals, scopes
+
+_STEP = "train.global_step"
+_SUMMARIES = ("summary", "histogram", "scalar")
+
+
+def written(program: Program, tf: str) -> Program:
+    """Returns a program with such expressions in the words of steps."""
+    edits = [*_names(program), *_in_place(program), *_sizes(program, tf), *_steps(program, tf)]
+    return program.after(edits)
+
+
+def _names(program: Program) -> list[Edit]:
+    """Names summaries by `variable.name`: only in a graph has a variable an `op`."""
+    calls = [c for c in program.nodes(ast.Call) if last(c).endswith(_SUMMARIES) and c.args]
+    return [
+        Edit(program.span(node.value.value)[1], program.span(node)[1], '.name.partition(":")[0]')
+        for call in calls
+        for node in ast.walk(call.args[0])
+        if isinstance(node, ast.Attribute) and node.attr == "name"
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "op"
+    ]
+
+
+def _in_place(program: Program) -> list[Edit]:
+    """Writes `labels -= 1` of a variable as `labels = labels - 1`, which makes a tensor of it."""
+    edits: list[Edit] = []
+    for node in program.nodes(ast.AugAssign):
+        made = [s for s in program.nodes(ast.Assign) if scopes.bound([s]) & scopes.bound([node])]
+        home = scopes.enclosing(program.tree, node)
+        made = [s.value for s in made if scopes.enclosing(program.tree, s) is home]
+        calls = [value for value in made if isinstance(value, ast.Call)]
+        if any(last(call).lower().endswith("variable") for call in calls):
+            start, end = program.between(node.target, node.value)
+            word, sign = program.expression(node.target), program.text[start:end].strip()[:-1]
+            edits.append(Edit(start, end, f" = {word} {sign} "))
+            if isinstance(node.value, LOOSE):
+                place = program.span(node)[1]
+                edits += [Edit(end, end, "("), Edit(place, place, ")")]
+    return edits
+
+
+def _sizes(program: Program, tf: str) -> list[Edit]:
+    """Writes `x.get_shape()[1].value` for both runtimes: the modern one has numbers in shapes."""
+    assigned = [node for node in program.nodes(ast.Assign) if _is_shape(node.value)]
+    shapes = scopes.bound(assigned) - scopes.bound(program.nodes(ast.stmt), without=assigned)
+    return [
+        Edit(*program.span(node), f"{tf}.dimension_value({program.expression(node.value)})")
+        for node in program.nodes(ast.Attribute)
+        if node.attr == "value" and isinstance(node.value, ast.Subscript)
+        if _is_shape(node.value.value) or getattr(node.value.value, "id", "") in shapes
+    ]
+
+
+def _is_shape(node: Any) -> bool:
+    name = last(node) if isinstance(node, ast.Call) else getattr(node, "attr", "")
+    return name in ("get_shape", "shape") and not getattr(node, "args", [])
+
+
+def _steps(program: Program, tf: str) -> list[Edit]:
+    """Writes `tf.train.global_step(sess, step)` as what it does: `sess.run(step)`."""
+    calls = [c for c in program.nodes(ast.Call) if literals.dotted(c.func) == f"{tf}.{_STEP}"]
+    return [
+        Edit(*program.span(call), "{}.run({})".format(*map(program.expression, call.args)))
+        for call in calls
+        if len(call.args) == 2 and not call.keywords
+    ]
