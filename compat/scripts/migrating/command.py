@@ -56,7 +56,8 @@ def main(argv: list[str]) -> int:
     if options.to != "v1":
         own = beside(options.path, lambda file: _migrated(file, others, is_imported=True))
     migrated = _migrated(options.path, others if own else chosen, options.to, own)
-    code = _beside(own, output, options) if own else 0
+    needed = own.needed(options.path, migrated.text) if own else set()
+    code = _beside(own, output, options, needed) if own else 0
     code = max(code, _report(options.path, output, migrated))
     if options.diff:
         _print_diff(options.path, output, migrated.text)
@@ -71,10 +72,11 @@ def main(argv: list[str]) -> int:
     return code
 
 
-def _beside(own: Beside, output: str, options: argparse.Namespace) -> int:
-    """Writes the modules of a script; returns the exit code."""
+def _beside(own: Beside, output: str, options: argparse.Namespace, needed: set[str]) -> int:
+    """Writes the modules of a script that are needed; returns the exit code."""
     code, texts, new, targets = 0, own.texts(), {}, own.targets(output)
-    for file, migrated in own.found.items():
+    for file in filter(needed.__contains__, own.found):
+        migrated = own.found[file]
         shown, target = os.path.relpath(file), os.path.relpath(targets.get(file, file))
         if file in own.names or migrated.remarks:
             code = max(code, _report(shown, target, migrated))
@@ -192,11 +194,25 @@ def _migrated(
         found = write(path, text, own.texts() if own else {})
         return found._replace(counts={**migrated.counts, **found.counts}, left=migrated.left)
     except RefusedError as error:
-        line = _line_before(source.text, error.text, error.line)
-        raise UserError(f"{path}:{line}: {error.why}") from None
+        file = _file_of(error, [path, *(own.found if own else ())])
+        line = _line_before(conversion.read(file)[0].text, error.text, error.line)
+        shown = path if file == path else os.path.relpath(file)
+        raise UserError(f"{shown}:{line}: {error.why}") from None
     except SyntaxError as error:
         place = f"{path}:{error.lineno or 1}"
         raise UserError(f"{place}: {' '.join(str(error.msg).split())}; correct it") from None
+
+
+def _file_of(error: RefusedError, files: Sequence[str]) -> str:
+    """Returns the first of a script and its modules that has the line of an error, or the script.
+
+    Definitions of modules have been written in the script.
+    """
+    line = error.text.split("\n")[error.line - 1].strip()
+    for file in files:
+        if line in map(str.strip, conversion.read(file)[0].text.split("\n")):
+            return file
+    return files[0]
 
 
 def _line_before(old: str, new: str, line: int) -> int:

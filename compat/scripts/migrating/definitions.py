@@ -34,7 +34,8 @@ def feeds_or_runs(kinds: Kinds, node: ast.AST) -> bool:
     if any(map(kinds.is_input, calls)) or is_decorator(node):
         return True
     if isinstance(node, ast.ClassDef):
-        return any(last(call) in TRAINS for call in calls)
+        is_plain = not {literals.dotted(base) for base in node.bases} - {"object"}
+        return is_plain and any(last(call) in TRAINS for call in calls)
     runs = any(last(n) == "run" and isinstance(n.func, ast.Attribute) for n in calls)
     return runs or any(isinstance(n, ast.Dict) and is_feed(n) for n in nodes)
 
@@ -76,16 +77,20 @@ def _edits(own: Modules, program: Program, wanted: Wanted) -> Iterator[list[Edit
 
 
 def _wanted(own: Modules, module: Program, wanted: Wanted) -> list[Any]:
-    """Returns the definitions of a module that are wanted, or use one that is."""
+    """Returns the definitions of a module that are wanted, or call one that is; no base class."""
     top = [n for n in module.tree.body if isinstance(n, _DEFINITIONS)]
     names = scopes.bound(module.tree.body)
     tf = [name for name in sorted(names) if own.origin(module, name) == "compat.v1"]
     kinds = Kinds(module, [*tf, "tf"][0])
     uses = {use: use.id for use in scopes.uses(module.tree, names)}
-    used = {node.name: {uses.get(n) for n in ast.walk(node)} for node in top}
-    found = {node.name for node in top if wanted(kinds, node)}
+    called = {
+        node.name: {uses.get(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+        for node in top
+    }
+    bases = {literals.dotted(b) for node in top for b in getattr(node, "bases", [])}
+    found = {node.name for node in top if node.name not in bases and wanted(kinds, node)}
     while True:
-        more = {name for name in used if used[name] & found} - found
+        more = {name for name in called if called[name] & found} - found
         if not more:
             return [node for node in top if node.name in found]
         found |= more
@@ -187,9 +192,11 @@ class _Definition:
         for other in own.imported(program):
             for name in scopes.bound(other.module.tree.body) - {"*"}:
                 is_star = any(alias.name == "*" for alias in other.node.names)
-                if other.word or is_star:
+                origin = own.origin(other.module, name)
+                is_its = origin.startswith(f"{other.module.source.filename}:") or ":" not in origin
+                if is_its and (other.word or is_star):
                     word = f"{other.word}.{name}" if other.word else name
-                    found.setdefault(own.origin(other.module, name), (word, other.node))
+                    found.setdefault(origin, (word, other.node))
         return found
 
     def _import(self, name: str, word: str) -> str:

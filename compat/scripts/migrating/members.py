@@ -53,10 +53,12 @@ class _Members:
         self.owners = {n for n in program.nodes(ast.Name) if n.id == name}
         for method in self.methods.values():
             self.owners.update(scopes.uses(method, {a.arg for a in method.args.args[:1]}))
-        for made in program.nodes(ast.Assign):
-            if literals.dotted(getattr(made.value, "func", made)) == name:
-                scope = scopes.enclosing(program.tree, made)
-                self.owners.update(scopes.uses(scope, scopes.bound(made.targets)))
+        assigned = program.nodes(ast.Assign)
+        calls = [s for s in assigned if isinstance(s.value, ast.Call)]
+        self.objects = [s for s in calls if literals.dotted(s.value.func) == name]
+        for made in self.objects:
+            scope = scopes.enclosing(program.tree, made)
+            self.owners.update(scopes.uses(scope, scopes.bound(made.targets)))
 
     def taken(self, without: Any = ()) -> set[str]:
         """Returns all names of the program."""
@@ -138,11 +140,14 @@ class _Once(_Members):
         if first is None or isinstance(first.body[-1], ast.Return):
             self._refuse(self.node, "its properties are first read behind its constructor")
         self._visit(first)
-        later = [n for n in self.attributes(self.kinds) if n.attr not in self.made]
         tail = ""
-        for node in later:
+        for node in self._later():
             self._check_fixed(node)
             tail += "" if node.attr in self.made else self._make(node.attr, first, first.body[-1])
+        for node in self.attributes(self.kinds):
+            if node.attr not in self.made and not self._is_in(node, self.kinds):
+                why = f"its property {node.attr} is first read in another function than its object"
+                self._refuse(node, f"{why} is made in")
         text, span = self.program.text, self.program.span
         end = (text + "\n").index("\n", span(first.body[-1])[1]) + 1
         edits = [Edit(end, end, tail)]
@@ -163,6 +168,16 @@ class _Once(_Members):
             else:
                 edits.append(Edit(*self.pieces.lines(method), ""))
         return edits
+
+    def _is_in(self, node: Any, names: Any) -> bool:
+        """Whether a node is in one of some methods."""
+        return any(node in ast.walk(self.methods[name]) for name in names)
+
+    def _later(self) -> list[Any]:
+        """Returns the reads of properties that are not made yet, where the object is made."""
+        home = {scopes.enclosing(self.program.tree, made) for made in self.objects}
+        found = [n for n in self.attributes(self.kinds) if n.attr not in self.made]
+        return [n for n in found if scopes.enclosing(self.program.tree, n) in home]
 
     def _check_fixed(self, read: Any) -> None:
         """Raises a `UserError` if a property that is made now may depend on what is set later."""
