@@ -10,7 +10,7 @@ import os
 import re
 from typing import Any, Callable, Iterator, Mapping
 
-from compat.scripts.migrating.decorators import is_decorator
+from compat.scripts.migrating.classes.decorators import is_decorator
 from compat.scripts.migrating.origins import Import, Modules
 from compat.scripts.migrating.program import Edit, Program, UnmarkedError
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last

@@ -9,9 +9,10 @@ from typing import Any, Callable
 import pytest
 
 from compat.errors import UserError
+from compat.scripts.migrating.classes import dissolving
 from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.program import Program
-from compat.scripts.migrating.steps import classes, rewriting
+from compat.scripts.migrating.steps import rewriting
 from compat.scripts.source import conversion
 
 pytest.importorskip("asttokens")
@@ -209,7 +210,7 @@ main()
 
 def test_it_computes_what_the_object_did(run_step: Callable[[str, str], Any]) -> None:
     program = Program(conversion.Source("old.py", STATE, False), marked=True)
-    new = classes.dissolved(program, "tf").text
+    new = dissolving.dissolved(program, "tf").text
     assert "class State" not in new and "state." not in new
     outs = [run_step(text, "legacy").out for text in (STATE, new)]
     assert outs[0] == outs[1] and len(outs[0].splitlines()) == 7

@@ -1,4 +1,4 @@
-"""`python -m compat migrate` of scripts whose model is a class of a module, or made step by step."""
+"""`python -m compat migrate` of scripts whose model is a class of a module, or made once."""
 
 from __future__ import annotations
 

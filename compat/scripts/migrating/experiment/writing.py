@@ -9,6 +9,7 @@ from typing import Any, Mapping
 
 from compat.errors import UserError
 from compat.scripts.migrating import definitions, migration
+from compat.scripts.migrating.classes import dissolving
 from compat.scripts.migrating.experiment import chief, functions, imports
 from compat.scripts.migrating.experiment.data import Data, Fed
 from compat.scripts.migrating.experiment.feeding import Feeding
@@ -16,7 +17,7 @@ from compat.scripts.migrating.experiment.flags import INHERITED, TAKEN, Flags
 from compat.scripts.migrating.experiment.methods import Methods
 from compat.scripts.migrating.experiment.model import Model
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import classes, plain
+from compat.scripts.migrating.steps import plain
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last, tensorflow
 from compat.scripts.migrating.steps.pieces import Pieces, used
@@ -52,7 +53,7 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
         )
     program = definitions.gathered(program, texts, functions.is_work)
     tf = tensorflow(program)
-    program = classes.dissolved(joined(program, tf), tf)
+    program = dissolving.dissolved(joined(program, tf), tf)
     program = plain.supervised(functions.inlined(program, tf), tf)
     program, is_other = chief.everywhere(program, tf)
     graph = Graph(program, tf, "an Experiment", "use --to=compat or --to=v1")

@@ -1,4 +1,4 @@
-"""Expressions of graphs that steps do not have, in their words: with tensors, also without a graph."""
+"""Expressions of graphs in the words of steps, which compute with tensors, also without a graph."""
 
 from __future__ import annotations
 

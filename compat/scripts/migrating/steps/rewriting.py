@@ -7,8 +7,9 @@ import re
 from typing import Any, Mapping
 
 from compat.scripts.migrating import definitions, migration
+from compat.scripts.migrating.classes import dissolving
 from compat.scripts.migrating.program import Edit, Program, RefusedError, Remark
-from compat.scripts.migrating.steps import classes, plain
+from compat.scripts.migrating.steps import plain
 from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import tensorflow
@@ -56,7 +57,7 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
             raise RefusedError(program, call, "it has a flag `runtime` of its own; rename it")
     program = definitions.gathered(program, texts, definitions.feeds_or_runs)
     tf = tensorflow(program)
-    program = classes.dissolved(joined(program, tf), tf)
+    program = dissolving.dissolved(joined(program, tf), tf)
     graph = Graph(plain.supervised(program, tf), tf)
     return _Rewriting(graph).result()
 

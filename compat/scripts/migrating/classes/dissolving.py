@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 from typing import Any, NoReturn
 
-from compat.scripts.migrating import members
+from compat.scripts.migrating.classes import members
+from compat.scripts.migrating.classes.attributes import BEGIN, END, Attributes
 from compat.scripts.migrating.program import Edit, Program, RefusedError, UnmarkedError
 from compat.scripts.migrating.steps import conditions, inlining, order
-from compat.scripts.migrating.steps.attributes import BEGIN, END, Attributes
 from compat.scripts.migrating.steps.inlining import Function
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
 from compat.scripts.migrating.steps.pieces import Pieces, used

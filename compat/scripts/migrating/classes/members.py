@@ -6,7 +6,12 @@ import ast
 import re
 from typing import Any, NoReturn
 
-from compat.scripts.migrating.decorators import Decorator, decorator, doubles, without_unused
+from compat.scripts.migrating.classes.decorators import (
+    Decorator,
+    decorator,
+    doubles,
+    without_unused,
+)
 from compat.scripts.migrating.program import Edit, Program, RefusedError
 from compat.scripts.migrating.steps import order
 from compat.scripts.migrating.steps.pieces import Pieces, used

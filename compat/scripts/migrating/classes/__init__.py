@@ -1,0 +1,1 @@
+"""Classes of models as plain statements, of which steps are made."""
