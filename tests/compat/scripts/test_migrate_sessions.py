@@ -120,3 +120,15 @@ def test_sizes_of_a_shape_are_numbers_on_either_runtime(run_step: Any, runtime: 
     made = rewritten(text)
     assert "[tf.dimension_value(x.get_shape()[1]), tf.dimension_value(shape[-1]) - 3]" in made
     assert run_step(made, runtime).out.endswith("\n[4, 1]\n")
+
+
+def test_a_variable_less_something_is_a_tensor_on_either_runtime(
+    run_step: Any, runtime: str
+) -> None:
+    """`x -= 1` of one is refused by variables of steps, which it might be taken to change."""
+    text = QUEUES.replace(
+        "\nloss = ", "\nrest = tf.Variable([3.0])\nrest -= 1 if xs.any() else 0\nloss = "
+    )
+    made = rewritten(text.replace("tf.shape(weights)", "tf.multiply(rest, 2)"))
+    assert "\n    rest = rest - (1 if xs.any() else 0)\n" in made
+    assert run_step(made, runtime).out.endswith("\n[4.0]\n")
