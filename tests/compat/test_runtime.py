@@ -39,6 +39,11 @@ def test_auto_is_the_newest_there_is(chosen: Any, runtimes: list[str]) -> None:
     assert chosen["auto"] == runtimes[-1]
 
 
+def test_forked_tasks_draw_numbers_of_their_own(chosen: Any) -> None:
+    """They go on with what TensorFlow drew in their parent."""
+    assert len({*chosen["drawn"]}) == 3
+
+
 def test_without_eager_execution_there_is_no_modern_runtime(
     run_program: RunProgram, programs: Path, runtimes: list[str]
 ) -> None:

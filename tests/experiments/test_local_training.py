@@ -121,7 +121,9 @@ def test_terminal_shows_a_progress_bar(train: Any) -> None:
     assert len([line for line in lines if LINE.fullmatch(line.replace("\033[K", "").strip())]) == 2
     assert "done" in [line.strip() for line in lines]
     kept = (training.logdir / "console.log").read_text()
-    assert [line.split(":")[0] for line in kept.splitlines()] == [
+    # On a busy machine it also says that the rest is being sent.
+    first = [line.split(":")[0] for line in kept.splitlines() if ": the rest is" not in line]
+    assert first == [
         *["Step"] * 2,
         *["Test-Accuracy", "Total Time", "Final Cost", "done", "TensorBoard", "MLflow", "This run"],
     ]

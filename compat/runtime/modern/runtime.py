@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import Any, Iterator, Sequence
 
 import numpy as np
@@ -30,7 +31,18 @@ def create() -> Runtime:
             "runtime 'modern' needs eager execution, which this program has disabled; remove "
             "disable_eager_execution() or disable_v2_behavior(), or use --runtime=legacy"
         )
+    os.register_at_fork(after_in_child=_draw_apart)
     return ModernRuntime()
+
+
+def _draw_apart() -> None:
+    """Draws random numbers of TensorFlow: forked tasks go on with those of their parent.
+
+    The runtime has made a graph, which drew the first one. Tasks that are forked later would
+    shuffle alike, and give parts of functions the same names, which parameter servers refuse.
+    """
+    for _ in range(int.from_bytes(os.urandom(2), "little") % 1024):
+        tf.Graph()
 
 
 class ModernRuntime(Runtime):

@@ -7,6 +7,8 @@ from typing import Any, Callable
 
 import pytest
 
+from compat.errors import UserError
+from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.steps import rewriting
 
 pytest.importorskip("asttokens")
@@ -132,3 +134,66 @@ def test_a_variable_less_something_is_a_tensor_on_either_runtime(
     made = rewritten(text.replace("tf.shape(weights)", "tf.multiply(rest, 2)"))
     assert "\n    rest = rest - (1 if xs.any() else 0)\n" in made
     assert run_step(made, runtime).out.endswith("\n[4.0]\n")
+
+
+# One function trains, another one restores what it trained into a graph of its own.
+TWO = """\
+import numpy as np
+import compat.v1 as tf
+
+SIZE = 4
+
+
+def model(x):
+    return tf.matmul(x, tf.get_variable("w", [SIZE, 1], initializer=tf.zeros_initializer()))
+
+
+def train():
+    x = tf.placeholder(tf.float32, [None, SIZE])
+    loss = tf.reduce_mean(tf.square(model(x) - 1))
+    train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    saver = tf.train.Saver()
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for _ in range(30):
+            sess.run(train_op, {x: np.eye(SIZE)})
+        saver.save(sess, "LOGDIR/model")
+
+
+def evaluate():
+    \"\"\"Prints what it
+    has learnt.\"\"\"
+    tf.reset_default_graph()
+    x = tf.placeholder(tf.float32, [None, SIZE])  # Rows.
+    found = model(x)
+    with tf.Session() as sess:
+        tf.train.Saver().restore(sess, tf.train.latest_checkpoint("LOGDIR"))
+        print("%.4f" % sess.run(found, {x: np.eye(SIZE)}).sum())
+
+
+train()
+evaluate()
+"""
+
+
+def test_a_function_with_a_session_of_its_own_that_trains_nothing_stays(
+    run_step: Any, tmp_path: Path
+) -> None:
+    text = TWO.replace("LOGDIR", tmp_path.as_posix())
+    body = text[text.index('    """Prints') : text.index("\n\ntrain()")]
+    made = rewriting.migrate("old.py", text)
+    assert body in made.text and len(made.remarks) == 1
+    number, why = made.remarks[0]
+    assert made.text.split("\n")[number - 2] == "def evaluate():"
+    assert why.startswith("evaluate has a graph and a session of its own and stays as it was")
+    ran = run_step(made.text, "legacy")
+    assert (ran.code, ran.out.splitlines()[-1:]) == (0, ["3.1414"]), ran
+    left = writing.migrate("old.py", text).text
+    assert "".join(f"# {line}".rstrip() + "\n" for line in body.split("\n")[:-1]) in left
+    assert "as_it_was" not in made.text + left
+
+
+def test_a_function_that_runs_what_it_is_given_is_no_such_one() -> None:
+    text = TWO.replace("evaluate():", "evaluate(found):").replace("    found = model(x)\n", "")
+    with pytest.raises(UserError, match="a placeholder is not assigned to a name in its block"):
+        rewritten(text)

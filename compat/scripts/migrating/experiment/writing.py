@@ -19,6 +19,7 @@ from compat.scripts.migrating.experiment.model import Model
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import plain
 from compat.scripts.migrating.steps.graph import Graph
+from compat.scripts.migrating.steps.kept import Kept
 from compat.scripts.migrating.steps.kinds import last, tensorflow
 from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.migrating.steps.waiting import joined
@@ -53,7 +54,8 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
         )
     program = definitions.gathered(program, texts, functions.is_work)
     tf = tensorflow(program)
-    program = dissolving.dissolved(joined(program, tf), tf)
+    kept = Kept(program, tf)
+    program = dissolving.dissolved(joined(kept.program, tf), tf)
     program = plain.supervised(functions.inlined(program, tf), tf)
     program, is_other = chief.everywhere(program, tf)
     graph = Graph(program, tf, "an Experiment", "use --to=compat or --to=v1")
@@ -65,7 +67,7 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
                 if re.search(r"\bFLAGS\b|\bflags\.|\bparse_args\(", texts[file]):
                     name = os.path.basename(file)
                     graph.refuse(node, f"{name}, which it still needs, reads flags")
-    return made
+    return kept.restored(made)
 
 
 class _Writing:

@@ -12,6 +12,7 @@ from compat.scripts.migrating.program import Edit, Program, RefusedError, Remark
 from compat.scripts.migrating.steps import plain
 from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
+from compat.scripts.migrating.steps.kept import Kept
 from compat.scripts.migrating.steps.kinds import tensorflow
 from compat.scripts.migrating.steps.sessions import Sessions
 from compat.scripts.migrating.steps.waiting import joined
@@ -57,17 +58,18 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
             raise RefusedError(program, call, "it has a flag `runtime` of its own; rename it")
     program = definitions.gathered(program, texts, definitions.feeds_or_runs)
     tf = tensorflow(program)
-    program = dissolving.dissolved(joined(program, tf), tf)
+    kept = Kept(program, tf)
+    program = dissolving.dissolved(joined(kept.program, tf), tf)
     graph = Graph(plain.supervised(program, tf), tf)
-    return _Rewriting(graph).result()
+    return kept.restored(_Rewriting(graph, kept.remarks(graph.program)).result())
 
 
 class _Rewriting:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, remarks: list[Remark]) -> None:
         self.graph, self.program = graph, graph.program
         self.calls, self.sessions = Calls(graph), Sessions(graph)
         self.edits = list(self.sessions.edits)
-        self.remarks: list[Remark] = []
+        self.remarks = remarks
         self.taken = {n.id for n in self.program.nodes(ast.Name)}
         self.taken |= {n.name for n in self.program.nodes(ast.FunctionDef)}
         self.build = self._free("build")
