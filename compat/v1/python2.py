@@ -9,6 +9,8 @@ Importing the module makes sessions return text where TensorFlow returned `str` 
 
 from __future__ import annotations
 
+import importlib
+
 from compat.scripts.names import namespace
 from compat.scripts.source import python2_builtins
 
@@ -20,3 +22,5 @@ globals().update({k: v for k, v in python2_builtins.BUILTINS.items() if k[0] != 
 _TEXT = "compat.scripts.cluster.text"
 if _TEXT not in namespace.when_loaded:
     namespace.when_loaded.append(_TEXT)
+    if namespace.top.cache_info().currsize:  # TensorFlow is loaded already.
+        importlib.import_module(_TEXT).install()

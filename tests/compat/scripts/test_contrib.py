@@ -68,7 +68,7 @@ def run(*command: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        timeout=280,
+        timeout=800,
     ).stdout
 
 

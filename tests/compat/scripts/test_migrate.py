@@ -289,6 +289,6 @@ def test_page_shows_what_is_printed_and_written(
             env=dict(os.environ, PYTHONPATH=PACKAGES),
             capture_output=True,
             encoding="utf-8",
-            timeout=240,
+            timeout=800,
         )
         assert (done.returncode, done.stdout) == (0, printed), done.stderr

@@ -70,7 +70,7 @@ def test_it_trains_on_rows(tmp_path: Path, mnist_folder: Path) -> None:
         env={**os.environ, "PYTHONPATH": PACKAGES},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=240,
+        timeout=800,
         check=False,
     )
     assert ran.returncode == 0 and b"Final Loss:" in ran.stdout, ran.stdout.decode()

@@ -81,9 +81,27 @@ def test_program_sees_what_a_script_does(command: list[str], tmp_path: Path) -> 
         env=dict(os.environ, PYTHONPATH=PACKAGES),
         capture_output=True,
         encoding="utf-8",
-        timeout=240,
+        timeout=800,
     )
     assert (done.returncode, done.stdout) == (0, PRINTED), done.stderr
+
+
+def test_sessions_return_text_where_tensorflow_was_loaded_before(tmp_path: Path) -> None:
+    """As by `compat.select_runtime` under `compat prove`."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import compat.v1 as tf\ntf.Session\nfrom compat.v1 import python2\n"
+        "print(tf.Session().run(tf.constant('a b')).split(' '))\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env=dict(os.environ, PYTHONPATH=PACKAGES),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=800,
+    )
+    assert done.stdout == "['a', 'b']\n", done.stderr
 
 
 @pytest.mark.parametrize(("package", "is_served"), [("numpy", False), ("scipy", True)])
