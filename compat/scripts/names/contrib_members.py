@@ -152,13 +152,6 @@ MEMBERS = (
         "compat.runtime.placement:",
         "GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn",
     ),
-    (
-        "nn",
-        OWN + "losses:",
-        "deprecated_flipped_sigmoid_cross_entropy_with_logits "
-        "deprecated_flipped_softmax_cross_entropy_with_logits "
-        "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
-    ),
     ("training", OWN + "training.hparams:", "HParams parse_values"),
     ("training", OWN + "training.bucketing:", "bucket bucket_by_sequence_length"),
     (

@@ -7,9 +7,16 @@ from typing import Mapping
 from compat.scripts.names.contrib_members import ESTIMATOR, INSIDE, MEMBERS, OWN, SLIM
 from compat.scripts.names.contrib_unserved import UNSERVED
 
+_LOSSES = ("sigmoid", "softmax", "sparse_softmax")
 _SETS = ("difference", "intersection", "size", "union")
 # What serves names under tf.contrib, and the names.
 _SERVED = {
+    **{
+        f"compat.scripts.calls.arguments:nn_{name}_cross_entropy_with_logits": (
+            f"nn.deprecated_flipped_{name}_cross_entropy_with_logits"
+        )
+        for name in _LOSSES
+    },
     "compat.runtime.placement:": "training.python.training.device_setter",
     OWN + "rnn.attention:linear_of_kernel": (
         "rnn.python.ops.core_rnn_cell._linear rnn.python.ops.rnn_cell._linear"
