@@ -10,40 +10,17 @@ from compat.estimator.package import names as tf_estimator
 from compat.scripts.contrib import layers
 from compat.scripts.contrib.learn import metrics as learn_metrics
 from compat.scripts.contrib.learn.estimators import BaseEstimator
+from compat.scripts.contrib.opt.wrappers import Around, ClippedByGlobalNorm
 
 # The loss was the mean over a batch; today the default is the sum.
 _MEAN = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE
 
 
-class _Wrapped(tf1.train.Optimizer):
-    """An optimizer whose gradients another one computes."""
-
-    def __init__(self, optimizer: Any) -> None:
-        super().__init__(use_locking=False, name=type(self).__name__[1:])
-        self._optimizer = optimizer
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        return self._optimizer.compute_gradients(*args, **kwargs)
-
-
-class _Clipped(_Wrapped):
-    """An optimizer that clips gradients by global norm."""
-
-    def __init__(self, optimizer: Any, norm: float) -> None:
-        super().__init__(optimizer)
-        self._norm = norm
-
-    def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        gradients, variables = zip(*grads_and_vars)
-        clipped, _ = tf1.clip_by_global_norm(gradients, self._norm)
-        return self._optimizer.apply_gradients(list(zip(clipped, variables)), *args, **kwargs)
-
-
-class _Counting(_Wrapped):
+class _Counting(Around):
     """An optimizer that counts a step of its own."""
 
     def apply_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        with tf1.control_dependencies([self._optimizer.apply_gradients(*args, **kwargs)]):
+        with tf1.control_dependencies([self._opt.apply_gradients(*args, **kwargs)]):
             return tf1.assign_add(tf1.train.get_global_step(), 1).op
 
 
@@ -84,7 +61,7 @@ class _Canned(BaseEstimator):
         norm = kwargs.pop("gradient_clip_norm", None)
         if norm is not None:
             for name, usual in self._optimizers.items():
-                kwargs[name] = _wrapped(_Clipped, kwargs.get(name) or usual, norm)
+                kwargs[name] = _wrapped(ClippedByGlobalNorm, kwargs.get(name) or usual, norm)
         counts_once = kwargs.pop("fix_global_step_increment_bug", False)
         if not counts_once and all(kwargs.get(f"{part}_feature_columns") for part in _PARTS):
             usual = self._optimizers["dnn_optimizer"]

@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 from compat._tensorflow import tf1
 from compat.estimator.package import names as tf_estimator
+from compat.scripts.contrib.opt.wrappers import ClippedByGlobalNorm
 
 _heads: Any = importlib.import_module("tensorflow_estimator.python.estimator.canned.head")
 _MEAN = tf1.losses.Reduction.SUM_OVER_BATCH_SIZE
@@ -56,33 +57,9 @@ def poisson_regression_head(
     )
 
 
-class _Clipped(tf1.train.Optimizer):
-    """An optimizer that applies gradients with a norm of at most `clip_norm`."""
-
-    def __init__(self, optimizer: Any, clip_norm: Any) -> None:
-        super().__init__(use_locking=False, name="ClipByNorm" + optimizer.get_name())
-        self._inner, self._clip_norm = optimizer, clip_norm
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        return self._inner.compute_gradients(*args, **kwargs)
-
-    def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
-    ) -> Any:
-        gradients, variables = zip(*grads_and_vars)
-        gradients = tf1.clip_by_global_norm(gradients, self._clip_norm)[0]
-        return self._inner.apply_gradients([*zip(gradients, variables)], global_step, name)
-
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        return self._inner.get_slot(*args, **kwargs)
-
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> Any:
-        return self._inner.get_slot_names(*args, **kwargs)
-
-
 def clip_gradients_by_norm(optimizer: Any, clip_norm: Any) -> Any:
     """Returns an optimizer that clips gradients by their global norm before it applies them."""
-    return _Clipped(optimizer, clip_norm)
+    return ClippedByGlobalNorm(optimizer, clip_norm)
 
 
 def forward_features(

@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping, Sequence
 from compat._tensorflow import tf1
 
 
-class _Around(tf1.train.Optimizer):
+class Around(tf1.train.Optimizer):
     """An optimizer that computes gradients, and keeps slots, by another one."""
 
     def __init__(self, opt: Any, use_locking: bool = False, name: str = "Around") -> None:
@@ -24,7 +24,19 @@ class _Around(tf1.train.Optimizer):
         return self._opt.get_slot_names(*args, **kwargs)
 
 
-class MovingAverageOptimizer(_Around):
+class ClippedByGlobalNorm(Around):
+    """Applies gradients whose global norm is at most `clip_norm`."""
+
+    def __init__(self, opt: Any, clip_norm: Any) -> None:
+        super().__init__(opt, name="ClipByNorm" + opt.get_name())
+        self._clip_norm = clip_norm
+
+    def apply_gradients(self, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        clipped, _ = clip_gradients_by_global_norm(grads_and_vars, self._clip_norm)
+        return self._opt.apply_gradients(clipped, *args, **kwargs)
+
+
+class MovingAverageOptimizer(Around):
     """Averages the variables after each update of an optimizer."""
 
     def __init__(
@@ -74,7 +86,7 @@ class MovingAverageOptimizer(_Around):
         return tf1.train.Saver(swapped, name=name, **kwargs)
 
 
-class DropStaleGradientOptimizer(_Around):
+class DropStaleGradientOptimizer(Around):
     """Leaves out gradients if, since their loss was computed, more than `staleness` steps passed.
 
     The variable `stale_counter`, float32, counts those that were left out. The summary "Gradient
@@ -119,7 +131,7 @@ class DropStaleGradientOptimizer(_Around):
         return counter.assign_add(left_out)
 
 
-class VariableClippingOptimizer(_Around):
+class VariableClippingOptimizer(Around):
     """After each update, limits the norm of variables, or of the rows that are updated.
 
     Args:
