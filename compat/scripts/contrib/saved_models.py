@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import collections
 import os
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, NamedTuple
 
 from compat._tensorflow import tf1
 
-_Export = collections.namedtuple("_Export", ["path", "export_version"])
 _constants: Any = tf1.saved_model.signature_constants
+
+
+class Export(NamedTuple):
+    """A folder with a SavedModel, and its number: a step, or a time in seconds."""
+
+    path: str
+    export_version: int
+
+
+def exports(folder: str) -> list[Export]:
+    """Returns the SavedModels in a folder, in no order."""
+    names = [name.rstrip("/") for name in tf1.gfile.ListDirectory(folder)]
+    return [Export(os.path.join(folder, name), int(name)) for name in names if name.isdigit()]
 
 
 def classification_signature(
@@ -80,7 +91,7 @@ class Exporter:
         export_dir_base: str,
         global_step_tensor: Any,
         sess: Any = None,
-        exports_to_keep: Callable[[list[Any]], list[Any]] | None = None,
+        exports_to_keep: Callable[[list[Export]], list[Export]] | None = None,
     ) -> str:
         """Writes into the folder `export_dir_base`/00000123 of step 123; returns its path."""
         sess = sess or tf1.get_default_session()
@@ -103,17 +114,11 @@ class Exporter:
             )
         builder.save()
         if exports_to_keep is not None:
-            _remove_others(export_dir_base, exports_to_keep)
+            kept = {export.path for export in exports_to_keep(exports(export_dir_base))}
+            for other in exports(export_dir_base):
+                if other.path not in kept:
+                    tf1.gfile.DeleteRecursively(other.path)
         return path
-
-
-def _remove_others(base: str, keep: Callable[[list[Any]], list[Any]]) -> None:
-    names = [name.rstrip("/") for name in tf1.gfile.ListDirectory(base)]
-    exports = [_Export(os.path.join(base, name), int(name)) for name in names if name.isdigit()]
-    kept = {export.path for export in keep(exports)}
-    for export in exports:
-        if export.path not in kept:
-            tf1.gfile.DeleteRecursively(export.path)
 
 
 def gfile_copy_callback(files_to_copy: Mapping[str, str], export_dir_path: str) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 from compat._tensorflow import tf1
 from compat.estimator.package import names as tf_estimator
+from compat.scripts.contrib.saved_models import Export, exports
 
 build_parsing_serving_input_fn = tf_estimator.export.build_parsing_serving_input_receiver_fn
 build_default_serving_input_fn = tf_estimator.export.build_raw_serving_input_receiver_fn
@@ -38,31 +39,19 @@ def make_export_strategy(
         found = core.export_saved_model(
             path, serving_input_fn, checkpoint_path=checkpoint, **options
         )
-        garbage_collect_exports(path, exports_to_keep)
+        garbage_collectexports(path, exports_to_keep)
         return found
 
     return ExportStrategy("Servo", export)
 
 
-class Export(NamedTuple):
-    """A folder with a SavedModel, and its number, a time in seconds."""
-
-    path: str
-    export_version: int
-
-
 def get_most_recent_export(export_dir_base: str) -> Export | None:
     """Returns the latest export, or None."""
-    return max(_exports(export_dir_base), key=lambda found: found.export_version, default=None)
+    return max(exports(export_dir_base), key=lambda found: found.export_version, default=None)
 
 
-def garbage_collect_exports(export_dir_base: str, exports_to_keep: int | None) -> None:
+def garbage_collectexports(export_dir_base: str, exports_to_keep: int | None) -> None:
     """Removes all but the latest exports, or none."""
-    found = sorted(_exports(export_dir_base), key=lambda found: found.export_version)
+    found = sorted(exports(export_dir_base), key=lambda found: found.export_version)
     for old in found[: -exports_to_keep if exports_to_keep else 0]:
         tf1.gfile.DeleteRecursively(old.path)
-
-
-def _exports(folder: str) -> list[Export]:
-    names = [name.rstrip("/") for name in tf1.gfile.ListDirectory(folder)]
-    return [Export(f"{folder}/{name}", int(name)) for name in names if name.isdigit()]

@@ -20,7 +20,7 @@ def linear(
 
     Its variables are named "weights" and "biases", as in 1.0.
     """
-    args = list(args) if isinstance(args, (list, tuple)) else [args]
+    args = tf1.nest.flatten(args)
     width, dtype = sum(int(arg.shape[1]) for arg in args), args[0].dtype
     with tf1.variable_scope(scope or tf1.get_variable_scope()):
         weights = tf1.get_variable("weights", [width, output_size], dtype, kernel_initializer)
@@ -45,7 +45,7 @@ class Linear:
         bias_initializer: Any = None,
         kernel_initializer: Any = None,
     ) -> None:
-        args = list(args) if isinstance(args, (list, tuple)) else [args]
+        args = tf1.nest.flatten(args)
         width, dtype = sum(int(arg.shape[1]) for arg in args), args[0].dtype
         self._kernel = tf1.get_variable("kernel", [width, output_size], dtype, kernel_initializer)
         self._bias = None
@@ -56,7 +56,7 @@ class Linear:
                 self._bias = tf1.get_variable("bias", [output_size], dtype, first)
 
     def __call__(self, args: Any) -> Any:
-        args = list(args) if isinstance(args, (list, tuple)) else [args]
+        args = tf1.nest.flatten(args)
         result = tf1.matmul(args[0] if len(args) == 1 else tf1.concat(args, 1), self._kernel)
         return result if self._bias is None else tf1.nn.bias_add(result, self._bias)
 

@@ -92,7 +92,7 @@ def bucket(
         read = enqueue() if keep_input is True else tf1.cond(keep, enqueue, tf1.no_op)
         method = "dequeue_up_to" if allow_smaller_final_batch else "dequeue_many"
         made = [
-            batches.enqueue([tf1.constant(i), *_listed(getattr(queue, method)(size))])
+            batches.enqueue([tf1.constant(i), *tf1.nest.flatten(getattr(queue, method)(size))])
             for i, (queue, size) in enumerate(zip(queues, sizes))
         ]
         _run(queues[0], made, [batches])
@@ -168,7 +168,3 @@ def _run(queue: Any, operations: Sequence[Any], closed: Sequence[Any]) -> None:
         (tf1.errors.OutOfRangeError, tf1.errors.CancelledError),
     )
     tf1.train.add_queue_runner(runner)
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]

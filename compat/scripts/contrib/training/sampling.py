@@ -185,14 +185,10 @@ def _seen(labels: Any, classes: int) -> Any:
 def _apart(tensors: Sequence[Any], threads: int, capacity: int) -> list[Any]:
     """Returns the tensors of one example of a batch at a time."""
     batches = tf1.train.batch(list(tensors), 1, threads, capacity, enqueue_many=True)
-    return [tf1.squeeze(each, [0]) for each in _listed(batches)]
+    return [tf1.squeeze(each, [0]) for each in tf1.nest.flatten(batches)]
 
 
 def _kept(tensors: Sequence[Any], chance: Any, batch_size: int, threads: int) -> list[Any]:
     """Returns batches of the examples that are kept by chance."""
     keep = tf1.random_uniform([]) < chance
-    return _listed(tf1.train.maybe_batch(list(tensors), keep, batch_size, threads))
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+    return tf1.nest.flatten(tf1.train.maybe_batch(list(tensors), keep, batch_size, threads))
