@@ -16,6 +16,7 @@ from typing import Any, Callable
 import pytest
 
 import compat
+from compat.cluster import ports
 
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])
 DEADLINE_SECS = 120
@@ -31,6 +32,21 @@ class Ran:
 
 
 RunScript = Callable[..., Ran]
+
+
+def run_python(
+    *argv: str, cwd: Path | None = None, seconds: float = 300
+) -> subprocess.CompletedProcess[str]:
+    """Runs Python with the copy under test, not the one in this folder, to its end."""
+    return subprocess.run(
+        [sys.executable, *argv],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": PACKAGES},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=seconds,
+    )
 
 
 def _has(package: str, path: str) -> bool:
@@ -106,6 +122,39 @@ def run_step(tmp_path: Path, start_program: Callable[..., Any]) -> Callable[[str
         finally:
             process.kill()
         return Ran(code, (tmp_path / "out").read_text(encoding="utf-8"), "")
+
+    return run
+
+
+@pytest.fixture
+def run_pair(tmp_path: Path, start_program: Callable[..., Any]) -> Callable[[str, str], str]:
+    """Runs a program that was migrated as a parameter server and a worker, which both end well.
+
+    Its ports 2222 and 2223 of "localhost" become free ones. Returns what the worker prints.
+    """
+
+    def run(text: str, runtime: str) -> str:
+        reserved = {job: ports.reserve() for job in ("ps", "worker")}
+        for old, port in zip(("localhost:2222", "localhost:2223"), reserved.values()):
+            text = text.replace(old, port.address)
+        (tmp_path / "train.py").write_text(text, encoding="utf-8")
+        processes = []
+        for job, port in reserved.items():
+            env, pass_fds = port.pass_to_child()
+            argv = [sys.executable, "train.py", f"--runtime={runtime}", f"--job_name={job}"]
+            env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3", **env}
+            with open(tmp_path / job, "wb") as out:
+                options = {"stdout": out, "stderr": out, "pass_fds": pass_fds}
+                processes.append(start_program(argv, cwd=tmp_path, env=env, **options))
+            port.release()
+        try:
+            codes = [process.wait(timeout=DEADLINE_SECS) for process in reversed(processes)]
+            said = (tmp_path / "worker").read_text(encoding="utf-8")
+            assert codes == [0, 0], said
+        finally:
+            for process in processes:
+                process.kill()
+        return said
 
     return run
 

@@ -6,17 +6,15 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import compat
 from compat.errors import UserError
 from compat.scripts.check import main
+from tests.compat.scripts.conftest import run_python
 
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 RIGHT = "import tensorflow as tf\ntf.multiply(1, 2)\n"
 SERVED = "import tensorflow as tf\ntf.mul(1, 2)\n"
 CHANGES = "import tensorflow as tf\ntf.nn.dropout(x, 0.75)\n"
@@ -24,14 +22,7 @@ FAILS = "import tensorflow as tf\ntf.contrib.of_my_own.layer(x)\n"
 
 
 def command(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "compat", "check", *args],
-        cwd=cwd,
-        env=dict(os.environ, PYTHONPATH=PACKAGES),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-    )
+    return run_python("-m", "compat", "check", *args, cwd=cwd)
 
 
 @pytest.mark.parametrize(("text", "code"), [(RIGHT, 0), (SERVED, 0), (CHANGES, 1), (FAILS, 1)])
@@ -84,13 +75,7 @@ def test_checking_loads_no_tensorflow_and_runs_nothing(tmp_path: Path) -> None:
         "import sys; from compat.scripts.check import main;"
         f"main([{str(path)!r}]); print('tensorflow' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=dict(os.environ, PYTHONPATH=PACKAGES),
-        stdout=subprocess.PIPE,
-        timeout=60,
-    )
-    assert done.stdout.endswith(b"False\n")
+    assert run_python("-c", code).stdout.endswith("False\n")
     assert not (tmp_path / "ran").exists()
 
 

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import compat
 from compat.errors import UserError
 from compat.scripts.checking import programs
 from compat.scripts.checking.rules import RULES, Rule
 from compat.scripts.migrating import migration
 from compat.scripts.migrating.command import main
 from compat.scripts.source import conversion
+from tests.compat.scripts.conftest import run_python
 
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 OLD = "import tensorflow as tf\n"
 NEW = "import compat.v1 as tf\n"
 GONE = "tf.contrib.ffmpeg.decode_audio(x)\n"
@@ -284,11 +281,5 @@ def test_page_shows_what_is_printed_and_written(
     assert capsys.readouterr().out == said
     assert (tmp_path / "train_v1.py").read_text(encoding="utf-8") == new
     for command in (["train_v1.py"], ["-m", "compat", "run", "train.py"]):
-        done = subprocess.run(
-            [sys.executable, *command, "--steps=2", "--unknown"],
-            env=dict(os.environ, PYTHONPATH=PACKAGES),
-            capture_output=True,
-            encoding="utf-8",
-            timeout=800,
-        )
+        done = run_python(*command, "--steps=2", "--unknown")
         assert (done.returncode, done.stdout) == (0, printed), done.stderr

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import compat
 from compat.scripts.migrating.experiment import writing
+from tests.compat.scripts.conftest import run_python
 
 pytest.importorskip("asttokens")
 pytestmark = pytest.mark.once
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])
 # A recurrent network of the tutorials, which reads rows as sequences.
 ROWS = """\
 import compat.v1 as tf
@@ -64,16 +60,8 @@ def test_a_reader_in_the_block_and_the_shape_of_its_batches_are_the_data() -> No
 def test_it_trains_on_rows(tmp_path: Path, mnist_folder: Path) -> None:
     (tmp_path / "old_experiment.py").write_text(written(ROWS), encoding="utf-8")
     shutil.copytree(mnist_folder, tmp_path / "MNIST_data")
-    ran = subprocess.run(
-        [sys.executable, "old_experiment.py", "--logdir=run", "--max_steps=4"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": PACKAGES},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=800,
-        check=False,
-    )
-    assert ran.returncode == 0 and b"Final Loss:" in ran.stdout, ran.stdout.decode()
+    ran = run_python("old_experiment.py", "--logdir=run", "--max_steps=4", cwd=tmp_path)
+    assert ran.returncode == 0 and "Final Loss:" in ran.stdout, ran
 
 
 def test_a_batch_may_be_fed_by_its_numbers() -> None:

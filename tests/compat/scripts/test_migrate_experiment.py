@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any, Callable, Sequence
+from typing import Any
 
 import pytest
 
-import compat
 from compat.errors import UserError
 from compat.scripts import check
 from compat.scripts.migrating.command import main
 from compat.scripts.migrating.experiment import flags, writing
 from experiments import Settings
+from tests.compat.scripts.conftest import run_python
 
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 PAGE = (ROOT / "docs" / "old-script.md").read_text(encoding="utf-8")
 OLD, NEW = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 STORY = re.findall(r"```sh\npython -m compat (.*?)\n```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
-DEADLINE_SECS = 300
 HEAD = "import compat.v1 as tf\n"
 READER = '''
 from compat.v1.examples.tutorials.mnist import input_data
@@ -103,42 +98,22 @@ def test_what_reads_sources_does_what_the_guide_shows(
 
 
 @pytest.mark.slow
-def test_what_runs_does_what_the_guide_shows(
-    tmp_path: Path, run_command: Callable[..., str]
-) -> None:
+def test_what_runs_does_what_the_guide_shows(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(OLD, encoding="utf-8")
     for command, text in STORY:
-        assert masked(text) in masked(run_command(command.split(), tmp_path)), command
+        said = run_python("-m", "compat", *command.split(), cwd=tmp_path).stdout
+        assert masked(text) in masked(said), command
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", [["local"], ["ps", "--num_ps=1", "--num_workers=2"]])
-def test_it_trains_alone_and_as_a_cluster(
-    tmp_path: Path, run_command: Callable[..., str], runtime: str, cluster: list[str]
-) -> None:
+def test_it_trains_alone_and_as_a_cluster(tmp_path: Path, runtime: str, cluster: list[str]) -> None:
     (tmp_path / "train.py").write_text(NEW, encoding="utf-8")
     flags = [f"--strategy={cluster[0]}", *cluster[1:], f"--runtime={runtime}"]
-    said = run_command([*flags, "--logdir=run"], tmp_path, ["train.py"])
+    said = run_python("train.py", *flags, "--logdir=run", cwd=tmp_path).stdout
     (loss,) = re.findall(r"Final Loss: (\S+)", said)
     # From about 4, which is the mean of the square of what is predicted.
     assert float(loss) < 1
-
-
-@pytest.fixture
-def run_command() -> Callable[..., str]:
-    """Runs a command of `compat`, or a program; returns what it prints."""
-
-    def run(argv: list[str], folder: Path, program: Sequence[str] = ("-m", "compat")) -> str:
-        done = subprocess.run(
-            [sys.executable, *program, *argv],
-            cwd=str(folder),
-            env={**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"},
-            capture_output=True,
-            timeout=DEADLINE_SECS,
-        )
-        return done.stdout.decode()
-
-    return run
 
 
 def test_a_script_of_the_tutorials_becomes_an_experiment() -> None:

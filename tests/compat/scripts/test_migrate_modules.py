@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import compat
 from compat.errors import UserError
 from compat.scripts import check
 from compat.scripts.migrating.command import main
+from tests.compat.scripts.conftest import run_python
 
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")
 pytestmark = pytest.mark.once
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
-DEADLINE_SECS = 300
 MODEL = '''
 import math
 import tensorflow as tf
@@ -188,9 +184,7 @@ def test_what_cannot_be_read_is_left_out_of_a_folder(
 @pytest.mark.slow
 @pytest.mark.parametrize("to", ["compat", "experiment"])
 def test_it_is_proven(project: Path, to: str) -> None:
-    env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-m", "compat", "migrate", f"--to={to}", "--prove", "train.py"]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=DEADLINE_SECS)
+    done = run_python("-m", "compat", "migrate", f"--to={to}", "--prove", "train.py")
     assert re.search("equal: 20 losses of 20 training calls; .* difference 0,", done.stdout), done
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 
-import compat
-from compat.cluster import ports
 from compat.errors import UserError
 from compat.scripts.migrating.command import main
 from compat.scripts.migrating.steps import rewriting
@@ -20,11 +16,9 @@ pytest.importorskip("asttokens")
 pytest.importorskip("fissix")
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 PAGE = (ROOT / "docs" / "migrate-steps.md").read_text(encoding="utf-8")
 OLD, NEW = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 REMARK, _ = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
-DEADLINE_SECS = 120
 HEAD = "import compat.v1 as tf\n"
 BLOCK = """
 def main():
@@ -52,30 +46,10 @@ def test_it_does_what_the_page_shows(tmp_path: Path) -> None:
 
 
 def test_the_program_trains_on_either_runtime(
-    tmp_path: Path, runtime: str, start_program: Callable[..., Any]
+    runtime: str, run_pair: Callable[[str, str], str]
 ) -> None:
     """As the page says, with a parameter server."""
-    reserved = {job: ports.reserve() for job in ("ps", "worker")}
-    text = NEW.replace("localhost:2222", reserved["ps"].address)
-    (tmp_path / "train.py").write_text(
-        text.replace("localhost:2223", reserved["worker"].address), encoding="utf-8"
-    )
-    processes = []
-    for job, port in reserved.items():
-        env, pass_fds = port.pass_to_child()
-        argv = [sys.executable, "train.py", f"--runtime={runtime}", f"--job_name={job}"]
-        env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3", **env}
-        with open(tmp_path / job, "wb") as out:
-            options = {"stdout": out, "stderr": out, "pass_fds": pass_fds}
-            processes.append(start_program(argv, cwd=tmp_path, env=env, **options))
-        port.release()
-    try:
-        codes = [process.wait(timeout=DEADLINE_SECS) for process in reversed(processes)]
-        said = (tmp_path / "worker").read_text(encoding="utf-8")
-        assert codes == [0, 0], said
-    finally:
-        for process in processes:
-            process.kill()
+    said = run_pair(NEW, runtime)
     first, last = re.findall(r"step 1, loss (\S+)|at the end (\S+)", said)
     assert (first[0], last[1]) == ("3.555", "0.165")
 

@@ -2,51 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import compat
 from compat.errors import UserError
 from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.steps import rewriting
+from tests.compat.scripts.updating import assert_it_is_equal_and_trains, script
 
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")
 pytestmark = pytest.mark.once
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])
-NET = """
-import numpy as np
-import tensorflow as tf
-
-flags = tf.app.flags
+FLAGS = """
 flags.DEFINE_boolean("sync", False, "Whether replicas are synchronous.")
 flags.DEFINE_boolean("adam", True, "Adam, or plain descent.")
 flags.DEFINE_float("learning_rate", 0.05, "Learning rate.")
 flags.DEFINE_float("limit", 0.1, "Gradients are clipped to this.")
 FLAGS = flags.FLAGS
-
-x = tf.placeholder(tf.float32, [None, 4], name="x")
-y = tf.placeholder(tf.float32, [None, 1], name="y")
-w = tf.Variable(tf.zeros([4, 1]), name="w")
-b = tf.Variable(tf.zeros([1]), name="b")
-frozen = tf.Variable(tf.zeros([1]), name="frozen")
-step = tf.Variable(0, name="global_step", trainable=False)
-loss = tf.reduce_mean(tf.square(tf.matmul(x, w) + b + tf.stop_gradient(frozen) - y))
-opt = tf.train.GradientDescentOptimizer(FLAGS.learning_rate)
-"""
-LOOP = """
-with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
-    np.random.seed(1)
-    for i in range(30):
-        batch = np.random.rand(8, 4)
-        _, value = session.run([train, loss], {x: batch, y: batch.sum(1, keepdims=True)})
 """
 # Lines of scripts that update variables, and lines of the methods that they become.
 FORMS = {
@@ -186,8 +159,8 @@ GROUPS = [
 
 
 def written(form: str) -> str:
-    text = (NET + form + LOOP).replace("import tensorflow as tf", "import compat.v1 as tf")
-    return writing.migrate("old.py", text.replace(".op.name", ".name")).text
+    text = script(FLAGS, form.replace(".op.name", ".name"), "compat.v1")
+    return writing.migrate("old.py", text).text
 
 
 @pytest.mark.parametrize("kind", FORMS)
@@ -208,28 +181,8 @@ def test_averages_are_found_in_each_group(group: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMS)
 def test_each_form_is_equal_and_trains_on_the_modern_runtime(kind: str, tmp_path: Path) -> None:
-    (tmp_path / "old.py").write_text(NET + FORMS[kind][0] + LOOP, encoding="utf-8")
-    said = run(["-m", "compat", "migrate", "--to=experiment", "--prove", "old.py"], tmp_path)
-    assert re.search("equal: 30 losses of 30 training calls", said), said
-    said = run(["old_experiment.py", "--runtime=modern", "--logdir=run"], tmp_path)
-    assert "Final Loss" in said, said
-    if "averages" in kind:
-        from compat import tf
-
-        last = tf.train.latest_checkpoint(str(tmp_path / "run"))
-        assert last is not None
-        names = {name for name, _ in tf.train.list_variables(last)}
-        (name,) = [n for n in names if n.startswith("w/") and "ExponentialMovingAverage" in n]
-        average, value = (tf.train.load_variable(last, n) for n in (name, "w"))
-        assert average.mean() == pytest.approx(value.mean(), rel=0.1)
-
-
-def run(argv: list[str], folder: Path) -> str:
-    """Runs a program; returns what it prints."""
-    env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    how: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "timeout": 300}
-    done = subprocess.run([sys.executable, *argv], cwd=str(folder), env=env, **how)
-    return done.stdout.decode()
+    text = script(FLAGS, FORMS[kind][0])
+    assert_it_is_equal_and_trains(text, tmp_path, has_averages="averages" in kind)
 
 
 @pytest.mark.parametrize(
@@ -276,25 +229,25 @@ def test_what_it_refuses(form: str, why: str) -> None:
 
 def test_what_is_made_of_gradients_is_no_output() -> None:
     form = FORMS["clipped to a global norm"][0].replace("grads, _", "grads, norm")
-    text = (NET + form + LOOP).replace("[train, loss]", "[train, loss, norm]")
-    made = writing.migrate("old.py", text.replace("tensorflow as", "compat.v1 as"))
+    text = script(FLAGS, form, "compat.v1").replace("[train, loss]", "[train, loss, norm]")
+    made = writing.migrate("old.py", text)
     ((_, remark),) = made.remarks
     assert remark.startswith("norm, which it fetches, is made of gradients")
     assert "        return loss\n" in made.text
     alone = "        session.run(norm, {x: batch, y: batch})\n"
     with pytest.raises(UserError, match="it runs norm, made of gradients, without its update"):
-        writing.migrate("old.py", text.replace("tensorflow as", "compat.v1 as") + alone)
+        writing.migrate("old.py", text + alone)
 
 
 def test_a_flag_of_every_experiment_does_not_change_gradients() -> None:
     form = "loss = loss + FLAGS.weight_decay * tf.nn.l2_loss(w)\ntrain = opt.minimize(loss)"
-    text = NET.replace('"limit"', '"weight_decay"') + form + LOOP
-    made = writing.migrate("old.py", text.replace("tensorflow as", "compat.v1 as")).text
+    text = script(FLAGS.replace('"limit"', '"weight_decay"'), form, "compat.v1")
+    made = writing.migrate("old.py", text).text
     assert "    def gradients(self, pairs):\n        return pairs  # " in made
 
 
 def test_an_update_of_both_branches_is_returned_by_a_step() -> None:
-    text = (NET + FORMS["another optimizer"][0] + LOOP).replace("tensorflow as", "compat.v1 as")
+    text = script(FLAGS, FORMS["another optimizer"][0], "compat.v1")
     made = rewriting.migrate("old.py", text)
     assert '"train": train,\n' in made.text
     assert not made.remarks

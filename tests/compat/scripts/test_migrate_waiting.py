@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-from typing import Any, Callable
+from typing import Callable
 
 import pytest
 
-import compat
-from compat.cluster import ports
 from compat.errors import UserError
 from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.steps import rewriting
 
 pytest.importorskip("asttokens")
 pytestmark = pytest.mark.once
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])
-DEADLINE_SECS = 120
 # As a widely copied answer of 2016 ends its parameter servers.
 WAITING = """\
 import sys
@@ -82,30 +75,8 @@ def test_its_servers_join_and_nobody_fills_the_queue() -> None:
     assert "FIFOQueue" not in writing.migrate("old.py", WAITING).text
 
 
-def test_they_exit_on_either_runtime(
-    tmp_path: Path, runtime: str, start_program: Callable[..., Any]
-) -> None:
-    reserved = {job: ports.reserve() for job in ("ps", "worker")}
-    text = rewritten(WAITING).replace("localhost:2222", reserved["ps"].address)
-    (tmp_path / "train.py").write_text(
-        text.replace("localhost:2223", reserved["worker"].address), encoding="utf-8"
-    )
-    processes = []
-    for job, port in reserved.items():
-        env, pass_fds = port.pass_to_child()
-        argv = [sys.executable, "train.py", f"--runtime={runtime}", f"--job_name={job}"]
-        env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3", **env}
-        with open(tmp_path / job, "wb") as out:
-            options = {"stdout": out, "stderr": out, "pass_fds": pass_fds}
-            processes.append(start_program(argv, cwd=tmp_path, env=env, **options))
-        port.release()
-    try:
-        codes = [process.wait(timeout=DEADLINE_SECS) for process in reversed(processes)]
-        said = (tmp_path / "worker").read_text(encoding="utf-8")
-        assert codes == [0, 0], said
-    finally:
-        for process in processes:
-            process.kill()
+def test_they_exit_on_either_runtime(runtime: str, run_pair: Callable[[str, str], str]) -> None:
+    said = run_pair(rewritten(WAITING), runtime)
     assert "step 20\n" in said
     assert "loss 0.000\n" in said
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Iterator
 
 import pytest
 
-import compat
 from compat.cluster import ports
+from tests.compat.scripts.conftest import run_python
 
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
 
 pytestmark = pytest.mark.cluster
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])
 # What listens on a port, by the table of the kernel: hexadecimal, state 0A.
 SCRIPT = """
 import tensorflow as tf
@@ -57,14 +54,8 @@ with tf.Session() as session:
 @pytest.mark.skipif(sys.version_info < (3, 8), reason="Python 3.7 has no audit hooks")
 def test_a_script_is_run_without_any_network(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(COMPUTES)
-    done = subprocess.run(
-        [sys.executable, "-c", ALONE],
-        cwd=str(tmp_path),
-        env={**os.environ, "PYTHONPATH": PACKAGES},
-        capture_output=True,
-        timeout=120,
-    )
-    assert (done.returncode, done.stdout) == (0, b"42\n"), done.stderr.decode()
+    done = run_python("-c", ALONE, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
 
 
 @pytest.fixture

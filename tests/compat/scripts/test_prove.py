@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,18 +12,17 @@ from typing import Callable, NamedTuple
 import numpy as np
 import pytest
 
-import compat
 from compat.errors import UserError
 from compat.scripts.migrating import command as migrate
 from compat.scripts.migrating.proving import comparison, operations, report, runs, values
 from compat.scripts.migrating.proving.command import main
 from compat.scripts.migrating.proving.recorder import arrays
 from compat.scripts.migrating.proving.sides import Side
+from tests.compat.scripts.conftest import run_python
 
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")
 ROOT = Path(__file__).resolve().parents[3]
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 PAGE = (ROOT / "docs" / "prove.md").read_text(encoding="utf-8")
 (SCRIPT,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 EQUAL, DIFFERENT = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
@@ -47,15 +44,8 @@ def proven(tmp_path_factory: pytest.TempPathFactory) -> Proven:
     """Runs the first command of the page."""
     folder = tmp_path_factory.mktemp("prove")
     (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "compat", "prove", "--json=p.json", "--html=p.html", "--keep=kept"]
-        + ["train.py"],
-        cwd=str(folder),
-        env=dict(os.environ, PYTHONPATH=PACKAGES),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECS,
-    )
+    options = ["--json=p.json", "--html=p.html", "--keep=kept"]
+    done = run_python("-m", "compat", "prove", *options, "train.py", cwd=folder)
     assert done.stderr == ""
     side = Side("A", sys.executable, str(folder / "train.py"), "run", "compat run train.py")
     return Proven(

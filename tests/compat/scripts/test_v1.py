@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-import compat
 from compat.errors import UserError
 from compat.scripts.checking.rules import RULES
 from compat.scripts.migrating import migration
 from compat.scripts.source import conversion
+from tests.compat.scripts.conftest import run_python
 
 pytestmark = pytest.mark.once
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 PROGRAM = """
 import sys
 from compat.v1 import python2
@@ -76,17 +73,13 @@ tf.models.image.cifar10 is not known here: nothing serves it here
 def test_program_sees_what_a_script_does(command: list[str], tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, *command, str(program)],
-        env=dict(os.environ, PYTHONPATH=PACKAGES),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=800,
-    )
+    done = run_python(*command, str(program))
     assert (done.returncode, done.stdout) == (0, PRINTED), done.stderr
 
 
-def test_sessions_return_text_where_tensorflow_was_loaded_before(tmp_path: Path) -> None:
+def test_sessions_return_text_where_tensorflow_was_loaded_before(
+    tmp_path: Path, run_python: Any
+) -> None:
     """As by `compat.select_runtime` under `compat prove`."""
     program = tmp_path / "program.py"
     program.write_text(
@@ -94,13 +87,7 @@ def test_sessions_return_text_where_tensorflow_was_loaded_before(tmp_path: Path)
         "print(tf.Session().run(tf.constant('a b')).split(' '))\n",
         encoding="utf-8",
     )
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        env=dict(os.environ, PYTHONPATH=PACKAGES),
-        capture_output=True,
-        encoding="utf-8",
-        timeout=800,
-    )
+    done = run_python(str(program))
     assert done.stdout == "['a', 'b']\n", done.stderr
 
 
@@ -125,12 +112,5 @@ def test_a_program_has_a_folder_of_models(command: list[str], tmp_path: Path) ->
     (tmp_path / "models" / "nets" / "small.py").write_text("SIZE = 3\n", encoding="utf-8")
     text = "import compat.v1 as tf\nfrom models.nets.small import SIZE\nprint(SIZE)\n"
     (tmp_path / "program.py").write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, *command, "program.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": PACKAGES},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = run_python(*command, "program.py", cwd=tmp_path)
     assert done.stdout == "3\n", done.stderr
