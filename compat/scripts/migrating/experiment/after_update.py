@@ -11,6 +11,8 @@ from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.migrating.steps.pieces import changed, used
 
+_NOT_FOLLOWED = "what runs with its update is not followed"
+
 
 class _Part(NamedTuple):
     """What runs with an update: its text, and the names that it reads."""
@@ -64,36 +66,50 @@ class AfterUpdate(Gradients):
 
         Its names are those that the statements in front of it have made.
         """
-        updates, graph = self.updates, self.graph
         value: Any = node.value if isinstance(node, ast.Starred) else node
-        calls = {n for n in ast.walk(value) if n in updates.calls}
-        if value in calls:
+        if value in self.updates.calls:
             return []
-        if isinstance(value, (ast.List, ast.Tuple)) or graph.called(value) == "group":
-            return self._each(getattr(value, "elts", getattr(value, "args", ())), front)
-        if not (calls or used(value) & updates.names):
-            return [_Part(self.program.expression(node), used(node))]
-        name = getattr(value, "id", "")
-        made = [i for i, s in enumerate(front) if name in changed(s)]
-        statement: Any = front[made[-1]] if made else None
-        front = front[: made[-1]] if made else []
+        elements = self._elements(value)
+        if elements is not None:
+            return self._each(elements, front)
+        has_update = any(n in self.updates.calls for n in ast.walk(value))
+        if has_update or used(value) & self.updates.names:
+            return self._made(value, front)
+        return [_Part(self.program.expression(node), used(node))]
+
+    def _elements(self, value: Any) -> list[Any] | None:
+        """Returns what a list or a group runs, or None for anything else."""
+        if isinstance(value, (ast.List, ast.Tuple)):
+            return value.elts
+        return value.args if self.graph.called(value) == "group" else None
+
+    def _made(self, name: Any, front: list[Any]) -> list[_Part]:
+        """Returns what runs in an operation by the last statement that makes or changes it."""
+        made = [i for i, s in enumerate(front) if getattr(name, "id", "") in changed(s)]
+        if not made:
+            self.graph.refuse(name, _NOT_FOLLOWED)
+        statement, before = front[made[-1]], front[: made[-1]]
         if isinstance(statement, ast.If):
-            return self._branches(value, statement, front)
-        new: Any = getattr(statement, "value", None)
-        if made and not (updates.follows(statement) or isinstance(new, (ast.List, ast.Tuple))):
-            graph.refuse(statement, "it runs no update here")
+            return self._branches(name, statement, before)
+        value: Any = getattr(statement, "value", None)
+        if not (self.updates.follows(statement) or isinstance(value, (ast.List, ast.Tuple))):
+            self.graph.refuse(statement, "it runs no update here")
         if isinstance(statement, ast.Expr):  # Such as `updates.append(...)`.
-            return self._each([*[value] * (len(made) > 1), *new.args], front)
-        waits = [a for wait in updates.waits(statement) for a in wait.args] if statement else []
-        is_own = isinstance(new, ast.Call) and new in updates.calls
-        found = [] if is_own else self._each(waits, front)
-        if graph.called(new) in ("no_op", "identity") and waits:
+            earlier = [name] if len(made) > 1 else []
+            return self._each([*earlier, *value.args], before)
+        is_assigned = isinstance(statement, ast.Assign)
+        if is_assigned and value in self.updates.calls:
+            return []
+        waits = [node for wait in self.updates.waits(statement) for node in wait.args]
+        found = self._each(waits, before)
+        if waits and self.graph.called(value) in ("no_op", "identity"):
             return found
-        is_group = graph.called(new) == "group" or isinstance(new, (ast.List, ast.Tuple))
-        depends = not (is_own or is_group) and bool(used(new) & updates.names) if new else True
-        if depends or not isinstance(statement, ast.Assign):
-            graph.refuse(statement or node, "what runs with its update is not followed")
-        return found + self._parts(new, front)
+        is_followed = is_assigned and (
+            self._elements(value) or not used(value) & self.updates.names
+        )
+        if not is_followed:
+            self.graph.refuse(statement, _NOT_FOLLOWED)
+        return found + self._parts(value, before)
 
     def _each(self, nodes: Iterable[Any], front: list[Any]) -> list[_Part]:
         return [part for node in nodes for part in self._parts(node, front)]

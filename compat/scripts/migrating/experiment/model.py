@@ -100,29 +100,27 @@ class Model:
     def _is_number(self, name: str) -> bool:
         """Whether a tensor may be a number: what makes it has no shape, or reduces something."""
         functions = {f.name: f for f in self.program.nodes(ast.FunctionDef)}
-        flatly = [s for s in self.updates.flatly if name in scopes.bound([s])]
-        todo: list[Any] = [s.value for s in flatly if isinstance(s, ast.Assign)]
-        seen: set[Any] = set()
-        has_shape = False
-        while todo:
-            node = todo.pop()
-            lists = [n for n in ast.walk(node) if isinstance(n, (ast.List, ast.Tuple))]
-            has_shape = has_shape or any(n.elts for n in lists)
-            calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
-            known = [self.graph.called(call) or last(call) in functions for call in calls]
-            if not all(known) or any(map(_reduces, map(self.graph.called, calls))):
-                return True
-            new = {functions[last(c)] for c in calls if last(c) in functions} - seen
-            seen |= new
-            returned = [n for f in new for n in ast.walk(f) if isinstance(n, ast.Return)]
-            todo += [n.value for n in returned if n.value is not None]
-            bodies = {s for f in new for s in ast.walk(f) if isinstance(s, ast.Assign)}
-            names = used(node)
-            made = {s for s in {*self.updates.flatly, *bodies} if scopes.bound([s]) & names}
-            made = {s for s in made if isinstance(s, ast.Assign)} - seen
-            seen |= made
-            todo += [s.value for s in made]
-        return not has_shape
+        entered: set[str] = set()
+        made, _ = self.pieces.needed({name}, self.updates.flatly)
+        for statement in made:  # More are added on the way, of functions that are called.
+            for call in (node for node in ast.walk(statement) if isinstance(node, ast.Call)):
+                function = functions.get(last(call))
+                called = self.graph.called(call)
+                if _reduces(called) or (function is None and not called):
+                    return True
+                if function is not None and function.name not in entered:
+                    entered.add(function.name)
+                    made += self._making(function)
+        lists = [n for s in made for n in ast.walk(s) if isinstance(n, (ast.List, ast.Tuple))]
+        return not any(n.elts and isinstance(n.ctx, ast.Load) for n in lists)
+
+    def _making(self, function: ast.FunctionDef) -> list[Any]:
+        """Returns the statements that make what a function returns, also those in front of it."""
+        returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+        wanted = set().union(*map(used, returns))
+        inside, read = self.pieces.needed(wanted, self.updates.flat(function.body))
+        outside, _ = self.pieces.needed(read, self.updates.flatly)
+        return [*outside, *inside, *returns]
 
     def _waiting(self, waits: list[Any]) -> str:
         """Returns the lines that run these operations with the loss of each update."""
