@@ -6,7 +6,7 @@ from typing import Any, Callable, NamedTuple
 
 from compat.checkpoint.comparison import Comparison, compare, first, stored
 from compat.checkpoint.files import reading
-from compat.checkpoint.formats.stored import BETA_POWERS, GLOBAL_STEP
+from compat.checkpoint.formats.stored import BETA_POWERS, GLOBAL_STEP, owner
 from compat.checkpoint.saver import Saver
 from compat.errors import UserError
 from compat.runtime.interface import current_runtime
@@ -53,16 +53,8 @@ def _of_the_model() -> dict[str, Any]:
     return {
         name: variable
         for name, variable in variables.items()
-        if name in trained or not (_is_slot(name, trained) or _is_counter(name))
+        if name in trained or not (owner(name, trained) or _is_counter(name))
     }
-
-
-def _is_slot(name: str, trained: set[str]) -> bool:
-    """Whether a name is one that an optimizer gives: `w/Adam`, or `train/w/Adam`, of `w`."""
-    owner = name.rpartition("/")[0]
-    while owner and owner not in trained:
-        owner = owner.partition("/")[2]
-    return bool(owner)
 
 
 def _is_counter(name: str) -> bool:

@@ -31,21 +31,14 @@ _ROLES = {
     "rmsprop": ("RMSProp", {"rms": "velocity", "mg": "average_gradient"}),
     "sgd": ("Momentum", {"m": "momentum"}),
 }
-_SLOTS = {
-    "Adadelta": ("accumulated_grad", "accumulated_delta_var"),
-    "Adagrad": ("accumulator",),
-    "Adam": ("m", "v"),
-    "Ftrl": ("accumulator", "linear"),
-    "Momentum": ("momentum",),
-    "RMSProp": ("velocity", "momentum", "average_gradient"),
-}
 
 
 def role(optimizer: str, slot: str) -> str | None:
     """Returns what a slot of an optimizer of Keras is, such as "Adam m"; None if not known."""
     for name, (known, roles) in _ROLES.items():
         kind = roles.get(slot, slot)
-        if plain(optimizer).startswith(name) and kind in _SLOTS[known]:
+        is_known = any(kind in kinds for kinds in stored.ROLES[known])
+        if plain(optimizer).startswith(name) and is_known:
             return f"{known} {kind}"
     return None
 

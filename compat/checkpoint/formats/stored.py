@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Mapping
+from typing import Container, Mapping, Sequence
 
 import numpy as np
 
 Values = Mapping[str, np.ndarray]
+
+# The roles of an optimizer's slots, in the order in which TensorFlow 1.x creates them.
+ROLES: Mapping[str, Sequence[Sequence[str]]] = {
+    "Adadelta": (("accumulated_grad", "accumulated_delta_var"),),
+    "Adagrad": (("accumulator",),),
+    "Adam": (("m", "v"),),
+    "Ftrl": (("accumulator", "linear"),),
+    "Momentum": (("momentum",),),
+    # Centered, it has three.
+    "RMSProp": (("velocity", "momentum"), ("velocity", "average_gradient", "momentum")),
+}
 
 # What a variable that belongs to no other one counts or sets.
 BETA_POWERS = ("beta1_power", "beta2_power")
@@ -46,3 +57,14 @@ class Stored:
         """Returns the name of the only counter of its kind, or None."""
         found = [name for name, known in self.counters.items() if known == kind]
         return found[0] if len(found) == 1 else None
+
+
+def owner(name: str, variables: Container[str]) -> str:
+    """Returns the variable to which a slot belongs by its name, or "".
+
+    TensorFlow 1.x names the slot of `w` `w/Adam`, or `train/w/Adam` in the optimizer's scope.
+    """
+    variable = name.rpartition("/")[0]
+    while variable and variable not in variables:
+        variable = variable.partition("/")[2]
+    return variable
