@@ -108,14 +108,14 @@ def read(prefix: str, remedy: str = _OTHER_CHECKPOINT, large: bool = True) -> di
 
     Those of TensorFlow before 0.12 are read, too: one file, or several whose prefix ends as in
     "-?????-of-00002". What is larger than a piece is read in pieces, to see that it is whole, but
-    returned as `pieces.Stored` if `large` is false.
+    returned as `pieces.LargeValue` if `large` is false.
     """
 
     def value(name: str) -> Any:
         shape, dtype = shapes[name], types[name]
         if large or not shape or pieces.size(shape, dtype.as_numpy_dtype) <= pieces.PIECE_BYTES:
             return np.asarray(reader.get_tensor(name))
-        stored = pieces.Stored(prefix, name, dtype, shape)
+        stored = pieces.LargeValue(prefix, name, dtype, shape)
         for _ in stored.pieces():
             pass
         return stored
@@ -160,7 +160,7 @@ def fitted(
 def _part(values: Mapping[str, Any], part: Any) -> Any:
     """Returns the value of a part of a partitioned variable."""
     whole = values[part.full_name]
-    if isinstance(whole, pieces.Stored):
+    if isinstance(whole, pieces.LargeValue):
         return whole.part(part.spec, part.var_shape)
     ends = zip(part.var_offset, part.var_shape)
     return whole[tuple(slice(start, start + size) for start, size in ends)]

@@ -21,7 +21,7 @@ _CLOSE = 1e-3  # Of a power of beta in float32, relative.
 
 
 @dataclass(frozen=True)
-class Told:
+class MatchOptions:
     """What the user says."""
 
     renames: Mapping[str, str] = field(default_factory=dict)  # Old names, by new ones.
@@ -46,10 +46,10 @@ def dtype_name(value: np.ndarray) -> str:
     return "string" if value.dtype.kind in "SUO" else value.dtype.name
 
 
-def match(old: Stored, like: Stored, told: Told) -> list[Match]:
+def match(old: Stored, like: Stored, options: MatchOptions) -> list[Match]:
     """Finds an old value for each variable of the program's own checkpoint, `like`, by name."""
-    _check(old.values, like.values, told)
-    found = [_match(name, old, like, told) for name in sorted(like.values)]
+    _check(old.values, like.values, options)
+    found = [_match(name, old, like, options) for name in sorted(like.values)]
     left = unused(old, found)
     return [
         m
@@ -67,8 +67,8 @@ def unused(old: Stored, matches: Sequence[Match]) -> list[str]:
     return sorted(set(old.values) - taken - counts)
 
 
-def _check(old: Values, like: Values, told: Told) -> None:
-    for target, source in sorted(told.renames.items()):
+def _check(old: Values, like: Values, options: MatchOptions) -> None:
+    for target, source in sorted(options.renames.items()):
         given = f"--rename={source}:{target}"
         if source not in old:
             raise UserError(
@@ -80,9 +80,9 @@ def _check(old: Values, like: Values, told: Told) -> None:
                 f"{given} names {target}, which the checkpoint of --like has not; give one of its "
                 "own names"
             )
-        if _matches(target, told.fresh):
+        if _matches(target, options.fresh):
             raise UserError(f"{given} and --fresh both say what {target} is; give one of them")
-    for option, patterns in (("fresh", told.fresh), ("cast", told.cast)):
+    for option, patterns in (("fresh", options.fresh), ("cast", options.cast)):
         for pattern in patterns:
             if not any(_matches(name, [pattern]) for name in like):
                 raise UserError(
@@ -91,46 +91,51 @@ def _check(old: Values, like: Values, told: Told) -> None:
                 )
 
 
-def _match(name: str, old: Stored, like: Stored, told: Told) -> Match:
+def _match(name: str, old: Stored, like: Stored, options: MatchOptions) -> Match:
     expected = like.values[name]
-    if _matches(name, told.fresh):
+    if _matches(name, options.fresh):
         if not _is_finite(expected):
             return Match(name, "it has a value that is not finite in --like")
         return Match(name, "fresh", expected)
-    source = told.renames.get(name, name)
-    if name not in told.renames and name in told.renames.values():
+    source = options.renames.get(name, name)
+    if name not in options.renames and name in options.renames.values():
         return Match(name, "the one of this name is renamed")
-    if source not in old.values or _is_of_another(name, old, like, told):
-        return _by_rule(name, old, like, told)
+    if source not in old.values or _is_of_another(name, old, like, options):
+        return _by_rule(name, old, like, options)
     how = "same name" if source == name else "renamed"
-    return _taken(name, how, old.values[source], source, expected, told)
+    return _taken(name, how, old.values[source], source, expected, options)
 
 
-def _is_of_another(name: str, old: Stored, like: Stored, told: Told) -> bool:
+def _is_of_another(name: str, old: Stored, like: Stored, options: MatchOptions) -> bool:
     """Whether the old slot of this name belongs to another variable, as after a rename."""
     slot, same = like.slots.get(name), old.slots.get(name)
-    if slot is None or same is None or name in told.renames:
+    if slot is None or same is None or name in options.renames:
         return False
-    variable = told.renames.get(slot.variable, slot.variable)
+    variable = options.renames.get(slot.variable, slot.variable)
     return (variable, slot.role) != (same.variable, same.role)
 
 
-def _by_rule(name: str, old: Stored, like: Stored, told: Told) -> Match:
+def _by_rule(name: str, old: Stored, like: Stored, options: MatchOptions) -> Match:
     """Finds the value of a slot by its variable, and that of a counter by what it counts."""
     slot, expected = like.slots.get(name), like.values[name]
     if slot is None:
-        found = counter_value(old, like, name, told.betas)
+        found = counter_value(old, like, name, options.betas)
         value = None if found.value is None else found.value.astype(expected.dtype)
     else:
-        found = slot_value(old, told.renames.get(slot.variable, slot.variable), slot)
+        found = slot_value(old, options.renames.get(slot.variable, slot.variable), slot)
         value = found.value
     if value is None:
         return Match(name, found.how)
-    return _taken(name, found.how, value, found.source, expected, told)
+    return _taken(name, found.how, value, found.source, expected, options)
 
 
 def _taken(
-    name: str, how: str, value: np.ndarray, source: str | None, expected: np.ndarray, told: Told
+    name: str,
+    how: str,
+    value: np.ndarray,
+    source: str | None,
+    expected: np.ndarray,
+    options: MatchOptions,
 ) -> Match:
     """Takes a value for a variable, if it has the shape and the dtype, or is to be cast."""
     subject = "it" if source in (name, None) else source
@@ -142,7 +147,7 @@ def _taken(
     if dtype_name(value) == dtype_name(expected):
         return Match(name, how, value, source)
     dtypes = f"{dtype_name(value)}, expected {dtype_name(expected)}"
-    if not _matches(name, told.cast):
+    if not _matches(name, options.cast):
         return Match(name, f"{subject} is {dtypes} (--cast={name} converts it)")
     converted = cast(value, expected.dtype)
     if converted is None:

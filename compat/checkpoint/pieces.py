@@ -82,7 +82,7 @@ def batches(sizes: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
         yield batch
 
 
-class Stored:
+class LargeValue:
     """A large value that stays in its checkpoint, and is read in pieces, or whole as an array.
 
     Attributes:
@@ -96,9 +96,9 @@ class Stored:
         self._prefix, self._name, self._type, self._spec = prefix, name, dtype, spec
         self.shape, self.dtype = tuple(shape), np.dtype(dtype.as_numpy_dtype)
 
-    def part(self, spec: str, shape: Sequence[int]) -> Stored:
+    def part(self, spec: str, shape: Sequence[int]) -> LargeValue:
         """Returns a slice of it, by its `shape_and_slice`, which has this shape."""
-        return Stored(self._prefix, self._name, self._type, shape, spec)
+        return LargeValue(self._prefix, self._name, self._type, shape, spec)
 
     def pieces(self) -> Iterator[tuple[Piece, np.ndarray]]:
         """Yields it in pieces, each with its rows."""

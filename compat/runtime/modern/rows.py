@@ -23,7 +23,7 @@ class Rows:
 
 def assign(variable: Any, value: Any) -> None:
     """Gives a variable a value; of one that is stored, some rows at a time are in memory."""
-    if not isinstance(value, pieces.Stored):
+    if not isinstance(value, pieces.LargeValue):
         variable.assign(value)
         return
     for piece, rows in value.pieces():

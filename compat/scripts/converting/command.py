@@ -16,7 +16,7 @@ from typing import Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import startup
 from compat.checkpoint.formats.stored import Stored
-from compat.checkpoint.matching import Told, match
+from compat.checkpoint.matching import MatchOptions, match
 from compat.errors import Parser, UserError
 from compat.scripts.converting import report, saved_model, stores
 
@@ -64,13 +64,13 @@ def main(argv: list[str]) -> int:
             stores.check_name(options.new, options.like)
         like = stores.read(options.like, "--like")
         names = _expanded(pairs, sorted(old.values), sorted(like.values))
-        _convert(old, like, Told(names, options.fresh, options.cast, betas), options)
+        _convert(old, like, MatchOptions(names, options.fresh, options.cast, betas), options)
     return 0
 
 
-def _convert(old: Stored, like: Stored, told: Told, options: argparse.Namespace) -> None:
+def _convert(old: Stored, like: Stored, how: MatchOptions, options: argparse.Namespace) -> None:
     """Prints the matches, and writes the checkpoint if NEW is given and nothing is missing."""
-    matches = match(old, like, told)
+    matches = match(old, like, how)
     report.print_matches(old, like, matches)
     content = report.of_matches(old, like, matches)
     missing = content["missing"]
@@ -105,7 +105,7 @@ def _convert_graph(options: argparse.Namespace) -> None:
 
 def _betas(text: str | None) -> tuple[float, float]:
     if text is None:
-        return Told().betas
+        return MatchOptions().betas
     try:
         first, second = map(float, text.split(","))
     except ValueError:
