@@ -59,6 +59,12 @@ def filtered(config: Any, own: str, graph: Any) -> Any:
     return changed
 
 
+def worker_of(device: str) -> int | None:
+    """Returns the index of the worker that a device belongs to, or None."""
+    found = re.search(r"/job:worker/replica:\d+/task:(\d+)", device)
+    return int(found.group(1)) if found else None
+
+
 def shortened(device: str) -> str:
     """Returns a device without what is the same on all: "/job:ps/task:0" for its first CPU."""
     device = re.sub(r"/replica:0|/(device:)?cpu:0$", "", device, flags=re.IGNORECASE)

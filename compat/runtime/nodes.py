@@ -1,8 +1,10 @@
-"""The nodes of a graph's description."""
+"""The operations of a graph, and the nodes of its description."""
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import Any, Collection, Iterator, Sequence
+
+from compat._tensorflow import tf
 
 
 def scopes(graph_def: Any) -> Iterator[tuple[str, Any]]:
@@ -15,3 +17,16 @@ def scopes(graph_def: Any) -> Iterator[tuple[str, Any]]:
 def is_seeded(node: Any) -> bool:
     """Whether an operation draws random numbers by a seed."""
     return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
+
+
+def dependencies(fetches: Sequence[Any], fed: Collection[str] = ()) -> Iterator[Any]:
+    """Yields the operations that fetches depend on, and their own; not those behind what is fed."""
+    todo = [f if isinstance(f, tf.Operation) else f.op for f in fetches]
+    seen = set(todo)
+    while todo:
+        op = todo.pop()
+        yield op
+        before = [tensor.op for tensor in op.inputs if tensor.name not in fed]
+        before += list(op.control_inputs)
+        todo += [other for other in before if other not in seen]
+        seen.update(before)

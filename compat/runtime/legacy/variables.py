@@ -7,6 +7,7 @@ from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Seq
 
 from compat._tensorflow import tf, tf1
 from compat.checkpoint import pieces
+from compat.runtime.nodes import dependencies
 
 _UPDATES = ("Assign", "Apply", "Scatter")
 _INPUTS = ("Dequeue", "GetNext", "ReaderRead", "RecordInput", "Unstage")
@@ -90,19 +91,6 @@ def global_step() -> Any | None:
         if variable.op.name == "global_step" and variable.dtype.base_dtype.is_integer:
             return variable
     return None
-
-
-def dependencies(fetches: Sequence[Any], fed: Collection[str] = ()) -> Iterator[Any]:
-    """Yields the operations that fetches depend on, and their own; not those behind what is fed."""
-    todo = [f if isinstance(f, tf.Operation) else f.op for f in fetches]
-    seen = set(todo)
-    while todo:
-        op = todo.pop()
-        yield op
-        before = [tensor.op for tensor in op.inputs if tensor.name not in fed]
-        before += list(op.control_inputs)
-        todo += [other for other in before if other not in seen]
-        seen.update(before)
 
 
 def trains(fetches: Sequence[Any], variables: Sequence[Any]) -> bool:

@@ -5,11 +5,11 @@ Tables are copied to each worker: a handle means nothing elsewhere.
 
 from __future__ import annotations
 
-import re
 import uuid
 from typing import Any, Callable, NamedTuple, Sequence
 
 from compat._tensorflow import private, tf, tf1
+from compat.runtime.device_placement import worker_of
 
 Dataset = Callable[[int, int], Any]
 _FIND = "LookupTableFindV2"
@@ -92,8 +92,7 @@ class WorkerData(OwnData):
 
 def _worker_index() -> int:
     """Returns the index of the worker whose device is the default one."""
-    found = re.search(r"/job:worker/replica:\d+/task:(\d+)", tf.zeros([]).device)
-    return int(found.group(1)) if found else 0
+    return worker_of(tf.zeros([]).device) or 0
 
 
 class Table(NamedTuple):

@@ -10,6 +10,7 @@ import numpy as np
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
 from compat.liveness.watchdog import submit
+from compat.runtime.nodes import dependencies
 from compat.runtime.session import Step
 
 _GLOBAL_STEP = "global_step"
@@ -110,21 +111,10 @@ class HookGraph(tf1.Graph):
         for fetch in fetches:
             op = getattr(fetch, "op", fetch)
             if op not in self._needs:
-                self._needs[op] = self._walk(op)
+                before = dependencies([op])
+                self._needs[op] = frozenset(o for o in before if o.type == "Placeholder")
             found |= self._needs[op]
         return found
-
-    @staticmethod
-    def _walk(op: Any) -> frozenset[Any]:
-        todo, seen, found = [op], {op}, set()
-        while todo:
-            op = todo.pop()
-            if op.type == "Placeholder":
-                found.add(op)
-            before = [*(tensor.op for tensor in op.inputs), *op.control_inputs]
-            todo += [other for other in before if other not in seen]
-            seen.update(before)
-        return frozenset(found)
 
     def evaluate(
         self, fetches: Sequence[Any], needed: set[Any], given: Mapping[Any, Any]

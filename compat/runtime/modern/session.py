@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
-import re
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple
 
@@ -15,6 +14,7 @@ from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
+from compat.runtime.device_placement import worker_of
 from compat.runtime.modern import rows
 from compat.runtime.modern.step import ModernStep
 from compat.runtime.session import Session, Values, number_of_updates
@@ -202,7 +202,8 @@ class ModernSession(Session):
         if not outcome.made:
             return None
         if not step.streams:
-            outcome = outcome._replace(worker=_worker_of(result))
+            # None if TensorFlow does not show it.
+            outcome = outcome._replace(worker=worker_of(private.device_of(result)))
         self._record(step, outcome)
         return step
 
@@ -269,12 +270,6 @@ def _outcome(step: ModernStep, count: int, summary: bool, found: Any) -> Outcome
         *found, written = found
         written = written.numpy() if hasattr(written, "numpy") else written
     return Outcome(step.unpack(*found), int(made), int(worker), written)
-
-
-def _worker_of(result: Any) -> int | None:
-    """Returns the worker that has made a result; None if TensorFlow does not show it."""
-    place = re.search(r"/job:worker/replica:\d+/task:(\d+)", private.device_of(result))
-    return int(place.group(1)) if place else None
 
 
 def _end_of_data() -> Exception:
