@@ -13,6 +13,9 @@ from compat.scripts.names import table
 # Names that are served with their old arguments, and gone for good: found wherever they are used.
 _GONE = {
     "batch_matmul",
+    "contrib.nn.deprecated_flipped_sigmoid_cross_entropy_with_logits",
+    "contrib.nn.deprecated_flipped_softmax_cross_entropy_with_logits",
+    "contrib.nn.deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
     "op_scope",
     "select",
     "train.SyncReplicasOptimizerV2",
