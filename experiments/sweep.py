@@ -41,7 +41,7 @@ from experiments.launching.programs import Programs
 from experiments.launching.signals import signals
 from experiments.settings.flags import define_flags
 from experiments.settings.space import read_space
-from experiments.training.main import read
+from experiments.training.main import read_flags
 
 # Flags of a single run or task, which no sweep passes on.
 _OF_A_RUN = ("logdir", "run_name", "parent_run", "run_token", "print_config", "job_name")
@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
     optuna = _optuna()
     experiment = experiment_of(options.program)
     space = read_space(options.space, experiment.Settings)
-    given, settings = _read_flags(experiment, options.program, given, space)
+    given, settings = _flags_of_runs(experiment, options.program, given, space)
     study = options.study or time.strftime(f"{experiment.name()}-sweep-%Y%m%d-%H%M%S")
     folder = os.path.abspath(os.path.join("runs", study))
     storage = options.storage or f"sqlite:///{os.path.join(folder, 'optuna.db')}"
@@ -154,7 +154,7 @@ def _optuna() -> Any:
     return optuna
 
 
-def _read_flags(experiment: Any, program: str, given: Sequence[str], space: Any) -> Any:
+def _flags_of_runs(experiment: Any, program: str, given: Sequence[str], space: Any) -> Any:
     """Returns the flags for all runs, with who evaluates, and the settings of one of the runs."""
     values = flags.FLAGS
     define_flags(experiment.Settings, experiment.presets)
@@ -168,7 +168,7 @@ def _read_flags(experiment: Any, program: str, given: Sequence[str], space: Any)
     own = [] if values.evaluator else ["--eval_in_chief"]
     sample = {name: values.first for name, values in space.items()}
     parse_flags([program, *own, *flags_of(sample)])
-    settings, cluster, _ = read(experiment, values)
+    settings, cluster, _ = read_flags(experiment, values)
     if cluster is not None:
         raise UserError(
             "the flags or TF_CONFIG name a task, and a sweep starts whole runs; unset it"

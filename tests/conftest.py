@@ -108,6 +108,7 @@ def runtime(request: pytest.FixtureRequest) -> str:
 
 # By path: where tox runs, the folder of the tests is not on Python's.
 STARTING = runpy.run_path(str(Path(__file__).with_name("starting.py")))
+PACKAGES: str = STARTING["PACKAGES"]  # The folder of the copy under test.
 start_program, environment = STARTING["start_program"], STARTING["environment"]
 
 

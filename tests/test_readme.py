@@ -16,17 +16,16 @@ from typing import Any, Callable, Iterator, Tuple
 import pytest
 from absl import flags
 
-import compat
 from compat.cluster.ports import reserve
 from compat.scripts import run
 from experiments import launch
 from experiments.launching import command_line
 from experiments.mnist import MNIST
 from experiments.training import main
+from tests.conftest import PACKAGES
 
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -160,7 +159,7 @@ def test_training_commands_are_understood(command: str) -> None:
     main.define_flags(MNIST.Settings, MNIST.presets, values=values)
     words = shlex.split(command.split("experiments.mnist")[1])
     assert len(command_line.parse(["mnist", *words], values)) == 1
-    assert main.read(MNIST, values)
+    assert main.read_flags(MNIST, values)
 
 
 @pytest.mark.parametrize("module", ["experiments.matpow", "experiments.shared_queue"])

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 from absl import flags
 
@@ -57,7 +57,9 @@ def run(experiment: Any, **settings: Any) -> Any:
     return None
 
 
-def read(experiment: Any, values: flags.FlagValues) -> tuple[Any, ClusterSpec | None, Task | None]:
+def read_flags(
+    experiment: Any, values: flags.FlagValues
+) -> tuple[Any, ClusterSpec | None, Task | None]:
     """Returns the settings, the cluster and this process's task that flags and TF_CONFIG describe.
 
     What is wrong, missing or contradictory in them is found without TensorFlow.
@@ -77,25 +79,12 @@ def read(experiment: Any, values: flags.FlagValues) -> tuple[Any, ClusterSpec | 
 
 def main(experiment: Any, values: flags.FlagValues) -> int:
     """Does what the flags say; returns the exit code."""
-    settings, cluster, task = read(experiment, values)
+    settings, cluster, task = read_flags(experiment, values)
     if values.print_config:
         print(text_of(settings), end="")
         return 0
     if settings.strategy != "local" and cluster is None:
-        with local_cluster.loading() as fork_server:
-            # What each task would find out for itself, all have to agree on; the last flag counts.
-            shared = [f"--logdir={settings.logdir}", *experiment.shared_flags(settings)]
-            return local_cluster.launch_local(
-                local_cluster.this_program(),
-                [*sys.argv[1:], *shared],
-                settings.num_ps if settings.strategy == "ps" else 0,
-                settings.num_workers,
-                strategy=settings.strategy,
-                max_restarts=settings.max_restarts,
-                evaluator=settings.evaluator,
-                logdir=settings.logdir,
-                fork_server=fork_server,
-            )
+        return _launch(experiment, settings)
     task = task or Task("worker", 0)
     earlier_end = None
     if task.job == EVALUATOR and not completion.step(settings):
@@ -104,24 +93,47 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
         earlier_end = completion.read(settings.logdir)
     with signals.signals() as stop:
         command_line.load_tensorflow()
-        one = experiment(settings)
-        with _explained(one):
-            if cluster is not None and task.job == EVALUATOR:
-                from experiments.training import evaluator
-
-                evaluator.run(one, cluster, task, stop, earlier_end)
-            else:
-                from experiments.training import task as training
-
-                training.run(one, cluster, task, stop)
+        _do_part(experiment(settings), cluster, task, stop, earlier_end)
     return 0
 
 
-@contextlib.contextmanager
-def _explained(experiment: Any) -> Iterator[None]:
-    """Raises what the experiment says of an error of TensorFlow's in place of it, if anything."""
+def _launch(experiment: Any, settings: Any) -> int:
+    """Runs this program once per task of a cluster on this machine; returns the exit code."""
+    with local_cluster.loading() as fork_server:
+        # What each task would find out for itself, all have to agree on; the last flag counts.
+        shared = [f"--logdir={settings.logdir}", *experiment.shared_flags(settings)]
+        return local_cluster.launch_local(
+            local_cluster.this_program(),
+            [*sys.argv[1:], *shared],
+            settings.num_ps if settings.strategy == "ps" else 0,
+            settings.num_workers,
+            strategy=settings.strategy,
+            max_restarts=settings.max_restarts,
+            evaluator=settings.evaluator,
+            logdir=settings.logdir,
+            fork_server=fork_server,
+        )
+
+
+def _do_part(
+    experiment: Any,
+    cluster: ClusterSpec | None,
+    task: Task,
+    stop: signals.Stop,
+    earlier_end: Any = None,
+) -> Any:
+    """Does the part of `task`, or a whole run without a cluster; returns the result of a chief.
+
+    What the experiment says of an error of TensorFlow's, if anything, is raised in place of it.
+    """
     try:
-        yield
+        if cluster is not None and task.job == EVALUATOR:
+            from experiments.training import evaluator
+
+            return evaluator.run(experiment, cluster, task, stop, earlier_end)
+        from experiments.training import task as part
+
+        return part.run(experiment, cluster, task, stop)
     except tf1.errors.InvalidArgumentError as error:
         explained = experiment.explain(error)
         if explained is None:
@@ -136,14 +148,10 @@ def _run_here(experiment: Any, given: dict[str, Any]) -> Any:
             f"run() was given strategy={settings.strategy!r} in Python; a cluster needs processes "
             "of its own: start the program with --strategy, or give strategy='local'"
         )
-    from experiments.training import task as training
-
     # What an earlier run in this process has made is not this one's.
     select_runtime(settings.runtime).clear()
     main_thread = threading.current_thread() is threading.main_thread()
     with signals.signals() if main_thread else contextlib.nullcontext(signals.Stop()) as stop:
-        one = experiment(settings)
-        with _explained(one):
-            result = training.run(one, None, Task("worker", 0), stop)
+        result = _do_part(experiment(settings), None, Task("worker", 0), stop)
     # MLflow's store often takes a short run only when the record is closed.
     return result and dataclasses.replace(result, run_id=run_id.read(result.logdir))

@@ -28,7 +28,7 @@ PARSE = (
     "import sys; from absl import flags; from experiments.training import main; "
     "from experiments.launching import command_line; from experiments.mnist import MNIST; "
     "main.define_flags(MNIST.Settings, MNIST.presets); command_line.parse(sys.argv); "
-    "print(main.read(MNIST, flags.FLAGS)[1:])"
+    "print(main.read_flags(MNIST, flags.FLAGS)[1:])"
 )
 
 
