@@ -10,12 +10,11 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-import compat
+from tests.conftest import PACKAGES
 
 pytestmark = pytest.mark.once
 DEADLINE_SECS = 200
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
 
 

@@ -9,10 +9,9 @@ from typing import Any, Callable
 
 import pytest
 
-import compat
+from tests.conftest import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test.
 SECONDS = 280.0
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import compat
 from compat.cluster import ports
+from tests.conftest import PACKAGES
 
 if TYPE_CHECKING:
     from tests.conftest import RunProgram
@@ -34,7 +35,6 @@ def main(argv):
 compat.run_main(main)
 """
 SECONDS = 120
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 
 
 @pytest.fixture(scope="module")

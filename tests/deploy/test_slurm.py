@@ -16,12 +16,11 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-import compat
+from tests.conftest import PACKAGES
 
 pytestmark = pytest.mark.once
 DEADLINE_SECS = 240
 SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "slurm.sbatch"
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])
 SCONTROL = r"""#!/bin/bash
 [[ "$1 $2" == "show hostnames" ]] && tr ' ' '\n' <<<"$3"
 """

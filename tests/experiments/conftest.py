@@ -20,14 +20,13 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pytest
 
-import experiments
 from compat.cluster import ports
 from compat.tracking.mlflow.spool import store
 from compat.tracking.tensorboard.eventfile import event_files, read_events
+from tests.conftest import PACKAGES
 
 Train = Callable[..., "Training"]
 DEADLINE_SECS = 200.0
-PACKAGES = str(Path(experiments.__file__).resolve().parents[1])  # The copy under test.
 _PRIVATE = ("HOME", "XDG_CACHE_HOME", "KERAS_HOME")
 _DROPPED = ("MNIST_DATA_DIR", "MLFLOW_TRACKING_URI", "TF_CONFIG", "PYTHONUNBUFFERED")
 _DROPPED += ("TF_CPP_MIN_LOG_LEVEL",)  # jax sets it here, where TensorFlow 2.12 loads that.

@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import experiments
 from compat.errors import UserError
 from experiments import launch
 from experiments.launching import program
+from tests.conftest import PACKAGES
 
 if TYPE_CHECKING:
     from tests.experiments.conftest import Train
 
 pytestmark = pytest.mark.once
-PACKAGES = str(Path(experiments.__file__).resolve().parents[1])  # The copy under test.
 SPEC = "cluster_spec"
 # The flags of 2016 and a parameter server that joins for ever, without TensorFlow.
 PROGRAM = """

@@ -18,7 +18,6 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 from tensorboard.util.tensor_util import make_tensor_proto
 
-import experiments
 from compat.errors import UserError
 from compat.tracking import FINISHED, TensorBoard
 from compat.tracking.mlflow.spool import Spool
@@ -26,10 +25,10 @@ from experiments.launching.task_record import TaskRecord, append
 from experiments.report import __main__ as report
 from experiments.report import chart, page, run_folder, tasks
 from experiments.training.recording import log_folder
+from tests.conftest import PACKAGES
 
 pytestmark = pytest.mark.once
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reports.md"
-PACKAGES = str(Path(experiments.__file__).resolve().parents[1])  # The copy under test.
 START = 1.7e9
 
 

@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 from PIL import Image
 
-import experiments
+from tests.conftest import PACKAGES
 
 pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PACKAGES = str(Path(experiments.__file__).resolve().parents[1])  # The copy under test.
 LARGEST_BYTES = 120000
 FEWEST_COLOURS = 20
 HAS_TIME_SERIES = importlib.util.find_spec("tensorboard.plugins.metrics") is not None

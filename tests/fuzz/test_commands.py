@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-import compat
 from compat.errors import UserError
 from compat.scripts.source import conversion
+from tests.conftest import PACKAGES
 from tests.fuzz.conftest import (
     CELLS,
     PYTHON2,
@@ -27,7 +27,6 @@ from tests.fuzz.conftest import (
 
 pytestmark = pytest.mark.once
 
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test.
 DEADLINE_SECS = 60
 MNIST = ["experiments.mnist", "--dataset=digits"]
 INPUTS = {

@@ -13,11 +13,10 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-import compat
 from compat.processes.forking import ForkServer
+from tests.conftest import PACKAGES
 
 pytestmark = pytest.mark.once
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])
 SECONDS = 120.0
 ENV = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"}
 # All that a program can see of how it was started.

@@ -15,10 +15,9 @@ from typing import Any, Callable
 
 import pytest
 
-import compat
 from compat.cluster import ports
+from tests.conftest import PACKAGES
 
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])
 DEADLINE_SECS = 120
 
 
