@@ -27,8 +27,6 @@ _OURS = [os.path.join(_ROOT, package) for package in ("compat", "experiments", "
 _INSTALLED = tuple(os.path.realpath(folder) + os.sep for folder in _PYTHONS + _OURS)
 # Packages beside this one, whose names scripts give to folders of their own.
 _COMMON = ("experiments", "models")
-# Modules that Python 3 renamed: fissix converts imports, programs for both try the old names first.
-_RENAMED = {"ConfigParser": "configparser", "Queue": "queue", "cPickle": "pickle"}
 
 
 def _builtins_for(part: conversion.Source) -> dict[str, Any]:
@@ -46,7 +44,7 @@ def _builtins_for(part: conversion.Source) -> dict[str, Any]:
         if level == 0:
             if top == namespace.TOP:
                 return _import_tensorflow(name, fromlist or ())
-            if part.python2 and _RENAMED.get(name, name) == "pickle":
+            if part.python2 and name in ("cPickle", "pickle"):
                 return python2_builtins.PICKLE
             if libraries.is_old(name):
                 return libraries.load(name, fromlist or ())

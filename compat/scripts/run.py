@@ -40,6 +40,17 @@ def main(argv: list[str]) -> int:
             raise UserError(f"--cluster starts a script, and -{kind[0]} was given; name a file")
         counts = local_cluster.parse(options.cluster)
         return local_cluster.run(counts, target, _own(options), arguments, options.task_args)
+    _prepare(options, target)
+    if kind == "code" and "multiprocessing" in target:
+        _load_main_as_a_script()
+    code = _run(kind, target, arguments)
+    if options.track:
+        importlib.import_module(_TRACK).RECORD.close(code)
+    return code
+
+
+def _prepare(options: argparse.Namespace, target: str) -> None:
+    """Makes this process, and those that it starts, what the script expects to run in."""
     era.chosen = options.era
     if options.hosts:
         os.environ[environment.HOSTS] = json.dumps(addresses.parse(options.hosts))
@@ -58,12 +69,6 @@ def main(argv: list[str]) -> int:
         os.environ[environment.TRACK] = "1"
         namespace.when_loaded.append(_TRACK)
     imports.install()
-    if kind == "code" and "multiprocessing" in target:
-        _load_main_as_a_script()
-    code = _run(kind, target, arguments)
-    if options.track:
-        importlib.import_module(_TRACK).RECORD.close(code)
-    return code
 
 
 def parser() -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ from typing import Any, Iterator
 
 from compat.scripts.checking.findings import CHANGES, SERVED, Finding
 from compat.scripts.source import literals, python2_builtins
-from compat.scripts.source.rewriting import DECODE, DIVISION
+from compat.scripts.source.python2 import DECODE, DIVISION
 
 _DIVISION = (
     "/ between integers gives an integer in Python 2, and a float in Python 3; compat run divides "

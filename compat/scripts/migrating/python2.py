@@ -7,7 +7,7 @@ from typing import Iterator
 
 from compat.scripts.checking import syntax
 from compat.scripts.migrating.program import Edit, Finders, Program
-from compat.scripts.source import rewriting
+from compat.scripts.source.python2 import ClassicDivision
 
 MODULE = "python2"  # Of compat.v1; a program of Python 2 imports it.
 
@@ -16,7 +16,7 @@ def _division(program: Program) -> Iterator[Edit]:
     if not program.source.divides_integers:
         return
     # Of a second tree, whose divisions are calls.
-    tree = rewriting.ClassicDivision().visit(ast.parse(program.text))
+    tree = ClassicDivision().visit(ast.parse(program.text))
     right = {_place(node) for node in syntax.divisions(tree)}
     for node in program.nodes(ast.BinOp, ast.AugAssign):
         if not isinstance(node.op, ast.Div):

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from compat.errors import UserError, unless_usable
-from compat.scripts.source import arrays, frames, lists, literals, rewriting
+from compat.scripts.source import arrays, frames, lists, literals
+from compat.scripts.source.python2 import ClassicDivision, ClassicStrings
 
 # Names that parse as Python 3 but exist in Python 2 only.
 _OLD_METHODS = {"has_key", "iteritems", "iterkeys", "itervalues", "viewitems", "viewkeys"}
@@ -78,9 +79,9 @@ class Source:
             tree = parse(self.python3(), self.filename)
             # They return the module that they change.
             if self.divides_integers:
-                rewriting.ClassicDivision().visit(tree)
+                ClassicDivision().visit(tree)
             if self.python2:
-                rewriting.ClassicStrings().visit(tree)
+                ClassicStrings().visit(tree)
             return ast.fix_missing_locations(tree)
 
     def code(self) -> types.CodeType:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from compat.scripts.source.rewriting import DECODE, DIVISION
+from compat.scripts.source.python2 import DECODE, DIVISION
 
 _DIGITS = 1100  # Enough for every float, exactly.
 
