@@ -20,7 +20,7 @@ from typing import Any
 
 from compat.errors import Parser, PeerError, UserError, one_line
 from compat.scripts import imports
-from compat.scripts.cluster import addresses, environment, local_cluster
+from compat.scripts.cluster import addresses, inherited, local_cluster
 from compat.scripts.names import era, libraries, namespace
 from compat.scripts.source import conversion
 
@@ -53,7 +53,7 @@ def _prepare(options: argparse.Namespace, target: str) -> None:
     """Makes this process, and those that it starts, what the script expects to run in."""
     era.chosen = options.era
     if options.hosts:
-        os.environ[environment.HOSTS] = json.dumps(addresses.parse(options.hosts))
+        os.environ[inherited.HOSTS] = json.dumps(addresses.parse(options.hosts))
     if options.local:
         addresses.place_here(target)
     if addresses.active() and "TF_CONFIG" in os.environ:
@@ -61,12 +61,12 @@ def _prepare(options: argparse.Namespace, target: str) -> None:
     if options.data_dir:
         os.environ["MNIST_DATA_DIR"] = os.path.abspath(options.data_dir)
     os.environ.update(local_cluster.log_level())
-    environment.prepare_children(_own(options))
+    inherited.prepare_children(_own(options))
     namespace.when_loaded.extend(namespace.FOR_SCRIPTS)
     if options.allow_network:
-        os.environ[environment.ALLOW_NETWORK] = "1"
+        os.environ[inherited.ALLOW_NETWORK] = "1"
     if options.track:
-        os.environ[environment.TRACK] = "1"
+        os.environ[inherited.TRACK] = "1"
         namespace.when_loaded.append(_TRACK)
     imports.install()
 

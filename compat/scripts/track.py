@@ -28,7 +28,7 @@ from compat.datasets import idx
 from compat.datasets.published import FASHION_MNIST, MNIST
 from compat.errors import UserError
 from compat.scripts.calls import flags as script_flags
-from compat.scripts.cluster import distributed, environment
+from compat.scripts.cluster import distributed, inherited
 from compat.scripts.tutorials import input_data
 from compat.tracking import (
     FAILED,
@@ -71,7 +71,7 @@ class Record:
         self._sampling.enter_context(sampled(self._place, _SAMPLES_SECS))
 
     def _place(self) -> tuple[str, str] | None:
-        task, note = distributed.task, os.environ.get(environment.RECORD, "")
+        task, note = distributed.task, os.environ.get(inherited.RECORD, "")
         logdir = self._logdir
         if not distributed.is_chief() and os.path.exists(note):
             logdir = Path(note).read_text("utf-8")
@@ -111,8 +111,8 @@ class Record:
         self._tracker.tags(releases(distributed.task.cluster if distributed.task else {}))
         for data in self._data:
             self._tracker.dataset(*data)
-        if os.environ.get(environment.RECORD):
-            write_atomically(os.environ[environment.RECORD], logdir)
+        if os.environ.get(inherited.RECORD):
+            write_atomically(os.environ[inherited.RECORD], logdir)
 
     def hyperparameters(self, logdir: str) -> list[Any]:
         """Returns the summaries of the settings for the run's first event file, once."""

@@ -21,7 +21,7 @@ from compat.cluster.environment import (
 )
 from compat.cluster.roles import role
 from compat.cluster.spec import ClusterSpec, Task, checked_cluster
-from compat.scripts.cluster import addresses, environment, local_cluster
+from compat.scripts.cluster import addresses, inherited, local_cluster
 from tests.fuzz.conftest import attempt, mutated, times, words
 
 pytestmark = pytest.mark.once
@@ -164,7 +164,7 @@ def file_of_ports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_file_of_agreed_ports(file_of_ports: Path, raw: bytes) -> None:
     file_of_ports.write_bytes(raw)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(environment.PORTS, str(file_of_ports))
+        patch.setenv(inherited.PORTS, str(file_of_ports))
         found = attempt(addresses.mapped, "pc-02:2222")
     if isinstance(found, str):
         assert isinstance(attempt(split_address, found), tuple), found

@@ -16,7 +16,7 @@ from typing import Any, Mapping
 from compat.cluster import ports
 from compat.cluster.address import split_address
 from compat.errors import UserError, unless_usable
-from compat.scripts.cluster import environment
+from compat.scripts.cluster import inherited
 
 _ADDRESS = re.compile(r"\s*(grpc://)?\s*([^\s:/]+)\s*:\s*([0-9]{1,5})\s*")
 
@@ -43,12 +43,12 @@ def place_here(script: str) -> None:
     """
     digest = hashlib.sha256(os.path.realpath(script).encode()).hexdigest()[:16]
     name = f"compat-{getpass.getuser()}-{digest}.json"
-    os.environ.setdefault(environment.PORTS, os.path.join(tempfile.gettempdir(), name))
+    os.environ.setdefault(inherited.PORTS, os.path.join(tempfile.gettempdir(), name))
 
 
 def active() -> bool:
     """Whether any address of the script is mapped."""
-    return bool(os.environ.get(environment.PORTS) or os.environ.get(environment.HOSTS))
+    return bool(os.environ.get(inherited.PORTS) or os.environ.get(inherited.HOSTS))
 
 
 def mapped(address: str) -> str:
@@ -59,8 +59,8 @@ def mapped(address: str) -> str:
     scheme, plain = found[1] or "", f"{found[2]}:{found[3]}"
     if scheme + plain != address:
         log_replacement(f"address {address!r}", f"{scheme + plain!r}")
-    new = json.loads(os.environ.get(environment.HOSTS, "{}")).get(plain)
-    if new is None and os.environ.get(environment.PORTS):
+    new = json.loads(os.environ.get(inherited.HOSTS, "{}")).get(plain)
+    if new is None and os.environ.get(inherited.PORTS):
         new = _agree(plain)
     return scheme + (new or plain)
 
@@ -68,7 +68,7 @@ def mapped(address: str) -> str:
 def mapped_cluster(cluster: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a cluster, in a form that `ClusterSpec` accepts, with its addresses mapped."""
     jobs: dict[str, Any] = {}
-    counts = json.loads(os.environ.get(environment.COUNTS, "{}"))
+    counts = json.loads(os.environ.get(inherited.COUNTS, "{}"))
     for job, tasks in cluster.items():
         if isinstance(tasks, (list, tuple)) and counts.get(job, len(tasks)) != len(tasks):
             # The script may name more or fewer hosts than tasks were started.
@@ -104,7 +104,7 @@ def log_replacement(what: str, by: str) -> None:
 
 def _agree(address: str) -> str:
     """Returns the address in the shared file for `address`, which may be in use there itself."""
-    path = os.environ[environment.PORTS]
+    path = os.environ[inherited.PORTS]
     with os.fdopen(_open(path), "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         try:

@@ -13,13 +13,13 @@ from compat.cluster import access, ports, proxies
 from compat.liveness import shutdown
 from compat.liveness.probe import reason_not_serving
 from compat.scripts.calls.classes import RELEASE, Old, release
-from compat.scripts.cluster import addresses, environment
+from compat.scripts.cluster import addresses, inherited
 
 _SYNC_GRACE_SECS = 2
 _CHIEFS = ("chief", "master")
 _REMEDY = (
     "add --allow_network after `compat run`, or --local for a cluster on this machine; "
-    f"for a migrated program set {environment.ALLOW_NETWORK}=1"
+    f"for a migrated program set {inherited.ALLOW_NETWORK}=1"
 )
 
 
@@ -93,7 +93,7 @@ class Server(tf1.train.Server, metaclass=Old):
         global task
         filters = tuple(definition.default_session_config.device_filters)
         task = Task(definition.job_name, definition.task_index, cluster, filters)
-        self._ends = bool(os.environ.get(environment.TRACK)) and "ps" in cluster
+        self._ends = bool(os.environ.get(inherited.TRACK)) and "ps" in cluster
         if self._ends and task.job != "ps":
             servers = {f"/job:ps/task:{i}": host for i, host in enumerate(cluster["ps"])}
             atexit.register(shutdown.announce, servers, task.index)
@@ -130,7 +130,7 @@ def install() -> None:
     def init(self: Any, server_or_cluster_def: Any, *args: Any, **kwargs: Any) -> None:
         definition = getattr(server_or_cluster_def, "cluster", server_or_cluster_def)
         hosts = [host.strip("[]") for host in _hosts(tf1.train.ClusterSpec(definition))]
-        allowed = bool(os.environ.get(environment.ALLOW_NETWORK))
+        allowed = bool(os.environ.get(inherited.ALLOW_NETWORK))
         access.check_allowed(hosts, allowed, remedy=_REMEDY, say=say)
         original(self, server_or_cluster_def, *args, **kwargs)
 

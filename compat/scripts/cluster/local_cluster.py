@@ -12,7 +12,7 @@ from typing import Any, Mapping, Sequence
 from compat.errors import UserError
 from compat.processes.forking import ForkServer
 from compat.processes.local_cluster import LocalCluster
-from compat.scripts.cluster import environment, forkable
+from compat.scripts.cluster import forkable, inherited
 from compat.scripts.cluster.task_arguments import Spelling, spelling
 from compat.scripts.source import conversion
 
@@ -84,9 +84,9 @@ def launch(
             lambda task: (*command, *how.words(task.job, task.index, cluster.hosts)),
             {
                 **env,
-                environment.PORTS: ports,
-                environment.COUNTS: json.dumps(counts),
-                environment.RECORD: os.path.join(folder, "record"),
+                inherited.PORTS: ports,
+                inherited.COUNTS: json.dumps(counts),
+                inherited.RECORD: os.path.join(folder, "record"),
             },
             evaluator=evaluator,
             with_tf_config=how.tf_config,

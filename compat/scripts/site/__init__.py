@@ -1,1 +1,1 @@
-"""On PYTHONPATH of a script's child processes; see `compat.scripts.cluster.environment`."""
+"""On PYTHONPATH of a script's child processes; see `compat.scripts.cluster.inherited`."""

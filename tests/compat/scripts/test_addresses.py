@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compat.errors import UserError
-from compat.scripts.cluster import addresses, environment, local_cluster, task_arguments
+from compat.scripts.cluster import addresses, inherited, local_cluster, task_arguments
 from compat.scripts.source import conversion
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (environment.HOSTS, environment.PORTS, environment.COUNTS):
+    for name in (inherited.HOSTS, inherited.PORTS, inherited.COUNTS):
         monkeypatch.delenv(name, raising=False)
 
 
 def test_named_hosts_are_mapped_and_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     hosts = addresses.parse("pc-01:2222=127.0.0.1:5001, pc-02:2222=127.0.0.1:5002")
-    monkeypatch.setenv(environment.HOSTS, json.dumps(hosts))
+    monkeypatch.setenv(inherited.HOSTS, json.dumps(hosts))
     assert addresses.mapped("pc-01:2222") == "127.0.0.1:5001"
     assert addresses.mapped("grpc://pc-02:2222") == "grpc://127.0.0.1:5002"
     assert addresses.mapped("pc-03:2222") == "pc-03:2222"
@@ -47,7 +47,7 @@ def test_stray_spaces_are_mended_and_it_is_said_once(capsys: pytest.CaptureFixtu
 def test_all_processes_of_a_run_agree_on_ports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(environment.PORTS, str(tmp_path / "ports.json"))
+    monkeypatch.setenv(inherited.PORTS, str(tmp_path / "ports.json"))
     tasks = {"ps": ["pc-01:2222"], "worker": ["pc-02:2222", "pc-03:2222"]}
     mapped = addresses.mapped_cluster(tasks)
     every = mapped["ps"] + mapped["worker"]
@@ -60,10 +60,10 @@ def test_all_processes_of_a_run_agree_on_ports(
 
 
 def test_a_cluster_is_as_large_as_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(environment.COUNTS, json.dumps({"ps": 1, "worker": 1}))
+    monkeypatch.setenv(inherited.COUNTS, json.dumps({"ps": 1, "worker": 1}))
     three = {"ps": ["a:1"], "worker": ["b:1", "c:1", "d:1"]}
     assert addresses.mapped_cluster(three) == {"ps": ["a:1"], "worker": ["b:1"]}
-    monkeypatch.setenv(environment.COUNTS, json.dumps({"worker": 4}))
+    monkeypatch.setenv(inherited.COUNTS, json.dumps({"worker": 4}))
     assert addresses.mapped_cluster(three)["worker"] == ["b:1", "c:1", "d:1", "worker-3.local:2222"]
 
 
