@@ -167,7 +167,7 @@ def _launch(
             patience=_CHIEF_PATIENCE_SECS,
             overdue=0,  # Servers of the modern runtime never end by themselves.
             max_restarts=options.max_restarts or 0,
-            may_pass=lambda code: code not in _PERMANENT,
+            is_retryable=lambda code: code not in _PERMANENT,
             logs=logs,
         )
 

@@ -10,7 +10,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Iterator, Mapping, Sequence, TextIO
 
-from compat.errors import PeerError, UserError, is_retryable
+from compat import errors
+from compat.errors import PeerError, UserError
 from compat.processes.child import Child, Command, Watchdog
 from compat.processes.forking import ForkServer
 from compat.processes.output import Output, discard
@@ -53,7 +54,7 @@ class ProcessGroup:
     overdue: int = 1  # Exit code if commands had to be stopped because they ran on.
     max_restarts: int = 0  # Of each command, by its own fault; see `Restarts`.
     fork_server: ForkServer | None = None  # Starts what it can without loading TensorFlow.
-    may_pass: Callable[[int], bool] = is_retryable  # Which exit codes allow another start.
+    is_retryable: Callable[[int], bool] = errors.is_retryable  # By the exit code of a start.
     logs: Mapping[str, TextIO] = field(default_factory=dict)  # Also take the lines, by name.
     watch: Callable[[str, int | None], object] = lambda name, code: None  # Starts, ends with code.
 
@@ -65,7 +66,7 @@ class ProcessGroup:
         self._missed: set[str] = set()  # Those beside that have failed.
         self._out = self.out or sys.stdout
         self._output = Output(self._out, names)
-        self._restarts = Restarts(self.max_restarts, self.beside, self.may_pass)
+        self._restarts = Restarts(self.max_restarts, self.beside, self.is_retryable)
         self._children: list[Child] = []
         self._exit_code: int | None = None
         self._stop_grace: float | None = None  # None while nothing is being stopped.

@@ -6,7 +6,8 @@ import collections
 from dataclasses import dataclass
 from typing import Callable, Container
 
-from compat.errors import PeerError, is_retryable
+from compat import errors
+from compat.errors import PeerError
 
 _FIRST_PAUSE_SECS = 1.0
 _LONGEST_PAUSE_SECS = 30.0
@@ -21,12 +22,13 @@ class Restarts:
     Who ends because it has lost another task is not to blame: such an end is not counted if another
     task has spent a restart since this one failed last, unless nobody needs that one (`beside`).
     Each restart that is spent excuses each other task once at the most, so tasks that lose each
-    other for ever are given up, too. `may_pass` says after which exit codes a command may succeed.
+    other for ever are given up, too. `is_retryable` says after which exit codes another start may
+    succeed.
     """
 
     most: int
     beside: Container[str] = ()
-    may_pass: Callable[[int], bool] = is_retryable
+    is_retryable: Callable[[int], bool] = errors.is_retryable
 
     def __post_init__(self) -> None:
         self._counts: collections.Counter[str] = collections.Counter()
@@ -36,7 +38,7 @@ class Restarts:
 
     def pause(self, name: str, exit_code: int, ran: float) -> float | None:
         """Counts a restart of a task that `ran` so many s; returns the s before it, or None."""
-        if not self.may_pass(exit_code):
+        if not self.is_retryable(exit_code):
             return None
         if self._is_excused(name, exit_code):
             self._excused.add(name)
