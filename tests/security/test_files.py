@@ -14,7 +14,7 @@ import pytest
 
 import experiments
 from compat.errors import UserError
-from compat.scripts.cluster import addresses, environment
+from compat.scripts.cluster import addresses, inherited
 from compat.scripts.contrib.learn.preprocessing import VocabularyProcessor
 from compat.tracking.console import Console
 from compat.tracking.mlflow.spool import reason_refused
@@ -176,6 +176,6 @@ def test_the_file_of_ports_is_the_users_own(
         os.chown(str(path), 12345, 12345)
     else:
         pytest.skip("only root can give a file away")
-    monkeypatch.setenv(environment.PORTS, str(path))
+    monkeypatch.setenv(inherited.PORTS, str(path))
     with pytest.raises(UserError, match="ports.json cannot hold the ports"):
         addresses.mapped("pc-01:2222")

@@ -10,7 +10,7 @@ import pytest
 
 from compat.errors import UserError
 from compat.scripts.migrating.experiment import writing
-from tests.compat.scripts.updating import assert_it_is_equal_and_trains, script
+from tests.compat.scripts.conftest import assert_it_is_equal_and_trains, update_script
 
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")
@@ -55,7 +55,7 @@ CHIEF = "what the chief alone ran with its updates, all workers run with theirs"
 
 
 def migrated(form: str) -> Any:
-    return writing.migrate("old.py", script(FLAGS, form, "compat.v1"))
+    return writing.migrate("old.py", update_script(FLAGS, form, "compat.v1"))
 
 
 @pytest.mark.parametrize("kind", FORMS)
@@ -88,4 +88,4 @@ def test_each_form_is_equal_and_keeps_averages_on_the_modern_runtime(
     kind: str, condition: str, tmp_path: Path
 ) -> None:
     form = FORMS[kind].replace("CONDITION", condition)
-    assert_it_is_equal_and_trains(script(FLAGS, form), tmp_path, has_averages=True)
+    assert_it_is_equal_and_trains(update_script(FLAGS, form), tmp_path, has_averages=True)

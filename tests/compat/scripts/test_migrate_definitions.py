@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 
-import compat
 from compat.errors import UserError
 from compat.scripts.migrating.command import main
+from tests.compat.scripts.conftest import run_python
 
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")
 pytestmark = pytest.mark.once
-PACKAGES = str(Path(compat.__file__).resolve().parents[1])
-DEADLINE_SECS = 300
 # A decorator of 2016 for properties that are made once, in a scope, also with arguments.
 LAZY = """\
 import functools
@@ -186,9 +182,7 @@ def test_it_trains_on_either_runtime(
 def test_it_is_proven(project: Path, to: str) -> None:
     text = MODEL.replace('tf.app.flags.DEFINE_float("momentum", 0.5, "Momentum.")\n', "")
     (project / "model.py").write_text(text, encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": PACKAGES, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [sys.executable, "-m", "compat", "migrate", f"--to={to}", "--prove", "train.py"]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=DEADLINE_SECS)
+    done = run_python("-m", "compat", "migrate", f"--to={to}", "--prove", "train.py")
     assert "equal: 20 losses of 20 training calls;" in done.stdout, done
 
 

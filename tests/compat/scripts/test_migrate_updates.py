@@ -9,7 +9,7 @@ import pytest
 from compat.errors import UserError
 from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.steps import rewriting
-from tests.compat.scripts.updating import assert_it_is_equal_and_trains, script
+from tests.compat.scripts.conftest import assert_it_is_equal_and_trains, update_script
 
 pytest.importorskip("asttokens")
 pytest.importorskip("fissix")
@@ -159,7 +159,7 @@ GROUPS = [
 
 
 def written(form: str) -> str:
-    text = script(FLAGS, form.replace(".op.name", ".name"), "compat.v1")
+    text = update_script(FLAGS, form.replace(".op.name", ".name"), "compat.v1")
     return writing.migrate("old.py", text).text
 
 
@@ -181,7 +181,7 @@ def test_averages_are_found_in_each_group(group: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMS)
 def test_each_form_is_equal_and_trains_on_the_modern_runtime(kind: str, tmp_path: Path) -> None:
-    text = script(FLAGS, FORMS[kind][0])
+    text = update_script(FLAGS, FORMS[kind][0])
     assert_it_is_equal_and_trains(text, tmp_path, has_averages="averages" in kind)
 
 
@@ -229,7 +229,7 @@ def test_what_it_refuses(form: str, why: str) -> None:
 
 def test_what_is_made_of_gradients_is_no_output() -> None:
     form = FORMS["clipped to a global norm"][0].replace("grads, _", "grads, norm")
-    text = script(FLAGS, form, "compat.v1").replace("[train, loss]", "[train, loss, norm]")
+    text = update_script(FLAGS, form, "compat.v1").replace("[train, loss]", "[train, loss, norm]")
     made = writing.migrate("old.py", text)
     ((_, remark),) = made.remarks
     assert remark.startswith("norm, which it fetches, is made of gradients")
@@ -241,13 +241,13 @@ def test_what_is_made_of_gradients_is_no_output() -> None:
 
 def test_a_flag_of_every_experiment_does_not_change_gradients() -> None:
     form = "loss = loss + FLAGS.weight_decay * tf.nn.l2_loss(w)\ntrain = opt.minimize(loss)"
-    text = script(FLAGS.replace('"limit"', '"weight_decay"'), form, "compat.v1")
+    text = update_script(FLAGS.replace('"limit"', '"weight_decay"'), form, "compat.v1")
     made = writing.migrate("old.py", text).text
     assert "    def gradients(self, pairs):\n        return pairs  # " in made
 
 
 def test_an_update_of_both_branches_is_returned_by_a_step() -> None:
-    text = script(FLAGS, FORMS["another optimizer"][0], "compat.v1")
+    text = update_script(FLAGS, FORMS["another optimizer"][0], "compat.v1")
     made = rewriting.migrate("old.py", text)
     assert '"train": train,\n' in made.text
     assert not made.remarks

@@ -77,9 +77,7 @@ def test_program_sees_what_a_script_does(command: list[str], tmp_path: Path) -> 
     assert (done.returncode, done.stdout) == (0, PRINTED), done.stderr
 
 
-def test_sessions_return_text_where_tensorflow_was_loaded_before(
-    tmp_path: Path, run_python: Any
-) -> None:
+def test_sessions_return_text_where_tensorflow_was_loaded_before(tmp_path: Path) -> None:
     """As by `compat.select_runtime` under `compat prove`."""
     program = tmp_path / "program.py"
     program.write_text(
