@@ -79,14 +79,19 @@ def by_flags(trees: Iterable[ast.Module], given: Sequence[str]) -> Spelling | No
     """Returns the arguments by the flags that a program defines; None without those of a task."""
     calls = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call)]
     flags = [flag for call in calls for flag in literals.flags(call)]
+    numbers = {flag for call in calls if _is_number(call) for flag in literals.flags(call)}
     job = next((flag for flag in _JOB if flag in flags), None)
     index = next((flag for flag in _INDEX if flag in flags), None)
     if job is None or index is None:
         return None
-    found = [f"--{job}={{job}}", f"--{index}={{index}}"]
+    places = [name for call in calls for name in _positional(call) if name in (job, index)]
+    templates = {job: "{job}", index: "{index}"}
+    found = [f"--{name}={word}" for name, word in templates.items() if name not in places]
+    found = [*(templates[name] for name in places), *found]
     defaults: dict[str, list[str]] = {}
     for kind, names in _HOSTS.items():
-        hosts = next((name for name in names if name in flags), None)
+        # A number is of servers, as in `--ps=2`.
+        hosts = next((name for name in names if name in flags and name not in numbers), None)
         if hosts is not None and not any(word.startswith(f"--{hosts}") for word in given):
             found.append(f"--{hosts}={{{kind}}}")
             call = next(call for call in calls if hosts in literals.flags(call))
@@ -94,6 +99,19 @@ def by_flags(trees: Iterable[ast.Module], given: Sequence[str]) -> Spelling | No
             texts = [literals.text(word) for word in words]
             defaults[kind] = [part.strip() for text in texts for part in text.split(",")]
     return Spelling(found, defaults=defaults)
+
+
+def _is_number(call: ast.Call) -> bool:
+    kinds = [word.value for word in call.keywords if word.arg == "type"]
+    called = literals.dotted(call.func)
+    return called.endswith("DEFINE_integer") or any(literals.dotted(k) == "int" for k in kinds)
+
+
+def _positional(call: ast.Call) -> list[str]:
+    """Returns the argument without dashes that a call of argparse defines."""
+    is_argparse = literals.dotted(call.func).rpartition(".")[2] == "add_argument"
+    names = [literals.text(word) for word in call.args] if is_argparse else []
+    return [name for name in names if name and not name.startswith("-")]
 
 
 def _positions(tree: ast.Module) -> set[int]:

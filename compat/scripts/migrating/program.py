@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Union
 from compat.errors import UserError
 from compat.scripts.checking.uses import Use, Walk
 from compat.scripts.names import era
-from compat.scripts.source import conversion, literals
+from compat.scripts.source import conversion, literals, modules
 
 # Tokens between the lines of a program.
 _BETWEEN = {tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT}
@@ -72,7 +72,7 @@ class Program:
 
     def __init__(self, source: conversion.Source, marked: bool = False) -> None:
         self.source = source
-        self.text = source.python3(relative=True)
+        self.text = source.python3(relative=modules.is_in_package(source.filename))
         self.tree = conversion.parse(self.text, source.filename)
         found = uses(self.tree)
         self.uses = [use for use in found if use.is_tensorflow]

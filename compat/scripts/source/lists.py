@@ -13,6 +13,7 @@ from compat.scripts.source import literals, scopes
 _LISTS = ("filter", "map", "zip")
 # What estimators read for each graph that they build; of an iterator, the first has all layers.
 _READ_AGAIN = ("dnn_hidden_units", "hidden_units")
+_CHANGES = ("append", "extend", "insert", "pop", "remove", "reverse", "sort")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SHUFFLES = ("random.shuffle", "np.random.shuffle", "numpy.random.shuffle")
 
@@ -62,7 +63,14 @@ def _taken(node: ast.AST) -> Iterator[tuple[ast.AST, Iterable[str]]]:
     """Yields the expressions that a node takes for lists, and what does not return one today."""
     is_read_again = isinstance(node, ast.keyword) and node.arg in _READ_AGAIN
     if isinstance(node, ast.Subscript) or is_read_again:
-        yield node.value, _LISTS  # type: ignore[attr-defined]
+        changes = not isinstance(getattr(node, "ctx", None), (ast.Load, type(None)))
+        yield node.value, (*_LISTS, *["range"] * changes)  # type: ignore[attr-defined]
+    elif isinstance(node, ast.Attribute) and node.attr in _CHANGES:
+        yield node.value, (*_LISTS, "range")
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        for side, other in ((node.left, node.right), (node.right, node.left)):
+            is_list = isinstance(other, (ast.List, ast.ListComp)) or _kind(other, {}, ("range",))
+            yield side, (*_LISTS, *["range"] * bool(is_list))  # A range plus an array is one.
     elif isinstance(node, ast.Call) and len(node.args) == 1:
         called = literals.dotted(node.func)
         if called == "len":

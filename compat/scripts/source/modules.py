@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from typing import Any, Callable
 
 from compat.errors import UserError
 from compat.scripts.source import conversion
+
+_MAIN = re.compile(r"(?m)^if[ \t(]+__name__\b|^[ \t]*tf\.app\.run\(")
 
 
 def imported(script: str) -> list[str]:
@@ -21,6 +24,25 @@ def imported(script: str) -> list[str]:
             own = [file for node in imports(path) for file in files(node, path, root)]
             waiting += [file for file in own if file.startswith(os.path.join(root, ""))]
     return found[1:]
+
+
+def is_in_package(path: str) -> bool:
+    """Whether a file is a module of a package.
+
+    A script is not, nor what a script beside it imports; their folder may have an `__init__.py`.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    if not (os.path.isfile(os.path.join(folder, "__init__.py")) and os.path.isfile(path)):
+        return False
+    imports_it = re.compile(rf"(?m)^[ \t]*(?:import|from)[ \t]+{re.escape(name[:-3])}\b")
+    beside = [_text(os.path.join(folder, n)) for n in os.listdir(folder) if n.endswith(".py")]
+    is_beside_script = any(_MAIN.search(text) and imports_it.search(text) for text in beside)
+    return not (_MAIN.search(_text(path)) or is_beside_script)
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
 
 
 def files(

@@ -90,6 +90,16 @@ def test_counts_of_a_cluster() -> None:
             ["--job-name={job}", "--task-id={index}"],
         ),
         ("job, i = sys.argv[1], int(sys.argv[2])", ["{job}", "{index}"]),
+        (
+            "p.add_argument('task_index', type=int)\np.add_argument('job_name')\n"
+            "p.add_argument('--worker_hosts')",
+            ["{index}", "{job}", "--worker_hosts={worker}"],
+        ),
+        (
+            "flags.DEFINE_integer('ps', 1, 'number of ps shards')\n"
+            "flags.DEFINE_string('job_name', '', '')\nflags.DEFINE_integer('task_index', 0, '')",
+            ["--job_name={job}", "--task_index={index}"],
+        ),
         ("config = json.loads(os.environ['TF_CONFIG'])", []),
         ("print 'Python 2', sys.argv[1], sys.argv[2]", ["{job}", "{index}"]),
     ],

@@ -149,6 +149,20 @@ def test_a_folder_is_migrated_with_modules_that_name_no_tensorflow(
     assert new["other.py"] == "print 'alone'\n"
 
 
+def test_a_script_in_a_folder_that_is_a_package_imports_its_modules(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "__init__.py").write_text("")
+    (project / "sizes.py").write_text("import more\nprint 'sizes'\nINPUTS = more.INPUTS\n")
+    (project / "more.py").write_text("INPUTS = 4\n")
+    text = "import tensorflow as tf\nimport sizes\nif __name__ == '__main__':\n    print 'rows',"
+    (project / "rows.py").write_text(f"{text} tf.reduce_sum(sizes.INPUTS).get_shape()\n")
+    assert main([".", "--output=new"]) == 0, capsys.readouterr()
+    command = [sys.executable, "new/rows.py"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_SECS)
+    assert done.stdout.split() == ["sizes", "rows", "()"], done.stderr
+
+
 def test_what_cannot_be_read_is_left_out_of_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

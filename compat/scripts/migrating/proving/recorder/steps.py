@@ -84,7 +84,7 @@ def _train(recorder, session, step, rows, run, values_of):
     values = values_of(found)
     tensors = step._lifted._packed.tensors
     record["scalars"] = [
-        [tensors[name].name, float(value)]
+        [tensors[name].name, float(numpy.ravel(value)[0])]
         for name, value in sorted(values.items())
         if name in tensors and tensors[name].dtype.is_floating and numpy.size(value) == 1
     ]
