@@ -52,6 +52,16 @@ def SparseTensorValue(*args: Any, **kwargs: Any) -> Any:
     return tf1.SparseTensorValue(*args, **kwargs)
 
 
+class zeros_initializer(tf1.zeros_initializer):
+    """Accepts a shape: until 0.12 this was a function, which returned zeros."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("partition_info", None)
+        if "shape" in kwargs or args and isinstance(args[0], (list, tuple, tf1.TensorShape)):
+            return tf1.zeros(*args, **kwargs)
+        return super().__new__(cls)
+
+
 class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
     """Accepts `replica_id`, an argument until 0.11, and ignores it."""
 

@@ -1,4 +1,4 @@
-"""Summaries from before 1.0, whose tags are used as given.
+"""Summaries from before 1.0, whose tags are used as given, and writers of events.
 
 Since 1.0 a summary has a name, which name scopes prefix and which may not contain spaces.
 """
@@ -6,6 +6,9 @@ Since 1.0 a summary has a name, which name scopes prefix and which may not conta
 from __future__ import annotations
 
 import functools
+import os
+import socket
+import time
 from typing import Any, Sequence
 
 from compat._tensorflow import tf1
@@ -21,6 +24,34 @@ def allow_eager_writers() -> None:
             init(self, *args, **kwargs)
 
     tf1.summary.FileWriter.__init__ = create
+
+
+class EventsWriter:
+    """Writes events into a file whose name begins with `prefix`; of `pywrap_tensorflow` until 2.0."""
+
+    def __init__(self, prefix: str | bytes) -> None:
+        start = f"{os.fsdecode(prefix)}.out.tfevents.{int(time.time()):010d}"
+        self._name = f"{start}.{socket.gethostname()}"
+        self._writer = tf1.python_io.TFRecordWriter(self._name)
+        self.WriteEvent(tf1.Event(wall_time=time.time(), file_version="brain.Event:2"))
+
+    def WriteEvent(self, event: Any) -> None:
+        """Adds an event."""
+        self._writer.write(event.SerializeToString())
+
+    def FileName(self) -> str:
+        """Returns the name of the file."""
+        return self._name
+
+    def Flush(self) -> bool:
+        """Writes what was added; returns whether it could."""
+        self._writer.flush()
+        return True
+
+    def Close(self) -> bool:
+        """Closes the file; returns whether it could."""
+        self._writer.close()
+        return True
 
 
 def _summary(kind: str, name: str | None, collections: Sequence[str] | None, **inputs: Any) -> Any:

@@ -11,7 +11,10 @@ from compat.errors import UserError
 from compat.scripts.source import conversion, literals, modules
 
 _JOB = ("job_name", "job-name", "jobname", "job", "job_type", "task_type", "role")
-_INDEX = ("task_index", "task-index", "task_id", "task-id", "taskid", "task", "index", "task_num")
+_INDEX = (
+    *("task_index", "task-index", "task_id", "task-id", "taskid", "task", "index", "task_num"),
+    "worker_index",
+)
 _HOSTS = {
     "ps": ("ps_hosts", "ps-hosts", "parameter_servers", "ps", "ps_host", "pss"),
     "worker": ("worker_hosts", "worker-hosts", "workers", "worker", "worker_host"),

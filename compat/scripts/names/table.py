@@ -72,7 +72,8 @@ _OWN_NAMES = (
     (
         "calls.classes",
         "",
-        "keras.Model keras.Sequential keras.models.Model keras.models.Sequential",
+        "keras.Model keras.Sequential keras.models.Model keras.models.Sequential "
+        "zeros_initializer",
     ),
     # Summaries with unprefixed tags.
     ("calls.summaries", "1.0", "audio_summary histogram_summary image_summary scalar_summary"),
@@ -124,6 +125,7 @@ _OTHERS = {
     "python.ops.rnn_cell_impl._linear": Served(
         _OWN + "contrib.rnn.attention:linear_of_kernel", "1.4"
     ),
+    "python.pywrap_tensorflow.EventsWriter": Served(_OWN + "calls.summaries:EventsWriter", "2.0"),
     "python.pywrap_tensorflow.NewCheckpointReader": Served("tf.train.NewCheckpointReader", "2.0"),
     "python.ops.seq2seq": Served(_SEQ2SEQ, "1.0"),
 }

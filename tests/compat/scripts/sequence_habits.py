@@ -181,6 +181,7 @@ def convolutions_in_an_lstm():
 
 def internal_names():
     from tensorflow.contrib import summary
+    from tensorflow.core.util import event_pb2
     from tensorflow.python import pywrap_tensorflow
     from tensorflow.python.estimator.model_fn import ModeKeys
     from tensorflow.python.framework import graph_util
@@ -198,6 +199,12 @@ def internal_names():
         frozen = graph_util.convert_variables_to_constants(session, graph, ["sum"])
     reader = pywrap_tensorflow.NewCheckpointReader(path)
     assert reader.get_tensor("weights").tolist() == [1, 2]
+    writer = pywrap_tensorflow.EventsWriter(tf.compat.as_bytes(folder + "/events"))
+    writer.WriteEvent(event_pb2.Event(step=3))
+    writer.Flush()
+    name = writer.FileName()
+    assert [event.step for event in tf.train.summary_iterator(name)] == [0, 3]
+    writer.Close()
     with tf.Graph().as_default(), tf.Session() as session:
         (result,) = tf.import_graph_def(frozen, return_elements=["sum:0"])
         assert session.run(result).tolist() == [2, 3]

@@ -89,6 +89,11 @@ def test_counts_of_a_cluster() -> None:
             "p.add_argument('--job-name')\np.add_argument('-t', '--task-id', type=int)",
             ["--job-name={job}", "--task-id={index}"],
         ),
+        (
+            "flags.DEFINE_string('job_name', '', '')\n"
+            "flags.DEFINE_integer('worker_index', 0, '')",
+            ["--job_name={job}", "--worker_index={index}"],
+        ),
         ("job, i = sys.argv[1], int(sys.argv[2])", ["{job}", "{index}"]),
         (
             "p.add_argument('task_index', type=int)\np.add_argument('job_name')\n"

@@ -64,6 +64,8 @@ values = {
     "reverse of 1.x": tf.reverse([[1, 2], [3, 4]], [1]),
     "resize_images": tf.shape(tf.image.resize_images(tf.zeros([1, 2, 2, 1]), 4, 6)),
     "sparse shape": sparse.dense_shape,
+    "zeros": tf.get_variable("zeros", initializer=tf.zeros_initializer([2])),
+    "zeros by class": tf.get_variable("ones", [2], initializer=tf.zeros_initializer) + 1,
     "tutorial": tf.shape(tutorial.inference(tf.zeros([3, 784]), 4, 4)),
 }
 with tf.Session() as session:
@@ -116,6 +118,8 @@ split_v by name: 2
 sub: -2 -2
 tutorial: 3 10
 unpack: 3 4
+zeros: 0 0
+zeros by class: 1 1
 tags: ['picture/image/0', 'the cost', 'weights']
 version: 0.12.1 0.12.1
 checkpoint logs/model is of another model or optimizer: w is missing

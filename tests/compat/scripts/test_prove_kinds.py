@@ -151,6 +151,8 @@ def test_step_of_an_old_script_is_proven_on_the_modern_runtime(
     old, new = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     counts = 'tf.Variable(0, name="counts")  # A whole number, which no optimizer trains.'
     old, new = (text.replace("# The model.", counts) for text in (old, new))
+    new = new.replace('"loss": loss,', '"loss": loss, "row": tf.reshape(loss, [1]),')
+    new = new.replace('select("train_op", "loss",', 'select("train_op", "loss", "row",')
     (tmp_path / "old.py").write_text(old, encoding="utf-8")
     (tmp_path / "new.py").write_text(new, encoding="utf-8")
     side = f"--b={tmp_path / 'new.py'} --runtime=modern"

@@ -183,5 +183,8 @@ class Gradients:
     def stepped(self, lines: str) -> str:
         """Returns the lines of a method that is given the step."""
         name = self.graph.step_name
+        if name and re.search(rf"(?m)^ *{name} = ", lines):
+            statement = self.graph.assignment(name)
+            self.graph.refuse(statement or self.graph.block, f"its {name} does not begin at 0")
         is_read = name != "step" and name in re.findall(r"\w+", lines)
         return f"{INDENT}{name} = step\n{lines}" if is_read else lines

@@ -271,7 +271,7 @@ class Graph:
             and (not first.args or literals.value(first.args[0]) == 0)
             and self.called(first).endswith(("constant_initializer", "zeros_initializer"))
         )
-        return statement if zero and literals.value(words.get("trainable")) is False else None
+        return statement if zero else None  # Nothing trains it, with or without trainable=False.
 
 
 def _is_tensorflow(node: ast.Import | ast.ImportFrom) -> bool:
