@@ -27,7 +27,7 @@ def allow_eager_writers() -> None:
 
 
 class EventsWriter:
-    """Writes events into a file whose name begins with `prefix`; of `pywrap_tensorflow` until 2.0."""
+    """Writes events into a file named after `prefix`; of `pywrap_tensorflow` until 2.0."""
 
     def __init__(self, prefix: str | bytes) -> None:
         start = f"{os.fsdecode(prefix)}.out.tfevents.{int(time.time()):010d}"

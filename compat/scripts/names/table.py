@@ -72,8 +72,7 @@ _OWN_NAMES = (
     (
         "calls.classes",
         "",
-        "keras.Model keras.Sequential keras.models.Model keras.models.Sequential "
-        "zeros_initializer",
+        "keras.Model keras.Sequential keras.models.Model keras.models.Sequential zeros_initializer",
     ),
     # Summaries with unprefixed tags.
     ("calls.summaries", "1.0", "audio_summary histogram_summary image_summary scalar_summary"),

@@ -90,8 +90,7 @@ def test_counts_of_a_cluster() -> None:
             ["--job-name={job}", "--task-id={index}"],
         ),
         (
-            "flags.DEFINE_string('job_name', '', '')\n"
-            "flags.DEFINE_integer('worker_index', 0, '')",
+            "flags.DEFINE_string('job_name', '', '')\nflags.DEFINE_integer('worker_index', 0, '')",
             ["--job_name={job}", "--worker_index={index}"],
         ),
         ("job, i = sys.argv[1], int(sys.argv[2])", ["{job}", "{index}"]),

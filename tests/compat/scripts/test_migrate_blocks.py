@@ -72,8 +72,11 @@ def test_what_shapes_need_and_hooks_are_made_in_front() -> None:
     assert "tf.TensorSpec([None, width], tf.float32)" in found
 
 
-def test_an_initializer_that_is_run_stays() -> None:
-    assert "init = tf.global_variables_initializer()" in rewritten(SUPERVISED)
+def test_an_initializer_that_is_run_stays_unless_it_repeats_the_supervisor() -> None:
+    initializer = "init = tf.global_variables_initializer()"
+    assert initializer not in rewritten(SUPERVISED)
+    text = SUPERVISED.replace("sess.run(init)", "for _ in (1, 2): sess.run(init)")
+    assert initializer in rewritten(text)
 
 
 @pytest.mark.parametrize("text", [MONITORED, SUPERVISED])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Callable
 
@@ -114,6 +115,19 @@ def test_local_values_that_a_supervisor_would_not_make_stay_in_its_init_op() -> 
     assert "init_op=init_op, local_init_op=" in found
     assert "init_op = tf.group(" in found
     assert "compat 1: init_op" in found
+
+
+def test_what_is_initialized_twice_is_initialized_once(
+    run_step: Callable[[str, str], Any], runtime: str, tmp_path: Path
+) -> None:
+    text = PARTS.replace("LOGDIR", tmp_path.as_posix())
+    text = re.sub(r"init_op = .*", "init_op = tf.initialize_all_variables()", text)
+    first = "with sv.managed_session() as sess:\n"
+    found = rewritten(text.replace(first, f"{first}    sess.run(init_op)\n"))
+    assert "init_op" not in found
+    assert run_step(found, runtime).code == 0
+    found = rewritten(text.replace(first, f"{first}    for _ in (1, 2): sess.run(init_op)\n"))
+    assert "init_op" in found, "it may begin anew"
 
 
 def test_sizes_of_a_shape_are_numbers_on_either_runtime(run_step: Any, runtime: str) -> None:

@@ -81,6 +81,11 @@ class _Rewriting:
 
     def result(self) -> migration.Migrated:
         """Returns the new program."""
+        for call in self.sessions.repeated(self.calls.found, self.parents):
+            self.calls.found.remove(call)
+            self.sessions.dropped.update(ast.walk(call.node))
+            statement: Any = self.parents[call.node]
+            self._remove(statement)
         shared = self._shared()
         for call in self.calls.found:
             self._call(call)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator, Mapping
 
 from compat.scripts.migrating.program import Edit
+from compat.scripts.migrating.steps.calls import Call
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.source import literals, scopes
 
@@ -109,6 +110,26 @@ class Sessions:
             is_known = all(part.rpartition(".")[2] in _INITIALIZERS for part in parts)
             return is_known and not {*parts}.isdisjoint(_DEFAULTS[argument])
         return called in _DEFAULTS[argument] and not (made.args or made.keywords)
+
+    def repeated(self, found: Iterable[Call], parents: Mapping[Any, Any]) -> list[Call]:
+        """Returns the calls that initialize once more, in front of all others.
+
+        A supervisor has done so; done again, it would also undo what a checkpoint restores.
+        """
+        again: list[Call] = []
+        for call in sorted(found, key=lambda call: self._graph.program.span(call.node)):
+            node: Any = call.node
+            fetched = node.args[0] if node.args else None
+            is_group = self._graph.called(self._value(fetched)) == "group"
+            is_alone = isinstance(parents[node], ast.Expr) and not is_group
+            while node in parents and not isinstance(node, (ast.For, ast.While)):
+                node = parents[node]
+            if isinstance(node, (ast.For, ast.While)) or not is_alone:
+                break
+            if not self.is_default("init_op", fetched):
+                break
+            again.append(call)
+        return again
 
     def _made_here(self, node: ast.expr) -> None:
         """Makes a saver where a supervisor is given it, instead of in the graph."""
