@@ -158,8 +158,7 @@ def test_a_script_in_a_folder_that_is_a_package_imports_its_modules(
     text = "import tensorflow as tf\nimport sizes\nif __name__ == '__main__':\n    print 'rows',"
     (project / "rows.py").write_text(f"{text} tf.reduce_sum(sizes.INPUTS).get_shape()\n")
     assert main([".", "--output=new"]) == 0, capsys.readouterr()
-    command = [sys.executable, "new/rows.py"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_SECS)
+    done = run_python("new/rows.py", cwd=project)
     assert done.stdout.split() == ["sizes", "rows", "()"], done.stderr
 
 
