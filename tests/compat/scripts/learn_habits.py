@@ -252,9 +252,9 @@ def learn_exports():
     trained = learn.Experiment(model, inputs, inputs, train_steps=5, eval_steps=1)
     assert not trained.reset_export_strategies([strategy])
     assert len(trained.train_and_evaluate()[1]) == 1
-    newest = exports.get_most_recent_export(f"{folder}/export/Servo")
+    exports.garbage_collect_exports(f"{folder}/export/Servo", 1)
+    newest, seen = exports.get_most_recent_export(f"{folder}/export/Servo"), []
     assert newest.path.endswith(str(newest.export_version))
-    seen = []
 
     def proceed(eval_results, checkpoint_path):
         seen.append((eval_results is None, checkpoint_path))

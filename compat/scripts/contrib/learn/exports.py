@@ -39,7 +39,7 @@ def make_export_strategy(
         found = core.export_saved_model(
             path, serving_input_fn, checkpoint_path=checkpoint, **options
         )
-        garbage_collectexports(path, exports_to_keep)
+        garbage_collect_exports(path, exports_to_keep)
         return found
 
     return ExportStrategy("Servo", export)
@@ -50,7 +50,7 @@ def get_most_recent_export(export_dir_base: str) -> Export | None:
     return max(exports(export_dir_base), key=lambda found: found.export_version, default=None)
 
 
-def garbage_collectexports(export_dir_base: str, exports_to_keep: int | None) -> None:
+def garbage_collect_exports(export_dir_base: str, exports_to_keep: int | None) -> None:
     """Removes all but the latest exports, or none."""
     found = sorted(exports(export_dir_base), key=lambda found: found.export_version)
     for old in found[: -exports_to_keep if exports_to_keep else 0]:
