@@ -14,7 +14,7 @@ from compat.scripts.migrating.classes.decorators import is_decorator
 from compat.scripts.migrating.origins import Import, Modules
 from compat.scripts.migrating.program import Edit, Program, UnmarkedError
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
-from compat.scripts.migrating.steps.pieces import Pieces
+from compat.scripts.migrating.steps.pieces import Pieces, spelled
 from compat.scripts.source import literals, scopes
 
 # Whether a function or a class is to be in the script.
@@ -227,19 +227,14 @@ class _Definition:
 
     def _imports(self, words: list[str]) -> list[Edit]:
         """Returns the edits by which the statement imports names in place of the definition."""
-        node, span = self.found.node, self.program.span
+        node = self.found.node
         if not self._joins():
             return []
-        left = [f"{a.name} as {a.asname}" if a.asname else a.name for a in node.names]
-        left = [t for a, t in zip(node.names, left) if a.name != self.node.name]
-        if left or words:
-            text = f"from {'.' * node.level}{node.module} import {', '.join([*left, *words])}"
-        elif any(map(_acts, self.found.module.tree.body)):
-            text = f"import {node.module}"  # For what it does when it is imported.
-        else:
-            alone = Pieces(self.program).alone(node)
-            return [Edit(*alone, "") if alone else Edit(*span(node), "pass")]
-        return [Edit(*span(node), text)]
+        names = [*(spelled(a) for a in node.names if a.name != self.node.name), *words]
+        if not names and any(map(_acts, self.found.module.tree.body)):
+            # For what it does when it is imported.
+            return [Edit(*self.program.span(node), f"import {node.module}")]
+        return [Pieces(self.program).importing(node, names)]
 
 
 def _acts(statement: ast.stmt) -> bool:

@@ -6,7 +6,7 @@ import ast
 from typing import Any, NamedTuple
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps.pieces import Pieces, used
+from compat.scripts.migrating.steps.pieces import Pieces, spelled, used
 from compat.scripts.source import literals, scopes
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -118,11 +118,5 @@ def _import_removed(program: Program, name: str) -> list[Edit]:
     for node in program.tree.body:
         if isinstance(node, _IMPORTS) and name in scopes.bound([node]):
             left = [a for a in node.names if (a.asname or a.name.partition(".")[0]) != name]
-            words = [f"{a.name} as {a.asname}" if a.asname else a.name for a in left]
-            source = getattr(node, "module", None)
-            front = f"from {'.' * node.level}{source} " if source else ""  # type: ignore
-            text = f"{front}import {', '.join(words)}" if words else ""
-            alone = Pieces(program).alone(node)
-            span = alone if alone and not text else program.span(node)
-            return [Edit(*span, text if text or alone else "pass")]
+            return [Pieces(program).importing(node, [*map(spelled, left)])]
     return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any, Iterable
+from typing import Any, Iterable, Sequence
 
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.source import literals, scopes
@@ -72,6 +72,17 @@ class Pieces:
             end += 1
         return Edit(start, end, "")
 
+    def importing(self, statement: Any, names: Sequence[str]) -> Edit:
+        """Returns the edit by which a statement imports these names alone, such as "rows as r"."""
+        if names:
+            source = (
+                f"{'.' * getattr(statement, 'level', 0)}{getattr(statement, 'module', '') or ''}"
+            )
+            front = f"from {source} " if source else ""
+            return Edit(*self.program.span(statement), f"{front}import {', '.join(names)}")
+        alone = self.alone(statement)
+        return Edit(*alone, "") if alone else Edit(*self.program.span(statement), "pass")
+
     def text(self, node: ast.AST) -> str:
         """Returns the text of a node."""
         return self.program.text[slice(*self.program.span(node))]
@@ -112,6 +123,11 @@ class Pieces:
                 kept.append(text[position:start])
             position = max(position, end)
         return re.sub(r"\n{3,}", "\n\n", "".join([*kept, text[position:]])).strip("\n")
+
+
+def spelled(alias: ast.alias) -> str:
+    """Returns a name that is imported as the statement spells it, such as "rows as r"."""
+    return f"{alias.name} as {alias.asname}" if alias.asname else alias.name
 
 
 def used(node: ast.AST, without: Any = ()) -> set[str]:
