@@ -68,12 +68,18 @@ Finders = Mapping[str, Callable[["Program"], Iterator[Union[Edit, Remark]]]]
 
 
 class Program:
-    """A script as Python 3, which Python 2 is converted to first."""
+    """A script as Python 3, which Python 2 is converted to first.
+
+    Attributes:
+      parents: the parent of each node of its tree.
+    """
 
     def __init__(self, source: conversion.Source, marked: bool = False) -> None:
         self.source = source
         self.text = source.python3(relative=modules.is_in_package(source.filename))
         self.tree = conversion.parse(self.text, source.filename)
+        self._nodes = [*ast.walk(self.tree)]
+        self.parents = {n: node for node in self._nodes for n in ast.iter_child_nodes(node)}
         found = uses(self.tree)
         self.uses = [use for use in found if use.is_tensorflow]
         self.other_uses = [use for use in found if not use.is_tensorflow]
@@ -85,7 +91,15 @@ class Program:
 
     def nodes(self, *kinds: type) -> list[Any]:
         """Returns the nodes of these classes."""
-        return [node for node in ast.walk(self.tree) if isinstance(node, kinds)]
+        return [node for node in self._nodes if isinstance(node, kinds)]
+
+    def enclosing(self, node: ast.AST) -> ast.AST:
+        """Returns the innermost function that a node is in, or the module."""
+        while node is not self.tree:
+            node = self.parents.get(node, self.tree)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                break
+        return node
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Returns start and end of a node, without parentheses around it."""

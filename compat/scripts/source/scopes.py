@@ -83,21 +83,6 @@ def parameters(function: Any) -> set[str]:
     return {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
 
 
-def enclosing(tree: ast.Module, node: ast.AST) -> ast.AST:
-    """Returns the innermost function that a node is in, or the module."""
-    found: ast.AST = tree
-    for function in ast.walk(tree):
-        is_function = isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-        if is_function and function is not node and any(n is node for n in ast.walk(function)):
-            found = function  # Inner ones come later.
-    return found
-
-
-def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
-    """Returns the parent of each node."""
-    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-
-
 def free(name: str, taken: Container[str]) -> str:
     """Returns a name that is not taken: `name`, `name_2` and so on."""
     found, number = name, 2

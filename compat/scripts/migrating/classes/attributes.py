@@ -56,7 +56,7 @@ class Attributes:
         self.program, self.owner, self._refuse, self._tf = program, owner, refuse, tf
         self._methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
         inside = {*ast.walk(node)}
-        self.parents = scopes.parents(program.tree)
+        self.parents = program.parents
         self._outside: list[Any] = [n for n in ast.walk(program.tree) if n not in inside]
         self.names: dict[str, str] = {}
         kept = self._kept(Kinds(program, tf))
@@ -71,7 +71,7 @@ class Attributes:
         for found in self._found:
             if not isinstance(found.ctx, ast.Load):
                 self._set.setdefault(found.attr, []).append(found)
-                place = scopes.enclosing(program.tree, found)
+                place = program.enclosing(found)
                 if place not in kept.values() and getattr(place, "name", "") != home:
                     refuse(found, f"its attribute {found.attr} is set in another function")
         aliases = self._aliases()
@@ -174,7 +174,7 @@ class Attributes:
         same = [n for n in self._outside if isinstance(n, ast.Name) and n.id == name]
         made = [self.parents[n] for n in same if not isinstance(n.ctx, ast.Load)]
         words = {getattr(n, "arg", getattr(n, "name", "")) for n in self._outside}
-        homes = {scopes.enclosing(self.program.tree, n) for n in same}
+        homes = {self.program.enclosing(n) for n in same}
         is_one = len(made) == len(homes) == 1 and name not in words
         return made[0] if is_one and self._is_plain(made[0]) else None
 

@@ -68,7 +68,7 @@ class _Class:
         self.node: Any = found[0]
         self.inside = {*ast.walk(self.node)}
         self.methods = {n.name: n for n in self.node.body if isinstance(n, ast.FunctionDef)}
-        self.parents = scopes.parents(program.tree)
+        self.parents = program.parents
 
     def dissolved(self) -> Program:
         """Returns the program without the class, or raises `UserError`."""
@@ -202,7 +202,7 @@ class _Class:
         return found
 
     def _scope(self, node: ast.AST) -> Any:
-        return scopes.enclosing(self.program.tree, node)
+        return self.program.enclosing(node)
 
     def _takers(self, program: Program) -> list[Function]:
         """Returns the functions that are called with the object."""

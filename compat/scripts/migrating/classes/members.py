@@ -52,7 +52,7 @@ class _Members:
     def __init__(self, program: Program, name: str) -> None:
         self.program, self.name, self.pieces = program, name, Pieces(program)
         self.node: Any = [n for n in program.nodes(ast.ClassDef) if n.name == name][-1]
-        self.parents = scopes.parents(program.tree)
+        self.parents = program.parents
         self.inside = {*ast.walk(self.node)}
         self.methods = {n.name: n for n in self.node.body if isinstance(n, ast.FunctionDef)}
         self.owners = {n for n in program.nodes(ast.Name) if n.id == name}
@@ -62,7 +62,7 @@ class _Members:
         calls = [s for s in assigned if isinstance(s.value, ast.Call)]
         self.objects = [s for s in calls if literals.dotted(s.value.func) == name]
         for made in self.objects:
-            scope = scopes.enclosing(program.tree, made)
+            scope = program.enclosing(made)
             self.owners.update(scopes.uses(scope, scopes.bound(made.targets)))
 
     def taken(self, without: Any = ()) -> set[str]:
@@ -180,15 +180,15 @@ class _Once(_Members):
 
     def _later(self) -> list[Any]:
         """Returns the reads of properties that are not made yet, where the object is made."""
-        home = {scopes.enclosing(self.program.tree, made) for made in self.objects}
+        home = {self.program.enclosing(made) for made in self.objects}
         found = [n for n in self.attributes(self.kinds) if n.attr not in self.made]
-        return [n for n in found if scopes.enclosing(self.program.tree, n) in home]
+        return [n for n in found if self.program.enclosing(n) in home]
 
     def _check_fixed(self, read: Any) -> None:
         """Raises a `UserError` if a property that is made now may depend on what is set later."""
         for node in self.program.nodes(ast.Attribute):
             is_set = node.value in self.owners and not isinstance(node.ctx, ast.Load)
-            if is_set and scopes.enclosing(self.program.tree, node) not in self.visited:
+            if is_set and self.program.enclosing(node) not in self.visited:
                 why = f"its attribute {node.attr} may be set before its property {read.attr} is"
                 self._refuse(node, f"{why} first read")
 

@@ -45,7 +45,7 @@ class Calls:
         self.found: list[Call] = []
         self.feeds: dict[ast.Dict, str] = {}
         self.done: set[ast.AST] = set()
-        self._parents = scopes.parents(graph.program.tree)
+        self._parents = graph.program.parents
         inside = {node for statement in graph.statements for node in ast.walk(statement)}
         self._calls = [call for call in _runs(graph.scope) if call not in inside]
         for call in self._calls:

@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping
 
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps.pieces import Pieces
-from compat.scripts.source import literals, scopes
+from compat.scripts.source import literals
 
 
 def decided(statements: list[Any], values: Mapping[str, Any]) -> list[Any]:
@@ -47,7 +47,7 @@ def settled(
         lines = Pieces(program).take(
             branch, [Edit(p, p + len("elif"), "if") for p in starts], indent
         )
-        parent: Any = scopes.parents(program.tree)[node]
+        parent: Any = program.parents[node]
         bodies = [getattr(parent, name, []) for name in ("body", "orelse", "finalbody")]
         is_only = [node] in bodies and not lines
         program = program.after([Edit(*alone, f"{indent}pass\n" if is_only else lines)])

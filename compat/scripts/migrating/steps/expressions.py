@@ -36,8 +36,8 @@ def _in_place(program: Program) -> list[Edit]:
     edits: list[Edit] = []
     for node in program.nodes(ast.AugAssign):
         made = [s for s in program.nodes(ast.Assign) if scopes.bound([s]) & scopes.bound([node])]
-        home = scopes.enclosing(program.tree, node)
-        made = [s.value for s in made if scopes.enclosing(program.tree, s) is home]
+        home = program.enclosing(node)
+        made = [s.value for s in made if program.enclosing(s) is home]
         calls = [value for value in made if isinstance(value, ast.Call)]
         if any(last(call).lower().endswith("variable") for call in calls):
             start, end = program.between(node.target, node.value)

@@ -58,7 +58,7 @@ class Graph:
         self.called = self.kinds.called
         self.is_monitored = any(map(self.kinds.is_monitored, program.nodes(ast.Call)))
         self.block = self._find_block()
-        self.scope: Any = scopes.enclosing(program.tree, self.block)
+        self.scope: Any = program.enclosing(self.block)
         body = self.block.body
         ends = [i for i, node in enumerate(body) if self.kinds.uses_session(node)]
         end = ends[0] if ends else len(body)

@@ -65,7 +65,7 @@ def inlined(
 
 def own(program: Program, tf: str) -> list[Function]:
     """Returns the functions of a program, each of which has a name of its own."""
-    parents = scopes.parents(program.tree)
+    parents = program.parents
     nodes = [n for n in program.nodes(ast.FunctionDef) if not isinstance(parents[n], ast.ClassDef)]
     names = [node.name for node in nodes]
     return [Function(n.name, n, tf) for n in nodes if names.count(n.name) == 1]
@@ -80,7 +80,7 @@ def calls(program: Program, function: Function) -> list[ast.Call]:
 class _Inlining:
     def __init__(self, program: Program, function: Function) -> None:
         self.program, self.function = program, function
-        self.parents = scopes.parents(program.tree)
+        self.parents = program.parents
         node = function.node
         body = node.body[1:] if ast.get_docstring(node) is not None else node.body
         if node.decorator_list or any(isinstance(n, _LEAVES) for n in scopes.own_nodes(body)):
@@ -99,7 +99,7 @@ class _Inlining:
             except (_NotPlainError, UnmarkedError):
                 continue
             if len(found) == 1:
-                scope = scopes.enclosing(self.program.tree, self.function.node)
+                scope = self.program.enclosing(self.function.node)
                 uses = scopes.uses(scope, {self.function.path})
                 edits += (
                     [Pieces(self.program).removed(self.function.node)] if len(uses) == 1 else []
@@ -208,7 +208,7 @@ class _Inlining:
         self, call: ast.Call, given: dict[str, Any], body: Any, returned: Any, targets: Any
     ) -> tuple[dict[str, str], list[str], set[str]]:
         """Returns new names of the function's own, lines that set parameters, all names taken."""
-        scope: Any = scopes.enclosing(self.program.tree, call)
+        scope: Any = self.program.enclosing(call)
         own = [s for s in scope.body if s is not self.function.node]
         taken = scopes.bound([*own, *self.program.tree.body])
         taken |= {n.id for n in scopes.own_nodes(own) if isinstance(n, ast.Name)}

@@ -45,7 +45,7 @@ def _makes_inputs(program: Program, function: inlining.Function) -> bool:
 def is_part(program: Program, function: inlining.Function, kinds: Kinds) -> bool:
     """Whether a function is called once, for what it returns, and runs no session."""
     calls = inlining.calls(program, function)
-    parents = scopes.parents(program.tree)
+    parents = program.parents
     runs = any(last(n) == "run" for n in ast.walk(function.node) if isinstance(n, ast.Call))
     is_used = len(calls) == 1 and not isinstance(parents[calls[0]], ast.Expr)
     return is_used and not runs and not kinds.uses_session(function.node)

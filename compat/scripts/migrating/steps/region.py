@@ -27,7 +27,7 @@ class Region:
     def __init__(self, program: Program, tf: str) -> None:
         self.program, self.tf = program, tf
         self.kinds = Kinds(program, tf)
-        self.parents = scopes.parents(program.tree)
+        self.parents = program.parents
         calls = program.nodes(ast.Call)
         self.creations = [call for call in calls if self.kinds.called(call) in PLAIN]
         names = [getattr(self.parents[c], "targets", [None])[0] for c in self.creations]
@@ -78,7 +78,7 @@ class Region:
     def _has_session(self, scope: ast.AST) -> bool:
         inside = [n for n in ast.walk(scope) if self.kinds.called(n) and isinstance(n, ast.Call)]
         return any(
-            scopes.enclosing(self.program.tree, call) is scope
+            self.program.enclosing(call) is scope
             and (call in self.creations or self.kinds.makes_session(call))
             for call in inside
         )

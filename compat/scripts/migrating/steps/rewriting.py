@@ -74,7 +74,7 @@ class _Rewriting:
         self.taken |= {n.name for n in self.program.nodes(ast.FunctionDef)}
         self.build = self._free("build")
         self.steps: dict[Any, str] = {}  # Names of steps by what they return and take.
-        self.parents = scopes.parents(self.program.tree)
+        self.parents = self.program.parents
         # Placeholders and values of the graph that are passed on in another way than to `run`.
         self.fed: list[str] = []
         self.fetched: list[str] = []

@@ -153,7 +153,7 @@ class _Waiting:
     def _cut(self, statement: Any, gone: list[Any]) -> Edit:
         """Returns the edit that leaves out a statement; `pass` stands for the first of a body."""
         start, end = self.pieces.lines(statement)
-        parent: Any = scopes.parents(self.program.tree)[statement]
+        parent: Any = self.program.parents[statement]
         bodies = [getattr(parent, name, []) for name in ("body", "orelse", "finalbody")]
         is_only = any(statement in b[:1] and all(s in gone for s in b) for b in bodies)
         place = self.program.span(statement)[0]
