@@ -254,7 +254,6 @@ with tf.Session() as session:
         ("{x: xs, y: ys, p: 0.5}", "feed(xs)", "its batches are fed by a function"),
         (", p: 0.5}", "}", "it trains without feeding p"),
         ("FLAGS.scale", "FLAGS.task_index", "what it builds depends on the flag task_index"),
-        ("mnist.train.next_batch", "mnist.test.next_batch", "as many rows as its flag batch_size"),
     ],
 )
 def test_what_it_refuses(old: str, new: str, why: str) -> None:

@@ -90,11 +90,25 @@ def test_each_update_has_what_is_drawn_where_it_is_fed(drawn: str) -> None:
 
 
 def test_a_flag_of_rows_is_a_setting_of_its_own() -> None:
+    """Also one that has the name of a setting of all experiments: of examples in a batch."""
     flags = "tf.flags.DEFINE_integer('{}', 8, 'Rows.')\nF = tf.flags.FLAGS"
-    new = written(flags.format("rows") + NET + LOOP.replace("rand(8", "rand(F.rows"))
-    assert 'rows: int = setting(8, "Rows.")\n' in new and "        F = self.settings\n" in new
-    with pytest.raises(UserError, match="batch_size says, which needs another name, such as rows"):
-        written(flags.format("batch_size") + NET + LOOP.replace("rand(8", "rand(F.batch_size"))
+    of_rows, renamed = (
+        written(flags.format(name) + NET + LOOP.replace("rand(8", f"rand(F.{name}"))
+        for name in ("rows", "batch_size")
+    )
+    assert 'rows: int = setting(8, "Rows.")\n' in of_rows
+    assert "        F = self.settings\n" in of_rows
+    assert "batch_size: int = 1\n" in renamed
+    assert "# compat 1: its flag batch_size is the setting rows: an example is a batch" in renamed
+    assert renamed.partition("# compat 1")[0].rstrip() == of_rows.rstrip()
+
+
+def test_what_needs_an_input_that_training_does_not_feed_is_no_output() -> None:
+    net = NET + "other = tf.placeholder(tf.float32, [9, 4])\nothers = tf.matmul(other, w)\n"
+    loop = f"{LOOP}    print(session.run(others, {{other: np.ones([9, 4])}}))\n"
+    new = written(net + "ones = tf.ones([1])" + loop)
+    assert "        return loss\n" in new and "tf.matmul(other, w)\n" not in new
+    assert "# compat 1: others, which it fetches, needs what its training does not feed" in new
 
 
 def test_a_function_that_feeds_is_followed() -> None:

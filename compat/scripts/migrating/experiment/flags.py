@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from compat.scripts.migrating.program import Program
 from compat.scripts.migrating.steps.kinds import last
-from compat.scripts.source import literals
+from compat.scripts.source import literals, scopes
 
 _DEFINED = {
     "DEFINE_string": "str",
@@ -112,6 +112,19 @@ class Flags:
         """Returns the flag that an expression reads, as `FLAGS.batch_size`, or ""."""
         holder, _, name = literals.dotted(node).rpartition(".")
         return name if holder in self.holders and name in self.by_name else ""
+
+    def rows(self, settings: Mapping[str, str]) -> str:
+        """Returns the setting that has the value of a flag `batch_size`, or "".
+
+        It is there where an example is a batch, of as many rows as the loop makes, so that the
+        `settings` have a `batch_size` of their own.
+        """
+        flag = self.by_name.get("batch_size")
+        if flag is None or settings.get(flag.name, flag.default) == flag.default:
+            return ""
+        name = scopes.free("rows", self.by_name)
+        self.by_name[name] = flag._replace(name=name)
+        return name
 
     def switches(self) -> dict[str, bool]:
         """Returns the defaults of flags that are true or false, by what reads them."""

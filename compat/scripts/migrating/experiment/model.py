@@ -21,6 +21,7 @@ class Model:
       updates: the calls that update its variables.
       outputs: the names of what is fetched beside the loss.
       lost: those that are made of gradients, which `loss` does not know.
+      unfed: those that need a placeholder which training does not feed.
     """
 
     def __init__(self, graph: Graph, pieces: Pieces) -> None:
@@ -28,6 +29,7 @@ class Model:
         self.parents = self.program.parents
         self.updates = Updates(graph, pieces, self.parents)
         self.lost: list[str] = []
+        self.unfed: list[str] = []
         self.outputs = self._fetched()
         self._edits: list[Edit] = []
 
@@ -70,6 +72,10 @@ class Model:
         graph = self.graph
         self._edits = []
         waits, loss = self.updates.before(), self.updates.loss
+        unfed = graph.placeholders.keys() - inputs.keys()
+        front = [*before, *self.updates.flatly]
+        self.unfed = [n for n in self.outputs if self.pieces.needed({n}, front)[1] & unfed]
+        self.outputs = [name for name in self.outputs if name not in self.unfed]
         wanted = {loss, *self.outputs, *methods.built}.union(*map(used, waits))
         kept = self._kept(graph.statements, wanted)
         elsewhere, names = self.pieces.needed(wanted, before)
@@ -85,6 +91,8 @@ class Model:
         if graph.step is not None:
             span = self.program.span(graph.step.value)
             self._edits.append(Edit(*span, "compat.get_or_create_global_step()"))
+        cuts = [e for e in self._edits if not e.text]
+        self._edits = [e for e in self._edits if not any(_is_in(e, cut) for cut in cuts)]
         lines = self.pieces.take([*elsewhere, *kept], self._edits, " " * 8)
         outputs = ", ".join(f'"{name}": {name}' for name in self.outputs)
         if {*kept} & {*methods.averages}:
@@ -173,6 +181,10 @@ _NO_VALUES = (
     "group",
     "apply",
 )
+
+
+def _is_in(edit: Edit, cut: Edit) -> bool:
+    return edit is not cut and cut.start <= edit.start and edit.end <= cut.end
 
 
 def _reduces(name: str) -> bool:

@@ -41,8 +41,10 @@ class Updates:
         nodes = [n for s in graph.statements for n in ast.walk(s) if isinstance(n, ast.Call)]
         self.calls: list[Any] = [call for call in nodes if last(call) in TRAINS]
         self.statements = [self._statement(call) for call in self.calls]
-        if not self.calls or self._branches(graph.statements) != {1}:
-            name = min({*map(last, self.calls)} or {"minimize"}, key=TRAINS.index)
+        if not self.calls:
+            graph.refuse(graph.block, "its block calls no optimizer")
+        if self._branches(graph.statements) != {1}:
+            name = min(map(last, self.calls), key=TRAINS.index)
             graph.refuse(graph.block, f"it calls {name}() {len(self.calls)} times in its block")
         self.flatly = [*self.flat(graph.statements)]
         computes = ("compute_gradients", f"{graph.tf}.gradients")

@@ -34,6 +34,8 @@ _LENGTH = "how long it trains was not found; the default is 20 epochs, give --ep
 _SYNC = "synchronous replicas are the flag --sync"
 _CHIEF = "what the chief alone ran with its updates, all workers run with theirs"
 _LOST = "{name}, which it fetches, is made of gradients: compute it in gradients(), it is no output"
+_UNFED = "{name}, which it fetches, needs what its training does not feed: it is no output"
+_ROWS = "its flag batch_size is the setting {name}: an example is a batch that its loop made"
 _BODY = "def body():\n"
 _PARAMETERS = {"batch", "training", "step", "pairs", "optimizer"}
 _TASK = {"job_name", *chief.NUMBERS, "ps_hosts", "worker_hosts"}
@@ -123,6 +125,11 @@ class _Writing:
             ("after_update(self, step, optimizer)", after),
         ]
         holder = self._holder(_BODY + "".join(lines for _, lines in methods) + functions)
+        rows = self.flags.rows(fed.settings) if holder else ""
+        if rows:
+            flag = re.compile(rf"(?<![\w.]){holder}\.batch_size\b")
+            methods = [(h, flag.sub(f"{holder}.{rows}", lines)) for h, lines in methods]
+            functions = flag.sub(f"{holder}.{rows}", functions)
         is_shared = bool(holder and _read(holder, functions))
         written = [(header, lines) for header, lines in methods if lines]
         body = "".join(self._method(h, lines, holder, is_shared) for h, lines in written)
@@ -140,6 +147,9 @@ class _Writing:
         if any("SyncReplicas" in self.graph.called(c) for c in self.program.nodes(ast.Call)):
             remarks.append(_SYNC)
         remarks += [_LOST.format(name=name) for name in self.model.lost]
+        remarks += [_UNFED.format(name=name) for name in self.model.unfed]
+        if rows and f"{rows}: int" in nested:
+            remarks.append(_ROWS.format(name=rows))
         self._known(holder, fields)
         left = self.pieces.left()
         text = f"{head}\n\n{rest}{made}{run}\n" + self._comments(remarks, left)
@@ -239,16 +249,6 @@ class _Writing:
             flag = self.flags.by_name.get(name)
             if name in _TASK:
                 self.graph.refuse(self.graph.block, f"what it builds depends on the flag {name}")
-            if (
-                name == "batch_size"
-                and flag
-                and fed.settings.get(name, flag.default) != flag.default
-            ):
-                # An example is a batch, of as many rows as the loop makes.
-                why = (
-                    "the batches of its loop have as many rows as its flag batch_size says, which "
-                )
-                self.graph.refuse(self.graph.block, f"{why}needs another name, such as rows")
             if flag is not None and name not in TAKEN:
                 fields[name] = flag.field()
         for name, value in fed.settings.items():

@@ -14,6 +14,7 @@ from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kept import Kept
 from compat.scripts.migrating.steps.kinds import tensorflow
+from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.migrating.steps.sessions import Sessions
 from compat.scripts.migrating.steps.waiting import joined
 from compat.scripts.source import conversion, literals, scopes
@@ -119,7 +120,9 @@ class _Rewriting:
         names = graph.assigned | set(graph.placeholders)
         uses = scopes.uses(graph.scope, names, [*graph.statements, *inputs])
         left = [name for name in uses if name not in done]
-        for name in sorted({name.id for name in uses} - {name.id for name in left}):
+        read = set().union(*map(used, graph.statements)) | {name.id for name in uses}
+        unread = graph.assigned - read  # As where a monitored session initializes by itself.
+        for name in sorted({name.id for name in uses} - {name.id for name in left} | unread):
             statement = graph.assignment(name)
             is_dropped = all(n in self.sessions.dropped for n in uses if n.id == name)
             value = statement.value if is_dropped and statement is not None else None
