@@ -36,10 +36,11 @@ def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
     kind, target, arguments = program(options)
     if options.cluster:
-        if kind != "script":
-            raise UserError(f"--cluster starts a script, and -{kind[0]} was given; name a file")
+        if kind == "code":
+            raise UserError("--cluster starts a script or a module, and -c was given; name a file")
         counts = local_cluster.parse(options.cluster)
-        return local_cluster.run(counts, target, _own(options), arguments, options.task_args)
+        words = ["-m", target] if kind == "module" else [target]
+        return local_cluster.run(counts, words, _own(options), arguments, options.task_args)
     _prepare(options, target)
     if kind == "code" and "multiprocessing" in target:
         _load_main_as_a_script()

@@ -35,19 +35,32 @@ def parse(option: str) -> dict[str, int]:
 
 def run(
     counts: dict[str, int],
-    script: str,
+    program: Sequence[str],
     options: Sequence[str],
     arguments: Sequence[str],
     task_args: str | None,
 ) -> int:
-    """Runs `compat run --cluster` until the training tasks have finished; returns the exit code."""
+    """Runs `compat run --cluster` until the training tasks have finished; returns the exit code.
+
+    The program is a script, or "-m" and a module of this folder.
+    """
+    script = program[0] if len(program) == 1 else _file(program[1])
     parts = conversion.read(script)
     how = spelling(parts, arguments, script) if task_args is None else Spelling(task_args.split())
     print(f"compat: arguments of each task: {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
-    command = (sys.executable, "-m", "compat", "run", *options, script, *arguments)
-    survey = forkable.survey(script)
+    command = (sys.executable, "-m", "compat", "run", *options, *program, *arguments)
+    survey = forkable.survey(script) if script in program else None
     env = {} if survey is None else {**log_level(), **survey.env}
     return launch(command, counts, how, env, fork_server=survey and ForkServer())
+
+
+def _file(module: str) -> str:
+    """Returns the file of a module; imports nothing."""
+    path = os.path.join(*module.split("."))
+    for file in (f"{path}.py", os.path.join(path, "__main__.py")):
+        if os.path.isfile(file):
+            return file
+    raise UserError(f"--cluster found no module {module} here, expected {path}.py; start it there")
 
 
 def log_level() -> dict[str, str]:

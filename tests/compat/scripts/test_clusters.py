@@ -279,3 +279,21 @@ def test_a_client_computes_on_a_standalone_server(run_script: RunScript) -> None
     finally:
         os.kill(server.pid, signal.SIGTERM)
         assert server.wait(120) == 0
+
+
+def test_a_cluster_of_a_module(run_script: RunScript, tmp_path: Path) -> None:
+    (tmp_path / "trainer").mkdir()
+    (tmp_path / "trainer" / "__init__.py").touch()
+    (tmp_path / "trainer" / "job.py").write_text(
+        "import json, os\nTASK = json.loads(os.environ['TF_CONFIG'])['task']\n"
+    )
+    (tmp_path / "trainer" / "task.py").write_text(
+        "import sys\nfrom . import job\nprint(job.TASK['type'], job.TASK['index'], sys.argv[1:])\n"
+    )
+    options = ("--cluster=worker=2",)
+    ran = run_script(None, "-m", "trainer.task", "--steps=3", options=options)
+    assert ran.code == 0, ran.err
+    assert {f"[worker {i}] worker {i} ['--steps=3']" for i in (0, 1)} < {*ran.out.splitlines()}
+    ran = run_script(None, "-m", "trainer.none", options=options)
+    place = os.path.join("trainer", "none.py")
+    assert ran.code == 2 and f"no module trainer.none here, expected {place}; start" in ran.err
