@@ -244,9 +244,9 @@ def test_a_session_that_is_the_default_is_that_of_the_supervisor(
 
 
 REFUSED = {
-    "2 objects of it are made, which may share variables": (
-        "model = Model()",
-        "model = Model(); Model()",
+    "2 objects of it are made, which share what this makes": (
+        r"size = 4((.|\n)*)model = Model\(\)",
+        r"size = [4]\1model = Model(); other = Model()",
     ),
     "no object of it is made here": ("model = Model()", "model = 1"),
     "it is used for more than to make an object": ("    sv =", "    print(Model)\n    sv ="),

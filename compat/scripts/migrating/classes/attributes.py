@@ -42,6 +42,7 @@ class Attributes:
         home: str,
         refuse: Callable[..., Any],
         tf: str,
+        is_named: bool,
     ) -> None:
         """Finds them, or raises `UserError`.
 
@@ -52,7 +53,9 @@ class Attributes:
           home: the name of the function in which it is made, or "" of the module.
           refuse: raises an error for a node.
           tf: the name of TensorFlow.
+          is_named: whether the names of the variables begin with that of the object.
         """
+        self._is_named = is_named
         self.program, self.owner, self._refuse, self._tf = program, owner, refuse, tf
         self._methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
         inside = {*ast.walk(node)}
@@ -82,6 +85,9 @@ class Attributes:
         }
         made = {self.names[n]: s.value for n, s in once.items() if self._is_plain(s)}
         self.constants = conditions.known(made)
+        calls = {self.names[n]: getattr(s, "value", None) for n, s in once.items()}
+        updates = [n for n, v in calls.items() if isinstance(v, ast.Call) and last(v) in TRAINS]
+        self.constants.update((f"{name} is None", False) for name in updates)
         dropped = [statement for _, statement in aliases.values()]
         first = [s for s in self._first() if s not in dropped]
         moved = {n for s in [*dropped, *first, *kept.values()] for n in ast.walk(s)}
@@ -156,7 +162,8 @@ class Attributes:
             if name not in self._set and name not in self._methods:
                 self._refuse(found, f"its attribute {name} is set nowhere")
             word = name.lstrip("_")
-            if not word.isidentifier() or keyword.iskeyword(word) or word in taken:
+            is_word = word.isidentifier() and not keyword.iskeyword(word)
+            if self._is_named or not is_word or word in taken:
                 word = scopes.free(f"{self.owner}_{word}", taken)
             self.names.setdefault(name, word)
             taken.add(self.names[name])

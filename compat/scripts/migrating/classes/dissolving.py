@@ -1,4 +1,4 @@
-"""A class of which a program makes one object, written as plain statements.
+"""Classes whose objects a program makes one by one, written as plain statements.
 
 What the object has becomes variables, and what its methods do is written where they are called.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 import ast
 from typing import Any, NoReturn
 
-from compat.scripts.migrating.classes import members
+from compat.scripts.migrating.classes import members, objects
 from compat.scripts.migrating.classes.attributes import BEGIN, END, Attributes
 from compat.scripts.migrating.program import Edit, Program, RefusedError, UnmarkedError
 from compat.scripts.migrating.steps import conditions, inlining, order
 from compat.scripts.migrating.steps.inlining import Function
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
-from compat.scripts.migrating.steps.pieces import Pieces, used
+from compat.scripts.migrating.steps.pieces import Pieces, separated, used
 from compat.scripts.source import literals, scopes
 
 
@@ -23,16 +23,29 @@ def dissolved(program: Program, tf: str) -> Program:
 
     One that trains on what others make, and cannot be written so, stays.
     """
+    program = separated(program)
     kinds = Kinds(program, tf)
     for node in program.nodes(ast.ClassDef):
         nodes = [*ast.walk(node)]
         makes = any(map(kinds.is_input, nodes))
         if makes or any(isinstance(n, ast.Call) and last(n) in TRAINS for n in nodes):
             try:
-                program = _Class(program, tf, node.name).dissolved()
+                program = _without(program, tf, node.name)
             except RefusedError:
                 if makes:
                     raise
+    return program
+
+
+def _without(program: Program, tf: str, name: str) -> Program:
+    program, names = objects.apart(program, name)  # A later one may be given an earlier one.
+    for word in names[::-1]:
+        try:
+            program = _Class(program, tf, word).dissolved(len(names) > 1)
+        except RefusedError as error:
+            error.why = error.why.replace(f"the class {word} ", f"the class {name} ")
+            error.args = (f"{program.source.filename}:{error.line}: {error.why}",)
+            raise
     return program
 
 
@@ -70,8 +83,11 @@ class _Class:
         self.methods = {n.name: n for n in self.node.body if isinstance(n, ast.FunctionDef)}
         self.parents = program.parents
 
-    def dissolved(self) -> Program:
-        """Returns the program without the class, or raises `UserError`."""
+    def dissolved(self, is_named: bool = False) -> Program:
+        """Returns the program without the class, or raises `UserError`.
+
+        The names of its variables begin with that of the object if it `is_named`.
+        """
         try:
             self._read(inlining.inlined(self.program, self.tf, _is_own, self._takers))
             self.made = self._object()
@@ -83,7 +99,7 @@ class _Class:
                 self.stay = before | {n for n in used_ones & {*self.methods} if self._is_last(n)}
                 if self.stay == before:
                     break
-            words = self.owner, self.home, self._refuse, self.tf
+            words = self.owner, self.home, self._refuse, self.tf, is_named
             found = Attributes(self.program, self.node, *words)
             return conditions.settled(self.program.after(found.edits), found.constants)
         except UnmarkedError as error:
@@ -171,8 +187,7 @@ class _Class:
             if use not in calls:
                 self._refuse(use, "it is used for more than to make an object")
         if len(calls) != 1:
-            why = f"{len(calls)} objects of it are made, which may share variables"
-            why = why if calls else "no object of it is made here"
+            why = "an object of it makes another one" if calls else "no object of it is made here"
             self._refuse(calls[1] if calls else self.node, why)
         call: Any = self.parents[calls[0]]
         made: Any = self.parents[call]
@@ -193,8 +208,7 @@ class _Class:
             call: Any = getattr(getattr(statement.value, "func", None), "value", None)
             alone = Pieces(self.program).alone(statement)
             if isinstance(call, ast.Call) and _text(call.func) == self.name and alone:
-                names = {n.id for n in self.program.nodes(ast.Name)} | self._other_names()
-                word = scopes.free(self.name.lower(), names)
+                word = scopes.free(self.name.lower(), members.taken(self.program))
                 (start, end), line = self.program.span(call), alone[0]
                 indent = self.program.text[line : self.program.span(statement)[0]]
                 made = f"{indent}{word} = {self.program.text[start:end]}\n"
@@ -211,21 +225,17 @@ class _Class:
         for function in inlining.own(program, self.tf):
             calls = inlining.calls(program, function)
             given = [a for c in calls for a in [*c.args, *(k.value for k in c.keywords)]]
-            parts = [a for a in given if isinstance(a, ast.Attribute)]
-            roots = {literals.dotted(part).partition(".")[0] for part in parts}
-            if self.word in {getattr(a, "id", "") for a in given} - roots:
+            if self.word in {getattr(a, "id", "") for a in given}:
                 found.append(function._replace(owner=self.word, methods=paths))
         return found
 
     def _called(self) -> list[Edit]:
         """Returns edits that call properties, and the constructor as a method of the object."""
-        scope, span = self._scope(self.made), self.program.span
-        uses = [n for n in scopes.uses(scope, {self.word}) if n is not self.made.targets[0]]
+        scope, span, target = self._scope(self.made), self.program.span, self.made.targets[0]
+        uses = [n for n in scopes.uses(scope, {self.word}) if n is not target]
         for use in uses:
             self._check_use(use, f"{self.word} is used for more than its attributes")
-        names = [n for n in self.program.nodes(ast.Name) if n not in uses]
-        others = {n.id for n in names if n is not self.made.targets[0]} | self._other_names()
-        self.owner = scopes.free(self.word, others)
+        self.owner = scopes.free(self.word, members.taken(self.program, {*uses, target}))
         edits = [*map(self._dropped, self._supers())]
         gone = {n for s in self._supers() for n in ast.walk(s)}
         for use in [*uses, *(n for n in self._selves() if n not in gone)]:
@@ -261,13 +271,6 @@ class _Class:
             return [*marks, Edit(start, end, f"{first}pass")]
         called = self.program.span(self.made.value.func)[1]
         return [*marks, Edit(start, called, f"{first}{self.owner}.__init__")]
-
-    def _other_names(self) -> set[str]:
-        """Returns all names of the program that stand in no expression."""
-        nodes = [*ast.walk(self.program.tree)]
-        found = {n.arg for n in nodes if isinstance(n, ast.arg)}
-        found |= {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-        return found | scopes.bound(self.program.nodes(ast.Import, ast.ImportFrom))
 
     def _functions(self, program: Program) -> list[Function]:
         """Returns the methods that call no other but those that stay."""

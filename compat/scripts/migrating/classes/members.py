@@ -41,6 +41,15 @@ def refused(program: Program, name: str, node: ast.AST, why: str) -> NoReturn:
     raise RefusedError(program, node, f"{what}; use --to=v1, or write it plainly")
 
 
+def taken(program: Program, without: Any = ()) -> set[str]:
+    """Returns all names of a program, `without` those of some nodes."""
+    nodes = [n for n in ast.walk(program.tree) if n not in without]
+    found = {n.arg for n in nodes if isinstance(n, ast.arg)}
+    found |= {n.id for n in nodes if isinstance(n, ast.Name)}
+    found |= {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    return found | scopes.bound(program.nodes(ast.Import, ast.ImportFrom))
+
+
 class _Members:
     """A class of a program.
 
@@ -65,14 +74,6 @@ class _Members:
             scope = program.enclosing(made)
             self.owners.update(scopes.uses(scope, scopes.bound(made.targets)))
 
-    def taken(self, without: Any = ()) -> set[str]:
-        """Returns all names of the program."""
-        nodes = [n for n in ast.walk(self.program.tree) if n not in without]
-        found = {n.arg for n in nodes if isinstance(n, ast.arg)}
-        found |= {n.id for n in nodes if isinstance(n, ast.Name)}
-        found |= {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-        return found | scopes.bound(self.program.nodes(ast.Import, ast.ImportFrom))
-
     def attributes(self, names: Any) -> list[Any]:
         """Returns the attributes of the class or an object with these names, in their order."""
         found = [n for n in self.program.nodes(ast.Attribute) if n.value in self.owners]
@@ -93,7 +94,7 @@ class _Constants(_Members):
         own: list[Any] = [n for s in made for n in ast.walk(s)]
         own += [n for m in self.methods.values() for d in m.args.defaults for n in ast.walk(d)]
         own = [n for n in own if getattr(n, "id", "") in wanted]
-        words = {name: scopes.free(name, self.taken({*own})) for name in wanted}
+        words = {name: scopes.free(name, taken(self.program, {*own})) for name in wanted}
         places = self.attributes(wanted)
         for node in places:
             if not isinstance(node.ctx, ast.Load):

@@ -9,6 +9,7 @@ from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.source import literals, scopes
 
+_ITERATES = ("enumerate", "zip", "len", "list", "tuple", "map")
 # What is made of TensorFlow, and no value.
 _NOT_FETCHED = ("Saver", "Optimizer", "Writer", "Hook", "QueueRunner", "Coordinator", "Scaffold")
 
@@ -47,6 +48,7 @@ class Calls:
         self.done: set[ast.AST] = set()
         self._parents = graph.program.parents
         inside = {node for statement in graph.statements for node in ast.walk(statement)}
+        self._parts = {*self._taken_apart(inside)}
         self._calls = [call for call in _runs(graph.scope) if call not in inside]
         for call in self._calls:
             self._add(call)
@@ -74,6 +76,15 @@ class Calls:
             if inputs is not None:
                 self._take(call, named, is_list, inputs, "*" + feed.id, nodes)
 
+    def _taken_apart(self, inside: set[ast.AST]) -> Iterator[str]:
+        """Yields what is iterated, and so no tensor, as the state of several cells."""
+        for node in self.graph.program.nodes(ast.Name, ast.Attribute):
+            parent: Any = self._parents[node]
+            is_iterated = getattr(parent, "iter", None) is node or isinstance(parent, ast.Starred)
+            is_given = isinstance(parent, ast.Call) and literals.dotted(parent.func) in _ITERATES
+            if node not in inside and (is_iterated or is_given):
+                yield literals.dotted(node)
+
     def is_fetched(self, name: ast.Name) -> bool:
         """Whether a name of the graph is passed on as what a session fetches."""
         graph, node = self.graph, self._parents[name]
@@ -83,7 +94,7 @@ class Calls:
         is_passed = isinstance(node, ast.Call) and node.func is not name
         to = last(node) if isinstance(node, ast.Call) else ""
         takes = to == "run" or to in {f.name for f in graph.program.nodes(ast.FunctionDef)}
-        known = name.id in graph.tensors & graph.always - set(graph.placeholders)
+        known = name.id in graph.tensors & graph.always - {*graph.placeholders, *self._parts}
         tool = graph.called(value).rpartition(".")[2] if value is not None else ""
         takes = takes and not graph.is_monitored and not tool.endswith(_NOT_FETCHED)
         return is_passed and takes and known
@@ -100,7 +111,7 @@ class Calls:
         root = path.partition(".")[0]
         is_path = path == self.graph.program.expression(node)
         known = self.graph.tensors & self.graph.always - set(self.graph.placeholders)
-        if not is_path or root not in known:
+        if not is_path or root not in known or path in self._parts:
             return None
         key = "global_step" if path == self.graph.step_name else path.replace(".", "_")
         return Fetch(key, path, path in self.graph.operations)

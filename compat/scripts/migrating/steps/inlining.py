@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from typing import Any, Callable, Collection, Mapping, NamedTuple
 
 from compat.scripts.migrating.program import LOOSE, Edit, Program, UnmarkedError
@@ -93,7 +94,7 @@ class _Inlining:
     def edits(self) -> list[Edit]:
         """Returns the edits that replace a call, and remove the function with the last one."""
         found = sorted(calls(self.program, self.function), key=order.place)
-        for call in found:
+        for call in filter(self._is_wanted, found):
             try:
                 edits = self._call(call)
             except (_NotPlainError, UnmarkedError):
@@ -106,6 +107,13 @@ class _Inlining:
                 )
             return edits
         return []
+
+    def _is_wanted(self, call: ast.Call) -> bool:
+        """Whether a call is one of a method, or is given the object that a function uses."""
+        owner = self.function.owner
+        given = [*call.args, *(word.value for word in call.keywords)]
+        is_method = self.function.path.startswith(f"{owner}.")
+        return not owner or is_method or any(getattr(n, "id", "") == owner for n in given)
 
     def _call(self, call: ast.Call) -> list[Edit]:
         """Returns the edits that put the function's statements in front of its call."""
@@ -152,6 +160,8 @@ class _Inlining:
             for name in scopes.uses(self.function.node, set(new))
             if any(name in ast.walk(s) for s in body)
         ]
+        inner = [n for s in body for n in ast.walk(s) if isinstance(n, ast.FunctionDef)]
+        edits += [self._heading(n, new[n.name]) for n in inner if n.name in new]
         lines = "".join(f"{indent}{text}\n" for text in first)
         lines += Pieces(self.program).take(body, edits, indent)
         if pairs:
@@ -169,6 +179,13 @@ class _Inlining:
             name = scopes.free(self.function.node.name.strip("_"), taken)
             lines, text = f"{lines}{indent}{name} = {text}\n", name
         return [Edit(line, line, lines), Edit(*self.program.span(call), text)]
+
+    def _heading(self, function: ast.FunctionDef, name: str) -> Edit:
+        """Returns the edit that renames a function of its own where it is defined."""
+        start = self.program.span(function)[0]
+        word = re.compile(rf"\bdef\s+({function.name})\b").search(self.program.text, start)
+        assert word is not None
+        return Edit(*word.span(1), name)
 
     def _pairs(
         self, call: ast.Call, statement: Any, given: dict[str, Any], returned: Any
@@ -218,7 +235,8 @@ class _Inlining:
         arguments = {name: self._argument(call, node) for name, node in given.items()}
         new, first = dict(targets), {}
         new.update((name, self.function.owner) for name in self._self())
-        renamed = {n.name for s in body for n in ast.walk(s) if hasattr(n, "name")}
+        nodes = [n for s in body for n in ast.walk(s) if not isinstance(n, ast.FunctionDef)]
+        renamed = {n.name for n in nodes if hasattr(n, "name")}
         for name in sorted(stored | local | set(given)):
             place = name, body, self.function.methods
             if name in given and order.may_replace(given[name], *place):
@@ -230,7 +248,7 @@ class _Inlining:
             if name in given:
                 first[name] = f"{new[name]} = {arguments[name]}"
             if new[name] != name and name in renamed:
-                raise _NotPlainError  # A function of its own.
+                raise _NotPlainError  # An import or a class of its own.
         self._check_free_names(scope, new, [*body, *([returned] if returned else [])])
         # In the order in which the call evaluates them.
         places = {n: order.place(given[n]) if given[n] in ast.walk(call) else (0, 0) for n in first}

@@ -9,6 +9,8 @@ from typing import Any, Iterable, Sequence
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.source import literals, scopes
 
+# Behind a statement, with what follows on its line.
+_SEMICOLON = re.compile(r"[ \t]*;[ \t]*(#|[^\s#]|)")
 _CHANGES = ("append", "extend", "insert", "update", "pop", "remove")
 
 
@@ -123,6 +125,27 @@ class Pieces:
                 kept.append(text[position:start])
             position = max(position, end)
         return re.sub(r"\n{3,}", "\n\n", "".join([*kept, text[position:]])).strip("\n")
+
+
+def separated(program: Program) -> Program:
+    """Returns a program whose statements end without a semicolon, each on lines of its own.
+
+    Those behind a colon, as of `if done: a(); b()`, stay.
+    """
+    edits = []
+    for node in program.nodes(ast.AST):
+        for name in ("body", "orelse", "finalbody"):
+            body: Any = getattr(node, name, [])
+            indent = None  # Of the first statement on the line.
+            for statement in body if isinstance(body, list) else []:
+                start, end = program.span(statement)
+                front = program.text[program.text.rfind("\n", 0, start) + 1 : start]
+                indent = indent if front.strip() else front
+                sign = _SEMICOLON.match(program.text, end)
+                if indent is not None and sign is not None and not hasattr(statement, "body"):
+                    line = {"": "", "#": "  "}.get(sign[1], f"\n{indent}")
+                    edits.append(Edit(end, sign.start(1), line))
+    return program.after(edits) if edits else program
 
 
 def spelled(alias: ast.alias) -> str:

@@ -78,6 +78,8 @@ class Sessions:
                 is_step = is_own and value.id == self._graph.step_name  # type: ignore[attr-defined]
                 known = self._graph.step is not None if is_step else self._graph.names_step
                 drop = is_own and known
+            elif keyword.arg == "graph":  # The step is built in the default one.
+                drop = self._graph.called(self._value(value)) == "Graph"
             elif keyword.arg in _DEFAULTS:
                 drop = self.is_default(keyword.arg, value)
                 # Of a group, what is local would be run by nobody beside a local_init_op.

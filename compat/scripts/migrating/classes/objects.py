@@ -1,0 +1,50 @@
+"""Classes of which a program makes several objects, as one class for each of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from compat.scripts.migrating.classes.members import refused, taken
+from compat.scripts.migrating.program import Edit, Program
+from compat.scripts.migrating.steps import order
+from compat.scripts.migrating.steps.pieces import Pieces
+from compat.scripts.source import scopes
+
+_SHARED = (
+    *(ast.Call, ast.List, ast.Dict, ast.Set),
+    *(ast.ListComp, ast.DictComp, ast.SetComp),
+)
+
+
+def apart(program: Program, name: str) -> tuple[Program, list[str]]:
+    """Returns a program in which each object of a class has one of its own, and their names.
+
+    The objects share nothing but constants of the class: what they share of the graph, as by the
+    `reuse` of a variable scope, is decided by the calls of TensorFlow, which stay.
+    """
+    found = [n for n in program.nodes(ast.ClassDef) if n.name == name]
+    node: Any = found[-1]
+    inside, parents = {*ast.walk(node)}, scopes.parents(program.tree)
+    own: list[Any] = [n for n in program.nodes(ast.Name) if n.id == name]
+    calls: list[Any] = [n for n in own if getattr(parents[n], "func", None) is n]
+    if len(found) > 1 or len(calls) < 2 or inside & {*calls}:
+        return program, [name]
+    for statement in node.body:
+        nodes = ast.walk(statement.value) if isinstance(statement, ast.Assign) else ()
+        if any(isinstance(n, _SHARED) for n in nodes):
+            why = f"{len(calls)} objects of it are made, which share what this makes"
+            refused(program, name, statement, why)
+    pieces, names, copies = Pieces(program), [name], ""
+    edits: list[Edit] = []
+    start, end = pieces.lines(node)
+    heading = re.compile(rf"\bclass\s+({name})\b").search(program.text, start)
+    assert heading is not None
+    for call in sorted(calls, key=order.place)[1:]:
+        word = scopes.free(name, {*taken(program), *names})
+        spans = [heading.span(1), *(program.span(n) for n in own if n in inside)]
+        copies += "\n\n" + pieces.take([node], [Edit(*span, word) for span in spans], "")
+        edits.append(Edit(*program.span(call), word))
+        names.append(word)
+    return program.after([Edit(end, end, copies), *edits]), names

@@ -1,0 +1,142 @@
+"""`python -m compat migrate` of scripts that make several objects of a class."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+
+from compat.scripts.migrating.program import Program
+from compat.scripts.migrating.steps import rewriting
+from compat.scripts.migrating.steps.pieces import separated
+from compat.scripts.source import conversion
+
+pytest.importorskip("asttokens")
+pytestmark = pytest.mark.once
+# As the language models of 2016: one network is trained, another one with its variables is not.
+SHARED = """\
+import numpy as np
+import compat.v1 as tf
+
+class Model(object):
+    width = 3
+
+    def __init__(self, training, rate, keep=None):
+        def layer(inputs):
+            weights = tf.get_variable("w", [Model.width, 1], initializer=tf.ones_initializer())
+            return tf.matmul(inputs, weights)
+
+        self.x = tf.placeholder(tf.float32, [None, self.width])
+        self._cost = cost = tf.reduce_mean(tf.square(layer(self.x) - 1.0)) * rate
+        if not training:
+            self.other = keep.cost
+            return
+        self.train = tf.train.GradientDescentOptimizer(0.1).minimize(cost)
+
+    @property
+    def cost(self):
+        return self._cost
+
+def run_epoch(session, model, rows, update=None):
+    total = 0.0
+    for row in rows:
+        if update is not None:
+            session.run(update, {model.x: [row]})
+        total += session.run(model.cost, {model.x: [row]})
+    return total / len(rows)
+
+def main():
+    rows = np.arange(12.0).reshape(4, 3) / 12
+    with tf.Graph().as_default():
+        with tf.variable_scope("model"):
+            m = Model(True, 1.0)
+        with tf.variable_scope("model", reuse=True):
+            valid = Model(training=False, rate=2.0, keep=m)
+        sv = tf.train.Supervisor()
+        with sv.managed_session() as session:
+            for epoch in range(3):
+                trained = run_epoch(session, m, rows, update=m.train)
+                print("%.4f %.4f" % (trained, run_epoch(session, valid, rows[:2])))
+            print("%.4f" % session.run(valid.other, {m.x: rows}))
+
+main()
+"""
+
+
+def rewritten(text: str) -> str:
+    return rewriting.migrate("old.py", text).text
+
+
+def test_objects_that_share_variables_train_as_before(
+    run_step: Callable[[str, str], Any], runtime: str
+) -> None:
+    new = rewritten(SHARED)
+    assert "class Model" not in new and "def build(m_x, valid_x):" in new
+    assert new.count("tf.train.GradientDescentOptimizer") == 1 and "compat 1:" not in new
+    outs = [run_step(SHARED, "legacy").out, run_step(new, runtime).out]
+    assert outs[0].splitlines()[-4:] == outs[1].splitlines()[-4:], outs
+
+
+# Of 2017: a graph of the object's own, a statement beside that which makes it, and semicolons.
+BESIDE = """\
+import compat.v1 as tf
+
+class Graph():
+    def __init__(self, training=True):
+        self.graph = tf.Graph()
+        with self.graph.as_default():
+            self.x = tf.placeholder(tf.float32, [None]); self.n = 2.0;  # Two.
+            self.loss = tf.reduce_sum(self.x * tf.Variable(self.n));
+            if training:
+                self.train = tf.train.GradientDescentOptimizer(0.1).minimize(self.loss)
+
+g = Graph("train"); print("made")
+sv = tf.train.Supervisor(graph=g.graph)
+with sv.managed_session() as session:
+    for i in range(3):
+        session.run(g.train, {g.x: [1, 2]});
+    print("%.2f" % session.run(g.loss, {g.x: [1, 2]}))
+"""
+
+
+def test_an_object_is_made_beside_another_statement(
+    run_step: Callable[[str, str], Any], runtime: str
+) -> None:
+    new = rewritten(BESIDE)
+    assert "sv = compat.Supervisor()\n" in new and ";" not in new
+    outs = [run_step(BESIDE, "legacy").out, run_step(new, runtime).out]
+    assert [out.split()[-1:] for out in outs] == [["3.30"]] * 2 and "made" in outs[1]
+
+
+def test_lines_are_separated_where_they_begin_with_a_statement() -> None:
+    text = 'a = 1; b = ";"  ;c = 3;\nif a: d = 4; e = 5\n'
+    text += 'for i in "ab":\n    f = 6; # g;\n    print(f) ;\n'
+    program = Program(conversion.Source("old.py", text, False), marked=True)
+    assert separated(program).text == (
+        'a = 1\nb = ";"\nc = 3\nif a: d = 4; e = 5\nfor i in "ab":\n    f = 6  # g;\n    print(f)\n'
+    )
+
+
+# The state of several cells: a session returns as many arrays.
+STATE = """\
+import compat.v1 as tf
+
+x = tf.placeholder(tf.float32, [])
+state = (tf.constant(1.0), tf.Variable(2.0))
+loss = tf.square(state[1] * x - state[0])
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+sess = tf.Session()
+sess.run(tf.global_variables_initializer())
+values = sess.run(state)
+for value, tensor in zip(values, state):
+    print("%.2f" % value)
+sess.run(train, {x: 0.5})
+print("%.2f" % sess.run(loss, {x: 0.5}))
+"""
+
+
+def test_what_is_iterated_is_no_value_of_a_step(run_step: Callable[[str, str], Any]) -> None:
+    new = rewritten(STATE)
+    assert "sess.run(state)" in new and '"state"' not in new
+    outs = [run_step(text, "legacy").out.split()[-3:] for text in (STATE, new)]
+    assert outs[0] == outs[1] and len(outs[0]) == 3
