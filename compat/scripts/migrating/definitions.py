@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from typing import Any, Callable, Iterator, Mapping
 
 from compat.scripts.migrating.classes.decorators import is_decorator
@@ -135,10 +134,7 @@ class _Definition:
             return []
         edits = [Edit(*module.span(n), new[n.id]) for n in self.uses if new[n.id] != n.id]
         pieces = Pieces(module)
-        opening = re.compile(rf"\b(?:def|class)\s+({self.node.name})\b")
-        heading = opening.search(module.text, pieces.lines(self.node)[0])
-        assert heading is not None
-        edits.append(Edit(*heading.span(1), word))
+        edits.append(pieces.renamed(self.node, word))
         self.own.written[word] = f"{module.source.filename}:{self.node.name}"
         text = f"\n\n{pieces.take([self.node], edits, '')}\n"
         edits = [Edit(*program.span(n), word) for n in places if isinstance(n, ast.Attribute)]

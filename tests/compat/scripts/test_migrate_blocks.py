@@ -122,3 +122,45 @@ def test_the_call_that_feeds_is_the_one_that_trains() -> None:
     text = text.replace("sess.run(init)", "sess.run(tokens)")
     text = text.replace("init = tf.g", "tokens = opt.get_init_tokens_op()\n            init = tf.g")
     assert '"x": np.asarray(rows, "float32")[None],\n' in writing.migrate("old.py", text).text
+
+
+# Blocks side by side, of which the first one has a placeholder; they are the same, or not.
+BESIDE = """\
+import compat.v1 as tf
+
+with tf.device("/cpu:0"):
+    x = tf.placeholder(tf.float32, [None])
+
+with tf.device("/cpu:0"):  # The model.
+    weight = tf.Variable(1.0)
+OTHER
+with tf.device("/cpu:0"):
+    loss = tf.reduce_sum(tf.square(scale * weight * x - 1.0))
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(3):
+        sess.run(train, {x: [1.0, 0.5]})
+    print("%.4f" % sess.run(loss, {x: [1.0]}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "block"),
+    [
+        ("    scale = tf.constant(0.5)", "/cpu:0"),
+        ("\nscale = tf.constant(0.5)\n", None),
+        ("with tf.device(None):\n    scale = tf.constant(0.5)", None),
+    ],
+)
+def test_blocks_side_by_side_are_one_graph(
+    run_step: Callable[[str, str], Any], runtime: str, other: str, block: str | None
+) -> None:
+    text = BESIDE.replace("OTHER", other)
+    new = rewritten(text)
+    assert new.count("def build(x):") == 1 and f"with compat.device({block!r})" in new.replace(
+        '"', "'"
+    )
+    outs = [run_step(text, "legacy").out, run_step(new, runtime).out]
+    assert outs[0].split()[-1:] == outs[1].split()[-1:], outs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import Any
 
 from compat.scripts.migrating.classes.members import refused, taken
@@ -38,13 +37,11 @@ def apart(program: Program, name: str) -> tuple[Program, list[str]]:
             refused(program, name, statement, why)
     pieces, names, copies = Pieces(program), [name], ""
     edits: list[Edit] = []
-    start, end = pieces.lines(node)
-    heading = re.compile(rf"\bclass\s+({name})\b").search(program.text, start)
-    assert heading is not None
+    end = pieces.lines(node)[1]
     for call in sorted(calls, key=order.place)[1:]:
         word = scopes.free(name, {*taken(program), *names})
-        spans = [heading.span(1), *(program.span(n) for n in own if n in inside)]
-        copies += "\n\n" + pieces.take([node], [Edit(*span, word) for span in spans], "")
+        named = [Edit(*program.span(n), word) for n in own if n in inside]
+        copies += "\n\n" + pieces.take([node], [pieces.renamed(node, word), *named], "")
         edits.append(Edit(*program.span(call), word))
         names.append(word)
     return program.after([Edit(end, end, copies), *edits]), names

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from typing import Any, Callable, Collection, Mapping, NamedTuple
 
 from compat.scripts.migrating.program import LOOSE, Edit, Program, UnmarkedError
@@ -161,9 +160,10 @@ class _Inlining:
             if any(name in ast.walk(s) for s in body)
         ]
         inner = [n for s in body for n in ast.walk(s) if isinstance(n, ast.FunctionDef)]
-        edits += [self._heading(n, new[n.name]) for n in inner if n.name in new]
+        pieces = Pieces(self.program)
+        edits += [pieces.renamed(n, new[n.name]) for n in inner if n.name in new]
         lines = "".join(f"{indent}{text}\n" for text in first)
-        lines += Pieces(self.program).take(body, edits, indent)
+        lines += pieces.take(body, edits, indent)
         if pairs:
             left = [(name, value) for name, value in pairs if name not in targets.values()]
             lines += "".join(f"{indent}{n} = {self._text(v, new)}\n" for n, v in left)
@@ -179,13 +179,6 @@ class _Inlining:
             name = scopes.free(self.function.node.name.strip("_"), taken)
             lines, text = f"{lines}{indent}{name} = {text}\n", name
         return [Edit(line, line, lines), Edit(*self.program.span(call), text)]
-
-    def _heading(self, function: ast.FunctionDef, name: str) -> Edit:
-        """Returns the edit that renames a function of its own where it is defined."""
-        start = self.program.span(function)[0]
-        word = re.compile(rf"\bdef\s+({function.name})\b").search(self.program.text, start)
-        assert word is not None
-        return Edit(*word.span(1), name)
 
     def _pairs(
         self, call: ast.Call, statement: Any, given: dict[str, Any], returned: Any

@@ -67,6 +67,13 @@ class Pieces:
         is_last = text[end:after].lstrip()[:1] in ("", "#")
         return (line, after) if is_last and not text[line:start].strip() else None
 
+    def renamed(self, definition: Any, name: str) -> Edit:
+        """Returns the edit that names a function or a class anew where it is defined."""
+        word = re.compile(rf"\b(?:def|class)\s+({definition.name})\b")
+        found = word.search(self.program.text, self.lines(definition)[0])
+        assert found is not None
+        return Edit(*found.span(1), name)
+
     def removed(self, definition: ast.stmt) -> Edit:
         """Returns the edit that removes a function or a class, with the blank lines behind it."""
         text, (start, end) = self.program.text, self.lines(definition)

@@ -57,9 +57,18 @@ class Region:
                 if not inner:
                     return self._region(body, found)
                 if is_block and not any(map(self.runs, inner[:1])):
+                    if any(map(self.takes, body[: body.index(statement)])):
+                        return self._region(body, found)
                     return self._region(inner, [s for s in inner if self.kinds.trains(s)])
                 body = inner
         return [], 0, 0
+
+    def takes(self, statement: ast.stmt) -> bool:
+        """Whether a statement is a block that makes placeholders, for another one beside it."""
+        items = getattr(statement, "items", [])
+        is_block = any(self.kinds.called(i.context_expr) == "device" for i in items)
+        makes = is_block and any(map(self.kinds.is_input, ast.walk(statement)))
+        return makes and not self.runs(statement)
 
     def _inner(self, statement: Any) -> Any:
         """Returns the statements of a compound one that makes the session too, or is a block."""
@@ -132,13 +141,34 @@ def straight(program: Program, tf: str) -> Program:
     """Returns a program whose graph is not built in a block of its session, if it is in one.
 
     Such blocks are `with sess.as_default():`, and `with tf.Graph().as_default():` around that,
-    around `with tf.Session() as sess:`, or in the block of a device.
+    around `with tf.Session() as sess:`, or in the block of a device. Nor is it in several blocks
+    in a row that are the same.
     """
     while True:
-        edit = _edit(program, tf)
+        edit = _edit(program, tf) or _continued(program, tf)
         if edit is None:
             return program
         program = program.after([edit])
+
+
+def _continued(program: Program, tf: str) -> Edit | None:
+    """Returns the edit that leaves out the line of a block like that in front of it."""
+    region, text = Region(program, tf), program.text
+    for before in filter(region.takes, program.nodes(ast.With)):
+        parent: Any = region.parents[before]
+        bodies = [getattr(parent, name, []) for name in ("body", "orelse", "finalbody")]
+        body = next(b for b in bodies if isinstance(b, list) and before in b)
+        after: Any = [*body, None][body.index(before) + 1]
+        if not isinstance(after, ast.With) or any(i.optional_vars for i in after.items):
+            continue
+        heads = [text[program.span(n)[0] : program.colon(n)] for n in (before, after)]
+        starts = [Pieces(program).lines(n.body[0])[0] for n in (before, after)]
+        firsts = [program.span(n.body[0])[0] for n in (before, after)]
+        indents = [text[text.rfind("\n", 0, f) + 1 : f] for f in firsts]
+        line = text.rfind("\n", 0, program.span(after)[0]) + 1
+        if heads[0] == heads[1] and indents[0] == indents[1] and line < starts[1]:
+            return Edit(line, starts[1], "")
+    return None
 
 
 def fronted(program: Program, tf: str) -> Program:
