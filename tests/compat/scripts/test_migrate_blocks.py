@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 import pytest
 
+from compat.errors import UserError
 from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.steps import rewriting
 
@@ -164,3 +165,38 @@ def test_blocks_side_by_side_are_one_graph(
     )
     outs = [run_step(text, "legacy").out, run_step(new, runtime).out]
     assert outs[0].split()[-1:] == outs[1].split()[-1:], outs
+
+
+# A class that trains, and what does not run it beside.
+MODEL = """\
+import compat.v1 as tf
+
+class Model(Base):
+    def train(self):
+        return tf.train.GradientDescentOptimizer(0.1).minimize(tf.square(tf.Variable(1.0)))
+
+"""
+RUN = "    with tf.Session() as sess:\n        sess.run(tf.global_variables_initializer())\n"
+CALLED = """\
+import compat.v1 as tf
+
+def build():
+    with tf.device("/cpu:0"):
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.square(tf.Variable(1.0)))
+    with tf.Session() as sess:
+        sess.run(train)
+
+with tf.device("/cpu:0"):
+    build()
+"""
+SAID = {
+    "Model builds what is trained, and fit makes the session; make it": f"{MODEL}def fit():\n{RUN}",
+    "Model builds what is trained, and no session is made here; migrate the": MODEL,
+    "its block calls build, which builds what is trained and runs it; write": CALLED,
+}
+
+
+@pytest.mark.parametrize("why", SAID)
+def test_it_says_what_to_bring_together(why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        rewritten(SAID[why])

@@ -114,7 +114,7 @@ class _Class:
         if node not in self.program.tree.body:
             self._refuse(node, "it is not at the top level")
         if node.decorator_list or node.keywords or {_text(b) for b in node.bases} - {"object"}:
-            self._refuse(node, "it has a base class or a decorator")
+            self._refuse(node, "it has a base class or a decorator; write in it what that adds")
         for part in node.body:
             is_constant = isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
             is_text = isinstance(part, ast.Expr) and bool(literals.text(part.value))
@@ -193,7 +193,7 @@ class _Class:
         made: Any = self.parents[call]
         targets = made.targets if isinstance(made, ast.Assign) else []
         if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-            self._refuse(call, "its object is not assigned to a name")
+            self._refuse(call, "its object is not assigned to a name; do so where it is used")
         word, scope = targets[0].id, self._scope(made)
         bound = scopes.bound(scope.body, without=[made])
         bound |= set() if isinstance(scope, ast.Module) else scopes.parameters(scope)

@@ -25,7 +25,7 @@ def apart(program: Program, name: str) -> tuple[Program, list[str]]:
     """
     found = [n for n in program.nodes(ast.ClassDef) if n.name == name]
     node: Any = found[-1]
-    inside, parents = {*ast.walk(node)}, scopes.parents(program.tree)
+    inside, parents = {*ast.walk(node)}, program.parents
     own: list[Any] = [n for n in program.nodes(ast.Name) if n.id == name]
     calls: list[Any] = [n for n in own if getattr(parents[n], "func", None) is n]
     if len(found) > 1 or len(calls) < 2 or inside & {*calls}:

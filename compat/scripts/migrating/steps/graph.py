@@ -16,6 +16,7 @@ _ESTIMATORS = ("Estimator", "Classifier", "Regressor", "train_and_evaluate")
 _GLOBAL_STEPS = ("get_or_create_global_step", "create_global_step")
 # Parts of TensorFlow that read files, and have none in a graph.
 _DATA = ("input_data", "read_data_sets")
+_WRITE = "write `x = tf.placeholder(...)` there, in no branch, loop, function or other expression"
 _MAKES_VARIABLE = ("Variable", "get_variable")
 
 
@@ -131,6 +132,11 @@ class Graph:
             self._refuse_without_block()
         if len(found) != 1:
             node = found[1]
+            homes = {getattr(self.program.enclosing(n), "name", "") for n in found}
+            for call in (n for block in found for n in ast.walk(block)):
+                if isinstance(call, ast.Call) and last(call) in homes:
+                    why = f"its block calls {last(call)}, which builds what is trained and runs it"
+                    self.refuse(call, f"{why}; write the block there, around what builds")
             what = f"`with {self.tf}.device(...):` that build what is trained"
             self.refuse(node, f"it has {len(found)} blocks {what}, expected one")
         if not any(map(self.kinds.makes_session, self.program.nodes(ast.Call))):
@@ -149,10 +155,19 @@ class Graph:
         for kind in self.program.nodes(ast.ClassDef, ast.FunctionDef):
             for call in ast.walk(kind):
                 if isinstance(call, ast.Call) and last(call) in TRAINS:
-                    self.refuse(call, f"{kind.name} builds what is trained, and not what runs it")
+                    self.refuse(call, self._apart(kind.name))
         node = next((call for call in calls if last(call) in TRAINS), self.program.tree.body[0])
         why = "no session runs it" if node in calls else "nothing in it is trained by an optimizer"
         self.refuse(node, why)
+
+    def _apart(self, builder: str) -> str:
+        """Returns why a program is refused that makes its session elsewhere, and a remedy."""
+        found = "no session is made here; migrate the script that makes it"
+        for function in self.program.nodes(ast.FunctionDef)[::-1]:
+            nodes: Any = ast.walk(function)
+            if any(self.called(n) in PLAIN or self.kinds.makes_session(n) for n in nodes):
+                found = f"{function.name} makes the session; make it where that is called"
+        return f"{builder} builds what is trained, and {found}"
 
     def _placeholders(self) -> Iterator[Placeholder]:
         all_calls = [call for call in self.program.nodes(ast.Call) if self.kinds.is_input(call)]
@@ -169,7 +184,7 @@ class Graph:
                     yield Placeholder(target.id, *self._specs(value, scope), statement)
         for call in all_calls:
             if call not in found:
-                self.refuse(call, "a placeholder is not assigned to a name in its block")
+                self.refuse(call, f"a placeholder is not assigned to a name in its block; {_WRITE}")
 
     def before(self) -> list[tuple[ast.stmt, str]]:
         """Returns the statements that always run before the block, in the same scope."""
@@ -213,7 +228,8 @@ class Graph:
             self.refuse(call, "only tf.placeholder(dtype, shape, name) can be a parameter")
         used = {name.id for node in given.values() for name in scopes.uses(node, self.assigned)}
         if used:
-            self.refuse(call, f"the placeholder needs {sorted(used)[0]}, which the block makes")
+            why = f"the placeholder needs {sorted(used)[0]}, which the block makes"
+            self.refuse(call, f"{why}; make it in front of the block, or write its value there")
         text = {key: self.program.text[slice(*self.program.span(v))] for key, v in given.items()}
         words = [text.get("shape", "None"), text["dtype"]]
         name = full = scope + (literals.text(given.get("name")) or "Placeholder")

@@ -137,7 +137,8 @@ class _Rewriting:
         for name in left:
             shared.add(name.id)
             if name.id in graph.placeholders and graph.is_monitored:
-                graph.refuse(name, f"the placeholder {name.id} is used beside session.run()")
+                why = f"the placeholder {name.id} is used beside session.run(), or fed there beside"
+                graph.refuse(name, f"{why} what is no placeholder; feed placeholders alone there")
             if name.id in graph.placeholders or self.calls.is_fetched(name):
                 continue
             if name.id in graph.tensors and name.id not in said:
