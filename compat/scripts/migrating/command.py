@@ -22,7 +22,7 @@ from compat.scripts.migrating.beside import Beside, beside
 from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.program import RefusedError
 from compat.scripts.migrating.proving import command as proving
-from compat.scripts.migrating.steps import rewriting
+from compat.scripts.migrating.steps import expressions, rewriting
 from compat.scripts.source import conversion, modules
 from compat.tracking.files import beside as replacing
 
@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
     others = [rule for rule in chosen if rule.id != "modules"]
     own = None
     if options.to != "v1":
-        own = beside(options.path, lambda file: _migrated(file, others, is_imported=True))
+        own = beside(options.path, lambda file: _module(file, others))
     migrated = _migrated(options.path, others if own else chosen, options.to, own)
     needed = own.needed(options.path, migrated.text) if own else set()
     code = _beside(own, output, options, needed) if own else 0
@@ -70,6 +70,12 @@ def main(argv: list[str]) -> int:
         command = " ".join(map(shlex.quote, ["python", "-m", "compat", "prove", *words]))
         print(f"to prove that it does the same: {command}")
     return code
+
+
+def _module(file: str, chosen: Sequence[Rule]) -> migration.Migrated:
+    """Migrates a module of a program that runs on either runtime."""
+    migrated = _migrated(file, chosen, is_imported=True)
+    return migrated._replace(text=expressions.in_module(file, migrated.text))
 
 
 def _beside(own: Beside, output: str, options: argparse.Namespace, needed: set[str]) -> int:

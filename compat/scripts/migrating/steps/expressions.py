@@ -6,8 +6,8 @@ import ast
 from typing import Any
 
 from compat.scripts.migrating.program import LOOSE, Edit, Program
-from compat.scripts.migrating.steps.kinds import last
-from compat.scripts.source import literals, scopes
+from compat.scripts.migrating.steps.kinds import last, tensorflow
+from compat.scripts.source import conversion, literals, scopes
 
 _STEP = "train.global_step"
 _SUMMARIES = ("summary", "histogram", "scalar")
@@ -17,6 +17,15 @@ def written(program: Program, tf: str) -> Program:
     """Returns a program with such expressions in the words of steps."""
     edits = [*_names(program), *_in_place(program), *_sizes(program, tf), *_steps(program, tf)]
     return program.after(edits)
+
+
+def in_module(filename: str, text: str) -> str:
+    """Returns the text of a module of such a program, as either runtime takes it."""
+    if "import compat.v1 as " not in text:
+        return text
+    program = Program(conversion.Source(filename, text, False), marked=True)
+    sizes = _sizes(program, tensorflow(program))
+    return program.edited([*_names(program), *_in_place(program), *sizes])
 
 
 def _names(program: Program) -> list[Edit]:
