@@ -36,6 +36,21 @@ def start_queue_runners(*args: Any, **kwargs: Any) -> Any:
     return tf1.train.start_queue_runners(*args, **kwargs)
 
 
+def _on_cpu(make: Any) -> Any:
+    """Places a reader where its queue is, also in `tf.device("/gpu:0")` with soft placement.
+
+    That moves all of them to the CPU until 1.15. Since 2.0 `FIFOQueue` names the CPU itself, and
+    what is placed with it cannot be moved there from another device.
+    """
+
+    @functools.wraps(make)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        with tf1.device("CPU"):  # As there: `/gpu:1` becomes `/cpu:1`.
+            return make(*args, **kwargs)
+
+    return made
+
+
 def install() -> None:
     """Makes TensorFlow do so in this process."""
     embeddings.gather_rows()
@@ -60,5 +75,9 @@ def install() -> None:
         return seed_of(op_seed)
 
     shapes.Dimension.__init__, seeds.get_seed = create, get_seed
+    reader = tf1.ReaderBase
+    reader.read, reader.read_up_to = map(_on_cpu, (reader.read, reader.read_up_to))
+    for kind in reader.__subclasses__():
+        kind.__init__ = _on_cpu(kind.__init__)
     for kind in _LISTS:
         tf1.register_tensor_conversion_function(kind, convert, priority=0)

@@ -73,3 +73,22 @@ def test_where_the_folder_is_empty_the_option_helps(
     assert "is not the published MNIST" in ran.err
     assert ran.err.startswith("error: script.py:8: ")
     assert ran.err.count("\n") == 1
+
+
+def test_files_are_read_for_gpus_that_are_not_there(run_script: RunScript, tmp_path: Path) -> None:
+    """With soft placement the CPU reads, as it did until 1.15."""
+    (tmp_path / "lines.txt").write_text("1\n2\n")
+    ran = run_script(
+        """
+        import tensorflow as tf
+        with tf.device("/gpu:1"):
+            files = tf.train.string_input_producer(["lines.txt"], shuffle=False)
+            _, line = tf.TextLineReader().read(files)
+            batch = tf.train.batch([tf.string_to_number(line)], 2)
+        with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+            threads = tf.train.start_queue_runners(session)
+            print(session.run(batch))
+        """,
+        env={"CUDA_VISIBLE_DEVICES": "-1"},
+    )
+    assert (ran.code, ran.out) == (0, "[1. 2.]\n"), ran.err
