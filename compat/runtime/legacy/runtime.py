@@ -129,6 +129,10 @@ class LegacyRuntime(Runtime):
         elif supervisor.summary_op is not Supervisor.USE_DEFAULT:
             arguments["summary_op"] = supervisor.summary_op
         supervisor.recovery.check()  # What is wrong with a checkpoint is reported here already.
+        if supervisor.graph.finalized:  # By another one, whose operations are all that there are.
+            for name in ("init_op", "local_init_op", "ready_op", "summary_op"):
+                if not supervisor.graph.get_collection(getattr(tf1.GraphKeys, name.upper())):
+                    arguments.setdefault(name, None)
         with quietly():
             # Its operations, session manager and graph files, but not its threads.
             supervisor.own = tf1.train.Supervisor(

@@ -20,6 +20,7 @@ from compat.runtime.modern.step import ModernStep
 from compat.runtime.session import Session, Values, number_of_updates
 
 if TYPE_CHECKING:
+    from compat.runtime.modern.hook_graph import HookGraph
     from compat.runtime.modern.runtime import ModernRuntime
     from compat.supervisor import Supervisor
 
@@ -65,8 +66,15 @@ class ModernSession(Session):
         self._num_workers = runtime.server.num_workers if runtime.server is not None else 1
         self.begin()
 
+    @property
+    def graph(self) -> HookGraph:
+        """The graph of a step that trains, as hooks see it, such as for `FileWriter`."""
+        return self._runtime.hook_graph
+
     def begin(self) -> None:
         """Counts from the step that the variables have, which are all initialized now."""
+        if self._runtime.coordinator is not None:  # Another session may have steps in flight.
+            self._wait(self._runtime.coordinator.join)
         step = self._supervisor.global_step
         self.planned_step = 0 if step is None else int(step.numpy())
 

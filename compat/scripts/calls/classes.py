@@ -91,7 +91,8 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
         return train_op
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
-        return tf1.no_op() if self._is_modern else super().get_init_tokens_op(num_tokens)
+        # Of the step, since none can be made behind it: outside of a graph that returns None.
+        return self.chief_init_op if self._is_modern else super().get_init_tokens_op(num_tokens)
 
     def get_chief_queue_runner(self) -> Any:
         return None if self._is_modern else super().get_chief_queue_runner()

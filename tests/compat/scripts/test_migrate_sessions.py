@@ -130,6 +130,14 @@ def test_what_is_initialized_twice_is_initialized_once(
     assert "init_op" in found, "it may begin anew"
 
 
+def test_the_graph_of_a_session_is_what_a_writer_takes(run_step: Any, runtime: str) -> None:
+    first = "with sv.managed_session() as sess:\n"
+    lines = "    tf.summary.FileWriter('logs', sess.graph).close()\n"
+    lines += "    print('GradientDescent' in str(sess.graph.as_graph_def()))\n"
+    ran = run_step(rewritten(PARTS.replace(first, first + lines)), runtime)
+    assert (ran.code, "\nTrue\n" in "\n" + ran.out) == (0, True), ran.out
+
+
 def test_sizes_of_a_shape_are_numbers_on_either_runtime(run_step: Any, runtime: str) -> None:
     text = QUEUES.replace("[4, 1]", "[x.get_shape()[1].value, shape[-1].value - 3]")
     text = text.replace("weights = ", "shape = x.shape\nweights = ")

@@ -102,3 +102,55 @@ def test_servers_that_do_more_are_refused(old: str, new: str) -> None:
     assert text != WAITING
     with pytest.raises(UserError, match=r"wait in a session, .*; write server.join\(\) there"):
         rewritten(text)
+
+
+# One session trains, and another one of the same variables evaluates.
+EVALUATES = (
+    WAITING[: WAITING.index("def create_done_queue(")]
+    + """\
+def main(_):
+    cluster = tf.train.ClusterSpec({"ps": ["localhost:2222"], "worker": ["localhost:2223"]})
+    server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=0)
+    if FLAGS.job_name == "ps":
+        server.join()
+    with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+        x = tf.placeholder(tf.float32, [None, 4])
+        step = tf.Variable(0, name="global_step", trainable=False)
+        loss = tf.reduce_sum(tf.square(x * tf.Variable(1.0)))
+        train = tf.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
+    init_op = tf.initialize_all_variables()
+    sv = tf.train.Supervisor(is_chief=True, init_op=init_op, recovery_wait_secs=1)
+    sess = sv.prepare_or_wait_for_session(server.target)
+    for i in range(20):
+        sess.run(train, {x: [[1, 2, 3, 4]]})
+    with tf.Session(server.target) as evaluation:
+        print("loss %.3f" % loss.eval({x: [[1, 2, 3, 4]]}, session=evaluation))
+
+tf.app.run()
+"""
+)
+
+
+def test_a_session_behind_another_one_initializes_nothing(
+    runtime: str, run_pair: Callable[[str, str], str]
+) -> None:
+    """It waits for variables that have been, and sees all steps."""
+    found = rewritten(EVALUATES)
+    assert "with compat.Supervisor(is_chief=False).managed_session(server.target) as" in found
+    assert "loss 0.000\n" in run_pair(found, runtime)
+
+
+def test_what_replicas_need_is_asked_for_behind_the_block(
+    runtime: str, run_pair: Callable[[str, str], str]
+) -> None:
+    made = "tf.train.GradientDescentOptimizer(0.01)"
+    text = EVALUATES.replace(
+        f"train = {made}",
+        f"opt = tf.train.SyncReplicasOptimizer({made}, 1, 1)\n        train = opt",
+    )
+    asked = "    runner, tokens = opt.get_chief_queue_runner(), opt.get_init_tokens_op()\n"
+    text = text.replace("    init_op = ", f"{asked}    init_op = ")
+    text = text.replace("init_op=init_op", "init_op=init_op, local_init_op=opt.chief_init_op")
+    started = "    sv.start_queue_runners(sess, [runner])\n    sess.run(tokens)\n"
+    said = run_pair(rewritten(text.replace("    for i in", f"{started}    for i in")), runtime)
+    assert "loss 0.000\n" in said

@@ -69,6 +69,10 @@ class _Plain(Region):
 
     def by_run(self) -> list[Edit]:
         """Writes what runs without the session's `run`, and drops runs of initializers."""
+        joining = [call for call in self.creations if self._joins(call)]
+        for call in joining:
+            self._session(call, "is_chief=False")
+        self.creations = [call for call in self.creations if call not in joining]
         self._initialized()
         self._methods()
         return self.edits
@@ -101,12 +105,7 @@ class _Plain(Region):
 
     def _initialized(self) -> None:
         """Removes runs of initializers: a supervisor has run them."""
-        known = {
-            name
-            for node in self.program.nodes(ast.Assign)
-            if self._initializes(node.value, set())
-            for name in scopes.bound(node.targets)
-        }
+        known = self._initializers()
         for statement in self.program.nodes(ast.Expr):
             call = statement.value
             if not isinstance(call, ast.Call) or last(call) != "run":
@@ -116,11 +115,21 @@ class _Plain(Region):
             if self._initializes(target, known):
                 self._moved(statement)
                 self.gone.update(ast.walk(target))
-        uses = [n for n in scopes.uses(self.program.tree, known) if isinstance(n.ctx, ast.Load)]
+        # Also in functions, which have names of their own.
+        uses = [n for n in self.program.nodes(ast.Name) if isinstance(n.ctx, ast.Load)]
         left = {name.id for name in uses if name not in self.gone}
         for node in self.program.nodes(ast.Assign):
             if self._initializes(node.value, known) and not scopes.bound([node]) & left:
                 self._moved(node)
+
+    def _initializers(self) -> set[str]:
+        """Returns the names of operations that initialize."""
+        return {
+            name
+            for node in self.program.nodes(ast.Assign)
+            if self._initializes(node.value, set())
+            for name in scopes.bound(node.targets)
+        }
 
     def _initializes(self, node: Any, known: set[str]) -> bool:
         if isinstance(node, (ast.List, ast.Tuple)):
@@ -175,7 +184,32 @@ class _Plain(Region):
                     self.edits.append(Edit(*self.program.span(node), named[text]))
         return [f"{self.indent}{name} = {text}\n" for text, name in named.items()]
 
-    def _session(self, call: ast.Call) -> list[str]:
+    def _joins(self, call: ast.Call) -> bool:
+        """Whether a session has the variables of a cluster that another one has initialized.
+
+        It is opened behind that, such as one that evaluates.
+        """
+        named = [k.value for k in call.keywords if k.arg == "target"]
+        others = [c for c in self.program.nodes(ast.Call) if self.kinds.makes_session(c)]
+        others += [c for c in self.creations if c is not call and self._starts(c)]
+        span = self.program.span(call)
+        is_behind = any(self.program.span(other) < span for other in others)
+        targets = {self.program.expression(node) for node in [*call.args[:1], *named]}
+        has_target = bool(targets - {"None", '""', "''"})
+        return has_target and is_behind and not self._starts(call)
+
+    def _starts(self, call: ast.Call) -> bool:
+        """Whether a session runs an initializer."""
+        statement = self.parents[call]
+        home = self.program.enclosing(call)
+        block = self.parents[statement] if isinstance(statement, ast.withitem) else home
+        calls: list[Any] = [n for n in ast.walk(block) if isinstance(n, ast.Call)]
+        runs = [n for n in calls if last(n) == "run"]
+        given = [n.args[0] if n.args else getattr(n.func, "value", None) for n in runs]
+        known = self._initializers()
+        return any(self._initializes(node, known) for node in given)
+
+    def _session(self, call: ast.Call, chief: str | None = None) -> list[str]:
         """Opens a session by a supervisor; returns lines that follow the graph."""
         statement: Any = self.parents[call]
         start, end = self.program.span(call)
@@ -187,7 +221,8 @@ class _Plain(Region):
                 arguments.append(f"{name}={value}")
         starts = any(last(c) == "start_queue_runners" for c in self.program.nodes(ast.Call))
         arguments += ["start_standard_services=False"] if starts else []
-        words, made = ", ".join(arguments), f"{self.tf}.train.Supervisor({self._chief()})"
+        chief = self._chief() if chief is None else chief
+        words, made = ", ".join(arguments), f"{self.tf}.train.Supervisor({chief})"
         if isinstance(statement, ast.withitem):
             block: Any = self.parents[statement]
             if not any(s in ast.walk(block) for s in self.region):

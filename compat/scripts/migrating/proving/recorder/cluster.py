@@ -128,16 +128,19 @@ def _apply_gradients(self, grads_and_vars, global_step=None, name=None):
     self._gradients_applied = True
     self.local_step_init_op = self.chief_init_op = control_flow_ops.no_op()
     self.ready_for_local_init_op = None
+    self._alone_runner = _runner()  # Now: what asks for it later may have a graph that is final.
     return self._opt.apply_gradients(grads_and_vars, global_step, name)
 
 
 def _get_init_tokens_op(self, num_tokens=-1):
-    from tensorflow.python.ops import control_flow_ops
-
-    return control_flow_ops.no_op()
+    return self.chief_init_op
 
 
 def _get_chief_queue_runner(self):
+    return self._alone_runner
+
+
+def _runner():
     """Returns a runner that does nothing."""
     from tensorflow.python.framework import dtypes
     from tensorflow.python.ops import data_flow_ops
