@@ -81,6 +81,14 @@ def test_they_exit_on_either_runtime(runtime: str, run_pair: Callable[[str, str]
     assert "loss 0.000\n" in said
 
 
+def test_a_queue_that_is_made_before_the_branch_is_left_out_too() -> None:
+    line, several = "        queue = create_done_queue(0)\n", "def create_done_queues"
+    text = WAITING.replace(line, "").replace("for q in create_done_queues()", "for q in [queue]")
+    text = text.replace("    if FLAGS.job", f"{line[4:]}    if FLAGS.job")
+    text = text[: text.index(several)] + text[text.index("def main") :]
+    assert "FIFOQueue" not in rewritten(text)
+
+
 def test_what_tells_and_does_more_stays() -> None:
     """The servers join all the same."""
     text = WAITING.replace("sess.run(op)", "sess.run([op, global_step])")

@@ -50,8 +50,13 @@ class _Waiting:
         self.waits = branch.body[first:]
         own = {last(call) for call in _calls(self.waits)} & (makers | more)
         own |= {name for name in more if own & {last(c) for c in _calls([functions[name]])}}
+        # Queues that are made before the branch, by which it takes.
+        taking = [c.func for c in _calls(self.waits) if last(c) in _TAKES]
+        taken = {name for part in taking for name in used(part)}
+        made = [n for n in program.nodes(ast.Assign) if scopes.bound([n]) & taken]
+        own |= {last(call) for call in _calls(made)} & (makers | more)
         self.makers = [functions[name] for name in sorted(own)]
-        self.shared = {self._shared(c) for c in _calls([*self.waits, *self.makers])} - {""}
+        self.shared = {self._shared(c) for c in _calls([*self.waits, *made, *self.makers])} - {""}
         others = {last(c) for c in _calls(self.waits) if not kinds.called(c)} - own - {*_WAIT}
         is_joined = target == "target" and self.server and not (others or self._does_more())
         if not is_joined or self.server in scopes.bound(self.waits):

@@ -69,7 +69,7 @@ def _run(spec):
         from compat.scripts.names import namespace
 
         namespace.when_loaded.append(__name__)
-        _install_with_runtime(namespace)
+        _install_with_runtime()
     if spec["how"] == "run":
         from compat.scripts import run
 
@@ -81,7 +81,7 @@ def _run(spec):
     return None
 
 
-def _install_with_runtime(namespace):
+def _install_with_runtime():
     """Patches TensorFlow as soon as a program on `compat.step` has chosen its runtime."""
     import compat
     from compat.runtime import interface
@@ -91,7 +91,7 @@ def _install_with_runtime(namespace):
     @functools.wraps(select)
     def select_runtime(name="auto"):
         runtime = select(name)
-        namespace.top()
+        install()  # And not yet what `compat.v1` changes, which the program has not imported.
         if runtime.name == "modern":
             from . import steps
 
