@@ -159,6 +159,11 @@ def test_what_both_branches_make_is_returned() -> None:
         ("TrainingSession", "Training", "it has no session"),
         (
             "def main():",
+            'cluster = tf.train.ClusterSpec({"worker": ["localhost:2222"]})\ndef main():',
+            "its cluster has workers alone, .*: add a job ps",
+        ),
+        (
+            "def main():",
             'flag("--runtime")\ndef main():',
             "old.py:3: it has a flag `runtime` of its own",
         ),

@@ -57,6 +57,7 @@ class Sessions:
         self.dropped: set[ast.AST] = set()
         elsewhere = [*graph.statements, *graph.block.items]  # The line of the block is moved.
         inside = {node for part in elsewhere for node in ast.walk(part)}
+        self._check_clusters()
         for call in graph.program.nodes(ast.Call):
             name = graph.called(call).rpartition("train.")
             if call not in inside and name[1] and name[2] in _OURS:
@@ -65,6 +66,15 @@ class Sessions:
                 if name[2] in ("Supervisor", "Scaffold"):
                     self._known(call)
         self.edits += _joins(graph)
+
+    def _check_clusters(self) -> None:
+        """Refuses a program whose clusters are all written without parameter servers."""
+        calls = self._graph.program.nodes(ast.Call)
+        made = [call for call in calls if self._graph.called(call) == "train.ClusterSpec"]
+        jobs = [[*map(literals.text, getattr(c.args[0], "keys", []))] for c in made if c.args]
+        if len(jobs) == len(made) and jobs and all("worker" in j and "ps" not in j for j in jobs):
+            why = "its cluster has workers alone, and variables of steps are on parameter servers"
+            self._graph.refuse(made[0], f"{why}: add a job ps")
 
     def _known(self, call: ast.Call) -> None:
         """Drops the arguments of which a supervisor or a scaffold knows the value by itself."""
