@@ -200,3 +200,37 @@ SAID = {
 def test_it_says_what_to_bring_together(why: str) -> None:
     with pytest.raises(UserError, match=why):
         rewritten(SAID[why])
+
+
+# A graph by its name, in the block and where the session is opened.
+GRAPH = """\
+import compat.v1 as tf
+
+graph = tf.Graph()
+with tf.device("/cpu:0"):
+    with graph.as_default():
+        x = tf.placeholder(tf.float32, [None, 4])
+        loss = tf.reduce_sum(tf.square(x * tf.Variable(1.0)))
+        train = tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+        init = tf.initialize_all_variables()
+
+def fit():
+    with graph.as_default():
+        with tf.Session(graph=graph) as sess:
+            sess.run(init)
+            for i in range(20):
+                sess.run(train, {x: [[1, 2, 3, 4]]})
+            print("loss %.3f" % sess.run(loss, {x: [[1, 2, 3, 4]]}))
+
+fit()
+"""
+
+
+@pytest.mark.parametrize("first", ['with tf.device("/cpu:0"):', "if True:"])
+def test_the_graph_that_trains_is_the_default_one_everywhere(
+    run_step: Callable[[str, str], Any], runtime: str, first: str
+) -> None:
+    found = rewriting.migrate("old.py", GRAPH.replace('with tf.device("/cpu:0"):', first)).text
+    assert "graph.as_default()" not in found
+    ran = run_step(found, runtime)
+    assert (ran.code, ran.out.splitlines()[-1:]) == (0, ["loss 0.000"]), ran.out

@@ -83,10 +83,14 @@ class Kinds:
 
     def is_block(self, node: ast.AST) -> bool:
         """Whether an expression is `tf.device(...)`, or the graph that a program is built in."""
-        is_graph = isinstance(node, ast.Call) and last(node) == "as_default"
-        made: Any = node.func.value if is_graph else node  # type: ignore[attr-defined]
-        is_own = is_graph and getattr(made, "id", "") in self._graphs
-        return is_own or self.called(made) in ("device", "Graph")
+        return self.called(node) in ("device", "Graph") or self.is_graph(node)
+
+    def is_graph(self, node: ast.AST) -> bool:
+        """Whether an expression makes a graph of the program the default one."""
+        is_default = isinstance(node, ast.Call) and last(node) == "as_default"
+        made: Any = node.func.value if is_default else node  # type: ignore[attr-defined]
+        is_own = getattr(made, "id", "") in self._graphs or self.called(made) == "Graph"
+        return is_default and is_own
 
     def trains(self, node: ast.AST) -> bool:
         """Whether a node makes what updates the variables, or calls a function that does."""

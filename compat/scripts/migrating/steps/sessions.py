@@ -58,6 +58,7 @@ class Sessions:
         elsewhere = [*graph.statements, *graph.block.items]  # The line of the block is moved.
         inside = {node for part in elsewhere for node in ast.walk(part)}
         self._check_clusters()
+        self.edits += self._graphs()
         for call in graph.program.nodes(ast.Call):
             name = graph.called(call).rpartition("train.")
             if call not in inside and name[1] and name[2] in _OURS:
@@ -75,6 +76,21 @@ class Sessions:
         if len(jobs) == len(made) and jobs and all("worker" in j and "ps" not in j for j in jobs):
             why = "its cluster has workers alone, and variables of steps are on parameter servers"
             self._graph.refuse(made[0], f"{why}: add a job ps")
+
+    def _graphs(self) -> Iterator[Edit]:
+        """Yields edits of blocks of the graph in which the program trains: it is the default one.
+
+        Such are those within its block, and those in which its sessions are opened.
+        """
+        kinds, program = self._graph.kinds, self._graph.program
+        blocks = program.nodes(ast.With)
+        items = [(item.context_expr, block) for block in blocks for item in block.items]
+        found = [(node, block) for node, block in items if kinds.is_graph(node)]
+        own = {_owner(node) for node, block in found if kinds.trains(block)} - {""}
+        for node, block in found:
+            is_own = _owner(node) in own or kinds.trains(block)
+            if is_own and block is not self._graph.block:
+                yield Edit(*program.span(node), "compat.device(None)")
 
     def _known(self, call: ast.Call) -> None:
         """Drops the arguments of which a supervisor or a scaffold knows the value by itself."""
@@ -169,6 +185,11 @@ class Sessions:
                 yield Edit(start, spans[i + 1][0] if i + 1 < len(spans) else end, "")
             elif is_dropped:
                 yield Edit(spans[i - 1][1], end, "")
+
+
+def _owner(node: Any) -> str:
+    """Returns the name of the graph in `graph.as_default()`."""
+    return getattr(node.func.value, "id", "")
 
 
 def _joins(graph: Graph) -> Iterator[Edit]:
