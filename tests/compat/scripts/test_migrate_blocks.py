@@ -234,3 +234,9 @@ def test_the_graph_that_trains_is_the_default_one_everywhere(
     assert "graph.as_default()" not in found
     ran = run_step(found, runtime)
     assert (ran.code, ran.out.splitlines()[-1:]) == (0, ["loss 0.000"]), ran.out
+
+
+def test_a_thread_has_another_default_graph() -> None:
+    text = GRAPH.replace("\nfit()", "\nthreading.Thread(target=fit).start()")
+    with pytest.raises(UserError, match="since the thread of fit runs in its graph; use --to=v1"):
+        rewriting.migrate("old.py", text)

@@ -185,18 +185,21 @@ class _Plain(Region):
         return [f"{self.indent}{name} = {text}\n" for text, name in named.items()]
 
     def _joins(self, call: ast.Call) -> bool:
-        """Whether a session has the variables of a cluster that another one has initialized.
+        """Whether a session has the variables of a cluster that another one initializes.
 
-        It is opened behind that, such as one that evaluates.
+        Such as one that evaluates, or that of a thread.
         """
         named = [k.value for k in call.keywords if k.arg == "target"]
-        others = [c for c in self.program.nodes(ast.Call) if self.kinds.makes_session(c)]
-        others += [c for c in self.creations if c is not call and self._starts(c)]
-        span = self.program.span(call)
-        is_behind = any(self.program.span(other) < span for other in others)
+        others: list[Any] = [c for c in self.creations if c is not call and self._starts(c)]
+        others += [c for c in self.program.nodes(ast.Call) if self.kinds.makes_session(c)]
         targets = {self.program.expression(node) for node in [*call.args[:1], *named]}
         has_target = bool(targets - {"None", '""', "''"})
-        return has_target and is_behind and not self._starts(call)
+        if not (has_target and others and self.region) or self._starts(call):
+            return False
+        statement, built = self.parents[call], self.region[-1]
+        if isinstance(statement, ast.withitem):
+            return built not in ast.walk(self.parents[statement])
+        return self.program.span(built) < self.program.span(call)
 
     def _starts(self, call: ast.Call) -> bool:
         """Whether a session runs an initializer."""

@@ -87,8 +87,13 @@ class Sessions:
         items = [(item.context_expr, block) for block in blocks for item in block.items]
         found = [(node, block) for node, block in items if kinds.is_graph(node)]
         own = {_owner(node) for node, block in found if kinds.trains(block)} - {""}
+        words = [k for call in program.nodes(ast.Call) for k in call.keywords if k.arg == "target"]
+        threads = {getattr(word.value, "id", "") for word in words}
         for node, block in found:
             is_own = _owner(node) in own or kinds.trains(block)
+            home: Any = program.enclosing(block)
+            if is_own and getattr(home, "name", None) in threads:  # Whose default is another one.
+                self._graph.refuse(block, f"the thread of {home.name} runs in its graph")
             if is_own and block is not self._graph.block:
                 yield Edit(*program.span(node), "compat.device(None)")
 
