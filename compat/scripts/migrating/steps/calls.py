@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, Iterator, NamedTuple
 
+from compat.scripts.migrating.program import Remark
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.source import literals, scopes
@@ -12,6 +13,9 @@ from compat.scripts.source import literals, scopes
 _ITERATES = ("enumerate", "zip", "len", "list", "tuple", "map")
 # What is made of TensorFlow, and no value.
 _NOT_FETCHED = ("Saver", "Optimizer", "Writer", "Hook", "QueueRunner", "Coordinator", "Scaffold")
+_OUTSIDE = (
+    "{name} is built outside of the graph, so it works with --runtime=legacy alone; build it there"
+)
 
 
 class Fetch(NamedTuple):
@@ -84,6 +88,15 @@ class Calls:
             is_given = isinstance(parent, ast.Call) and literals.dotted(parent.func) in _ITERATES
             if node not in inside and (is_iterated or is_given):
                 yield literals.dotted(node)
+
+    def built_outside(self) -> Iterator[Remark]:
+        """Yields remarks for elements of a dataset that are made elsewhere than in the graph."""
+        names = [n for call in self._calls for n in ast.walk(call) if isinstance(n, ast.Name)]
+        for name in names:
+            value = getattr(self.graph.assignment(name.id), "value", None)
+            is_next = isinstance(value, ast.Call) and last(value) == "get_next"
+            if is_next and name.id not in self.graph.assigned:
+                yield Remark(name, _OUTSIDE.format(name=name.id))
 
     def is_fetched(self, name: ast.Name) -> bool:
         """Whether a name of the graph is passed on as what a session fetches."""
