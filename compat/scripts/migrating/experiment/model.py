@@ -168,7 +168,7 @@ class Model:
         return kept
 
     def _is_placement(self, statement: ast.With) -> bool:
-        return all(self.graph.called(i.context_expr) == "device" for i in statement.items)
+        return all(self.graph.kinds.is_block(item.context_expr) for item in statement.items)
 
 
 # Calls whose results are fetched, but are not numbers: summaries and operations.

@@ -140,9 +140,8 @@ def defines(node: ast.AST) -> bool:
 def straight(program: Program, tf: str) -> Program:
     """Returns a program whose graph is not built in a block of its session, if it is in one.
 
-    Such blocks are `with sess.as_default():`, and `with tf.Graph().as_default():` around that,
-    around `with tf.Session() as sess:`, or in the block of a device. Nor is it in several blocks
-    in a row that are the same.
+    Such blocks are `with sess.as_default():`, and `with tf.Graph().as_default():` around that or
+    around `with tf.Session() as sess:`. Nor is it in several blocks in a row that are the same.
     """
     while True:
         edit = _edit(program, tf) or _continued(program, tf)
@@ -217,20 +216,15 @@ def _runs(statement: ast.stmt) -> bool:
 def _edit(program: Program, tf: str) -> Edit | None:
     """Returns the edit that writes the first such block without what makes the default."""
     kinds, sessions = Kinds(program, tf), Region(program, tf).sessions
-    every = program.nodes(ast.With)
-    blocks = [n for n in every if kinds.trains(n)]
-    graphs = [n for n in blocks if any(_is_graph(kinds, item) for item in n.items)]
-    placed = [n for n in graphs if any(n in b.body and _is_block(kinds, b) for b in blocks)]
-    own = {_name(i.context_expr) for n in placed for i in n.items if len(graphs) == 1} - {""}
-    for node in [*(n for n in every if n not in blocks), *blocks]:
-        defaults = sessions | own if node in blocks else own
-        dropped = [item for item in node.items if _name(item.context_expr) in defaults]
+    blocks = [n for n in program.nodes(ast.With) if kinds.trains(n)]
+    graphs = [n for n in blocks if any(kinds.is_graph(i.context_expr) for i in n.items)]
+    for node in blocks:
+        dropped = [item for item in node.items if _name(item.context_expr) in sessions]
         runs = [s for s in node.body if kinds.uses_session(s)]
         is_around = any(kinds.uses_session(item) for item in node.items)
-        is_around = is_around or (bool(runs) and kinds.trains(runs[0])) or node in placed
-        if is_around and len(graphs) == 1 and node in blocks:
-            more = [item for item in node.items if _is_graph(kinds, item)]
-            dropped += [item for item in more if item not in dropped]
+        is_around = is_around or (bool(runs) and kinds.trains(runs[0]))
+        if is_around and len(graphs) == 1:
+            dropped += [item for item in node.items if kinds.is_graph(item.context_expr)]
         names = {getattr(item.optional_vars, "id", "") for item in dropped}
         is_plain = node.body[0].lineno > node.lineno and not names & used(program.tree)
         alone = Pieces(program).alone(node)
@@ -246,12 +240,6 @@ def _edit(program: Program, tf: str) -> Edit | None:
 
 def _is_block(kinds: Kinds, statement: ast.With) -> bool:
     return any(kinds.is_block(item.context_expr) for item in statement.items)
-
-
-def _is_graph(kinds: Kinds, item: Any) -> bool:
-    node = item.context_expr
-    is_default = isinstance(node, ast.Call) and last(node) == "as_default"
-    return is_default and kinds.is_block(node)
 
 
 def _name(node: Any) -> str:
