@@ -146,6 +146,8 @@ def test_a_session_behind_another_one_initializes_nothing(
     found = rewritten(EVALUATES)
     assert "with compat.Supervisor(is_chief=False).managed_session(server.target) as" in found
     assert "loss 0.000\n" in run_pair(found, runtime)
+    old, new = "    with tf.Session(server.target)", '    target = ""\n    with tf.Session(target)'
+    assert "is_chief=False" not in rewritten(EVALUATES.replace(old, new))
 
 
 def test_what_replicas_need_is_asked_for_behind_the_block(

@@ -189,12 +189,14 @@ class _Plain(Region):
 
         Such as one that evaluates, or that of a thread.
         """
-        named = [k.value for k in call.keywords if k.arg == "target"]
+        targets = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "target")]
+        names = {node.id for node in targets if isinstance(node, ast.Name)}
+        home = [n for n in ast.walk(self.program.enclosing(call)) if isinstance(n, ast.Assign)]
+        targets += [s.value for s in home if scopes.bound([s]) & names]
         others: list[Any] = [c for c in self.creations if c is not call and self._starts(c)]
         others += [c for c in self.program.nodes(ast.Call) if self.kinds.makes_session(c)]
-        targets = {self.program.expression(node) for node in [*call.args[:1], *named]}
-        has_target = bool(targets - {"None", '""', "''"})
-        if not (has_target and others and self.region) or self._starts(call):
+        is_here = {"None", '""', "''"} & {*map(self.program.expression, targets)}
+        if is_here or not (targets and others and self.region) or self._starts(call):
             return False
         statement, built = self.parents[call], self.region[-1]
         if isinstance(statement, ast.withitem):
