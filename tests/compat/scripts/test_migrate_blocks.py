@@ -81,8 +81,8 @@ def test_an_initializer_that_is_run_stays_unless_it_repeats_the_supervisor() -> 
 
 
 @pytest.mark.parametrize("text", [MONITORED, SUPERVISED])
-def test_it_trains(run_step: Callable[[str, str], Any], text: str) -> None:
-    ran = run_step(rewritten(text), "legacy")
+def test_it_trains(run_step: Callable[[str, str], Any], runtime: str, text: str) -> None:
+    ran = run_step(rewritten(text), runtime)
     assert (ran.code, ran.out.splitlines()[-1:]) == (0, ["loss 0.00"]), ran.out
 
 

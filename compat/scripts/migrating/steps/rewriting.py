@@ -120,8 +120,8 @@ class _Rewriting:
         names = graph.assigned | set(graph.placeholders)
         uses = scopes.uses(graph.scope, names, [*graph.statements, *inputs])
         left = [name for name in uses if name not in done]
-        read = set().union(*map(used, graph.statements)) | {name.id for name in uses}
-        unread = graph.assigned - read  # As where a monitored session initializes by itself.
+        # As where a monitored session initializes by itself.
+        unread = graph.assigned - used(self.program.tree)
         for name in sorted({name.id for name in uses} - {name.id for name in left} | unread):
             statement = graph.assignment(name)
             is_dropped = all(n in self.sessions.dropped for n in uses if n.id == name)
