@@ -45,10 +45,18 @@ def _on_cpu(make: Any) -> Any:
 
     @functools.wraps(make)
     def made(*args: Any, **kwargs: Any) -> Any:
+        if not _queues_name_the_cpu():
+            return make(*args, **kwargs)
         with tf1.device("CPU"):  # As there: `/gpu:1` becomes `/cpu:1`.
             return make(*args, **kwargs)
 
     return made
+
+
+@functools.lru_cache(maxsize=None)
+def _queues_name_the_cpu() -> bool:
+    with tf1.Graph().as_default(), tf1.device("/gpu:0"):
+        return "CPU" in tf1.FIFOQueue(1, tf1.int32).queue_ref.device
 
 
 def install() -> None:

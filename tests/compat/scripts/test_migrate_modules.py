@@ -132,14 +132,14 @@ def learning_rate(self, step):
 
 
 def test_a_module_has_sizes_of_shapes_that_either_runtime_takes(
-    project: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, runtime: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = MODEL.replace("[sizes.INPUTS, 8]", "[x.get_shape()[1].value, 8]")
     (project / "model.py").write_text(text, encoding="utf-8")
     assert main(["--to=compat", "train.py"]) == 0
     new = (project / "model_v1.py").read_text(encoding="utf-8")
     assert "[tf.dimension_value(x.get_shape()[1]), 8]" in new
-    done = run_python("train_compat.py", "--runtime=modern", cwd=project)
+    done = run_python("train_compat.py", f"--runtime={runtime}", cwd=project)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
