@@ -27,6 +27,14 @@ def test_a_variable_can_start_as_a_random_tensor(placed: Any) -> None:
     assert second["cost"] < 0.1 * first["cost"]  # Drawn once, not at each update.
 
 
+def test_tasks_are_named_without_a_setter(placed: Any) -> None:
+    """The sum of 200 ones, squared; the gradient of each weight is 400."""
+    assert placed["explicit"] == {"weights": "ps 2"}
+    first, second = placed["explicit_values"]
+    assert first["cost"] == 40000.0
+    assert second["cost"] == pytest.approx((200 * 0.6) ** 2, rel=1e-4)
+
+
 def test_a_variable_cannot_start_as_an_input(placed: Any, runtime: str) -> None:
     if runtime == "modern":  # A graph and its session say so themselves, when it is run.
         assert placed["dependent"] == (

@@ -272,6 +272,8 @@ def _evaluate(tensor: Any) -> np.ndarray:
     """Computes a tensor of the graph that is being built, apart from that graph."""
     whole = tensor.graph.as_graph_def()
     part = tf1.graph_util.extract_sub_graph(whole, [tensor.op.name])
+    for node in part.node:
+        node.device = ""  # Such as that of a task, whose server does not compute it.
     inputs = [node.name for node in part.node if node.op == "Placeholder"]
     if inputs:
         raise UserError(

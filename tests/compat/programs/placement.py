@@ -102,6 +102,16 @@ def drawn(x: Any) -> Any:
     return {"cost": cost, "stddev": tf1.math.reduce_std(weights), "train": train}
 
 
+def explicit(x: Any) -> Any:
+    """As in TensorFlow's guide of 2016: tasks by name, without a setter."""
+    with tf1.device("/job:ps/task:2"):
+        weights = tf1.Variable(tf1.ones([200, 1]), name="weights")
+    with tf1.device("/job:worker/task:0"):
+        cost = tf1.reduce_mean(tf1.square(tf1.matmul(x, weights)))
+        train = tf1.train.GradientDescentOptimizer(0.001).minimize(cost)
+    return {"cost": cost, "train": train}
+
+
 def shared(x: Any) -> Any:
     """A model that training and evaluation both build, on the same variables."""
     with tf1.variable_scope("net", reuse=tf1.AUTO_REUSE):
@@ -212,6 +222,7 @@ def main(runtime: str) -> None:
     for function, spec in (
         (embedding, tf.TensorSpec([None], tf.int32)),
         (drawn, tf.TensorSpec([2, 200], tf.float32)),
+        (explicit, tf.TensorSpec([2, 200], tf.float32)),
     ):
         case = function.__name__
         with tf1.variable_scope(case), compat.device(setter(cluster=cluster)):
@@ -222,7 +233,8 @@ def main(runtime: str) -> None:
             lambda: compat.step(dependent, [tf.TensorSpec([2], tf.float32)])
         )
     with compat.Supervisor().managed_session(server.target) as session:
-        batches = {"embedding": np.array([0, 5, 2], np.int32), "drawn": np.ones([2, 200], "f4")}
+        ones = np.ones([2, 200], np.float32)
+        batches = {"embedding": np.array([0, 5, 2], np.int32), "drawn": ones, "explicit": ones}
         for case, train in steps.items():
             values = [session.run(train, batches[case]) for _ in range(2)]
             values += list(session.drain())
