@@ -44,12 +44,13 @@ def run(
 
     The program is a script, or "-m" and a module of this folder.
     """
-    script = program[0] if len(program) == 1 else _file(program[1])
+    is_script = len(program) == 1
+    script = program[0] if is_script else _file(program[1])
     parts = conversion.read(script)
     how = spelling(parts, arguments, script) if task_args is None else Spelling(task_args.split())
     print(f"compat: arguments of each task: {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
     command = (sys.executable, "-m", "compat", "run", *options, *program, *arguments)
-    survey = forkable.survey(script) if script in program else None
+    survey = forkable.survey(script) if is_script else None
     env = {} if survey is None else {**log_level(), **survey.env}
     return launch(command, counts, how, env, fork_server=survey and ForkServer())
 

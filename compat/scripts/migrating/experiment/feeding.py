@@ -38,7 +38,7 @@ class Feeding:
 
     def __init__(self, graph: Graph, model: Model, flags: Flags) -> None:
         self.graph, self.flags = graph, flags
-        self.program, self.parents = graph.program, model.parents
+        self.program = graph.program
         self._functions = {f.name: f for f in self.program.nodes(ast.FunctionDef)}
         updates = model.updates.names
         inside = {n for s in graph.statements for n in ast.walk(s)}
@@ -105,7 +105,7 @@ class Feeding:
 
     def _front(self, call: Any) -> list[Any]:
         around = self._around(call)
-        body = getattr(self.parents[around[0]], "body", [])
+        body = getattr(self.program.parents[around[0]], "body", [])
         front = [*body[: body.index(around[0])], *_before(around)]
         block = self.graph.block
         return [s for t in front for s in (block.body if block in ast.walk(t) else [t])]
@@ -116,7 +116,7 @@ class Feeding:
         while node is not self.graph.scope and not isinstance(node, ast.Module):
             if isinstance(node, ast.stmt):
                 found.insert(0, node)
-            node = self.parents[node]
+            node = self.program.parents[node]
         return found
 
     def is_drawn(self, nodes: Iterable[Any]) -> bool:

@@ -61,8 +61,8 @@ class Methods(AfterUpdate):
         return {name: self.stepped(text) for name, text in lines.items()}, names
 
     def _call_of(self, node: Any) -> tuple[Any, Any]:
-        parent: Any = self.updates.parents[node]
-        return (self.updates.parents[parent] if isinstance(parent, ast.keyword) else parent), node
+        parent: Any = self.program.parents[node]
+        return (self.program.parents[parent] if isinstance(parent, ast.keyword) else parent), node
 
     def _own(self, made: Any) -> Any:
         """Returns the optimizer of which one for synchronous replicas is made, or the same."""

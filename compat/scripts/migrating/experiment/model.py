@@ -26,8 +26,7 @@ class Model:
 
     def __init__(self, graph: Graph, pieces: Pieces) -> None:
         self.graph, self.pieces, self.program = graph, pieces, graph.program
-        self.parents = self.program.parents
-        self.updates = Updates(graph, pieces, self.parents)
+        self.updates = Updates(graph, pieces)
         self.lost: list[str] = []
         self.unfed: list[str] = []
         self.outputs = self._fetched()

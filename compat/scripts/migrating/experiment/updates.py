@@ -35,8 +35,8 @@ class Updates:
       flatly: the statements of the graph, without the blocks around them.
     """
 
-    def __init__(self, graph: Graph, pieces: Pieces, parents: dict[ast.AST, ast.AST]) -> None:
-        self.graph, self.pieces, self.parents = graph, pieces, parents
+    def __init__(self, graph: Graph, pieces: Pieces) -> None:
+        self.graph, self.pieces = graph, pieces
         self.program = graph.program
         nodes = [n for s in graph.statements for n in ast.walk(s) if isinstance(n, ast.Call)]
         self.calls: list[Any] = [call for call in nodes if last(call) in TRAINS]
@@ -57,7 +57,7 @@ class Updates:
 
     def _statement(self, node: Any) -> Any:
         while not isinstance(node, ast.stmt):
-            node = self.parents[node]
+            node = self.program.parents[node]
         return node
 
     def _branches(self, statements: Iterable[Any]) -> set[int]:
@@ -165,7 +165,7 @@ class Updates:
         """Returns the control dependencies that a node of the block is built with."""
         found: list[Any] = []
         while node is not self.graph.block:
-            node = self.parents[node]
+            node = self.program.parents[node]
             items = [item.context_expr for item in getattr(node, "items", [])]
             found += [i for i in items if self.graph.called(i) == "control_dependencies"]
         return found

@@ -87,10 +87,9 @@ class Kinds:
 
     def is_graph(self, node: ast.AST) -> bool:
         """Whether an expression makes a graph of the program the default one."""
-        is_default = isinstance(node, ast.Call) and last(node) == "as_default"
-        made: Any = node.func.value if is_default else node  # type: ignore[attr-defined]
-        is_own = getattr(made, "id", "") in self._graphs or self.called(made) == "Graph"
-        return is_default and is_own
+        made = as_default(node)
+        is_own = getattr(made, "id", "") in self._graphs
+        return is_own or (made is not None and self.called(made) == "Graph")
 
     def trains(self, node: ast.AST) -> bool:
         """Whether a node makes what updates the variables, or calls a function that does."""
@@ -129,6 +128,12 @@ class Kinds:
 
 def _is_apart(name: str) -> bool:
     return any(f"{name}.".startswith(f"{other}.") for other in _NOT_BUILT)
+
+
+def as_default(node: Any) -> Any:
+    """Returns what an expression makes the default, `graph` in `graph.as_default()`, or None."""
+    method: Any = getattr(node, "func", None)
+    return method.value if getattr(method, "attr", "") == "as_default" else None
 
 
 def last(call: Any) -> str:

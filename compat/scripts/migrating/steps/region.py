@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps.kinds import PLAIN, Kinds, last
+from compat.scripts.migrating.steps.kinds import PLAIN, Kinds, as_default, last
 from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.source import scopes
 
@@ -219,7 +219,11 @@ def _edit(program: Program, tf: str) -> Edit | None:
     blocks = [n for n in program.nodes(ast.With) if kinds.trains(n)]
     graphs = [n for n in blocks if any(kinds.is_graph(i.context_expr) for i in n.items)]
     for node in blocks:
-        dropped = [item for item in node.items if _name(item.context_expr) in sessions]
+        dropped = [
+            item
+            for item in node.items
+            if getattr(as_default(item.context_expr), "id", "") in sessions
+        ]
         runs = [s for s in node.body if kinds.uses_session(s)]
         is_around = any(kinds.uses_session(item) for item in node.items)
         is_around = is_around or (bool(runs) and kinds.trains(runs[0]))
@@ -240,12 +244,6 @@ def _edit(program: Program, tf: str) -> Edit | None:
 
 def _is_block(kinds: Kinds, statement: ast.With) -> bool:
     return any(kinds.is_block(item.context_expr) for item in statement.items)
-
-
-def _name(node: Any) -> str:
-    """Returns the session that an expression makes the default, as in `sess.as_default()`."""
-    is_default = isinstance(node, ast.Call) and last(node) == "as_default"
-    return getattr(node.func.value, "id", "") if is_default else ""
 
 
 def _text(program: Program, item: Any) -> str:

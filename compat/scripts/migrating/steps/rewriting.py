@@ -75,17 +75,16 @@ class _Rewriting:
         self.taken |= {n.name for n in self.program.nodes(ast.FunctionDef)}
         self.build = self._free("build")
         self.steps: dict[Any, str] = {}  # Names of steps by what they return and take.
-        self.parents = self.program.parents
         # Placeholders and values of the graph that are passed on in another way than to `run`.
         self.fed: list[str] = []
         self.fetched: list[str] = []
 
     def result(self) -> migration.Migrated:
         """Returns the new program."""
-        for call in self.sessions.repeated(self.calls.found, self.parents):
+        for call in self.sessions.repeated(self.calls.found):
             self.calls.found.remove(call)
             self.sessions.dropped.update(ast.walk(call.node))
-            statement: Any = self.parents[call.node]
+            statement: Any = self.program.parents[call.node]
             self._remove(statement)
         shared = self._shared()
         for call in self.calls.found:
@@ -144,7 +143,7 @@ class _Rewriting:
             if name.id in graph.tensors and name.id not in said:
                 said.add(name.id)
                 if not self._is_of_replicas(name.id):
-                    method = getattr(self.parents[name], "attr", "")
+                    method = getattr(self.program.parents[name], "attr", "")
                     why = _ASSIGNED if method.startswith("assign") else _LEGACY_ONLY
                     self.remarks.append(Remark(name, why.format(name=name.id)))
         return sorted(shared - {*self.fed, *self.fetched})
@@ -163,7 +162,7 @@ class _Rewriting:
     def _remove(self, statement: ast.stmt) -> None:
         """Removes a statement; `pass` stands for the only one of its block."""
         start, end = self.program.span(statement)
-        parent: Any = self.parents[statement]
+        parent: Any = self.program.parents[statement]
         siblings = parent.body if statement in parent.body else parent.orelse
         others = [s for s in siblings if s is not statement]
         removed = {p.statement for p in self.graph.placeholders.values()}
@@ -247,7 +246,7 @@ class _Rewriting:
         receiver = self.program.text[slice(*self.program.span(call.node.func))]
         words = [self._step_of(call), *([call.arrays] if call.arrays else [])]
         new = f"{receiver}({', '.join(words)})"
-        statement = self.parents[call.node]
+        statement = self.program.parents[call.node]
         if isinstance(statement, ast.Expr):
             self.edits.append(Edit(*self.program.span(call.node), new))
             return

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Iterable, Iterator
 
 from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps.calls import Call
 from compat.scripts.migrating.steps.graph import Graph
+from compat.scripts.migrating.steps.kinds import as_default
 from compat.scripts.source import literals, scopes
 
 # Of tf.train, with the arguments that these took.
@@ -86,11 +87,13 @@ class Sessions:
         blocks = program.nodes(ast.With)
         items = [(item.context_expr, block) for block in blocks for item in block.items]
         found = [(node, block) for node, block in items if kinds.is_graph(node)]
-        own = {_owner(node) for node, block in found if kinds.trains(block)} - {""}
+        own = {
+            getattr(as_default(node), "id", "") for node, block in found if kinds.trains(block)
+        } - {""}
         words = [k for call in program.nodes(ast.Call) for k in call.keywords if k.arg == "target"]
         threads = {getattr(word.value, "id", "") for word in words}
         for node, block in found:
-            is_own = _owner(node) in own or kinds.trains(block)
+            is_own = getattr(as_default(node), "id", "") in own or kinds.trains(block)
             home: Any = program.enclosing(block)
             if is_own and getattr(home, "name", None) in threads:  # Whose default is another one.
                 self._graph.refuse(block, f"the thread of {home.name} runs in its graph")
@@ -144,12 +147,13 @@ class Sessions:
             return is_known and not {*parts}.isdisjoint(_DEFAULTS[argument])
         return called in _DEFAULTS[argument] and not (made.args or made.keywords)
 
-    def repeated(self, found: Iterable[Call], parents: Mapping[Any, Any]) -> list[Call]:
+    def repeated(self, found: Iterable[Call]) -> list[Call]:
         """Returns the calls that initialize once more, in front of all others.
 
         A supervisor has done so; done again, it would also undo what a checkpoint restores.
         """
         again: list[Call] = []
+        parents = self._graph.program.parents
         for call in sorted(found, key=lambda call: self._graph.program.span(call.node)):
             node: Any = call.node
             fetched = node.args[0] if node.args else None
@@ -190,11 +194,6 @@ class Sessions:
                 yield Edit(start, spans[i + 1][0] if i + 1 < len(spans) else end, "")
             elif is_dropped:
                 yield Edit(spans[i - 1][1], end, "")
-
-
-def _owner(node: Any) -> str:
-    """Returns the name of the graph in `graph.as_default()`."""
-    return getattr(node.func.value, "id", "")
 
 
 def _joins(graph: Graph) -> Iterator[Edit]:

@@ -91,7 +91,8 @@ def _install_with_runtime():
     @functools.wraps(select)
     def select_runtime(name="auto"):
         runtime = select(name)
-        install()  # And not yet what `compat.v1` changes, which the program has not imported.
+        # What `compat.v1` changes comes when the program imports it, as without `prove`.
+        install()
         if runtime.name == "modern":
             from . import steps
 
