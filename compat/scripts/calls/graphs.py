@@ -1,13 +1,16 @@
-"""What building a graph accepted until TensorFlow 1.15, or did otherwise.
+"""What building a graph accepted until TensorFlow 1.15, or did otherwise, and the end of its input.
 
 A whole float was a dimension, as in `[None, size / 2]`. Early releases converted to a tensor what
 was a list in Python 2, such as `range(10)`. The second half of a random operation's seed was its
-number in the graph; since 2.0 it is the number of random operations before it.
+number in the graph; since 2.0 it is the number of random operations before it. A loop that starts
+its queues again at the end of their input ends, where TensorFlow repeats it for ever.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
+import weakref
 from typing import Any
 
 from compat._tensorflow import embeddings, private, rounding, saving, tf, tf1
@@ -34,6 +37,37 @@ def start_queue_runners(*args: Any, **kwargs: Any) -> Any:
     if interface.selected() == "modern":
         return []
     return tf1.train.start_queue_runners(*args, **kwargs)
+
+
+def _until_the_input_ends(create: Any) -> Any:
+    """Starts the threads of a queue once a session, and asks to stop where they start again.
+
+    A queue is closed when its threads have ended. Threads that start then, as in `while not
+    sv.should_stop(): start_queue_runners(...)`, fill nothing: each step fails as the last one did,
+    or a thread raises CancelledError. So the first coordinator, often that of a Supervisor, stops.
+    """
+    coordinators: Any = weakref.WeakKeyDictionary()  # By queue runner and by session.
+
+    @functools.wraps(create)
+    def created(
+        self: Any, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
+    ) -> Any:
+        by_session = coordinators.setdefault(self, weakref.WeakKeyDictionary())
+        first = by_session.get(sess)
+        if first is None or first.should_stop():
+            threads = create(self, sess, coord, daemon, start)
+            if threads and coord is not None:
+                by_session[sess] = coord
+            return threads
+        # It is empty where the queue is still being filled.
+        if create(self, sess, None, daemon, False):
+            logging.getLogger(__name__).warning(
+                "the input of the queue %s has ended, so training stops", self.name
+            )
+            first.request_stop()
+        return []
+
+    return created
 
 
 def _on_cpu(make: Any) -> Any:
@@ -83,6 +117,8 @@ def install() -> None:
         return seed_of(op_seed)
 
     shapes.Dimension.__init__, seeds.get_seed = create, get_seed
+    runner = tf1.train.QueueRunner
+    runner.create_threads = _until_the_input_ends(runner.create_threads)
     reader = tf1.ReaderBase
     reader.read, reader.read_up_to = map(_on_cpu, (reader.read, reader.read_up_to))
     for kind in reader.__subclasses__():

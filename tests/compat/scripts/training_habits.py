@@ -1,6 +1,7 @@
 """Habits of scripts around tf.contrib.training, one a function."""
 
 import collections
+import tempfile
 
 import numpy as np
 import tensorflow as tf
@@ -85,3 +86,29 @@ def samples():
     )
     found = np.concatenate([values[0] for values in _batches(batch, 30)])
     assert set(found) == {1, 2, 3} and 0.3 < np.mean(found == 3) < 0.7
+
+
+def input_that_ends_in_a_loop_of_its_supervisor():
+    number = tf.train.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
+    batch = tf.train.batch([number], 2)
+    total = tf.Variable(0)
+    add = total.assign_add(tf.reduce_sum(batch))
+    supervisor = tf.train.Supervisor(
+        logdir=tempfile.mkdtemp(), summary_op=None, local_init_op=tf.local_variables_initializer()
+    )
+    rounds, sums = 0, []
+    with supervisor.managed_session() as session:
+        while not supervisor.should_stop():
+            rounds += 1
+            assert rounds < 100, "it began again at the end of its input"
+            coord = tf.train.Coordinator()
+            threads = tf.train.start_queue_runners(session, coord)
+            try:
+                while not coord.should_stop():
+                    sums.append(int(session.run(add)))
+            except tf.errors.OutOfRangeError:
+                pass
+            finally:
+                coord.request_stop()
+            coord.join(threads)
+    assert rounds > 1 and sums == [1, 6], (rounds, sums)
