@@ -50,10 +50,12 @@ def _train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> 
     if setter is None and runtime.server is not None:
         setter = replica_device_setter(cluster=runtime.server.cluster)
     inputs = Inputs(lambda: estimator._call_input_fn(input_fn, _TRAIN))
-    build = _Build(estimator, inputs)
+    build = _Build(estimator, inputs, hooks)
     with device(setter), _hashable():
         get_or_create_global_step()
-        made = step(build, [], dataset=inputs.dataset)
+        made: Any = step(build, [], dataset=inputs.dataset)
+        if build.has_more:
+            made.always(_LOSS, _TRAIN_OP)
     graph: Any = runtime.hook_graph  # type: ignore[attr-defined]
     graph.add_variables(runtime.variables(), runtime.global_step())
     fetched = made.tensors
@@ -73,6 +75,7 @@ def _train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> 
 
 
 _LOSS = "estimator/loss"
+_TRAIN_OP = "train_op"
 
 
 @contextlib.contextmanager
@@ -95,24 +98,31 @@ class _Build:
     """The function of the step: calls the model function, and keeps the `EstimatorSpec`."""
 
     spec: Any = None  # What the model function has returned.
+    has_more = False
 
-    def __init__(self, estimator: Any, inputs: Inputs) -> None:
-        self._estimator, self._inputs = estimator, inputs
-        self._named: dict[str, str] = {}  # What hooks fetch: names of values by that of tensors.
+    def __init__(self, estimator: Any, inputs: Inputs, hooks: Any) -> None:
+        self._estimator, self._inputs, self._hooks = estimator, inputs, hooks
+        self._named: dict[str, str] = {}  # What hooks fetch: names of values by those of tensors.
 
     def __call__(self, *elements: Any) -> Mapping[str, Any]:
         estimator = self._estimator
         features, labels = self._inputs.tensors(*elements)
         spec = self.spec = estimator._call_model_fn(features, labels, _TRAIN, estimator.config)
-        values = {_LOSS: spec.loss, "train_op": tf.group(spec.train_op)}
+        values = {_LOSS: spec.loss, _TRAIN_OP: tf.group(spec.train_op)}
         graph = self._graph = tf1.get_default_graph()
         summaries = graph.get_collection(tf1.GraphKeys.SUMMARIES)
         if not any(summary.op.name == "loss" for summary in summaries):
             tf1.summary.scalar("loss", spec.loss)
         for hook in (*spec.training_hooks, *spec.training_chief_hooks):
-            for tensor in _tensors(hook, graph):
+            for tensor in _kept(hook, lambda value: _is_tensor(value, graph)):
                 self._named[tensor.name] = name = f"hook/{tensor.op.name}_{tensor.value_index}"
                 values[name] = tensor
+        for hook in (*self._hooks, *spec.training_hooks, *spec.training_chief_hooks):
+            for name in _kept(hook, lambda value: isinstance(value, str)):
+                with contextlib.suppress(KeyError, ValueError):  # Most are not names of tensors.
+                    tensor = graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+                    values.setdefault(tensor.op.name, tensor.op.outputs[0])
+        self.has_more = len(values) > 2  # Such as a streaming metric, which hooks alone fetch.
         return values
 
     def refetched(self, hook: Any, fetched: Mapping[str, Any]) -> Any:
@@ -141,11 +151,11 @@ def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
     return function(value)
 
 
-def _tensors(hook: Any, graph: Any) -> list[Any]:
-    """Returns the tensors of a graph that a hook keeps to fetch them."""
+def _kept(hook: Any, is_wanted: Callable[[Any], bool]) -> list[Any]:
+    """Returns what a hook keeps of that which it may fetch: tensors, and their names."""
     found: list[Any] = []
     for value in vars(hook).values():
-        _mapped(lambda each: found.append(each) if _is_tensor(each, graph) else None, value)
+        _mapped(lambda each: found.append(each) if is_wanted(each) else None, value)
     return found
 
 

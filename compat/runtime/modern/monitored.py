@@ -99,9 +99,10 @@ class _HookedSession:
         step = call.step
         names = [name for name, tensor in step.tensors.items() if tensor.op in needed]
         summary = step.summarizes and step.summary.op in needed
+        made = step.fetching(names)
         if not (names or summary):
-            return self.session.run(step, *call.arrays)
-        outcome = self.session.run_now(step, *call.arrays, summary=summary)
+            return self.session.run(made, *call.arrays)
+        outcome = self.session.run_now(made, *call.arrays, summary=summary)
         given.update((step.tensors[name].op, outcome.values[name]) for name in names)
         if summary:
             given[step.summary.op] = outcome.summary

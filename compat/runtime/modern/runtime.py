@@ -8,7 +8,7 @@ from typing import Any, Iterator, Sequence
 
 import numpy as np
 
-from compat._tensorflow import averages, tf, tf1
+from compat._tensorflow import graph_mode, tf, tf1
 from compat.errors import UserError
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.modern import coordinator, rows
@@ -53,7 +53,7 @@ class ModernRuntime(Runtime):
 
     def __init__(self) -> None:
         super().__init__()
-        averages.average_tensors()
+        graph_mode.answer()
         self.coordinator: Any = None  # None where this process is no coordinator.
         self.replicas: Replicas | None = None  # Of workers that make each update together.
         self.placement = Placement()

@@ -65,6 +65,7 @@ class ModernStep(Step):
         # How many calls of all these have given gradients, by what tells them which is last.
         self._given: collections.Counter[str] = collections.Counter()
         lifted = lift(on_flat, specs, runtime.placement)
+        self._alone: ModernStep = self  # Of what it `always` computes.
         self._queues = lifted.queues()
         fed = [] if self._queues is None else [*self._queues.names]
         fed += [each.is_last.name for each in lifted.accumulations]
@@ -115,6 +116,14 @@ class ModernStep(Step):
         selected._take(self._lifted.select(names, places, self._definition.parameters()))
         self._of_one_graph.append(selected)
         return selected
+
+    def always(self, *names: str) -> None:
+        """Makes calls in which hooks fetch nothing else compute these values alone."""
+        self._alone = self.select(*names)
+
+    def fetching(self, names: Sequence[str]) -> ModernStep:
+        """Returns the step of a call in which hooks fetch these of its values."""
+        return self._alone if set(names) <= set(self._alone.tensors) else self
 
     def part(self, names: Sequence[str], fed: Any) -> tuple[ModernStep, list[Any]]:
         """Returns the step that computes some values from what is fed, and its arrays."""

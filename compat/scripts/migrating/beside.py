@@ -10,7 +10,7 @@ from compat.scripts.migrating.migration import Migrated
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.source import conversion, modules
 
-_SUFFIX = "_v1"
+_SUFFIXES = "_v1", "_compat_v1"
 _IMPORTS = (ast.Import, ast.ImportFrom)
 
 
@@ -21,6 +21,7 @@ class Beside(NamedTuple):
     found: Mapping[str, Migrated]  # The migrated modules, by their files.
     # The files of those that change, such as "model_v1.py", by the old ones.
     names: Mapping[str, str]
+    suffix: str
 
     def texts(self) -> dict[str, str]:
         """Returns the new modules, by their files if they were in the folder of the script."""
@@ -70,13 +71,13 @@ class Beside(NamedTuple):
         for alias in node.names:
             name = alias.name
             if not is_from_new and self._is_new(f"{module}.{name}".lstrip("."), path, level):
-                name, is_new = f"{name}{_SUFFIX} as {alias.asname or name}", True
+                name, is_new = f"{name}{self.suffix} as {alias.asname or name}", True
             elif alias.asname:
                 name = f"{name} as {alias.asname}"
             words.append(name)
         names = ", ".join(words)
         if isinstance(node, ast.ImportFrom):
-            source = f"{'.' * level}{module}{_SUFFIX * is_from_new}"
+            source = f"{'.' * level}{module}{self.suffix * is_from_new}"
             names = f"from {source} import {names}"
         else:
             names = f"import {names}"
@@ -111,4 +112,8 @@ def beside(script: str, migrate: Callable[[str], Migrated]) -> Beside | None:
                 return None
     if any(os.path.basename(file) == "__init__.py" for file in changed):
         return None
-    return Beside(root, found, {file: f"{file[: -len('.py')]}{_SUFFIX}.py" for file in changed})
+    for suffix in _SUFFIXES:
+        names = {file: f"{file[: -len('.py')]}{suffix}.py" for file in changed}
+        if not found.keys() & set(names.values()):  # As where `inception_v1.py` is another module.
+            break
+    return Beside(root, found, names, suffix)

@@ -70,13 +70,17 @@ def find(
 
     Args:
       name: of the module, such as "models.cnn".
-      path: the file that imports it, from its own folder or from that of the script.
+      path: the file that imports it, from its own folder, package or from that of the script.
       root: the folder of the script.
       level: how many dots are in front of the name.
       exists: whether there is a file.
     """
     here = os.path.dirname(os.path.abspath(path))
     folders = [os.path.join(here, *[os.pardir] * (level - 1))] if level else [here, root or here]
+    above, package = os.path.split(here)
+    is_package = os.path.isfile(os.path.join(here, "__init__.py"))
+    if not level and is_package and name.startswith(f"{package}."):
+        folders.append(above)  # As of `python -m package.script`.
     for folder in folders:
         file = os.path.normpath(os.path.join(folder, *name.split(".")))
         for found in (f"{file}.py", os.path.join(file, "__init__.py")):

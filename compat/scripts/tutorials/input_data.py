@@ -72,7 +72,7 @@ class DataSet:
             if len(images) != len(labels):
                 raise ValueError(f"images.shape: {images.shape} labels.shape: {labels.shape}")
             if reshape:
-                images = images.reshape(len(images), -1)
+                images = images.reshape(len(images), int(np.prod(images.shape[1:])))
             if dtype == tf1.float32:
                 images = np.multiply(images.astype(np.float32), 1.0 / 255.0)
         self._num_examples = 10000 if fake_data else len(images)

@@ -24,6 +24,8 @@ print(type(data).__name__, data.train.num_examples, data.validation.num_examples
       data.test.num_examples)
 images, labels = data.train.next_batch(100)
 print(images.dtype, images.shape, labels.dtype, labels.shape, images.max() <= 1.0)
+none = input_data.read_data_sets(folder, validation_size=0).validation
+assert none.images.shape == (0, 784), none.images.shape
 raw = input_data.read_data_sets(folder, dtype=tf.uint8, reshape=False, validation_size=0).train
 print(raw.images.dtype, raw.images.shape, raw.labels.dtype, raw.labels.shape)
 fake = input_data.read_data_sets(folder, fake_data=True)

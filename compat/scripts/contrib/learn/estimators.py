@@ -9,6 +9,8 @@ import numpy as np
 
 from compat._tensorflow import tf1
 from compat.estimator.package import names as tf_estimator
+from compat.estimator.training import trained
+from compat.runtime import interface
 from compat.scripts.contrib.learn import metrics as learn_metrics
 from compat.scripts.contrib.learn.inputs import input_fn_of, pair
 from compat.scripts.contrib.learn.monitors import replace_monitors_with_hooks
@@ -45,6 +47,8 @@ class BaseEstimator:
     """Trains, evaluates and predicts with `core`, from arrays or input functions."""
 
     def __init__(self, core: Any, feature_engineering_fn: Callable[..., Any] | None = None) -> None:
+        if interface.selected() == "modern":
+            core.__class__ = trained(type(core))
         self.core = core
         self._engineer = feature_engineering_fn
 

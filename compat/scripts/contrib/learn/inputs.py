@@ -7,7 +7,9 @@ from typing import Any, Callable, Mapping
 import numpy as np
 
 from compat._tensorflow import tf1
+from compat.estimator import inputs
 from compat.estimator.package import names as tf_estimator
+from compat.runtime import interface
 from compat.scripts.contrib import layers
 
 
@@ -28,13 +30,15 @@ def input_fn_of(
     x, y = _array(x), None if y is None else _array(y)
     count = len(next(iter(x.values())) if isinstance(x, dict) else x)
     size, epochs = batch_size or count, None if train else 1
-    return tf_estimator.inputs.numpy_input_fn(
-        x, y, size, epochs, shuffle=train, queue_capacity=max(1000, 4 * size)
-    )
+    modern = interface.selected() == "modern"
+    numpy_input_fn = inputs.numpy_input_fn if modern else tf_estimator.inputs.numpy_input_fn
+    return numpy_input_fn(x, y, size, epochs, shuffle=train, queue_capacity=max(1000, 4 * size))
 
 
 def pair(made: Any) -> tuple[Any, Any]:
     """Returns the features and the labels, or None, of an input function's result."""
+    if isinstance(made, tf1.data.Dataset):  # Of arrays, on the modern runtime.
+        made = tf1.data.make_one_shot_iterator(made).get_next()
     if isinstance(made, tuple) and len(made) == 2:
         return made
     return made, None

@@ -11,6 +11,8 @@ from compat._tensorflow import tf1
 from compat.errors import UserError
 from compat.estimator.package import names as tf_estimator
 from compat.estimator.package import run_config
+from compat.runtime import interface
+from compat.server import Server
 
 _USUAL = "grpc://"
 _servers: dict[str, Any] = {}  # By master; a process runs one task.
@@ -126,13 +128,18 @@ class Experiment:
 
     def train(self, delay_secs: Any = None) -> Any:
         """Trains; a task of a cluster also runs its server."""
-        config = self.estimator.config
+        config, server = self.estimator.config, None
         if config.cluster_spec and str(config.master).startswith(_USUAL):
-            _serve(config)
+            server = _serve(config)
+            if getattr(server, "serves", False):  # A worker of the modern runtime.
+                return server.join()
         is_learn = hasattr(self.estimator, "fit")
         train = self.estimator.fit if is_learn else self.estimator.train
         hooks = {"monitors" if is_learn else "hooks": self._monitors}
-        return train(input_fn=self._train_input, max_steps=self.train_steps, **hooks)
+        found = train(input_fn=self._train_input, max_steps=self.train_steps, **hooks)
+        if isinstance(server, Server):
+            server.announce_end()
+        return found
 
     def evaluate(self, delay_secs: Any = None, name: str | None = None) -> Any:
         """Evaluates the latest checkpoint; returns the metrics by name."""
@@ -217,9 +224,13 @@ class Experiment:
 
 def _serve(config: Any) -> Any:
     if config.master not in _servers:
-        _servers[config.master] = tf1.train.Server(
-            config.cluster_spec, config.task_type, config.task_id, config=config.session_config
-        )
+        task = config.cluster_spec, config.task_type, config.task_id
+        if interface.selected() is None:
+            server = tf1.train.Server(*task, config=config.session_config)
+        else:  # One of ours ends with the run.
+            gpus = config.session_config.gpu_options
+            server = Server(*task, config=tf1.ConfigProto(gpu_options=gpus))
+        _servers[config.master] = server
     return _servers[config.master]
 
 

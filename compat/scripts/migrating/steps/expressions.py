@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from compat.scripts.migrating.program import LOOSE, Edit, Program
+from compat.scripts.migrating.steps import estimators
 from compat.scripts.migrating.steps.kinds import last, tensorflow
 from compat.scripts.source import conversion, literals, scopes
 
@@ -24,8 +25,9 @@ def in_module(filename: str, text: str) -> str:
     if "import compat.v1 as " not in text:
         return text
     program = Program(conversion.Source(filename, text, False), marked=True)
-    sizes = _sizes(program, tensorflow(program))
-    return program.edited([*_names(program), *_in_place(program), *sizes])
+    sizes, ours = _sizes(program, tensorflow(program)), estimators.written(program)
+    lines = [Edit(program.head(), program.head(), "import compat\n")] if ours else []
+    return program.edited([*lines, *ours, *_names(program), *_in_place(program), *sizes])
 
 
 def _names(program: Program) -> list[Edit]:

@@ -6,13 +6,13 @@ import ast
 from typing import Any, Iterator, NamedTuple
 
 from compat.scripts.migrating.program import Program, RefusedError
+from compat.scripts.migrating.steps.estimators import TRAINED
 from compat.scripts.migrating.steps.kinds import PLAIN, TRAINS, Kinds, last
 from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.source import literals, scopes
 
 _SOMETIMES = (ast.If, ast.For, ast.While, ast.Try, ast.With)  # Or part by part.
 _OPERATIONS = (*TRAINS, "group", "no_op", "get_init_tokens_op")
-_ESTIMATORS = ("Estimator", "Classifier", "Regressor", "train_and_evaluate")
 _GLOBAL_STEPS = ("get_or_create_global_step", "create_global_step")
 # Parts of TensorFlow that read files, and have none in a graph.
 _DATA = ("input_data", "read_data_sets")
@@ -150,7 +150,7 @@ class Graph:
         """Refuses a program in which nothing that a session runs is trained in one place."""
         calls = self.program.nodes(ast.Call)
         for call in calls:
-            if last(call).endswith(_ESTIMATORS):
+            if last(call).endswith(TRAINED):
                 self.refuse(call, f"{last(call)} trains by itself, which compat.estimator serves")
         for kind in self.program.nodes(ast.ClassDef, ast.FunctionDef):
             for call in ast.walk(kind):

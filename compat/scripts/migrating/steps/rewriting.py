@@ -9,7 +9,7 @@ from typing import Any, Mapping
 from compat.scripts.migrating import definitions, migration
 from compat.scripts.migrating.classes import dissolving
 from compat.scripts.migrating.program import Edit, Program, RefusedError, Remark
-from compat.scripts.migrating.steps import plain
+from compat.scripts.migrating.steps import estimators, expressions, plain
 from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kept import Kept
@@ -57,12 +57,22 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
     for call in program.nodes(ast.Call):
         if any(literals.text(word).strip("-") == "runtime" for word in call.args):
             raise RefusedError(program, call, "it has a flag `runtime` of its own; rename it")
-    program = definitions.gathered(program, texts, definitions.feeds_or_runs)
     tf = tensorflow(program)
+    if estimators.trains(program, tf, texts):
+        return _of_estimators(expressions.written(program, tf))
+    program = definitions.gathered(program, texts, definitions.feeds_or_runs)
     kept = Kept(program, tf)
     program = dissolving.dissolved(joined(kept.program, tf), tf)
     graph = Graph(plain.supervised(program, tf), tf)
     return kept.restored(_Rewriting(graph, kept.remarks(graph.program)).result())
+
+
+def _of_estimators(program: Program) -> migration.Migrated:
+    edits, start = estimators.written(program), program.head()
+    comments = migration.comments(program, estimators.remarks(program))
+    text = program.edited([Edit(start, start, _HEAD), *comments, *edits])
+    counts = {"estimators": len(edits)}
+    return migration.Migrated(text, counts, migration.remarks_in(text), [])
 
 
 class _Rewriting:

@@ -168,6 +168,7 @@ class Recorder(object):
             _in_order(call, fed),
             [n for n in plan.sources if n in drawn],
         )
+        record["used"] = [name for name in record["drawn"] if name in plan.used_sources]
         feeds = dict(fed, **drawn)
         if known is None:
             arrays.save(self.path("feeds", number), feeds)

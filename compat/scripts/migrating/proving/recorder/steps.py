@@ -77,7 +77,7 @@ def _train(recorder, session, step, rows, run, values_of):
             stored[name][numpy.newaxis] if name in stored else row for name, row in zip(names, rows)
         ]
         record["unfed"] = [name for name in names if name not in stored]
-        ran, drawn, record["uncontrolled"] = _controlled(step, known["drawn"], stored)
+        ran, drawn, record["uncontrolled"] = _controlled(step, known, stored)
         found = run(ran, rows + [value[numpy.newaxis] for value in drawn])
     else:
         found = run(step, rows)
@@ -95,26 +95,42 @@ def _train(recorder, session, step, rows, run, values_of):
     return found
 
 
-def _controlled(step, theirs, stored):
-    """Returns the step with its sources fed, what to feed them, and the names of all others."""
+def _controlled(step, known, stored):
+    """Returns the step with its sources fed, what to feed them, and the names of all others.
+
+    Sources are elements of its dataset, and what is read from queues or drawn in its graph.
+    """
     lifted = step._lifted
     graph = lifted._function.graph
     ends = [graph.get_tensor_by_name(name).op for name in lifted._outputs]
     plain, rest = graphs.sources(graphs.closure(ends))
     names = [tensor.name for operation in plain for tensor in operation.outputs]
-    drawn, left = arrays.paired(theirs, names, stored)
+    element = []
+    if step.streams:
+        given = len(step._definition.per_worker_data) + len(step._definition.signature)
+        element = list(lifted._arguments[: len(lifted._arguments) - given])
+    for theirs in (known["drawn"], known["used"]):  # A queue gives a number with each element.
+        drawn, left = arrays.paired(theirs, element + names, stored)
+        if not left:
+            break
+    if set(left) & set(element):
+        element = []
+        drawn, left = arrays.paired(known["drawn"], names, stored)
     left += [operation.name for operation in rest]
     if not drawn:
         return step, [], left
-    known = step.__dict__.setdefault("_compat_fed", {})
-    if tuple(drawn) not in known:
+    ready = step.__dict__.setdefault("_compat_fed", {})
+    if tuple(drawn) not in ready:
         # As `select` does, but for the tensors of hooks, which remain those of the step.
-        fed = known[tuple(drawn)] = copy.copy(step)
-        fed._queues, fed._lifted, fed._loops = None, lifted.feeding(list(drawn)), {}
+        fed = ready[tuple(drawn)] = copy.copy(step)
+        own = lifted._arguments[len(element) :]
+        fed._queues, fed._loops = None, {}
+        fed._lifted = lifted._with(lifted._packed, list(drawn), own)
+        fed.streams = step.streams and not element
         specs = [graph.get_tensor_by_name(name) for name in fed._lifted.fed]
         signature = list(step._definition.signature) + specs
         fed._definition = step._definition._replace(signature=signature)
-    fed = known[tuple(drawn)]
+    fed = ready[tuple(drawn)]
     return fed, [drawn[name] for name in fed._lifted.fed], left
 
 
