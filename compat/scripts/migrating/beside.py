@@ -113,7 +113,7 @@ def beside(script: str, migrate: Callable[[str], Migrated]) -> Beside | None:
     if any(os.path.basename(file) == "__init__.py" for file in changed):
         return None
     for suffix in _SUFFIXES:
-        names = {file: f"{file[: -len('.py')]}{suffix}.py" for file in changed}
-        if not found.keys() & set(names.values()):  # As where `inception_v1.py` is another module.
+        new = {file: f"{file[: -len('.py')]}{suffix}.py" for file in changed}
+        if not found.keys() & set(new.values()):  # As where `inception_v1.py` is another module.
             break
-    return Beside(root, found, names, suffix)
+    return Beside(root, found, new, suffix)

@@ -48,7 +48,8 @@ class BaseEstimator:
 
     def __init__(self, core: Any, feature_engineering_fn: Callable[..., Any] | None = None) -> None:
         if interface.selected() == "modern":
-            core.__class__ = trained(type(core))
+            kind: Any = type(core)
+            core.__class__ = trained(kind)
         self.core = core
         self._engineer = feature_engineering_fn
 

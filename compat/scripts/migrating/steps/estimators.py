@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Mapping
 
+from compat.scripts.migrating import migration
 from compat.scripts.migrating.program import Edit, Program, RefusedError, Remark
 from compat.scripts.migrating.steps.kinds import PLAIN, Kinds, last, tensorflow
 from compat.scripts.source import literals
@@ -48,6 +49,11 @@ def trains(program: Program, tf: str, texts: Mapping[str, str]) -> bool:
     return found
 
 
-def remarks(program: Program) -> list[Remark]:
-    """Returns what the modern runtime does not have of a program that trains by estimators."""
-    return [Remark(c, _SESSION) for c in program.nodes(ast.Call) if last(c) in PLAIN]
+def migrated(program: Program, head: str) -> migration.Migrated:
+    """Returns such a program as one of `compat.estimator`, which begins with `head`."""
+    edits, start = written(program), program.head()
+    remarks = [Remark(c, _SESSION) for c in program.nodes(ast.Call) if last(c) in PLAIN]
+    comments = migration.comments(program, remarks)
+    text = program.edited([Edit(start, start, head), *comments, *edits])
+    counts = {"estimators": len(edits)}
+    return migration.Migrated(text, counts, migration.remarks_in(text), [])

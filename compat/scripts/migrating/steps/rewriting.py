@@ -41,7 +41,7 @@ _OF_REPLICAS = (
     *("get_init_tokens_op", "make_session_run_hook", "local_step_init_op", "chief_init_op"),
     "ready_for_local_init_op",
 )
-_SETTER = "replica_device_setter"
+_WRITTEN = ("compat.step", "compat.select_runtime")
 
 
 def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migration.Migrated:
@@ -50,29 +50,20 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
     The script's own modules, also programs of `compat.v1`, are `texts`, by their files.
     """
     program = Program(conversion.Source(filename, text, False), marked=True)
-    if any(literals.dotted(call.func) == "compat.step" for call in program.nodes(ast.Call)):
-        return migration.Migrated(
-            text, {}, migration.remarks_in(text), [], is_changed=False, was_migrated=True
-        )
+    if any(literals.dotted(call.func) in _WRITTEN for call in program.nodes(ast.Call)):
+        remarks = migration.remarks_in(text)
+        return migration.Migrated(text, {}, remarks, [], is_changed=False, was_migrated=True)
     for call in program.nodes(ast.Call):
         if any(literals.text(word).strip("-") == "runtime" for word in call.args):
             raise RefusedError(program, call, "it has a flag `runtime` of its own; rename it")
     tf = tensorflow(program)
     if estimators.trains(program, tf, texts):
-        return _of_estimators(expressions.written(program, tf))
+        return estimators.migrated(expressions.written(program, tf), _HEAD)
     program = definitions.gathered(program, texts, definitions.feeds_or_runs)
     kept = Kept(program, tf)
     program = dissolving.dissolved(joined(kept.program, tf), tf)
     graph = Graph(plain.supervised(program, tf), tf)
     return kept.restored(_Rewriting(graph, kept.remarks(graph.program)).result())
-
-
-def _of_estimators(program: Program) -> migration.Migrated:
-    edits, start = estimators.written(program), program.head()
-    comments = migration.comments(program, estimators.remarks(program))
-    text = program.edited([Edit(start, start, _HEAD), *comments, *edits])
-    counts = {"estimators": len(edits)}
-    return migration.Migrated(text, counts, migration.remarks_in(text), [])
 
 
 class _Rewriting:
@@ -242,7 +233,7 @@ class _Rewriting:
         header = re.sub(rf"\b{tf}\.device\(", "compat.device(", header)
         graph = rf"(\b{tf}\.Graph\(\)|\b\w+)\.as_default\(\)"
         header = re.sub(graph, "compat.device(None)", header)
-        return re.sub(rf"\b{tf}\.train\.replica_device_setter\b", f"compat.{_SETTER}", header)
+        return re.sub(rf"\b{tf}\.train\.(replica_device_setter)\b", r"compat.\1", header)
 
     def _step_of(self, call: Call) -> str:
         key = tuple(fetch.key for fetch in call.fetches), tuple(call.inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import absolute_import
 
+import collections
 import functools
 import json
 import os
@@ -25,13 +26,16 @@ class Recorder(object):
       details: numbers of the calls, from 1, of which all operations are recorded.
       every: whether all calls that fetch numbers are recorded, as of a program that trains nothing.
       each: whether each call begins with the variables that the other run had there.
+
+    Attributes:
+      names: the other run's names of the variables that have others here.
     """
 
     def __init__(self, folder, replay, steps, details, every=False, each=False):
         self._folder, self._replay, self._steps = folder, replay, steps
         self._details, self._every, self.each = details, every, each
         self._count, self._bytes, self._lock, self._kinds = 0, 0, threading.RLock(), {}
-        self._seen, self._names = {}, {}
+        self._seen, self.names = {}, {}
         self._known = _lines(replay) if replay else []
         self._file = open(os.path.join(folder, "calls.jsonl"), "w")
 
@@ -105,10 +109,10 @@ class Recorder(object):
             if name in looked and _is_number(looked[name], name in plan.losses)
         ]
         record["losses"] = list(plan.losses)
-        record["renamed"] = self._names
-        record["learned"] = [self._names.get(name, name) for name in graphs.trainable(call.graph)]
+        record["renamed"] = self.names
+        record["learned"] = [self.names.get(name, name) for name in graphs.trainable(call.graph)]
         if self._bytes < _MOST_BYTES or number in self._details or self.each:
-            after = sessions.read_variables(call, self._names, graphs.trainable(call.graph))
+            after = sessions.read_variables(call, self.names, graphs.trainable(call.graph))
             self._bytes += sum(value.nbytes for value in after.values())
             arrays.save(self.path("after", number), after)
         if self._every:
@@ -130,15 +134,19 @@ class Recorder(object):
         if self._replay:
             values = arrays.load(self.path("begin", number, True))
             if values:
-                self._names, why = sessions.matched(call, values, known["learned"])
+                shapes = graphs.variables(call.graph)
+                own = collections.OrderedDict(
+                    (name, shapes[name].shape) for name in graphs.trainable(call.graph)
+                )
+                self.names, why = sessions.matched(own, values, known["learned"])
                 if why:
                     self.stop({"mismatch": why, "call": number})
-                sessions.write_variables(call, values, self._names)
+                sessions.write_variables(call, values, self.names)
         if self.each or self._seen.get(id(call.session)) is None:
             self._seen[id(call.session)] = call.session  # Kept, so that no other has its identity.
             # Another run begins with all variables of the first one, and with none of the second.
             only = graphs.trainable(call.graph) if self._replay else None
-            begin = sessions.read_variables(call, self._names, only)
+            begin = sessions.read_variables(call, self.names, only)
             arrays.save(self.path("begin", number), begin)
 
     def _feeds(self, call, plan, number, known, record):
@@ -185,13 +193,13 @@ class Recorder(object):
             looked = call.values(floats, feeds)
             arrays.save(self.path("floats", number), looked)
             with open(self.path("operations", number)[:-4] + ".json", "w") as file:
-                json.dump(_described(call.graph, operations, self._names), file)
+                json.dump(_described(call.graph, operations, self.names), file)
             names = [name for name in names if name not in looked]
         if names:
             looked = dict(looked, **call.values(names, feeds))
         record["slopes"] = dict(
             (
-                self._names.get(of, of),
+                self.names.get(of, of),
                 float(numpy.linalg.norm(looked[name])) / looked[name].size ** 0.5,
             )
             for name, of in plan.gradients.items()

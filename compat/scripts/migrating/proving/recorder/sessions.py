@@ -165,11 +165,11 @@ def _is_within(short, long):
     return all(part in left for part in short.split("/"))
 
 
-def matched(call, values, learned):
+def matched(own, values, learned):
     """Matches trainable variables with those of the other run: by name, then in order.
 
     Args:
-      call: of this run.
+      own: the shapes of the trainable variables of this run, by name, in order of their creation.
       values: of the variables of the other run.
       learned: names of its trainable variables, in the order of their creation.
 
@@ -177,8 +177,6 @@ def matched(call, values, learned):
       The other run's name for each variable that has another here; and how the variables differ,
       or "".
     """
-    own = graphs.trainable(call.graph)
-    known = graphs.variables(call.graph)
     here = [name for name in own if name not in learned]
     there = [name for name in learned if name not in own]
     if len(here) != len(there):
@@ -192,11 +190,11 @@ def matched(call, values, learned):
     taken = set(names.values())
     left = [name for name in there if name not in taken]
     names.update(zip([name for name in here if name not in names], left))
-    for name in own:
+    for name, shape in own.items():
         other = names.get(name, name)
         if other not in values:
             continue
-        shape, given = known[name].shape, list(values[other].shape)
+        given = list(values[other].shape)
         if len(shape) != len(given) or any(
             size is not None and size != length for size, length in zip(shape, given)
         ):

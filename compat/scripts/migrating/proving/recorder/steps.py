@@ -2,13 +2,14 @@
 
 from __future__ import absolute_import
 
+import collections
 import copy
 import functools
 import json
 
 import numpy
 
-from . import arrays, graphs
+from . import arrays, graphs, sessions
 
 
 def install(recorder):
@@ -59,17 +60,19 @@ def _train(recorder, session, step, rows, run, values_of):
     variables = dict(session._runtime.variables())
     trainable = [name for name, variable in variables.items() if variable.trainable]
     learned = [name for name in trainable if graphs.is_float(variables[name])] or trainable
-    record = {"call": number, "raised": "", "uncontrolled": [], "learned": learned, "losses": []}
+    record = {"call": number, "raised": "", "uncontrolled": [], "losses": []}
     if number == 1 or recorder.each:
         begin = arrays.load(recorder.path("begin", number, True)) if known else {}
-        missing = sorted(set(known["learned"]) ^ set(learned)) if known else []
-        if missing:
-            recorder.stop({"mismatch": "one of the two has no " + missing[0], "call": number})
-        for name, value in begin.items():
-            if name in variables:
-                variable = variables[name]
+        if known:
+            own = collections.OrderedDict((name, list(variables[name].shape)) for name in learned)
+            recorder.names, why = sessions.matched(own, begin, known["learned"])
+            if why:
+                recorder.stop({"mismatch": why, "call": number})
+        for name, variable in variables.items():
+            value = begin.get(sessions.translated(name, recorder.names))
+            if value is not None:
                 variable.assign(numpy.asarray(value, variable.dtype.as_numpy_dtype))
-        arrays.save(recorder.path("begin", number), _read(variables))
+        arrays.save(recorder.path("begin", number), _read(variables, recorder.names))
     if known:
         stored = arrays.load(recorder.path("feeds", number, True))
         names = _names(step)
@@ -88,7 +91,8 @@ def _train(recorder, session, step, rows, run, values_of):
         for name, value in sorted(values.items())
         if name in tensors and tensors[name].dtype.is_floating and numpy.size(value) == 1
     ]
-    arrays.save(recorder.path("after", number), _read(variables))
+    record["learned"] = [recorder.names.get(name, name) for name in learned]
+    arrays.save(recorder.path("after", number), _read(variables, recorder.names))
     with open(recorder.path("operations", number)[:-4] + ".json", "w") as file:
         json.dump({"gradients": {}, "operations": []}, file)
     recorder.done(record)
@@ -109,7 +113,9 @@ def _controlled(step, known, stored):
     if step.streams:
         given = len(step._definition.per_worker_data) + len(step._definition.signature)
         element = list(lifted._arguments[: len(lifted._arguments) - given])
-    for theirs in (known["drawn"], known["used"]):  # A queue gives a number with each element.
+    # What is fed there is an element here; a queue gives a number with each.
+    fed = [] if step._definition.signature else known["fed"]
+    for theirs in (fed + known["drawn"], fed + known["used"]):
         drawn, left = arrays.paired(theirs, element + names, stored)
         if not left:
             break
@@ -134,8 +140,8 @@ def _controlled(step, known, stored):
     return fed, [drawn[name] for name in fed._lifted.fed], left
 
 
-def _read(variables):
-    return dict((name, variable.numpy()) for name, variable in variables.items())
+def _read(variables, names):
+    return dict((sessions.translated(n, names), v.numpy()) for n, v in variables.items())
 
 
 def _names(step):
