@@ -76,7 +76,8 @@ class LegacyRuntime(Runtime):
         self._tokens: list[Any] = []
 
     def device(self, setter: Any) -> ContextManager[None]:
-        return tf1.device(setter if self.server is not None else None)
+        # None adds nothing, as on the modern runtime; that of TensorFlow undoes the devices outside.
+        return tf1.device("" if setter is None or self.server is None else setter)
 
     def global_step(self, create: bool = False) -> Any | None:
         existing = global_step()

@@ -35,6 +35,7 @@ class Graph:
     Attributes:
       is_monitored: whether a monitored session runs it.
       block: the `with` statement that they are in.
+      around: those in which the function with the block is called.
       scope: the function, or the module, that it is in.
       statements: those that build.
       rest: those after them in the block.
@@ -130,13 +131,11 @@ class Graph:
                 found.append(node)
         if not found:
             self._refuse_without_block()
+        homes = {getattr(self.program.enclosing(n), "name", "") for n in found} - {""}
+        self.around = [node for node in found if self._is_around(node, homes)]
+        found = [node for node in found if node not in self.around]
         if len(found) != 1:
             node = found[1]
-            homes = {getattr(self.program.enclosing(n), "name", "") for n in found}
-            for call in (n for block in found for n in ast.walk(block)):
-                if isinstance(call, ast.Call) and last(call) in homes:
-                    why = f"its block calls {last(call)}, which builds what is trained and runs it"
-                    self.refuse(call, f"{why}; write the block there, around what builds")
             what = f"`with {self.tf}.device(...):` that build what is trained"
             self.refuse(node, f"it has {len(found)} blocks {what}, expected one")
         if not any(map(self.kinds.makes_session, self.program.nodes(ast.Call))):
@@ -145,6 +144,13 @@ class Graph:
             if self.called(call) in PLAIN:
                 self.refuse(call, f"{self.tf}.{self.called(call)} is not assigned to a name")
         return found[0]
+
+    def _is_around(self, block: ast.With, homes: set[str]) -> bool:
+        """Whether a block calls a function with another block in it, and builds nothing beside."""
+        homes = homes - {getattr(self.program.enclosing(block), "name", "")}
+        nodes = [n for s in block.body for n in ast.walk(s) if isinstance(n, ast.Call)]
+        others = [call for call in nodes if last(call) not in homes]
+        return len(others) < len(nodes) and not any(map(self.kinds.builds, others))
 
     def _refuse_without_block(self) -> None:
         """Refuses a program in which nothing that a session runs is trained in one place."""

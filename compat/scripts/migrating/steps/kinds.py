@@ -64,7 +64,8 @@ class Kinds:
     def called(self, node: ast.AST) -> str:
         """Returns what a call calls of TensorFlow, such as "train.Saver", or ""."""
         name = literals.dotted(node.func) if isinstance(node, ast.Call) else ""
-        return name[len(self.tf) + 1 :] if name.startswith(self.tf + ".") else ""
+        name = name[len(self.tf) + 1 :] if name.startswith(self.tf + ".") else ""
+        return "train.Server" if name == "distribute.Server" else name
 
     def builds(self, node: ast.AST) -> bool:
         """Whether a node calls TensorFlow for more than flags, files, servers and sessions."""

@@ -67,7 +67,20 @@ class Sessions:
                 self.edits.append(Edit(start, end, "compat." + name[2]))
                 if name[2] in ("Supervisor", "Scaffold"):
                     self._known(call)
+            elif call not in inside and self._is_around(call):
+                self.edits.append(Edit(*graph.program.span(call.func), "compat.device"))
         self.edits += _joins(graph)
+
+    def _is_around(self, call: ast.Call) -> bool:
+        """Whether a call opens a scope for variables of the cluster, elsewhere than for its block.
+
+        In it the function is called that has the block.
+        """
+        graph, item = self._graph, self._graph.program.parents[call]
+        setter = graph.called(call.args[0]) if call.args else ""
+        is_around = any(item in block.items for block in graph.around)
+        is_known = is_around or setter == "train.replica_device_setter"
+        return graph.called(call) == "device" and is_known
 
     def _check_clusters(self) -> None:
         """Refuses a program whose clusters are all written without parameter servers."""
