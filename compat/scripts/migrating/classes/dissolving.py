@@ -6,6 +6,7 @@ What the object has becomes variables, and what its methods do is written where 
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any, NoReturn
 
 from compat.scripts.migrating.classes import members, objects
@@ -34,7 +35,19 @@ def dissolved(program: Program, tf: str) -> Program:
             except RefusedError:
                 if makes:
                     raise
+                program = inlining.inlined(program, tf, functools.partial(_runs, node.name))
     return program
+
+
+def _runs(name: str, program: Program, function: Function) -> bool:
+    """Whether a function runs a session, and its only call is given an object of a class."""
+    kinds, calls = Kinds(program, function.tf), inlining.calls(program, function)
+    if len(calls) != 1 or not kinds.uses_session(function.node):
+        return False
+    made = [s for s in program.nodes(ast.Assign) if isinstance(s.value, ast.Call)]
+    objects = scopes.bound(t for s in made if _text(s.value.func) == name for t in s.targets)
+    given = [*calls[0].args, *(word.value for word in calls[0].keywords)]
+    return not objects.isdisjoint(getattr(node, "id", "") for node in given)
 
 
 def _without(program: Program, tf: str, name: str) -> Program:

@@ -39,7 +39,7 @@ class Kinds:
     """Tells what the nodes of a program are.
 
     Attributes:
-      own: the names of the program's own functions that build.
+      own: the names of the program's own functions that build, and classes that train.
       run_alone: the names of operations, of which the program takes no result.
     """
 
@@ -58,8 +58,9 @@ class Kinds:
         graphs = [node for node in assigned if self.called(node.value) == "Graph"]
         self._inputs, self._graphs = scopes.bound(inputs), scopes.bound(graphs)
         self.own: set[str] = set()
-        self.own = {f.name for f in functions if self.builds(f)}
-        self._training = {f.name for f in functions if self._updates(f)}
+        classes = {c.name for c in program.nodes(ast.ClassDef) if self._updates(c)}
+        self.own = {f.name for f in functions if self.builds(f)} | classes
+        self._training = {f.name for f in functions if self._updates(f)} | classes
 
     def called(self, node: ast.AST) -> str:
         """Returns what a call calls of TensorFlow, such as "train.Saver", or ""."""

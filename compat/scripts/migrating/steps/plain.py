@@ -21,6 +21,8 @@ _INITIALIZERS = (
     *("initializer", "initialize_all_variables", "initialize_local_variables"),
     *("initialize_variables", "initialize_all_tables"),
 )
+# Made of all of the graph, whatever they are given.
+_OF_ALL = ("train.Saver", "summary.merge_all", "merge_all_summaries")
 _OF_DICTIONARIES = ("values", "items", "keys", "get", "copy")  # No tensors.
 
 
@@ -80,8 +82,8 @@ class _Plain(Region):
     def gathered(self) -> list[Edit]:
         """Opens the session by a supervisor, behind all that builds."""
         later = [*self._later()] if self.creations else []
-        moved = [self._moved(statement) for statement in later] + self._named(later)
-        tools = [s for s in self.region if self.creations and self.kinds.is_tool(s)]
+        tools = [s for s in [*self.region, *later] if self.creations and self.kinds.is_tool(s)]
+        moved = [self._moved(s) for s in later if s not in tools] + self._named(later)
         # A saver adds to the graph, which is complete when the session opens.
         tail = [self._moved(statement) for statement in tools]
         tail += [line for call in self.creations for line in self._session(call)]
@@ -143,18 +145,21 @@ class _Plain(Region):
 
     def _later(self) -> Iterator[ast.stmt]:
         """Yields the statements behind a run that build more of the graph."""
-        after = [*self.body[self.end :]]
-        for statement in self.body[self.end :]:
-            items = getattr(statement, "items", [])
-            if any(item.context_expr in self.creations for item in items):
-                after += statement.body  # type: ignore[attr-defined]
         available = set(self.built)
         late: set[str] = set()
-        for statement in after:
+        waiting: list[Any] = [*self.body[self.end :]]
+        while waiting:
+            statement = waiting.pop(0)
+            inner = [n for n in ast.walk(statement) if isinstance(n, ast.With)]
+            if any(item.context_expr in self.creations for n in inner for item in n.items):
+                # Also in a branch: what it builds is in the graph of the others as well.
+                waiting = [*getattr(statement, "orelse", []), *waiting, *statement.body]
+                continue
             names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
             is_graph = isinstance(statement, ast.Assign) and not self.runs(statement)
             builds = self.kinds.builds(statement) or names & self.built
-            if is_graph and builds and names & available and not names & late:
+            is_whole = self.kinds.called(getattr(statement, "value", None)).endswith(_OF_ALL)
+            if is_graph and builds and (names & available or is_whole) and not names & late:
                 available |= scopes.bound([statement])
                 yield statement
             elif not defines(statement):
@@ -226,7 +231,8 @@ class _Plain(Region):
                 arguments.append(f"{name}={value}")
         starts = any(last(c) == "start_queue_runners" for c in self.program.nodes(ast.Call))
         arguments += ["start_standard_services=False"] if starts else []
-        chief = self._chief() if chief is None else chief
+        is_here = not (call.args or any(k.arg == "target" for k in call.keywords))
+        chief = ("" if is_here else self._chief()) if chief is None else chief
         words, made = ", ".join(arguments), f"{self.tf}.train.Supervisor({chief})"
         if isinstance(statement, ast.withitem):
             block: Any = self.parents[statement]
