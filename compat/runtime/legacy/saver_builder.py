@@ -27,6 +27,13 @@ class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
     rows at a time leave its server.
     """
 
+    _behind = PARTS  # The prefix of a checkpoint.
+
+    def _AddShardedSaveOps(self, *args: Any) -> Any:  # noqa: N802 - The name is TensorFlow's.
+        # The parts of a server are in a folder of their own, which no other folder is made in.
+        self._behind = PARTS.rstrip("/")
+        return super()._AddShardedSaveOps(*args)
+
     def save_op(self, filename_tensor: Any, saveables: Any) -> Any:
         self._trained = {variable.op for variable in tf1.trainable_variables()}
         batches = list(pieces.batches(_members(saveables)))
@@ -37,7 +44,7 @@ class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
         done: list[Any] = []
         for number, batch in enumerate(batches):
             with tf1.control_dependencies(done[-1:]):
-                prefixes.append(tf1.string_join([filename_tensor, f"{PARTS}{number}"]))
+                prefixes.append(tf1.string_join([filename_tensor, f"{self._behind}{number}"]))
                 done.append(self._save(prefixes[-1], batch))
         with tf1.control_dependencies(done[-1:]):
             return tf1.raw_ops.MergeV2Checkpoints(

@@ -172,6 +172,19 @@ def in_pieces(folder: Path) -> Any:
 
 
 @case
+def in_pieces_of_each_server(folder: Path) -> Any:
+    """The same of a saver that is `sharded`, in a folder that nothing else has made."""
+    step, _ = tables()
+    most, pieces.PIECE_BYTES = pieces.PIECE_BYTES, 200
+    saver = compat.Saver(sharded=True)
+    with compat.Supervisor(saver=saver).managed_session() as session:
+        session.run(step, np.arange(0, 38, 2))
+        prefix = saver.save(session, str(folder / "new" / "m"))
+    pieces.PIECE_BYTES = most
+    return files.read(prefix)["parts"].shape, [path.name for path in folder.iterdir()]
+
+
+@case
 def left_by_a_killed_chief(folder: Path) -> Any:
     """What was being written is removed by the next chief, before it restores; no other file."""
     weight()
