@@ -76,7 +76,7 @@ class LegacyRuntime(Runtime):
         self._tokens: list[Any] = []
 
     def device(self, setter: Any) -> ContextManager[None]:
-        # None adds nothing, as on the modern runtime; that of TensorFlow undoes the devices outside.
+        # None adds nothing, as on the modern runtime; TensorFlow's undoes the devices outside.
         return tf1.device("" if setter is None or self.server is None else setter)
 
     def global_step(self, create: bool = False) -> Any | None:

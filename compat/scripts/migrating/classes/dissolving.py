@@ -6,7 +6,6 @@ What the object has becomes variables, and what its methods do is written where 
 from __future__ import annotations
 
 import ast
-import functools
 from typing import Any, NoReturn
 
 from compat.scripts.migrating.classes import members, objects
@@ -35,19 +34,8 @@ def dissolved(program: Program, tf: str) -> Program:
             except RefusedError:
                 if makes:
                     raise
-                program = inlining.inlined(program, tf, functools.partial(_runs, node.name))
+                program = objects.with_runners(program, tf, node.name)
     return program
-
-
-def _runs(name: str, program: Program, function: Function) -> bool:
-    """Whether a function runs a session, and its only call is given an object of a class."""
-    kinds, calls = Kinds(program, function.tf), inlining.calls(program, function)
-    if len(calls) != 1 or not kinds.uses_session(function.node):
-        return False
-    made = [s for s in program.nodes(ast.Assign) if isinstance(s.value, ast.Call)]
-    objects = scopes.bound(t for s in made if _text(s.value.func) == name for t in s.targets)
-    given = [*calls[0].args, *(word.value for word in calls[0].keywords)]
-    return not objects.isdisjoint(getattr(node, "id", "") for node in given)
 
 
 def _without(program: Program, tf: str, name: str) -> Program:
@@ -84,7 +72,7 @@ class _Class:
         self.word: str = self.made.targets[0].id
         self.owner = self.word
         self.stay: set[str] = set()
-        self.home: str = getattr(self._scope(self.made), "name", "")
+        self.home: str = getattr(self.program.enclosing(self.made), "name", "")
 
     def _read(self, program: Program) -> None:
         self.program = program
@@ -207,7 +195,8 @@ class _Class:
         targets = made.targets if isinstance(made, ast.Assign) else []
         if len(targets) != 1 or not isinstance(targets[0], ast.Name):
             self._refuse(call, "its object is not assigned to a name; do so where it is used")
-        word, scope = targets[0].id, self._scope(made)
+        scope: Any = self.program.enclosing(made)
+        word = targets[0].id
         bound = scopes.bound(scope.body, without=[made])
         bound |= set() if isinstance(scope, ast.Module) else scopes.parameters(scope)
         if word in bound:
@@ -228,9 +217,6 @@ class _Class:
                 found += [Edit(line, line, made), Edit(start, end, word)]
         return found
 
-    def _scope(self, node: ast.AST) -> Any:
-        return self.program.enclosing(node)
-
     def _takers(self, program: Program) -> list[Function]:
         """Returns the functions that are called with the object."""
         paths = {f"{self.word}.{name}" for name in self.methods}
@@ -244,7 +230,8 @@ class _Class:
 
     def _called(self) -> list[Edit]:
         """Returns edits that call properties, and the constructor as a method of the object."""
-        scope, span, target = self._scope(self.made), self.program.span, self.made.targets[0]
+        scope: Any = self.program.enclosing(self.made)
+        span, target = self.program.span, self.made.targets[0]
         uses = [n for n in scopes.uses(scope, {self.word}) if n is not target]
         for use in uses:
             self._check_use(use, f"{self.word} is used for more than its attributes")

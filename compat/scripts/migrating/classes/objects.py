@@ -1,15 +1,17 @@
-"""Classes of which a program makes several objects, as one class for each of them."""
+"""The objects of a class: several, as one of a class each, and one of a class that stays."""
 
 from __future__ import annotations
 
 import ast
+import functools
 from typing import Any
 
 from compat.scripts.migrating.classes.members import refused, taken
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps import order
+from compat.scripts.migrating.steps import inlining, order
+from compat.scripts.migrating.steps.kinds import Kinds
 from compat.scripts.migrating.steps.pieces import Pieces
-from compat.scripts.source import scopes
+from compat.scripts.source import literals, scopes
 
 _SHARED = (
     *(ast.Call, ast.List, ast.Dict, ast.Set),
@@ -45,3 +47,20 @@ def apart(program: Program, name: str) -> tuple[Program, list[str]]:
         edits.append(Edit(*program.span(call), word))
         names.append(word)
     return program.after([Edit(end, end, copies), *edits]), names
+
+
+def with_runners(program: Program, tf: str, name: str) -> Program:
+    """Returns a program with the functions that run an object where they are called with it."""
+    return inlining.inlined(program, tf, functools.partial(_runs, name))
+
+
+def _runs(name: str, program: Program, function: inlining.Function) -> bool:
+    """Whether a function runs a session, and its only call is given an object of a class."""
+    kinds, calls = Kinds(program, function.tf), inlining.calls(program, function)
+    if len(calls) != 1 or not kinds.uses_session(function.node):
+        return False
+    made = [s for s in program.nodes(ast.Assign) if isinstance(s.value, ast.Call)]
+    own = [s for s in made if literals.dotted(s.value.func) == name]
+    objects = scopes.bound(target for s in own for target in s.targets)
+    given = [*calls[0].args, *(word.value for word in calls[0].keywords)]
+    return not objects.isdisjoint(getattr(node, "id", "") for node in given)

@@ -131,8 +131,8 @@ class Graph:
                 found.append(node)
         if not found:
             self._refuse_without_block()
-        homes = {getattr(self.program.enclosing(n), "name", "") for n in found} - {""}
-        self.around = [node for node in found if self._is_around(node, homes)]
+        homes = {n: getattr(self.program.enclosing(n), "name", "") for n in found}
+        self.around = [n for n in found if self.kinds.is_around(n, {*homes.values()} - {homes[n]})]
         found = [node for node in found if node not in self.around]
         if len(found) != 1:
             node = found[1]
@@ -144,13 +144,6 @@ class Graph:
             if self.called(call) in PLAIN:
                 self.refuse(call, f"{self.tf}.{self.called(call)} is not assigned to a name")
         return found[0]
-
-    def _is_around(self, block: ast.With, homes: set[str]) -> bool:
-        """Whether a block calls a function with another block in it, and builds nothing beside."""
-        homes = homes - {getattr(self.program.enclosing(block), "name", "")}
-        nodes = [n for s in block.body for n in ast.walk(s) if isinstance(n, ast.Call)]
-        others = [call for call in nodes if last(call) not in homes]
-        return len(others) < len(nodes) and not any(map(self.kinds.builds, others))
 
     def _refuse_without_block(self) -> None:
         """Refuses a program in which nothing that a session runs is trained in one place."""

@@ -87,6 +87,12 @@ class Kinds:
         """Whether an expression is `tf.device(...)`, or the graph that a program is built in."""
         return self.called(node) in ("device", "Graph") or self.is_graph(node)
 
+    def is_around(self, block: ast.With, functions: set[str]) -> bool:
+        """Whether a block calls one of some functions, and builds nothing beside."""
+        calls = [n for s in block.body for n in ast.walk(s) if isinstance(n, ast.Call)]
+        others = [call for call in calls if last(call) not in functions]
+        return len(others) < len(calls) and not any(map(self.builds, others))
+
     def is_graph(self, node: ast.AST) -> bool:
         """Whether an expression makes a graph of the program the default one."""
         made = as_default(node)
@@ -157,6 +163,16 @@ def _dropped(statement: ast.Assign) -> list[str]:
         for name, fetch in zip(names, fetched)
         if isinstance(name, ast.Name) and name.id == "_" and isinstance(fetch, ast.Name)
     ]
+
+
+def made_by_run(call: Any, sessions: set[str]) -> list[ast.Call]:
+    """Returns what a call of a session's `run` calls to make what it fetches."""
+    is_run = isinstance(call, ast.Call) and last(call) == "run"
+    if not is_run or literals.dotted(call.func).rpartition(".")[0] not in sessions:
+        return []
+    given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "fetches")]
+    nodes = [node for value in given for node in getattr(value, "elts", [value])]
+    return [node for node in nodes if isinstance(node, ast.Call)]
 
 
 def tensorflow(program: Program) -> str:

@@ -12,17 +12,13 @@ from typing import Any, Iterator
 
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import expressions, inlining
-from compat.scripts.migrating.steps.kinds import Kinds, last
+from compat.scripts.migrating.steps.kinds import Kinds, last, made_by_run
 from compat.scripts.migrating.steps.pieces import used
-from compat.scripts.migrating.steps.region import Region, defines, fronted, straight
+from compat.scripts.migrating.steps.region import INITIALIZERS, Region, defines, fronted, straight
 from compat.scripts.source import literals, scopes
 
-_INITIALIZERS = (
-    *("initializer", "initialize_all_variables", "initialize_local_variables"),
-    *("initialize_variables", "initialize_all_tables"),
-)
 # Made of all of the graph, whatever they are given.
-_OF_ALL = ("train.Saver", "summary.merge_all", "merge_all_summaries")
+_OF_ALL = ("train.Saver", "summary.merge_all", "merge_all_summaries", *INITIALIZERS)
 _OF_DICTIONARIES = ("values", "items", "keys", "get", "copy")  # No tensors.
 
 
@@ -51,16 +47,6 @@ def is_part(program: Program, function: inlining.Function, kinds: Kinds) -> bool
     runs = any(last(n) == "run" for n in ast.walk(function.node) if isinstance(n, ast.Call))
     is_used = len(calls) == 1 and not isinstance(parents[calls[0]], ast.Expr)
     return is_used and not runs and not kinds.uses_session(function.node)
-
-
-def _fetches(call: Any, sessions: set[str]) -> list[ast.Call]:
-    """Returns what a call of a session's `run` calls to make what it fetches."""
-    is_run = isinstance(call, ast.Call) and last(call) == "run"
-    if not is_run or literals.dotted(call.func).rpartition(".")[0] not in sessions:
-        return []
-    given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "fetches")]
-    nodes = [node for value in given for node in getattr(value, "elts", [value])]
-    return [node for node in nodes if isinstance(node, ast.Call)]
 
 
 class _Plain(Region):
@@ -107,41 +93,36 @@ class _Plain(Region):
 
     def _initialized(self) -> None:
         """Removes runs of initializers: a supervisor has run them."""
-        known = self._initializers()
+        known = self.initializers()
         for statement in self.program.nodes(ast.Expr):
             call = statement.value
             if not isinstance(call, ast.Call) or last(call) != "run":
                 continue
             owner: Any = call.func
             target: Any = call.args[0] if call.args else getattr(owner, "value", None)
-            if self._initializes(target, known):
+            if self.initializes(target, known) and not self._is_again(statement):
                 self._moved(statement)
                 self.gone.update(ast.walk(target))
         # Also in functions, which have names of their own.
         uses = [n for n in self.program.nodes(ast.Name) if isinstance(n.ctx, ast.Load)]
         left = {name.id for name in uses if name not in self.gone}
         for node in self.program.nodes(ast.Assign):
-            if self._initializes(node.value, known) and not scopes.bound([node]) & left:
+            if self.initializes(node.value, known) and not scopes.bound([node]) & left:
                 self._moved(node)
 
-    def _initializers(self) -> set[str]:
-        """Returns the names of operations that initialize."""
-        return {
-            name
-            for node in self.program.nodes(ast.Assign)
-            if self._initializes(node.value, set())
-            for name in scopes.bound(node.targets)
-        }
-
-    def _initializes(self, node: Any, known: set[str]) -> bool:
-        if isinstance(node, (ast.List, ast.Tuple)):
-            return bool(node.elts) and all(self._initializes(n, known) for n in node.elts)
-        if isinstance(node, ast.Name):
-            return node.id in known
-        called = self.kinds.called(node).rpartition(".")[2]
-        if called == "group":
-            return all(self._initializes(n, known) for n in node.args)
-        return called.endswith(_INITIALIZERS) and not getattr(node, "args", [])
+    def _is_again(self, statement: ast.stmt) -> bool:
+        """Whether a session has run before a statement, or runs it several times."""
+        node: Any = statement
+        while node in self.parents and not isinstance(node, ast.FunctionDef):
+            node = self.parents[node]
+            if {*ast.walk(node)} & {*self.creations}:
+                break
+            if isinstance(node, (ast.For, ast.While)):
+                return True
+        runs = [c for c in ast.walk(node) if isinstance(c, ast.Call) and last(c) in ("run", "eval")]
+        known, span = self.initializers(), self.program.span
+        others = [c for c in runs if not (c.args and self.initializes(c.args[0], known))]
+        return any(span(call) < span(statement) for call in others)
 
     def _later(self) -> Iterator[ast.stmt]:
         """Yields the statements behind a run that build more of the graph."""
@@ -158,7 +139,8 @@ class _Plain(Region):
             names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
             is_graph = isinstance(statement, ast.Assign) and not self.runs(statement)
             builds = self.kinds.builds(statement) or names & self.built
-            is_whole = self.kinds.called(getattr(statement, "value", None)).endswith(_OF_ALL)
+            value: Any = getattr(statement, "value", None)
+            is_whole = self.kinds.called(value).endswith(_OF_ALL)
             if is_graph and builds and (names & available or is_whole) and not names & late:
                 available |= scopes.bound([statement])
                 yield statement
@@ -175,11 +157,12 @@ class _Plain(Region):
         taken = {node.id for node in self.program.nodes(ast.Name)} | {"_"}
         named: dict[str, str] = {}
         for call in scopes.own_nodes(self.body[self.end :] if self.creations else []):
-            for node in _fetches(call, self.sessions):
+            for node in made_by_run(call, self.sessions):
                 names, method = used(node), last(node)
                 path = [*literals.dotted(node.func).split(".")]
                 is_built = path[0] in tensors - {""} or bool(self.kinds.called(node))
-                if is_built and names & tensors and names <= tensors | {self.tf}:
+                is_used = names & tensors or self.initializes(node, set())
+                if is_built and is_used and names <= tensors | {self.tf}:
                     text = self.program.expression(node)
                     if method in _OF_DICTIONARIES:
                         continue
@@ -216,8 +199,8 @@ class _Plain(Region):
         calls: list[Any] = [n for n in ast.walk(block) if isinstance(n, ast.Call)]
         runs = [n for n in calls if last(n) == "run"]
         given = [n.args[0] if n.args else getattr(n.func, "value", None) for n in runs]
-        known = self._initializers()
-        return any(self._initializes(node, known) for node in given)
+        known = self.initializers()
+        return any(self.initializes(node, known) for node in given)
 
     def _session(self, call: ast.Call, chief: str | None = None) -> list[str]:
         """Opens a session by a supervisor; returns lines that follow the graph."""

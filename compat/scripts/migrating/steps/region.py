@@ -10,6 +10,11 @@ from compat.scripts.migrating.steps.kinds import PLAIN, Kinds, as_default, last
 from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.source import scopes
 
+INITIALIZERS = (
+    *("initializer", "initialize_all_variables", "initialize_local_variables"),
+    *("initialize_variables", "initialize_all_tables"),
+)
+
 
 class Region:
     """The statements of a program that build what is trained, wherever they are.
@@ -124,6 +129,26 @@ class Region:
 
     def is_creation(self, statement: ast.AST) -> bool:
         return isinstance(statement, ast.Assign) and statement.value in self.creations
+
+    def initializers(self) -> set[str]:
+        """Returns the names of operations that initialize."""
+        return {
+            name
+            for node in self.program.nodes(ast.Assign)
+            if self.initializes(node.value, set())
+            for name in scopes.bound(node.targets)
+        }
+
+    def initializes(self, node: Any, known: set[str]) -> bool:
+        """Whether a node is an operation that initializes, or some; those by name are `known`."""
+        if isinstance(node, (ast.List, ast.Tuple)):
+            return bool(node.elts) and all(self.initializes(n, known) for n in node.elts)
+        if isinstance(node, ast.Name):
+            return node.id in known
+        called = self.kinds.called(node).rpartition(".")[2]
+        if called == "group":
+            return all(self.initializes(n, known) for n in node.args)
+        return called.endswith(INITIALIZERS) and not getattr(node, "args", [])
 
     def lines(self, node: ast.AST) -> tuple[int, int]:
         """Returns start and end of the lines of a statement."""
