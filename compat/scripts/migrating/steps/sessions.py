@@ -9,6 +9,7 @@ from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps.calls import Call
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import as_default
+from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.source import literals, scopes
 
 # Of tf.train, with the arguments that these took.
@@ -76,11 +77,16 @@ class Sessions:
 
         In it the function is called that has the block.
         """
-        graph, item = self._graph, self._graph.program.parents[call]
-        setter = graph.called(call.args[0]) if call.args else ""
-        is_around = any(item in block.items for block in graph.around)
-        is_known = is_around or setter == "train.replica_device_setter"
-        return graph.called(call) == "device" and is_known
+        graph, program = self._graph, self._graph.program
+        if graph.called(call) != "device" or not call.args:
+            return False
+        if any(program.parents[call] in block.items for block in graph.around):
+            return True
+        named = [s for s in program.nodes(ast.Assign) if self._sets(s.value)]
+        return self._sets(call.args[0]) or bool(used(call.args[0]) & scopes.bound(named))
+
+    def _sets(self, node: ast.AST) -> bool:
+        return self._graph.called(node) == "train.replica_device_setter"
 
     def _check_clusters(self) -> None:
         """Refuses a program whose clusters are all written without parameter servers."""

@@ -1,0 +1,99 @@
+"""`python -m compat migrate` of functions that build and run, called where a device is set."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+
+from compat.errors import UserError
+from compat.scripts.migrating.steps import rewriting
+
+pytest.importorskip("asttokens")
+pytestmark = pytest.mark.once
+# As recommenders do that also run alone: what builds and runs is called with and without a device.
+SCRIPT = """\
+import numpy as np
+import compat.v1 as tf
+
+flags = tf.app.flags
+flags.DEFINE_string("job_name", "", "ps or worker, or none for this process alone")
+FLAGS = flags.FLAGS
+
+CLASS
+
+def main(server=None, is_chief=True):
+    rows = np.random.RandomState(1).rand(16, 4).astype(np.float32)
+    BUILD
+    hooks = [tf.train.StopAtStepHook(last_step=200)]
+    RUN
+
+cluster = {"ps": ["localhost:2222"], "worker": ["localhost:2223"]}
+if FLAGS.job_name:
+    cluster = tf.train.ClusterSpec(cluster)
+    server = tf.SERVER(cluster, job_name=FLAGS.job_name, task_index=0)
+    if FLAGS.job_name == "ps":
+        server.join()
+    setter = tf.train.replica_device_setter(cluster=cluster)
+    DEVICE
+        main(server)
+else:
+    main()
+"""
+BUILD = """w = tf.get_variable("w", [4, 1], initializer=tf.zeros_initializer())
+    print("on", w.device)
+    loss = tf.reduce_mean(tf.square(tf.matmul(rows, w) - rows.sum(1, keepdims=True)))
+    step = tf.train.get_or_create_global_step()
+    train = tf.train.GradientDescentOptimizer(0.2).minimize(loss, global_step=step)"""
+RUN = """with tf.train.MonitoredTrainingSession(
+            master=server.target if server else "", is_chief=is_chief, hooks=hooks) as sess:
+        while not sess.should_stop():
+            _, value = sess.run([model.train, model.loss])
+    print("loss %.3f" % value)"""
+# A class that cannot be written as plain statements, since a method returns in two places.
+CLASS = f"""\
+class Model:
+    def __init__(self, rows, reuse):
+        with self._scope(reuse):
+            self._build(rows)
+
+    def _scope(self, reuse):
+        if reuse:
+            return tf.variable_scope("model", reuse=True)
+        return tf.variable_scope("model")
+
+    def _build(self, rows):
+        {BUILD.replace(chr(10), chr(10) + "    ")}
+        self.train, self.loss = train, loss
+
+def fit(server, is_chief, hooks, net):
+    {RUN.replace("model.", "net.")}
+"""
+KINDS = {
+    "SERVER": ("train.Server", "distribute.Server"),
+    "DEVICE": ("with tf.device(setter):", "device = tf.device(setter)\n    with device:"),
+    "CLASS": ("", CLASS),
+    "BUILD": (BUILD, "model = Model(rows, False)"),
+    "RUN": (RUN.replace("model.", ""), "fit(server, is_chief, hooks, model)"),
+}
+
+
+def script(kind: int) -> str:
+    """Returns the script: all in a function, or in a class and a function that is given it."""
+    text = SCRIPT
+    for word, texts in KINDS.items():
+        text = text.replace(word, texts[kind])
+    return text
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_variables_are_where_the_device_says_in_which_it_is_called(
+    run_pair: Callable[[str, str], str], run_step: Any, runtime: str, kind: int
+) -> None:
+    new = rewriting.migrate("old.py", script(kind))
+    assert not new.remarks
+    assert "with compat.device(None):\n        build = compat.step(build, [])" in new.text
+    said = run_pair(new.text, runtime)
+    assert "on /job:ps" in said and said.splitlines()[-1] == "loss 0.000", said
+    alone = run_step(new.text, runtime)
+    assert alone.out.splitlines()[-1] == "loss 0.000", alone
