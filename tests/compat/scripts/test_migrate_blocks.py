@@ -169,12 +169,13 @@ def build():
         sess.run(train)
 
 with tf.device("/cpu:0"):
+    scale = tf.constant(1.0)
     build()
 """
 SAID = {
     "Model builds what is trained, and fit makes the session; make it": f"{MODEL}def fit():\n{RUN}",
     "Model builds what is trained, and no session is made here; migrate the": MODEL,
-    "its block calls build, which builds what is trained and runs it; write": CALLED,
+    "its block calls build, which builds what is trained and runs it; build": CALLED,
 }
 
 

@@ -6,7 +6,6 @@ from typing import Any, Callable
 
 import pytest
 
-from compat.errors import UserError
 from compat.scripts.migrating.steps import rewriting
 
 pytest.importorskip("asttokens")
@@ -97,3 +96,46 @@ def test_variables_are_where_the_device_says_in_which_it_is_called(
     assert "on /job:ps" in said and said.splitlines()[-1] == "loss 0.000", said
     alone = run_step(new.text, runtime)
     assert alone.out.splitlines()[-1] == "loss 0.000", alone
+
+
+# A session in a branch, which builds more, and begins its metrics again for each epoch.
+AGAIN = """\
+import numpy as np
+import compat.v1 as tf
+
+def main(target=""):
+    rows = np.random.RandomState(1).rand(16, 4).astype(np.float32)
+    w = tf.get_variable("w", [4, 1], initializer=tf.zeros_initializer())
+    loss = tf.reduce_mean(tf.square(tf.matmul(rows, w) - rows.sum(1, keepdims=True)))
+    tf.summary.scalar("loss", loss)
+    train = tf.train.GradientDescentOptimizer(0.2).minimize(loss)
+    mean, update = tf.metrics.mean(loss)
+    if target:
+        with tf.train.MonitoredTrainingSession(master=target) as sess:
+            sess.run(train)
+    else:
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            sess.run(tf.local_variables_initializer())
+            merged = tf.summary.merge_all()
+            saver = tf.train.Saver(tf.global_variables(), max_to_keep=2)
+            for epoch in range(3):
+                for _ in range(4):
+                    sess.run([train, update])
+                print("mean %.4f" % sess.run(mean))
+                sess.run(tf.local_variables_initializer())
+            saver.save(sess, "./kept")
+
+main()
+"""
+
+
+def test_a_session_in_a_branch_initializes_again_where_it_did(run_step: Any, tmp_path: Any) -> None:
+    new = rewriting.migrate("old.py", AGAIN)
+    (remark,) = new.remarks
+    assert "local_variables_initializer initializes variables again, so it works" in remark[1]
+    assert new.text.count("merge_all()") == new.text.count("local_variables_initializer()") == 1
+    assert "compat.Supervisor().managed_session()" in new.text
+    outs = [run_step(AGAIN, "legacy").out, run_step(new.text, "legacy").out]
+    assert outs[0].split() == outs[1].split(), outs
+    assert (tmp_path / "kept.index").exists()

@@ -8,6 +8,7 @@ from typing import Any, Iterator, NamedTuple
 from compat.scripts.migrating.program import Remark
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last
+from compat.scripts.migrating.steps.region import INITIALIZERS
 from compat.scripts.source import literals, scopes
 
 _ITERATES = ("enumerate", "zip", "len", "list", "tuple", "map")
@@ -15,6 +16,10 @@ _ITERATES = ("enumerate", "zip", "len", "list", "tuple", "map")
 _NOT_FETCHED = ("Saver", "Optimizer", "Writer", "Hook", "QueueRunner", "Coordinator", "Scaffold")
 _OUTSIDE = (
     "{name} is built outside of the graph, so it works with --runtime=legacy alone; build it there"
+)
+_AGAIN = (
+    "{name} initializes variables again, so it works with --runtime=legacy alone; assign their "
+    "first values in an operation of the graph"
 )
 
 
@@ -89,8 +94,13 @@ class Calls:
             if node not in inside and (is_iterated or is_given):
                 yield literals.dotted(node)
 
-    def built_outside(self) -> Iterator[Remark]:
-        """Yields remarks for elements of a dataset that are made elsewhere than in the graph."""
+    def legacy_only(self) -> Iterator[Remark]:
+        """Yields remarks for elements of a dataset that are made elsewhere, and initializers."""
+        for call in self.found:
+            for fetch in call.fetches:
+                made = self.graph.assignment(fetch.text)
+                if made is not None and self.graph.called(made.value).endswith(INITIALIZERS):
+                    yield Remark(call.node, _AGAIN.format(name=fetch.text))
         names = [n for call in self._calls for n in ast.walk(call) if isinstance(n, ast.Name)]
         for name in names:
             value = getattr(self.graph.assignment(name.id), "value", None)

@@ -80,7 +80,8 @@ class Graph:
         self.tensors, self.operations = self._of_tensorflow()
         self.step_name = self._step_name()
         self.names_step = any(
-            last(call) in _GLOBAL_STEPS or "global_step" in map(literals.text, _words(call))
+            last(call) in _GLOBAL_STEPS
+            or "global_step" in map(literals.text, [*call.args, *(k.value for k in call.keywords)])
             for call in program.nodes(ast.Call)
         )
         self.step = self._step_statement()
@@ -136,6 +137,10 @@ class Graph:
         found = [node for node in found if node not in self.around]
         if len(found) != 1:
             node = found[1]
+            for call in (n for block in found for n in ast.walk(block)):
+                if isinstance(call, ast.Call) and last(call) in {*homes.values()} - {""}:
+                    why = f"its block calls {last(call)}, which builds what is trained and runs it"
+                    self.refuse(call, f"{why}; build there what it builds beside")
             what = f"`with {self.tf}.device(...):` that build what is trained"
             self.refuse(node, f"it has {len(found)} blocks {what}, expected one")
         if not any(map(self.kinds.makes_session, self.program.nodes(ast.Call))):
@@ -293,7 +298,3 @@ def _is_tensorflow(node: ast.Import | ast.ImportFrom) -> bool:
     """Whether a statement imports parts of TensorFlow, such as `slim`."""
     module = getattr(node, "module", None) or node.names[0].name
     return module.startswith("compat.v1")
-
-
-def _words(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]

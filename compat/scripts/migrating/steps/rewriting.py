@@ -71,7 +71,7 @@ class _Rewriting:
         self.graph, self.program = graph, graph.program
         self.calls, self.sessions = Calls(graph), Sessions(graph)
         self.edits = list(self.sessions.edits)
-        self.remarks = [*remarks, *self.calls.built_outside()]
+        self.remarks = [*remarks, *self.calls.legacy_only()]
         self.taken = {n.id for n in self.program.nodes(ast.Name)}
         self.taken |= {n.name for n in self.program.nodes(ast.FunctionDef)}
         self.build = self._free("build")
