@@ -40,6 +40,7 @@ class Kinds:
 
     Attributes:
       own: the names of the program's own functions that build, and classes that train.
+      objects: the names of objects of its own classes.
       run_alone: the names of operations, of which the program takes no result.
     """
 
@@ -61,6 +62,9 @@ class Kinds:
         classes = {c.name for c in program.nodes(ast.ClassDef) if self._updates(c)}
         self.own = {f.name for f in functions if self.builds(f)} | classes
         self._training = {f.name for f in functions if self._updates(f)} | classes
+        made = [s for s in assigned if isinstance(s.value, ast.Call)]
+        known = {c.name for c in program.nodes(ast.ClassDef)}
+        self.objects = scopes.bound(t for s in made if last(s.value) in known for t in s.targets)
 
     def called(self, node: ast.AST) -> str:
         """Returns what a call calls of TensorFlow, such as "train.Saver", or ""."""

@@ -247,11 +247,11 @@ class _Plain(Region):
 
     def _methods(self) -> None:
         """Writes `loss.eval(feed)` as `sess.run(loss, feed)`."""
-        sessions = self.sessions
+        sessions, others = self.sessions, self.sessions | self.kinds.objects
         built = self.built.union(*(scopes.bound([s]) for s in self._later()))
         for call in self.program.nodes(ast.Call):
             owner: Any = getattr(call.func, "value", None)
-            is_own = isinstance(owner, ast.Name) and owner.id in built - sessions
+            is_own = isinstance(owner, ast.Name) and owner.id in built - others
             if is_own and last(call) in ("run", "eval") and call not in self.creations:
                 given: Any = {k.arg: k.value for k in call.keywords}
                 named = given.get("session")

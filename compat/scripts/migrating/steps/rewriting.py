@@ -74,7 +74,7 @@ class _Rewriting:
         self.remarks = [*remarks, *self.calls.legacy_only()]
         self.taken = {n.id for n in self.program.nodes(ast.Name)}
         self.taken |= {n.name for n in self.program.nodes(ast.FunctionDef)}
-        self.build = self._free("build")
+        self.build, self._values = self._free("build"), ""
         self.steps: dict[Any, str] = {}  # Names of steps by what they return and take.
         # Placeholders and values of the graph that are passed on in another way than to `run`.
         self.fed: list[str] = []
@@ -210,6 +210,8 @@ class _Rewriting:
         for call in self.calls.found:
             values.update((fetch.key, fetch.text) for fetch in call.fetches)
         values.update((name, name) for name in self.fetched if name not in values)
+        if not (values or graph.step_name or graph.names_step):
+            graph.refuse(graph.block, "no call of its session fetches what it builds by a name")
         unit = "\t" if inner.startswith("\t") else "    "
         lines = [f"{inner}return {{\n"]
         lines += [f'{inner}{unit}"{key}": {value},\n' for key, value in values.items()]
@@ -281,16 +283,11 @@ class _Rewriting:
         elif line.strip():
             return False
         else:
-            values = self._values_name()
+            values = self._values = self._values or self._free("values")
             left = ", ".join(name for name, _ in pairs)
             right = ", ".join(_value(values, fetch) for _, fetch in pairs)
             self.edits.append(Edit(start, end, f"{values} = {new}\n{line}{left} = {right}"))
         return True
-
-    def _values_name(self) -> str:
-        if not hasattr(self, "_values"):
-            self._values = self._free("values")
-        return self._values
 
 
 def _value(values: str, fetch: Any) -> str:
