@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 import pytest
 
+from compat.errors import UserError
 from compat.scripts.migrating.steps import rewriting
 
 pytest.importorskip("asttokens")
@@ -139,3 +140,41 @@ def test_a_session_in_a_branch_initializes_again_where_it_did(run_step: Any, tmp
     outs = [run_step(AGAIN, "legacy").out, run_step(new.text, "legacy").out]
     assert outs[0].split() == outs[1].split(), outs
     assert (tmp_path / "kept.index").exists()
+
+
+# An object that runs what it has: a session is opened by it, or it is given one.
+OBJECT = """\
+import compat.v1 as tf
+
+def show(sess, tensor):
+    print(sess.run(tensor))
+
+class Model(Base):
+    def __init__(self):
+        self.loss = tf.square(tf.Variable(1.0))
+        self.train = tf.train.GradientDescentOptimizer(0.1).minimize(self.loss)
+
+    def run(self, sess):
+        return sess.run(self.train)
+
+    def fit(self):
+        OPENS
+
+model = Model()
+model.fit()
+"""
+SESSION = "sess = tf.Session()\nsess.run(tf.global_variables_initializer())\n"
+
+
+def test_what_an_object_runs_is_refused_where_no_step_is_left() -> None:
+    opened = OBJECT.replace("OPENS", SESSION.replace("\n", "\n        "))
+    with pytest.raises(UserError, match="since Model builds what is trained, and fit makes the s"):
+        rewriting.migrate("old.py", opened)
+    given = OBJECT.replace("OPENS", "pass").replace("model.fit()", f"{SESSION}model.run(sess)")
+    with pytest.raises(UserError, match="since no call of its session fetches what it builds by a"):
+        rewriting.migrate("old.py", given)
+
+
+def test_it_is_initialized_once_where_a_function_above_runs_a_session() -> None:
+    text = OBJECT.replace("OPENS", "pass").replace("model.fit()", f"{SESSION}sess.run(model.train)")
+    assert "initializer" not in rewriting.migrate("old.py", text).text

@@ -59,9 +59,9 @@ class Kinds:
         graphs = [node for node in assigned if self.called(node.value) == "Graph"]
         self._inputs, self._graphs = scopes.bound(inputs), scopes.bound(graphs)
         self.own: set[str] = set()
-        classes = {c.name for c in program.nodes(ast.ClassDef) if self._updates(c)}
-        self.own = {f.name for f in functions if self.builds(f)} | classes
-        self._training = {f.name for f in functions if self._updates(f)} | classes
+        self._classes = {c.name for c in program.nodes(ast.ClassDef) if self._updates(c)}
+        self.own = {f.name for f in functions if self.builds(f)} | self._classes
+        self._training = {f.name for f in functions if self._updates(f)} | self._classes
         made = [s for s in assigned if isinstance(s.value, ast.Call)]
         known = {c.name for c in program.nodes(ast.ClassDef)}
         self.objects = scopes.bound(t for s in made if last(s.value) in known for t in s.targets)
@@ -103,9 +103,13 @@ class Kinds:
         is_own = getattr(made, "id", "") in self._graphs
         return is_own or (made is not None and self.called(made) == "Graph")
 
-    def trains(self, node: ast.AST) -> bool:
-        """Whether a node makes what updates the variables, or calls a function that does."""
-        calls = [last(n) for n in ast.walk(node) if isinstance(n, ast.Call)]
+    def trains(self, node: ast.AST, by_class: bool = True) -> bool:
+        """Whether a node makes what updates the variables, or calls a function that does.
+
+        Or, `by_class`, an object of a class that does.
+        """
+        calls = {last(n) for n in ast.walk(node) if isinstance(n, ast.Call)}
+        calls -= set() if by_class else self._classes
         if self._updates(node) or not self._training.isdisjoint(calls):
             return True
         # By a function of another module, perhaps.

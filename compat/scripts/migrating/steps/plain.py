@@ -119,7 +119,8 @@ class _Plain(Region):
                 break
             if isinstance(node, (ast.For, ast.While)):
                 return True
-        runs = [c for c in ast.walk(node) if isinstance(c, ast.Call) and last(c) in ("run", "eval")]
+        inside: list[Any] = [*scopes.own_nodes(ast.iter_child_nodes(node))]
+        runs = [c for c in inside if isinstance(c, ast.Call) and last(c) in ("run", "eval")]
         known, span = self.initializers(), self.program.span
         others = [c for c in runs if not (c.args and self.initializes(c.args[0], known))]
         return any(span(call) < span(statement) for call in others)
@@ -131,10 +132,12 @@ class _Plain(Region):
         waiting: list[Any] = [*self.body[self.end :]]
         while waiting:
             statement = waiting.pop(0)
-            inner = [n for n in ast.walk(statement) if isinstance(n, ast.With)]
-            if any(item.context_expr in self.creations for n in inner for item in n.items):
+            inner = {n for n in ast.walk(statement) if isinstance(n, ast.withitem)}
+            opens = any(item.context_expr in self.creations for item in inner)
+            if opens and isinstance(statement, (ast.If, ast.With)):
                 # Also in a branch: what it builds is in the graph of the others as well.
                 waiting = [*getattr(statement, "orelse", []), *waiting, *statement.body]
+                late |= scopes.bound(getattr(statement, "items", []))
                 continue
             names = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
             is_graph = isinstance(statement, ast.Assign) and not self.runs(statement)

@@ -55,8 +55,7 @@ class Region:
             while True:
                 found = [s for s in body if not defines(s) and self.kinds.trains(s)]
                 # What an object has is run where it is made, and not by the methods of a class.
-                is_object = scope not in scopes_with and scopes.bound(found) & self.kinds.objects
-                if not found or is_object:
+                if not any(self.kinds.trains(s, by_class=scope in scopes_with) for s in found):
                     break
                 statement: Any = found[0]
                 is_block = isinstance(statement, ast.With) and _is_block(self.kinds, statement)
