@@ -71,7 +71,7 @@ class _Rewriting:
         self.graph, self.program = graph, graph.program
         self.calls, self.sessions = Calls(graph), Sessions(graph)
         self.edits = list(self.sessions.edits)
-        self.remarks = [*remarks, *self.calls.legacy_only()]
+        self.remarks = remarks
         self.taken = {n.id for n in self.program.nodes(ast.Name)}
         self.taken |= {n.name for n in self.program.nodes(ast.FunctionDef)}
         self.build, self._values = self._free("build"), ""
@@ -87,6 +87,7 @@ class _Rewriting:
             self.sessions.dropped.update(ast.walk(call.node))
             statement: Any = self.program.parents[call.node]
             self._remove(statement)
+        self.remarks += self.calls.legacy_only()
         shared = self._shared()
         for call in self.calls.found:
             self._call(call)
