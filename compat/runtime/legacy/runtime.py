@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, ContextManager, Sequence
+import contextlib
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -75,9 +76,11 @@ class LegacyRuntime(Runtime):
         self._steps: list[LegacyStep] = []
         self._tokens: list[Any] = []
 
-    def device(self, setter: Any) -> ContextManager[None]:
+    @contextlib.contextmanager
+    def device(self, setter: Any) -> Iterator[None]:
         # None adds nothing, as on the modern runtime; TensorFlow's undoes the devices outside.
-        return tf1.device("" if setter is None or self.server is None else setter)
+        with tf1.device("" if setter is None or self.server is None else setter):
+            yield
 
     def global_step(self, create: bool = False) -> Any | None:
         existing = global_step()

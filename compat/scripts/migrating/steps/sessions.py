@@ -73,15 +73,16 @@ class Sessions:
         self.edits += _joins(graph)
 
     def _is_around(self, call: ast.Call) -> bool:
-        """Whether a call opens a scope for variables of the cluster, elsewhere than for its block.
+        """Whether a call makes the device in which the function with the block is called.
 
-        In it the function is called that has the block.
+        It may have a name, as `device = tf.device(setter)`.
         """
         graph, program = self._graph, self._graph.program
+        parent = program.parents[call]
         if graph.called(call) != "device" or not call.args:
             return False
-        if any(program.parents[call] in block.items for block in graph.around):
-            return True
+        if isinstance(parent, ast.withitem):
+            return any(parent in block.items for block in graph.around)
         named = [s for s in program.nodes(ast.Assign) if self._sets(s.value)]
         return self._sets(call.args[0]) or bool(used(call.args[0]) & scopes.bound(named))
 
