@@ -35,7 +35,6 @@ class Graph:
     Attributes:
       is_monitored: whether a monitored session runs it.
       block: the `with` statement that they are in.
-      around: those in which the function with the block is called.
       scope: the function, or the module, that it is in.
       statements: those that build.
       rest: those after them in the block.
@@ -133,8 +132,8 @@ class Graph:
         if not found:
             self._refuse_without_block()
         homes = {n: getattr(self.program.enclosing(n), "name", "") for n in found}
-        self.around = [n for n in found if self.kinds.is_around(n, {*homes.values()} - {homes[n]})]
-        found = [node for node in found if node not in self.around]
+        around = [n for n in found if self.kinds.is_around(n, {*homes.values()} - {homes[n]})]
+        found = [node for node in found if node not in around]
         if len(found) != 1:
             node = found[1]
             for call in (n for block in found for n in ast.walk(block)):

@@ -82,7 +82,8 @@ class Sessions:
         if graph.called(call) != "device" or not call.args:
             return False
         if isinstance(parent, ast.withitem):
-            return any(parent in block.items for block in graph.around)
+            block: Any = program.parents[parent]
+            return graph.kinds.is_around(block, {getattr(graph.scope, "name", "")})
         named = [s for s in program.nodes(ast.Assign) if self._sets(s.value)]
         return self._sets(call.args[0]) or bool(used(call.args[0]) & scopes.bound(named))
 
