@@ -59,8 +59,13 @@ MEMBERS = (
         "Dataset FixedLengthRecordDataset Iterator TFRecordDataset TextLineDataset "
         "sloppy_interleave",
     ),
-    ("distribute", "tf.distribute.", "MirroredStrategy OneDeviceStrategy"),
-    ("distribute", "tf.distribute.experimental.", "ParameterServerStrategy"),
+    (
+        "distribute",
+        "tf.distribute.",
+        "CrossDeviceOps OneDeviceStrategy get_loss_reduction get_replica_context get_strategy "
+        "has_strategy in_cross_replica_context",
+    ),
+    ("distribute", INSIDE + "distribute.cross_device_ops:", "AllReduceCrossDeviceOps"),
     (
         "framework framework.python.ops",
         SLIM + "ops.arg_scope:",

@@ -26,6 +26,7 @@ _SERVED = {
     ),
     OWN + "training.bucketing:": "training.python.training.bucket_ops",
     OWN + "crf:": "crf crf.python.ops.crf",
+    OWN + "distribute:": "distribute",
     OWN + "distort_image_ops:": "image.python.ops.distort_image_ops",
     OWN + "image:": "image image.python.ops.image_ops",
     OWN + "training.hparams:": "training.python.training.hparam",
@@ -68,13 +69,13 @@ _SERVED = {
         "estimator.read_eval_metrics"
     ),
     "tensorflow.compat.v1:distribute.cluster_resolver": "cluster_resolver",
-    "tensorflow.compat.v1:distribute.experimental.MultiWorkerMirroredStrategy": (
-        "distribute.CollectiveAllReduceStrategy"
-    ),
     INSIDE + "compiler.xla.jit:": "compiler.jit",
     INSIDE + "framework.smart_cond:smart_cond": "framework.smart_cond",
     INSIDE + "framework.smart_cond:smart_constant_value": "framework.smart_constant_value",
     INSIDE + "distribute.v1.all_reduce:": "all_reduce.python.all_reduce",
+    INSIDE + "distribute.cross_device_ops:AllReduceCrossDeviceOps": (
+        "distribute.AllReduceCrossTowerOps"
+    ),
     INSIDE + "ops.lookup_ops:": "lookup",
     INSIDE + "ops.nn_ops:nth_element": "nn.nth_element",
     INSIDE + "ops.rnn:_best_effort_input_batch_size": "rnn.best_effort_input_batch_size",
@@ -86,6 +87,10 @@ _SERVED = {
         "data.python.ops.batching data.python.ops.grouping data.python.ops.interleave_ops "
         "data.python.ops.prefetching_ops data.python.ops.shuffle_ops"
     ),
+    "tf.distribute.ReductionToOneDevice": "distribute.ReductionToOneDeviceCrossDeviceOps",
+    "tf.distribute.Strategy": "distribute.DistributionStrategy",
+    "tf.distribute.get_strategy": "distribute.get_distribution_strategy",
+    "tf.distribute.has_strategy": "distribute.has_distribution_strategy",
     "tf.function": "eager.defun",
     "tf.get_static_value": "util.constant_value",
     "tf.lookup.StaticHashTable": "lookup.HashTable",

@@ -89,6 +89,7 @@ _OTHERS = {
     **dict.fromkeys(("train.SyncReplicasOptimizer", "train.SyncReplicasOptimizerV2"), _OPTIMIZER),
     "train.match_filenames_once": Served(_OWN + "calls.graphs:match_filenames_once", ""),
     "train.start_queue_runners": Served(_OWN + "calls.graphs:start_queue_runners", ""),
+    "distribute.MirroredStrategy": Served(_OWN + "contrib.distribute:mirrored", ""),
     "train.ClusterSpec": Served(_OWN + "cluster.distributed:ClusterSpec", ""),
     "train.Server": Served(_OWN + "cluster.distributed:Server", ""),
     "train.Supervisor": Served(_OWN + "cluster.distributed:Supervisor", ""),

@@ -1,4 +1,4 @@
-"""Habits of scripts around tf.contrib.training, one a function."""
+"""Habits of scripts around tf.contrib.training and tf.contrib.distribute, one a function."""
 
 import collections
 import tempfile
@@ -8,6 +8,7 @@ import tensorflow as tf
 
 # Of TensorFlow 1.15.5.
 RESAMPLED, WEIGHTED, RATES = [0, 1, 1, 3, 3, 4, 4, 4], [0, 1, 3, 3, 4, 4], 8.590796
+ONE_REPLICA, TWO_REPLICAS = [0.836511, 0.841330], [0.830835, 0.833477]
 
 
 def _batches(fetches, count):
@@ -112,3 +113,50 @@ def input_that_ends_in_a_loop_of_its_supervisor():
                 coord.request_stop()
             coord.join(threads)
     assert rounds > 1 and sums == [1, 6], (rounds, sums)
+
+
+def strategies():
+    def model_fn(features, labels, mode):
+        made = tf.layers.dense(features["x"], 1, kernel_initializer=tf.ones_initializer())
+        loss = tf.losses.mean_squared_error(labels, made)
+        step = tf.train.get_global_step()
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+    def inputs():
+        features = {"x": np.arange(40, dtype="f").reshape(20, 2) / 40}
+        data = tf.data.Dataset.from_tensor_slices((features, np.ones([20, 1], "f")))
+        return data.repeat().batch(4)
+
+    distribute = tf.contrib.distribute
+    ops = distribute.AllReduceCrossDeviceOps("nccl", num_packs=2)
+    for strategy, expected in (
+        (distribute.MirroredStrategy(num_gpus=0, cross_device_ops=ops), ONE_REPLICA),
+        (distribute.MirroredStrategy(num_gpus_per_worker=2), TWO_REPLICAS),
+        (tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"]), TWO_REPLICAS),
+        (distribute.ParameterServerStrategy(num_gpus_per_worker=0), ONE_REPLICA),
+        (distribute.CollectiveAllReduceStrategy(num_gpus_per_worker=0), ONE_REPLICA),
+        (distribute.OneDeviceStrategy("/cpu:0"), ONE_REPLICA),
+    ):
+        assert isinstance(strategy, distribute.DistributionStrategy)
+        config = tf.estimator.RunConfig(tempfile.mkdtemp(), train_distribute=strategy)
+        model = tf.estimator.Estimator(model_fn, config=config)
+        model.train(inputs, steps=7)
+        kernel = model.get_variable_value("dense/kernel").ravel()
+        np.testing.assert_allclose(kernel, expected, rtol=1e-5)
+
+
+def labels_of_predictions():
+    """A model of `tf.contrib.learn` builds its loss, of the labels before, where it predicts."""
+    learn = tf.contrib.learn
+    rows = np.arange(60, dtype="f").reshape(20, 3) / 60
+
+    def model_fn(features, labels):
+        made = tf.reshape(tf.contrib.layers.fully_connected(features, 1, None), [-1])
+        loss = tf.losses.mean_squared_error(tf.reshape(labels, [-1]), made)
+        step = tf.contrib.framework.get_global_step()
+        return made, loss, tf.contrib.layers.optimize_loss(loss, step, 0.1, "Adagrad")
+
+    model = learn.SKCompat(learn.Estimator(model_fn, model_dir=tempfile.mkdtemp()))
+    model.fit(rows, rows[:, :1], batch_size=5, steps=3)
+    assert model.predict(rows).shape == (20,)

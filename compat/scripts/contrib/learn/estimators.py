@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any, Callable, Iterable, Sequence
 
@@ -186,6 +187,14 @@ def ModelFnOps(*args: Any, **kwargs: Any) -> Any:
     return tf_estimator.EstimatorSpec(**{name: given[name] for name in names if name in given})
 
 
+def _signature(labels: Any) -> Callable[[], Any]:
+    """Returns a function that makes a placeholder for labels such as these, of any batch size."""
+    if isinstance(labels, tf1.SparseTensor):
+        return functools.partial(tf1.sparse_placeholder, labels.dtype)
+    shape = None if labels.shape.rank is None else [None, *labels.shape[1:]][: labels.shape.rank]
+    return functools.partial(tf1.placeholder, labels.dtype, shape)
+
+
 class Estimator(BaseEstimator):
     """An estimator of a custom model.
 
@@ -202,8 +211,13 @@ class Estimator(BaseEstimator):
         feature_engineering_fn: Callable[..., Any] | None = None,
     ) -> None:
         names = inspect.signature(model_fn).parameters
+        known: dict[str, Any] = {}
 
         def model(features: Any, labels: Any, mode: str, params: Any, config: Any) -> Any:
+            if labels is not None:
+                known["labels"] = tf1.nest.map_structure(_signature, labels)
+            elif mode == ModeKeys.INFER and known:  # The loss is built too, and not computed.
+                labels = tf1.nest.map_structure(lambda make: make(), known["labels"])
             given = {"mode": mode, "params": params, "config": config, "model_dir": model_dir}
             named = {name: value for name, value in given.items() if name in names}
             made = model_fn(features, labels, **named)

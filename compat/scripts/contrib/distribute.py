@@ -1,0 +1,73 @@
+"""`tf.contrib.distribute`: strategies that take a number of GPUs, and no cluster resolver."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from compat._tensorflow import tf1
+
+_resolvers: Any = tf1.distribute.cluster_resolver
+
+
+def mirrored(devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> Any:
+    """Returns a strategy of these devices.
+
+    Those that are not there are on the CPU, as they were. TensorFlow 2 reduces between them by
+    collective operations, which wait forever where two of them are one device.
+    """
+    if cross_device_ops is None and not all(map(_is_here, devices or ())):
+        cross_device_ops = tf1.distribute.ReductionToOneDevice()
+    return tf1.distribute.MirroredStrategy(devices, cross_device_ops)
+
+
+def _is_here(device: str) -> bool:
+    spec = tf1.DeviceSpec.from_string(device)
+    found = tf1.config.experimental.list_logical_devices(spec.device_type)
+    return any(d.name.endswith(f":{spec.device_index}") for d in found)
+
+
+def MirroredStrategy(  # noqa: N802 - TensorFlow's name
+    devices: Sequence[str] | None = None,
+    num_gpus: int | None = None,
+    num_gpus_per_worker: int | None = None,
+    cross_device_ops: Any = None,
+    auto_shard_dataset: bool = False,
+    cross_tower_ops: Any = None,
+) -> Any:
+    """Returns a strategy of these devices, or of so many GPUs, which may be on the CPU.
+
+    Batches are those of one replica, as an input function makes them.
+    """
+    del auto_shard_dataset  # Of several workers, which are those of `CollectiveAllReduceStrategy`.
+    count = num_gpus_per_worker if num_gpus is None else num_gpus
+    if count is not None:
+        if devices is not None:
+            raise ValueError("Must only specify one of `devices` and `num_gpus_per_worker`.")
+        devices = [f"/device:GPU:{i}" for i in range(count)] or ["/device:CPU:0"]
+    return mirrored(devices, cross_tower_ops if cross_device_ops is None else cross_device_ops)
+
+
+def ParameterServerStrategy(num_gpus_per_worker: int = 0) -> Any:  # noqa: N802 - TensorFlow's name
+    """Returns the strategy of the cluster in TF_CONFIG, or of this process without one."""
+    strategy = tf1.distribute.experimental.ParameterServerStrategy
+    return strategy(_resolver(num_gpus_per_worker))
+
+
+def CollectiveAllReduceStrategy(  # noqa: N802 - TensorFlow's name
+    num_gpus_per_worker: int = 0, communication: Any = None
+) -> Any:
+    """Returns the strategy of the cluster in TF_CONFIG, or of this process without one."""
+    chosen = {} if communication is None else {"communication": communication}
+    strategy = tf1.distribute.experimental.MultiWorkerMirroredStrategy
+    return strategy(cluster_resolver=_resolver(num_gpus_per_worker), **chosen)
+
+
+def _resolver(num_gpus: int) -> Any:
+    found = _resolvers.TFConfigClusterResolver()
+    return _resolvers.SimpleClusterResolver(
+        found.cluster_spec(),
+        task_type=found.task_type,
+        task_id=found.task_id,
+        num_accelerators={"GPU": num_gpus},
+        rpc_layer=found.rpc_layer,
+    )
