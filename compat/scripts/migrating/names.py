@@ -19,6 +19,12 @@ _V1 = "compat.v1"
 _TODAY = "tensorflow.compat"
 # `compat.v1` stands for both.
 _TOP = re.compile(r"\btensorflow\b(\s*\.\s*compat\s*\.\s*v1\b)?")
+# Some of what TensorFlow 2 has there alone.
+_ONLY_V1 = re.compile(
+    r"(app|contrib|flags|layers|logging|placeholder|(Interactive)?Session|get_variable|"
+    r"global_variables_initializer|set_random_seed|variable_scope|"
+    r"train\.(\w+Optimizer|Saver|Server|Supervisor|Monitored\w+|\w*global_step))\b"
+)
 _MODULE = re.compile(r"(?<![\w.])tensorflow\b((?:\s*\.\s*\w+)*)(\s+as\s+\w+)?")
 
 
@@ -44,8 +50,10 @@ def _imports(program: Program) -> Iterator[Edit]:
 
 
 def needs_v1(program: Program) -> bool:
-    """Whether a program uses names or calls of `tf.compat.v1` that this does not take."""
+    """Whether a program uses names or calls that `tf`, or `tf.compat.v1`, does not take."""
     for use in program.uses:
+        if _ONLY_V1.match(use.name):
+            return True
         if use.name != table.plain(use.name):
             found = [name_rules.find(use.name)]
             if use.call is not None:

@@ -86,6 +86,7 @@ def test_rule_does_what_it_shows(rule: Rule, tmp_path: Path) -> None:
         (f"{OLD}'é', tf.concat(concat_dim = 1)", f"{NEW}'é', tf.concat(axis = 1)"),
         (f"{OLD}y = tf . mul(tf.mul(1, 2), 3)", f"{NEW}y = tf . mul(tf.mul(1, 2), 3)"),
         ("from tensorflow.compat import v1\nv1.pack", "from compat.v1.compat import v1\nv1.stack"),
+        ("import tensorflow as tf\ntf.app.run(tf.compat.v1.f)", f"{NEW}tf.app.run(tf.compat.v1.f)"),
         (f"{OLD}tf.sparse_split(0, 2)", f"{NEW}tf.sparse_split(axis=0, num_split=2)"),
     ],
 )
