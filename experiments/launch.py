@@ -222,7 +222,7 @@ def _print(
             places,
             lambda task: (*command, *how.words(task.job, task.index, places)),
             evaluator=options.evaluator,
-            with_tf_config=True,
+            variables=lambda task: how.environment(task, places),
         )
         print(manifests.shell(found, places), end="")
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, ContextManager, Mapping, Sequence
 
-from compat.cluster.environment import tf_config
 from compat.cluster.ports import Reservation, reserve
 from compat.cluster.spec import Task
 from compat.errors import UserError
@@ -103,22 +102,20 @@ def commands(
     env: Mapping[str, str] | None = None,
     *,
     evaluator: bool = False,
-    with_tf_config: bool = False,
+    variables: Callable[[Task], Mapping[str, str]] | None = None,
     gpus: Sequence[str] = (),
 ) -> list[Command]:
     """Returns the command of each task: an evaluator first, then the jobs in their order.
 
-    `words` returns the command line of a task, `env` is added to its environment; `gpus`, as
-    `CUDA_VISIBLE_DEVICES` names them, go to the tasks that compute, in turn, one each.
+    `words` returns the command line of a task, `env` and `variables` are added to its environment;
+    `gpus`, as `CUDA_VISIBLE_DEVICES` names them, go to the tasks that compute, in turn, one each.
     """
     tasks = [Task("evaluator", 0)] if evaluator else []
     tasks += [Task(job, index) for job in hosts for index in range(len(hosts[job]))]
     turn = itertools.cycle(gpus)
     found = []
     for task in tasks:
-        own = {"PYTHONUNBUFFERED": "1", **(env or {})}
-        if with_tf_config:
-            own["TF_CONFIG"] = tf_config(hosts, task)
+        own = {"PYTHONUNBUFFERED": "1", **(env or {}), **(variables(task) if variables else {})}
         # A task allocates the memory of each GPU that it sees.
         if task.job in _WITHOUT_GPU:
             own[_GPU_VARIABLE] = "-1"

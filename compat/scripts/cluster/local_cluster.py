@@ -16,6 +16,8 @@ from compat.scripts.cluster import forkable, inherited
 from compat.scripts.cluster.task_arguments import Spelling, spelling
 from compat.scripts.source import conversion
 
+_OWN_NAMES = ("localhost", "0.0.0.0")  # noqa: S104 - read in scripts, never bound.
+
 
 def parse(option: str) -> dict[str, int]:
     """Parses the number of tasks per job, such as "ps=1,worker=3"."""
@@ -48,7 +50,8 @@ def run(
     script = program[0] if is_script else _file(program[1])
     parts = conversion.read(script)
     how = spelling(parts, arguments, script) if task_args is None else Spelling(task_args.split())
-    print(f"compat: arguments of each task: {' '.join(how.arguments) or 'TF_CONFIG'}", flush=True)
+    words = " ".join([*how.arguments, *how.variables]) or "TF_CONFIG"
+    print(f"compat: arguments of each task: {words}", flush=True)
     command = (sys.executable, "-m", "compat", "run", *options, *program, *arguments)
     survey = forkable.survey(script) if is_script else None
     env = {} if survey is None else {**log_level(), **survey.env}
@@ -89,6 +92,9 @@ def launch(
         ports = os.path.join(folder, "ports.json")
         # What the tasks are given is theirs already, and stays as it is.
         known = {a: a for addresses in cluster.hosts.values() for a in addresses}
+        for address in list(known):  # A task may know its own server by another name.
+            port = address.rpartition(":")[2]
+            known.update((f"{name}:{port}", address) for name in _OWN_NAMES)
         for job, defaults in how.defaults.items():  # A script may connect to these itself.
             for address, new in zip(defaults, cluster.hosts.get(job, ())):
                 known.setdefault(address, new)
@@ -103,7 +109,7 @@ def launch(
                 inherited.RECORD: os.path.join(folder, "record"),
             },
             evaluator=evaluator,
-            with_tf_config=how.tf_config,
+            variables=lambda task: how.environment(task, cluster.hosts),
         )
         names = [command.name for command in commands]
         servers = [name for name in names if name.startswith("ps ")]

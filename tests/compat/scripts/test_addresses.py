@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from compat.cluster.spec import Task
 from compat.errors import UserError
 from compat.scripts.cluster import addresses, inherited, local_cluster, task_arguments
 from compat.scripts.source import conversion
@@ -104,14 +105,46 @@ def test_counts_of_a_cluster() -> None:
             "flags.DEFINE_string('job_name', '', '')\nflags.DEFINE_integer('task_index', 0, '')",
             ["--job_name={job}", "--task_index={index}"],
         ),
+        (
+            "p.add_argument('server')\np.add_argument('worker')\np.add_argument('jobname')\n"
+            "p.add_argument('index', type=int)",
+            ["{worker}", "{job}", "{index}"],
+        ),
         ("config = json.loads(os.environ['TF_CONFIG'])", []),
+        ("tf.estimator.train_and_evaluate(model, training, evaluation)", []),
         ("print 'Python 2', sys.argv[1], sys.argv[2]", ["{job}", "{index}"]),
     ],
 )
 def test_a_script_shows_how_it_is_told_its_task(text: str, arguments: list[str]) -> None:
     how = task_arguments.spelling([conversion.from_text(text, "s.py")], [], "s.py")
     assert list(how.arguments) == arguments
-    assert how.tf_config == ("TF_CONFIG" in text)
+    assert how.tf_config == any(word in text for word in ("TF_CONFIG", "train_and_evaluate"))
+
+
+def test_words_of_the_user_are_the_first_ones() -> None:
+    text = "".join(f"p.add_argument('{n}')\n" for n in ("server", "worker", "jobname", "index"))
+    given = ["--steps", "3", "pc-01:1", "--rate=2", "pc-02:1"]
+    how = task_arguments.spelling([conversion.from_text(text, "s.py")], given, "s.py")
+    assert list(how.arguments) == ["{job}", "{index}"]
+
+
+def test_a_script_reads_its_task_from_variables() -> None:
+    text = (
+        "try:\n    job, i = os.environ['JOB_NAME'], int(os.environ['TASK_INDEX'])\n"
+        "    ps = os.environ.get('PS_HOSTS', '').split(',')\n"
+        "    workers = os.getenv('WORKER_HOSTS').split(',')\nexcept KeyError:\n    job = None\n"
+    )
+    how = task_arguments.spelling([conversion.from_text(text, "s.py")], [], "s.py")
+    hosts = {"ps": ["127.0.0.1:1"], "worker": ["127.0.0.1:2", "127.0.0.1:3"]}
+    assert how.environment(Task("worker", 1), hosts) == {
+        "JOB_NAME": "worker",
+        "TASK_INDEX": "1",
+        "PS_HOSTS": "127.0.0.1:1",
+        "WORKER_HOSTS": "127.0.0.1:2,127.0.0.1:3",
+    }
+    text = "name = os.environ['JOB_NAME']"
+    with pytest.raises(UserError, match="JOB_NAME and TASK_INDEX"):
+        task_arguments.spelling([conversion.from_text(text, "s.py")], [], "s.py")
 
 
 def test_a_module_of_the_script_may_show_it(tmp_path: Path) -> None:
@@ -155,3 +188,28 @@ def test_a_client_of_an_address_that_is_a_default_finds_its_task(run_script: Run
     )
     assert ran.code == 0, ran.out + ran.err
     assert "[worker 0] sum 42" in ran.out.splitlines()
+
+
+@pytest.mark.cluster
+def test_a_cluster_whose_tasks_read_variables_and_are_localhost(run_script: RunScript) -> None:
+    ran = run_script(
+        """
+        import os
+        import tensorflow as tf
+        job, index = os.environ["JOB_NAME"], int(os.environ["TASK_INDEX"])
+        ps, workers = os.environ["PS_HOSTS"], os.getenv("WORKER_HOSTS")
+        hosts = {"ps": ps.split(","), "worker": workers.split(",")}
+        hosts[job][index] = "localhost:" + hosts[job][index].split(":")[1]
+        server = tf.train.Server(hosts, job_name=job, task_index=index)
+        if job == "ps":
+            server.join()
+        with tf.device("/job:ps/task:0"):
+            weight = tf.Variable(2.0)
+        with tf.Session(server.target) as session:
+            session.run(weight.initializer)
+            print(session.run(weight))
+        """,
+        options=("--cluster=ps=1,worker=1",),
+    )
+    assert ran.code == 0, ran.err
+    assert "[worker 0] 2.0" in ran.out.splitlines()
