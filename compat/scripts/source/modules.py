@@ -77,10 +77,10 @@ def find(
     """
     here = os.path.dirname(os.path.abspath(path))
     folders = [os.path.join(here, *[os.pardir] * (level - 1))] if level else [here, root or here]
-    above, package = os.path.split(here)
-    is_package = os.path.isfile(os.path.join(here, "__init__.py"))
-    if not level and is_package and name.startswith(f"{package}."):
-        folders.append(above)  # As of `python -m package.script`.
+    above, package, _ = here.rpartition(f"{os.sep}{name.partition('.')[0]}")
+    is_within = not level and package and (here + os.sep).startswith(above + package + os.sep)
+    if is_within and package != f"{os.sep}tensorflow":  # In a copy of its source, it is not meant.
+        folders.append(above or os.sep)  # Where the package is that the file is in.
     for folder in folders:
         file = os.path.normpath(os.path.join(folder, *name.split(".")))
         for found in (f"{file}.py", os.path.join(file, "__init__.py")):

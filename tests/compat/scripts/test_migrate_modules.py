@@ -248,3 +248,21 @@ with tf.Session() as sess:
     (project / "old.py").write_text(text.replace("WRONG", wrong), encoding="utf-8")
     with pytest.raises(UserError, match="^old.py:7: this cannot become "):
         main([f"--to={to}", "old.py"])
+
+
+def test_modules_by_the_name_of_the_package_that_the_script_is_in(tmp_path: Path) -> None:
+    """As `python -m trainer.task`, or with the folder above it on PYTHONPATH."""
+    folder = tmp_path / "trainer"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "sizes.py").write_text("INPUTS = 4\n")
+    (folder / "model.py").write_text(MODEL.replace("import sizes", "from trainer import sizes"))
+    script = folder / "task.py"
+    script.write_text(SCRIPT.replace("from model", "from trainer.model"))
+    assert main([str(script)]) == 1
+    assert "# compat 1: model.py has to be migrated as well" in (folder / "task_v1.py").read_text()
+    (folder / "task_v1.py").unlink()
+    assert main(["--to=compat", str(script)]) == 0
+    assert "trainer.model_v1 import" in (folder / "task_compat.py").read_text()
+    ran = run_python("-m", "trainer.task_compat", cwd=tmp_path, seconds=120)
+    assert ran.returncode == 0, ran.stderr
