@@ -94,15 +94,49 @@ def _normalization(find: Callable[[str], Any], name: str) -> Any:
 
 
 def _init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
-    jobs = sorted(tf_config.get("cluster", {}))
+    chosen = config._experimental_distribute
+    if chosen is not None:
+        config._train_distribute = config._train_distribute or chosen.train_distribute
+        config._eval_distribute = config._eval_distribute or chosen.eval_distribute
+    config._distribute_coordinator_mode = None
+    remote = getattr(chosen, "remote_cluster", None)
+    jobs = sorted(tf1.train.ClusterSpec(remote or tf_config.get("cluster", {})).jobs)
+    strategy = config._train_distribute
+    by_servers = isinstance(strategy, tf1.distribute.experimental.ParameterServerStrategy)
+    if jobs and by_servers and not remote and strategy.num_replicas_in_sync == 1:
+        # Then it does what an Estimator does without one: each worker updates the variables.
+        config._train_distribute = config._eval_distribute = None
+        config._init_distributed_setting_from_environment_var(_with_chief(tf_config))
+        config._maybe_overwrite_session_config_for_distributed_training()
+        _take_functions()
+        return
     if jobs:
         raise UserError(
-            f"TF_CONFIG has a cluster of {', '.join(jobs)} and the Estimator a distribution "
-            "strategy, which TensorFlow trains in one process only since 2.16; remove the strategy "
-            "to train with parameter servers"
+            f"{'DistributeConfig' if remote else 'TF_CONFIG'} has a cluster of {', '.join(jobs)} "
+            "and the Estimator a distribution strategy, which TensorFlow trains in one process "
+            "only since 2.16; remove the strategy to train with parameter servers"
         )
     config._init_distributed_setting_from_environment_var({})
-    config._distribute_coordinator_mode = None
+
+
+@functools.lru_cache(maxsize=None)
+def _take_functions() -> None:
+    """Lets an `input_fn` return a function of its elements, as it might with a strategy."""
+    util: Any = importlib.import_module("tensorflow_estimator.python.estimator.util")
+    parse = util.parse_input_fn_result
+    util.parse_input_fn_result = lambda found: parse(found() if callable(found) else found)
+
+
+def _with_chief(tf_config: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a TF_CONFIG in which the first worker is the chief, as it was with a strategy."""
+    cluster, task = dict(tf_config["cluster"]), dict(tf_config["task"])
+    if not {"chief", "master"} & {*cluster}:
+        first, *others = cluster.pop("worker")
+        cluster.update({"chief": [first]}, **({"worker": others} if others else {}))
+        if task["type"] == "worker":
+            index = int(task["index"]) - 1
+            task = {"type": "chief", "index": 0} if index < 0 else {**task, "index": index}
+    return {**tf_config, "cluster": cluster, "task": task}
 
 
 def _import(name: str) -> Any:

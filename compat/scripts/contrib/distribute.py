@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, NamedTuple, Sequence
 
 from compat._tensorflow import tf1
 
 _resolvers: Any = tf1.distribute.cluster_resolver
+
+
+class DistributeConfig(NamedTuple):
+    """The strategies of an Estimator, for `RunConfig(experimental_distribute=...)`."""
+
+    train_distribute: Any = None
+    eval_distribute: Any = None
+    remote_cluster: Any = None
 
 
 def mirrored(devices: Sequence[str] | None = None, cross_device_ops: Any = None) -> Any:
@@ -33,12 +41,13 @@ def MirroredStrategy(  # noqa: N802 - TensorFlow's name
     cross_device_ops: Any = None,
     auto_shard_dataset: bool = False,
     cross_tower_ops: Any = None,
+    prefetch_on_device: bool | None = None,
 ) -> Any:
     """Returns a strategy of these devices, or of so many GPUs, which may be on the CPU.
 
     Batches are those of one replica, as an input function makes them.
     """
-    del auto_shard_dataset  # Of several workers, which are those of `CollectiveAllReduceStrategy`.
+    del prefetch_on_device, auto_shard_dataset  # They made no other numbers, or are of clusters.
     count = num_gpus_per_worker if num_gpus is None else num_gpus
     if count is not None:
         if devices is not None:

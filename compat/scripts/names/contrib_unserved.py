@@ -22,7 +22,6 @@ UNSERVED: Mapping[str, str] = {
     "its package, TensorFlow Probability, has the successor": "bayesflow integrate",
     "TensorFlow Probability has the successor": "timeseries",
     "its package, TF-GAN, requires TensorFlow 2 without sessions": "gan",
-    "TensorFlow 2.16 removed Estimator": "distribute.DistributeConfig",
     "estimators have heads in its place since 1.0": (
         "layers.multi_class_target layers.regression_target"
     ),

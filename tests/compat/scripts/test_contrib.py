@@ -54,6 +54,23 @@ print(round(float(weight.numpy()) - 0.2, 3))
 print(round(float(tfe.implicit_value_and_gradients(loss)(1.0, 2.0)[0]), 3))
 print(float(tfe.Iterator(tf.data.Dataset.from_tensor_slices([2.0, 3.0])).next()))
 """
+STRATEGY = """
+import sys
+import numpy as np, tensorflow as tf
+def model_fn(features, labels, mode):
+    made = tf.layers.dense(features["x"], 1)
+    loss = tf.losses.mean_squared_error(labels, made)
+    train = tf.train.AdagradOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+rows = np.ones([20, 2], np.float32)
+inputs = tf.estimator.inputs.numpy_input_fn({"x": rows}, rows[:, :1], num_epochs=None, shuffle=True)
+strategy = tf.contrib.distribute.ParameterServerStrategy(num_gpus_per_worker=0)
+config = tf.estimator.RunConfig(sys.argv[1], train_distribute=strategy)
+model = tf.estimator.Estimator(model_fn, config=config)
+training = tf.estimator.TrainSpec(lambda: inputs, max_steps=30)
+tf.estimator.train_and_evaluate(model, training, tf.estimator.EvalSpec(inputs, steps=1))
+print("step", model.get_variable_value("global_step"))
+"""
 
 pytestmark = pytest.mark.skipif(
     None in map(importlib.util.find_spec, NEEDED),
@@ -98,3 +115,13 @@ def test_every_name_is_served() -> None:
 def test_name_without_server_says_why(name: str) -> None:
     by, note = contrib_names.NAMES[name]
     assert by or note
+
+
+@pytest.mark.cluster
+def test_workers_with_a_strategy_of_parameter_servers(tmp_path: Path) -> None:
+    script = tmp_path / "by_strategy.py"
+    script.write_text(STRATEGY)
+    words = ("--cluster=ps=1,worker=2", str(script), str(tmp_path / "model"))
+    printed = run("-m", "compat", "run", *words).splitlines()
+    assert "[worker 0] step 30" in printed or "[worker 0] step 31" in printed
+    assert printed[-1] == "all others have ended; stopping ps 0"

@@ -139,7 +139,9 @@ def strategies():
         (distribute.OneDeviceStrategy("/cpu:0"), ONE_REPLICA),
     ):
         assert isinstance(strategy, distribute.DistributionStrategy)
-        config = tf.estimator.RunConfig(tempfile.mkdtemp(), train_distribute=strategy)
+        chosen = distribute.DistributeConfig(train_distribute=strategy)
+        config = tf.estimator.RunConfig(tempfile.mkdtemp(), experimental_distribute=chosen)
+        assert config.train_distribute is strategy
         model = tf.estimator.Estimator(model_fn, config=config)
         model.train(inputs, steps=7)
         kernel = model.get_variable_value("dense/kernel").ravel()
