@@ -92,7 +92,7 @@ def free(name: str, taken: Container[str]) -> str:
 
 
 def unknown(text: str) -> set[str]:
-    """Returns the names that functions of a program use, and nothing makes."""
+    """Returns the names that a program uses, and nothing makes where it uses them."""
     top = symtable.symtable(text, "", "exec")
     made = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
 
@@ -100,4 +100,5 @@ def unknown(text: str) -> set[str]:
         inner = set().union(*map(used, table.get_children()))
         return inner | {s.get_name() for s in table.get_symbols() if s.is_global()}
 
-    return set().union(*map(used, top.get_children())) - made - {*dir(builtins)}
+    here = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
+    return here.union(*map(used, top.get_children())) - made - {*dir(builtins), "__file__"}

@@ -228,6 +228,31 @@ def test_what_it_refuses(why: str) -> None:
         written(text.replace(old, new))
 
 
+def test_a_name_that_is_made_in_two_steps_is_refused_where_more_than_the_loss_needs_it() -> None:
+    words = "\nwords = list('abc')\nwords = list(set(words))\nplaces = dict(enumerate(words))\n"
+    grams = "grams = []\nfor place in places:\n    grams.append(place)\n"
+    text = NET.replace("- y)", "- y * len(words))") + LOOP.replace("8, 4)", "8, 4) * len(grams)")
+    with pytest.raises(UserError, match="its data, loss or optimizer needs words;"):
+        written(words + grams + text)
+
+
+def test_loops_that_fill_what_is_fed_stay() -> None:
+    loops = """
+rows, more, sizes = [], [], {}
+for i in range(8):
+    rows.append([i] * 4)
+more.extend(rows)
+with open("sizes") as file:
+    for line in file:
+        sizes[line] = 1
+"""
+    made = written(
+        loops + NET + LOOP.replace("np.random.rand(8, 4)", "np.array(more) * len(sizes)")
+    )
+    for line in ("    rows.append([i] * 4)", "more.extend(rows)", "        sizes[line] = 1"):
+        assert f"\n{line}\n" in made, made
+
+
 def test_what_is_fed_is_no_part_of_the_graph() -> None:
     """Also where it is in front of the session."""
     start = "\nbatch = np.ones([8, 4])\nfeed = {x: batch, y: batch}\n"

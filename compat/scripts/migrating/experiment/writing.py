@@ -197,15 +197,15 @@ class _Writing:
         return bool(names & self.flags.holders) or path.endswith(("app.flags", "flags"))
 
     def _kept(self, wanted: set[str]) -> list[ast.stmt]:
-        """Returns functions and constants of the module that are used, in their order."""
-        kinds = (ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AugAssign, ast.For)
+        """Returns what makes functions and constants of the module that are used, in its order."""
+        early = functions.early(self.top, self.graph.runs)
         found: list[ast.stmt] = []
         while True:
             more = [
                 s
                 for s in self.top
-                if isinstance(s, kinds) and s not in found and s is not self.graph.scope
-                if scopes.bound([s]) & wanted
+                if s not in found and s is not self.graph.scope
+                if functions.made(s, s in early) & wanted
                 and not (self._is_flags(s) or self.graph.runs(s))
                 and self.pieces.lines(s) not in self.pieces.moved
                 and not any(self.graph.block is node for node in ast.walk(s))
