@@ -145,12 +145,16 @@ def _read(variables, names):
 
 
 def _names(step):
-    """Returns the names that placeholders would have in a graph."""
+    """Returns the names that placeholders would have in a graph, of which a step may take some."""
     found, unnamed = [], 0
-    for spec in step._definition.signature:
+    for spec in step._of_one_graph[0]._definition.signature:
         name = spec.name
         if not name:
             name = "Placeholder_%d" % unnamed if unnamed else "Placeholder"
             unnamed += 1
-        found.append(name + ":0")
-    return found
+        found.append((spec, name + ":0"))
+    names = []
+    for spec in step._definition.signature:
+        place = next(i for i, (known, _) in enumerate(found) if known is spec)
+        names.append(found.pop(place)[1])
+    return names
