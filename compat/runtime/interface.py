@@ -253,7 +253,8 @@ def step(
     Args:
       function: takes the element of `dataset`, if there is one, then the tensors of
         `per_worker_data` and those of `signature`. It returns a dict of tensors, in which
-        operations may stand too: they are run and return nothing.
+        operations may stand too: they are run and return nothing. So may lists, tuples and dicts of
+        both, of which a session returns the same structure, with None for an operation.
       signature: a `tf.TensorSpec` for each array that a call passes.
       per_worker_data: arrays that are stored on every worker once and not passed by each call, such
         as the training set.

@@ -17,7 +17,8 @@ class Packed(NamedTuple):
     others: dict[str, Any]  # The other tensors by name.
     tensors: dict[str, Any]  # All by name, as the step made them.
     summary: Any  # Of the summary operations, merged, serialized; None if there are none.
-    outputs: Mapping[str, Any]  # What the function returned.
+    outputs: Mapping[str, Any]  # What the function returned; parts of structures by their names.
+    structures: Mapping[str, Any]  # Its lists, tuples and dicts, of the names of their parts.
 
     def operations(self) -> dict[str, Any]:
         """Returns the operations among the outputs by name."""
@@ -35,15 +36,47 @@ class Packed(NamedTuple):
 
         The summary stays with a step that runs all operations, for it waits for them.
         """
+        known = structured(self.outputs, self.structures)
         for name in names:
-            if name not in self.outputs:
+            if name not in {**self.outputs, **known}:
                 raise UserError(
                     f"a step has no value {name!r} to select; return it from the step's function, "
-                    f"beside {', '.join(map(str, self.outputs))}"
+                    f"beside {', '.join(map(str, known))}"
                 )
-        found = pack(lambda: {name: self.outputs[name] for name in names}, global_step)
-        is_whole = has_all_inputs and set(self.operations()) <= set(names)
+        chosen = {n: known[n] if n in known else self.outputs[n] for n in names}
+        found = pack(lambda: chosen, global_step)
+        left_out = {*self.operations().values()} - {*found.operations().values()}
+        is_whole = has_all_inputs and not left_out
         return found._replace(summary=self.summary if is_whole else None)
+
+
+def structured(values: Mapping[str, Any], structures: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns values by name in lists, tuples and dicts, as a session of TensorFlow does.
+
+    Args:
+      values: by name; of an operation it may be missing, which gives None.
+      structures: by name, of the names of values.
+    """
+    parts = {name for each in structures.values() for name in tf.nest.flatten(each)}
+    found = {name: value for name, value in values.items() if name not in parts}
+    found.update((n, tf.nest.map_structure(values.get, each)) for n, each in structures.items())
+    return found
+
+
+def _flattened(outputs: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns what a function returned, with each part of a structure by itself; and these."""
+    flat: dict[str, Any] = {}
+    structures: dict[str, Any] = {}
+    for name, value in outputs.items():
+        if tf.nest.is_nested(value):
+            parts = {f"{name}/{i}": part for i, part in enumerate(tf.nest.flatten(value))}
+            structures[str(name)] = tf.nest.pack_sequence_as(value, [*parts])
+        else:
+            parts = {str(name): value}
+        for part in set(parts) & set(flat):
+            raise UserError(f"a step returned two values {part!r}; give each a name of its own")
+        flat.update(parts)
+    return flat, structures
 
 
 def check_inputs(names: Sequence[str], missing: Sequence[str]) -> None:
@@ -72,10 +105,11 @@ def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], An
         raise UserError(
             f"a step returned {type(outputs).__name__}; return a dict of tensors by name"
         )
+    outputs, structures = _flattened(outputs)
     operations = [value for value in outputs.values() if isinstance(value, tf.Operation)]
     with tf.control_dependencies(operations):  # Variables are read when these have run.
         tensors = {
-            str(name): _tensor(name, value)
+            name: _tensor(name, value)
             for name, value in outputs.items()
             if value is not None and not isinstance(value, tf.Operation)
         }
@@ -95,7 +129,7 @@ def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], An
         vector = tf.stack(columns) if columns else tf.zeros([0], tf.float64)
         others = {n: tf.identity(tensors[n]) for n in sorted(set(tensors) - set(scalars))}
         summary = tf1.summary.merge(summaries) if summaries else None
-    return Packed(names, vector, others, tensors, summary, outputs)
+    return Packed(names, vector, others, tensors, summary, outputs, structures)
 
 
 def _tensor(name: Any, value: Any) -> Any:

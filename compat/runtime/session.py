@@ -11,6 +11,7 @@ import numpy as np
 
 from compat.errors import UserError
 from compat.runtime.device_placement import Placed
+from compat.runtime.outputs import structured
 
 Values = Dict[str, Any]  # Floats; arrays of what is not a scalar.
 
@@ -23,6 +24,7 @@ class Step(abc.ABC):
       others: the names of its other values.
       tensors: what is fetched, by the name of the value; see `step["name"]`.
       operations_by_name: the same of the operations that its function returns.
+      structures: the lists, tuples and dicts that its function returns, of names of their parts.
       summary: what `SummarySaverHook(summary_op=...)` fetches, a string tensor: the merged
         `tf1.summary` operations of the step; None if it has none.
     """
@@ -31,6 +33,7 @@ class Step(abc.ABC):
     others: list[str]
     tensors: Mapping[str, Any]
     operations_by_name: Mapping[str, Any]
+    structures: Mapping[str, Any]
     summary: Any
 
     def __getitem__(self, name: str) -> Any:
@@ -42,7 +45,8 @@ class Step(abc.ABC):
         Raises:
           UserError: the step has no value of this name.
         """
-        found = {**self.tensors, **self.operations_by_name}
+        parts = {**self.tensors, **self.operations_by_name}
+        found = {**parts, **structured(parts, self.structures)}
         if name not in found:
             raise UserError(
                 f"a step has no value {name!r}; return it from the step's function, beside "
@@ -74,10 +78,17 @@ class Step(abc.ABC):
         """Returns the operations of the step, and where they run."""
 
     def unpack(self, vector: Any, *others: Any) -> Values:
-        """Returns the values of a call by name: floats, strings as bytes, others as arrays."""
+        """Returns the values of a call by name: floats, strings as bytes, others as arrays.
+
+        Those of a structure are parts of it, which `structured` makes whole.
+        """
         values: Values = dict(zip(self.names, np.asarray(vector).tolist()))
         values.update(zip(self.others, map(_value, others)))
         return values
+
+    def structured(self, values: Values) -> Values:
+        """Returns the values of a call in the structures that the function returns."""
+        return structured(values, self.structures) if self.structures else dict(values)
 
 
 def _value(tensor: Any) -> Any:

@@ -21,6 +21,7 @@ def test_a_selected_step_computes_its_values_alone(selected: Any) -> None:
         ["global_step", "loss", "merged", "step"],
         ["global_step"],
         ["global_step", "output"],
+        ["all", "global_step"],
     ]
     assert selected["losses"] == [2.5, 104.3125]
     # The prediction updates nothing, and each training call does it once.
@@ -36,10 +37,15 @@ def test_the_summary_of_a_step_stays_with_what_runs_all_of_it(selected: Any) -> 
     assert selected["summaries"] == [True, True, False]
 
 
+def test_a_structure_is_returned_as_one(selected: Any) -> None:
+    assert selected["all"] == [[None, {"loss": [779.25390625], "output": [-15.0625, -34.0625]}]] * 4
+    assert selected["part"] == 779.25390625
+
+
 def test_what_cannot_be_selected(selected: Any) -> None:
     assert selected["value"] == (
         "a step has no value 'lost' to select; return it from the step's function, beside output, "
-        "loss, train, step, merged"
+        "loss, train, step, merged, all"
     )
     assert selected["parameter"] == ("a step has no parameter 'z'; choose inputs among x, y, rate")
     assert selected["input"] == ("the values loss of a step need the input 'y'; select it as well")

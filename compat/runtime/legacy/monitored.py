@@ -149,7 +149,8 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         if not isinstance(fetches, LegacyStep):
             return super().run(fetches, *args, **kwargs)
         feed = fetches.feed(args, kwargs.pop("feed_dict", None))
-        return fetches.unpack(*super().run(fetches.outputs, feed, **kwargs))
+        values = fetches.unpack(*super().run(fetches.outputs, feed, **kwargs))
+        return fetches.structured(values)
 
     def close(self) -> None:
         self.__exit__(None, None, None)

@@ -111,7 +111,7 @@ class LegacySession(tf1.Session, Session):
             self.planned_step = int(values["global_step"])
         if trains:
             services.after_training_call(self, values, summary, collects)
-        return values
+        return step.structured(values)
 
     def restart(self, step: Any) -> None:
         if step.iterator is not None:

@@ -48,7 +48,7 @@ class LegacyStep(Step):
         self._packed = found
         self.names, self.others = found.names, list(found.others)
         self.tensors, self.summary = found.tensors, found.summary
-        self.operations_by_name = found.operations()
+        self.operations_by_name, self.structures = found.operations(), found.structures
         self.outputs = [found.vector, *found.others.values()]
         self.made = 0  # How many updates this process has made.
         self._chain: Chain | None = None

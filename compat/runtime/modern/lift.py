@@ -42,7 +42,7 @@ class Lifted:
         arguments: Sequence[str] | None = None,
     ) -> None:
         self._packed, self._function, self._placement = packed, function, placement
-        self.names, self.others = packed.names, list(packed.others)
+        self.names, self.others, self.structures = packed.names, [*packed.others], packed.structures
         # The types of its values by name.
         self.specs = {n: tf.TensorSpec(t.shape, t.dtype) for n, t in packed.tensors.items()}
         self.updates = [*packed.operations()]  # The names of the operations.

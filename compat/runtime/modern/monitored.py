@@ -106,7 +106,7 @@ class _HookedSession:
         given.update((step.tensors[name].op, outcome.values[name]) for name in names)
         if summary:
             given[step.summary.op] = outcome.summary
-        return dict(outcome.values)
+        return step.structured(outcome.values)
 
     def drain(self) -> None:
         """Waits for all that was scheduled."""

@@ -131,7 +131,7 @@ class ModernSession(Session):
                         raise
                     break
                 made += number
-        return dict(values)  # A copy, which the caller may change.
+        return step.structured(values)  # A copy, which the caller may change.
 
     def run_now(self, step: ModernStep, *arrays: Any, summary: bool = False) -> Outcome:
         """Runs a step and waits for this very call; returns also the summary, if asked."""
@@ -241,7 +241,7 @@ class ModernSession(Session):
             with self._lock:
                 step = self._collect() if self._in_flight else None
             if step is not None:
-                yield self._last[step].values
+                yield step.structured(self._last[step].values)
 
     def restart(self, step: Any) -> None:
         with self._lock:

@@ -83,7 +83,7 @@ class ModernStep(Step):
 
     def _take(self, lifted: Lifted) -> None:
         self._lifted = lifted
-        self.names, self.others = lifted.names, lifted.others
+        self.names, self.others, self.structures = lifted.names, lifted.others, lifted.structures
         self.trains, self.outside = lifted.trains, lifted.outside
         self._asked: collections.Counter[int] = collections.Counter()  # Updates by size of loop.
         self._told = [each for each in lifted.accumulations if each.is_last.name in lifted.fed]

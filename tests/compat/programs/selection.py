@@ -27,16 +27,19 @@ def build(x: Any, y: Any, rate: Any) -> Any:
     train = tf1.train.GradientDescentOptimizer(rate).minimize(loss, global_step=step)
     tf1.summary.scalar("loss", loss)
     merged = tf1.summary.merge_all()
-    return {"output": output, "loss": loss, "train": train, "step": step, "merged": merged}
+    found = {"output": output, "loss": loss, "train": train, "step": step, "merged": merged}
+    return {**found, "all": [train, {"loss": loss, "output": output}]}
 
 
 def main(runtime: str) -> None:
     compat.select_runtime(runtime)
-    signature = [tf.TensorSpec([None, 2]), tf.TensorSpec([None, 1]), tf.TensorSpec([])]
+    shapes = {"x": [None, 2], "y": [None, 1], "rate": []}
+    signature = [tf.TensorSpec(shape, name=name) for name, shape in shapes.items()]
     whole = compat.step(build, signature)
     train = whole.select("train", "loss", "step", "merged", inputs=["rate", "x", "y"])
     update = whole.select("train")
     predict = whole.select("output", inputs=["x"])
+    both, part = whole.select("all"), whole.select("all/1", inputs=["x", "y"])
     seen: dict[str, Any] = {
         "value": refusal(lambda: whole.select("lost")),
         "parameter": refusal(lambda: whole.select("output", inputs=["z"])),
@@ -54,6 +57,17 @@ def main(runtime: str) -> None:
         seen["summary"] = tf1.Summary.FromString(text).value[0].simple_value == values["loss"]
         seen["steps"] = [values["step"], session.run(update, x, y, 0.0)["global_step"]]
         seen["output"] = session.run(predict, x)["output"].tolist()
+        fed = dict(zip(signature, (x, y, 0.0)))
+        seen["all"] = [
+            session.run(both, x, y, 0.0)["all"],
+            session.run_many(both, x[None], y[None], np.zeros([1]))["all"],
+            session.run(whole["all"], feed_dict=fed),
+            session.run(whole, x, y, 0.0)["all"],
+        ]
+        for values in seen["all"]:
+            values[1] = {name: np.ravel(value).tolist() for name, value in values[1].items()}
+        seen["part"] = session.run(part, x, y)["all/1"]
+        seen["names"].append(sorted(session.run(both, x, y, 0.0)))
     print(json.dumps(seen))
 
 

@@ -56,6 +56,8 @@ def _train(recorder, session, step, rows, run, values_of):
 
     What the other run has read and drawn in this call is fed in the place of what this one would.
     """
+    from compat._tensorflow import tf
+
     number, known = recorder.next()
     variables = dict(session._runtime.variables())
     trainable = [name for name, variable in variables.items() if variable.trainable]
@@ -84,7 +86,9 @@ def _train(recorder, session, step, rows, run, values_of):
         found = run(ran, rows + [value[numpy.newaxis] for value in drawn])
     else:
         found = run(step, rows)
-    values = values_of(found)
+    values = dict(values_of(found))
+    for name, parts in step.structures.items():
+        values.update(zip(tf.nest.flatten(parts), tf.nest.flatten(values.pop(name, parts))))
     tensors = step._lifted._packed.tensors
     record["scalars"] = [
         [tensors[name].name, float(numpy.ravel(value)[0])]
