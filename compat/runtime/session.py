@@ -87,8 +87,13 @@ class Step(abc.ABC):
         return values
 
     def structured(self, values: Values) -> Values:
-        """Returns the values of a call in the structures that the function returns."""
-        return structured(values, self.structures) if self.structures else dict(values)
+        """Returns the values of a call, and those in structures as TensorFlow's session does."""
+        if not self.structures:
+            return dict(values)
+        types = {n: tensor.dtype.as_numpy_dtype for n, tensor in self.tensors.items()}
+        found = {n: types[n](v) if isinstance(v, float) else v for n, v in values.items()}
+        whole = structured(found, self.structures)
+        return {n: v if n in self.structures else values[n] for n, v in whole.items()}
 
 
 def _value(tensor: Any) -> Any:

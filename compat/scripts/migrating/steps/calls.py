@@ -29,6 +29,7 @@ class Fetch(NamedTuple):
     key: str  # Its name among the values of the step.
     text: str  # The expression that it is in the graph.
     is_operation: bool  # Whether a session returns None for it.
+    runs: bool = False  # Whether it is a structure with an operation.
 
 
 class Call(NamedTuple):
@@ -47,25 +48,35 @@ class Calls:
     Attributes:
       found: these.
       feeds: dictionaries in variables, which become tuples: the node, and its new text.
+      displays: statements that give what is fetched a name, which are not needed any longer.
       done: the names that are rewritten with them, as nodes.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.found: list[Call] = []
-        self.feeds: dict[ast.Dict, str] = {}
-        self.done: set[ast.AST] = set()
+        self._keys: dict[str, str] = {}  # Of structures, by their text.
         self._parents = graph.program.parents
         inside = {node for statement in graph.statements for node in ast.walk(statement)}
         self._parts = {*self._taken_apart(inside)}
         self._calls = [call for call in _runs(graph.scope) if call not in inside]
-        for call in self._calls:
-            self._add(call)
+        self._kept: set[str] = set()  # Variables of calls that stay as they are.
+        left: set[str] = set()
+        while not self._kept or left - self._kept:
+            self._kept |= left | {""}
+            self.found: list[Call] = []
+            self.feeds: dict[ast.Dict, str] = {}
+            self.displays: list[ast.Assign] = []
+            self.done: set[ast.AST] = set()
+            for call in self._calls:
+                self._add(call)
+            found = {call.node for call in self.found}
+            staying = [node for call in self._calls if call not in found for node in _words(call)]
+            left = {node.id for node in staying if isinstance(node, ast.Name)}
 
     def _add(self, call: ast.Call) -> None:
         given = {keyword.arg: keyword.value for keyword in call.keywords}
         given.update(zip(("fetches", "feed_dict"), call.args))
-        fetches, feed = given.get("fetches"), given.get("feed_dict")
+        fetches, feed = self._displayed(given.get("fetches")), given.get("feed_dict")
         if fetches is None or set(given) - {"fetches", "feed_dict"} or len(call.args) > 2:
             return
         is_list = isinstance(fetches, (ast.List, ast.Tuple))
@@ -130,6 +141,8 @@ class Calls:
 
     def _fetch(self, node: ast.AST) -> Fetch | None:
         """Returns a tensor of the graph that is fetched by its name, as `loss` or `model.loss`."""
+        if isinstance(node, (ast.List, ast.Tuple, ast.Dict)):
+            return self._structure(node)
         path = literals.dotted(node)
         root = path.partition(".")[0]
         is_path = path == self.graph.program.expression(node)
@@ -138,6 +151,33 @@ class Calls:
             return None
         key = "global_step" if path == self.graph.step_name else path.replace(".", "_")
         return Fetch(key, path, path in self.graph.operations)
+
+    def _structure(self, node: ast.List | ast.Tuple | ast.Dict) -> Fetch | None:
+        """Returns a structure of tensors, which the step returns as it is."""
+        is_dict = isinstance(node, ast.Dict)
+        parts = [self._fetch(n) for n in (node.values if is_dict else node.elts)]  # type: ignore
+        named = [part for part in parts if part is not None]
+        is_known = all(map(literals.text, node.keys)) if is_dict else True  # type: ignore
+        if not named or len(named) < len(parts) or not is_known:
+            return None
+        text = self.graph.program.expression(node)
+        taken = {*self.graph.assigned, *self._keys.values()}
+        key = self._keys.setdefault(text, scopes.free("_".join(p.key for p in named), taken))
+        return Fetch(key, text, False, any(part.is_operation or part.runs for part in named))
+
+    def _displayed(self, fetches: Any) -> Any:
+        """Returns the list, tuple or dict that a variable is, if all of its uses are fetches."""
+        statement = self.graph.assignment(getattr(fetches, "id", ""))
+        value, name = getattr(statement, "value", None), getattr(fetches, "id", "")
+        is_display = isinstance(value, (ast.List, ast.Tuple, ast.Dict))
+        if not is_display or name in self._kept | self.graph.assigned:
+            return fetches
+        given = {node for call in self._calls for node in _words(call)}
+        uses = scopes.uses(self.graph.scope, {name}, [statement])
+        if not all(use in given for use in uses):
+            return fetches
+        self.displays += [] if statement in self.displays else [statement]
+        return value
 
     def _inputs(self, feed: ast.Dict) -> list[str] | None:
         names = [key.id if isinstance(key, ast.Name) else "" for key in feed.keys]
@@ -149,6 +189,8 @@ class Calls:
 
     def _of_variable(self, name: str) -> list[str] | None:
         """Returns what a variable feeds, if it is a dictionary in each of its assignments."""
+        if name in self._kept:
+            return None
         scope = self.graph.scope
         dictionaries: list[Any] = []
         targets: set[ast.AST] = set()
@@ -158,11 +200,7 @@ class Calls:
                 if isinstance(target, ast.Name) and target.id == name:
                     dictionaries.append(node.value)
                     targets.add(target)
-        feeding = {
-            given
-            for call in self._calls
-            for given in [*call.args[1:], *[k.value for k in call.keywords]]
-        }
+        feeding = {word for call in self._calls for word in _words(call)}
         others = [n for n in scopes.uses(scope, {name}) if n not in targets and n not in feeding]
         found = [self._inputs(d) if isinstance(d, ast.Dict) else None for d in dictionaries]
         if others or not found or None in found or any(inputs != found[0] for inputs in found):
@@ -172,6 +210,10 @@ class Calls:
             self.feeds[node] = f"({values})" if len(node.values) > 1 else f"({values},)"
             self.done.update(node.keys)
         return found[0]
+
+
+def _words(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _runs(scope: ast.AST) -> Iterator[ast.Call]:

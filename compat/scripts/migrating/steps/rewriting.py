@@ -93,8 +93,9 @@ class _Rewriting:
             self._call(call)
         for node, text in self.calls.feeds.items():
             self.edits.append(Edit(*self.program.span(node), text))
-        for name in sorted(self.graph.placeholders):
-            self._remove(self.graph.placeholders[name].statement)
+        inputs = [found.statement for _, found in sorted(self.graph.placeholders.items())]
+        for statement in [*inputs, *self.calls.displays]:
+            self._remove(statement)
         self._global_step()
         self._function(shared)
         start = self.program.head()
@@ -241,7 +242,7 @@ class _Rewriting:
     def _step_of(self, call: Call) -> str:
         key = tuple(fetch.key for fetch in call.fetches), tuple(call.inputs)
         if key not in self.steps:
-            trains = any(fetch.is_operation for fetch in call.fetches)
+            trains = any(fetch.is_operation or fetch.runs for fetch in call.fetches)
             others = [f.key for f in call.fetches if not f.is_operation]
             self.steps[key] = self._free("train" if trains else f"compute_{others[0]}")
         return self.steps[key]
