@@ -225,3 +225,37 @@ def test_a_thread_has_another_default_graph() -> None:
     text = GRAPH.replace("\nfit()", "\nthreading.Thread(target=fit).start()")
     with pytest.raises(UserError, match="since the thread of fit runs in its graph; use --to=v1"):
         rewriting.migrate("old.py", text)
+
+
+# Of the first tutorials: variables on a parameter server, and what a worker computes.
+APART = """\
+import numpy as np
+import compat.v1 as tf
+
+tf.app.flags.DEFINE_string("job_name", "worker", "")
+FLAGS = tf.app.flags.FLAGS
+cluster = tf.train.ClusterSpec({"ps": ["localhost:2222"], "worker": ["localhost:2223"]})
+server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=0)
+if FLAGS.job_name == "ps":
+    server.join()
+with tf.device("/job:ps/task:0"):
+    weights = tf.Variable(tf.zeros([4, 1]))
+with tf.device("/job:worker/task:0"):
+    x = tf.placeholder(tf.float32, [None, 4], name="x")
+    loss = tf.reduce_mean(tf.square(tf.matmul(x, weights) - 1.0))
+    train = tf.train.GradientDescentOptimizer(0.125).minimize(loss)
+sv = tf.train.Supervisor()
+with sv.managed_session(server.target) as sess:
+    for i in range(20):
+        sess.run(train, {x: np.eye(4)})
+sv.stop()
+print("made")
+"""
+
+
+def test_variables_in_a_block_of_their_own_are_made_in_the_step(
+    run_pair: Callable[[str, str], str], runtime: str
+) -> None:
+    new = rewritten(APART)
+    assert '    with tf.device("/job:ps/task:0"):\n        weights =' in new
+    assert "made" in run_pair(new, runtime)

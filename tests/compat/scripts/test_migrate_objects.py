@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any, Callable
 
 import pytest
 
 from compat.scripts.migrating.program import Program
-from compat.scripts.migrating.steps import rewriting
+from compat.scripts.migrating.steps import conditions, rewriting
 from compat.scripts.migrating.steps.pieces import separated
 from compat.scripts.source import conversion
 
@@ -140,3 +141,63 @@ def test_what_is_iterated_is_no_value_of_a_step(run_step: Callable[[str, str], A
     assert "sess.run(state)" in new and '"state"' not in new
     outs = [run_step(text, "legacy").out.split()[-3:] for text in (STATE, new)]
     assert outs[0] == outs[1] and len(outs[0]) == 3
+
+
+# As of asynchronous actor-critic: one object has the variables, another trains them with its own.
+SHARING = """\
+import compat.v1 as tf
+
+class Net(object):
+    def __init__(self, scope, optimizer=None, shared=None):
+        if scope == "shared":
+            with tf.variable_scope(scope):
+                self.x = tf.placeholder(tf.float32, [None, 2], "x")
+                self.w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
+        else:
+            with tf.variable_scope(scope):
+                self.x = tf.placeholder(tf.float32, [None, 2], "x")
+                self.w = tf.get_variable("w", [2, 1], initializer=tf.zeros_initializer())
+                self.loss = tf.reduce_sum(tf.square(tf.matmul(self.x, self.w) - 1.0))
+            gradients = tf.gradients(self.loss, [self.w])
+            self.pull = [mine.assign(its) for mine, its in zip([self.w], [shared.w])]
+            self.train = optimizer.apply_gradients(zip(gradients, [shared.w]))
+
+def main(index):
+    with tf.device("/cpu:0"):
+        optimizer = tf.train.GradientDescentOptimizer(0.25)
+        shared = Net("shared")
+    net = Net("net_%d" % index, optimizer, shared)
+    sv = tf.train.Supervisor()
+    with sv.managed_session() as session:
+        for step in range(3):
+            print("%.4f" % session.run(net.pull)[0][1, 0])
+            session.run(net.train, {net.x: [[1.0, 0.5]]})
+
+main(0)
+"""
+
+
+def test_a_condition_on_the_beginning_of_a_text_is_decided(
+    run_step: Callable[[str, str], Any], runtime: str
+) -> None:
+    new = rewritten(SHARING)
+    assert 'tf.TensorSpec([None, 2], tf.float32, scope + "/x")' in new and "compat 1:" not in new
+    outs = [run_step(SHARING, "legacy").out, run_step(new, runtime).out]
+    assert outs[0].splitlines()[-3:] == outs[1].splitlines()[-3:] != ["1.0000"] * 3, outs
+
+
+@pytest.mark.parametrize(
+    ("text", "truth"),
+    [
+        ('"net_%d" % index == "shared"', False),
+        ('"shared" != "net_{}".format(index)', True),
+        ('f"net_{index}" == "net"', False),
+        ('"net" + index == "net"', None),
+        ('"net_%d" % index == "net_0"', None),
+        ('"net_%d" % index == "new" + index', False),
+        ('"%d" % index == "net"', None),
+        ('"net_%d" % index == 1', None),
+    ],
+)
+def test_texts_of_which_the_beginning_is_known(text: str, truth: bool | None) -> None:
+    assert conditions.truth(ast.parse(text, mode="eval").body, {}) is truth

@@ -7,7 +7,7 @@ from typing import Any, Iterator, NamedTuple
 
 from compat.scripts.migrating.program import Remark
 from compat.scripts.migrating.steps.graph import Graph
-from compat.scripts.migrating.steps.kinds import last
+from compat.scripts.migrating.steps.kinds import last, words
 from compat.scripts.migrating.steps.region import INITIALIZERS
 from compat.scripts.source import literals, scopes
 
@@ -70,7 +70,7 @@ class Calls:
             for call in self._calls:
                 self._add(call)
             found = {call.node for call in self.found}
-            staying = [node for call in self._calls if call not in found for node in _words(call)]
+            staying = [node for call in self._calls if call not in found for node in words(call)]
             left = {node.id for node in staying if isinstance(node, ast.Name)}
 
     def _add(self, call: ast.Call) -> None:
@@ -172,7 +172,7 @@ class Calls:
         is_display = isinstance(value, (ast.List, ast.Tuple, ast.Dict))
         if not is_display or name in self._kept | self.graph.assigned:
             return fetches
-        given = {node for call in self._calls for node in _words(call)}
+        given = {node for call in self._calls for node in words(call)}
         uses = scopes.uses(self.graph.scope, {name}, [statement])
         if not all(use in given for use in uses):
             return fetches
@@ -200,7 +200,7 @@ class Calls:
                 if isinstance(target, ast.Name) and target.id == name:
                     dictionaries.append(node.value)
                     targets.add(target)
-        feeding = {word for call in self._calls for word in _words(call)}
+        feeding = {word for call in self._calls for word in words(call)}
         others = [n for n in scopes.uses(scope, {name}) if n not in targets and n not in feeding]
         found = [self._inputs(d) if isinstance(d, ast.Dict) else None for d in dictionaries]
         if others or not found or None in found or any(inputs != found[0] for inputs in found):
@@ -210,10 +210,6 @@ class Calls:
             self.feeds[node] = f"({values})" if len(node.values) > 1 else f"({values},)"
             self.done.update(node.keys)
         return found[0]
-
-
-def _words(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _runs(scope: ast.AST) -> Iterator[ast.Call]:

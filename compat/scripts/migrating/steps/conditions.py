@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, NamedTuple
 
 from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps.pieces import Pieces
 from compat.scripts.source import literals
+
+
+class Beginning(NamedTuple):
+    """The value of a text of which only the beginning is known, as of "worker_%d" % index."""
+
+    text: str
 
 
 def decided(statements: list[Any], values: Mapping[str, Any]) -> list[Any]:
@@ -59,7 +65,7 @@ def _word(program: Program, statement: ast.stmt) -> str:
 
 def known(nodes: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the values of names, for `decided`, that are given constants."""
-    found = {name: literals.value(node) for name, node in nodes.items()}
+    found = {name: value_of(node, {}) for name, node in nodes.items()}
     for name, node in nodes.items():
         if found[name] is not None or literals.is_none(node):
             found[f"{name} is None"] = literals.is_none(node)
@@ -78,9 +84,11 @@ def truth(node: ast.AST, values: Mapping[str, Any]) -> bool | None:
             return decides
         return None if None in found else not decides
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
-        left, right = (_value(n, values) for n in (node.left, node.comparators[0]))
+        left, right = (value_of(n, values) for n in (node.left, node.comparators[0]))
         if len(node.ops) > 1 or left is None or right is None:
             return None
+        if isinstance(left, Beginning) or isinstance(right, Beginning):
+            return isinstance(node.ops[0], ast.NotEq) if _differ(left, right) else None
         return bool((left == right) is isinstance(node.ops[0], ast.Eq))
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
         is_none = values.get(f"{literals.dotted(node.left)} is None")
@@ -90,10 +98,33 @@ def truth(node: ast.AST, values: Mapping[str, Any]) -> bool | None:
         )
     if values.get(f"{literals.dotted(node)} is None"):
         return False
-    value = _value(node, values)
+    value = value_of(node, values)
     return None if value is None else bool(value)
 
 
-def _value(node: ast.AST, values: Mapping[str, Any]) -> Any:
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two values, of which one is a `Beginning`, cannot be equal."""
+    texts = [getattr(value, "text", value) for value in (one, other)]
+    if not all(isinstance(text, str) for text in texts):
+        return False
+    is_whole = [isinstance(value, str) for value in (one, other)]
+    short = min(map(len, texts))
+    return texts[0][:short] != texts[1][:short] or any(
+        whole and len(text) < max(map(len, texts)) for whole, text in zip(is_whole, texts)
+    )
+
+
+def value_of(node: ast.AST, values: Mapping[str, Any]) -> Any:
+    """Returns what an expression is: a constant, a `Beginning`, or None, which is unknown."""
     known = literals.value(node)
-    return values.get(literals.dotted(node)) if known is None else known
+    if known is not None:
+        return known
+    start = ""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mod, ast.Add)):
+        text = literals.text(node.left)
+        start = text.partition("%")[0] if isinstance(node.op, ast.Mod) else text
+    elif isinstance(node, ast.JoinedStr) and node.values:
+        start = literals.text(node.values[0])
+    elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "format":
+        start = literals.text(node.func.value).partition("{")[0]  # type: ignore[attr-defined]
+    return Beginning(start) if start else values.get(literals.dotted(node))

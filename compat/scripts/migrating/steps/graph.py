@@ -6,9 +6,10 @@ import ast
 from typing import Any, Iterator, NamedTuple
 
 from compat.scripts.migrating.program import Program, RefusedError
+from compat.scripts.migrating.steps import conditions
 from compat.scripts.migrating.steps.estimators import TRAINED
-from compat.scripts.migrating.steps.kinds import PLAIN, TRAINS, Kinds, last
-from compat.scripts.migrating.steps.pieces import used
+from compat.scripts.migrating.steps.kinds import MAKES_VARIABLE, PLAIN, TRAINS, Kinds, last, words
+from compat.scripts.migrating.steps.pieces import independent, used
 from compat.scripts.source import literals, scopes
 
 _SOMETIMES = (ast.If, ast.For, ast.While, ast.Try, ast.With)  # Or part by part.
@@ -17,7 +18,6 @@ _GLOBAL_STEPS = ("get_or_create_global_step", "create_global_step")
 # Parts of TensorFlow that read files, and have none in a graph.
 _DATA = ("input_data", "read_data_sets")
 _WRITE = "write `x = tf.placeholder(...)` there, in no branch, loop, function or other expression"
-_MAKES_VARIABLE = ("Variable", "get_variable")
 
 
 class Placeholder(NamedTuple):
@@ -79,8 +79,7 @@ class Graph:
         self.tensors, self.operations = self._of_tensorflow()
         self.step_name = self._step_name()
         self.names_step = any(
-            last(call) in _GLOBAL_STEPS
-            or "global_step" in map(literals.text, [*call.args, *(k.value for k in call.keywords)])
+            last(call) in _GLOBAL_STEPS or "global_step" in map(literals.text, words(call))
             for call in program.nodes(ast.Call)
         )
         self.step = self._step_statement()
@@ -101,12 +100,7 @@ class Graph:
         kinds = (ast.Assign, ast.AugAssign, ast.If, ast.Try)
         plain = [s for s in self.statements if isinstance(s, kinds)]
         found: list[ast.stmt] = [s for s in plain if not (self.kinds.builds(s) or self.runs(s))]
-        while True:
-            built = scopes.bound(self.statements, without=found) | set(self.placeholders)
-            left = [s for s in found if not (used(s) | scopes.bound([s])) & built]
-            if left == found:
-                return found
-            found = left
+        return independent(found, self.statements, self.placeholders)
 
     def assignment(self, name: str) -> Any:
         """Returns the only statement of the scope that assigns a name, or None."""
@@ -152,9 +146,8 @@ class Graph:
     def _refuse_without_block(self) -> None:
         """Refuses a program in which nothing that a session runs is trained in one place."""
         calls = self.program.nodes(ast.Call)
-        for call in calls:
-            if last(call).endswith(TRAINED):
-                self.refuse(call, f"{last(call)} trains by itself, which compat.estimator serves")
+        for call in (c for c in calls if last(c).endswith(TRAINED)):
+            self.refuse(call, f"{last(call)} trains by itself, which compat.estimator serves")
         for kind in self.program.nodes(ast.ClassDef, ast.FunctionDef):
             for call in ast.walk(kind):
                 if isinstance(call, ast.Call) and last(call) in TRAINS:
@@ -207,11 +200,18 @@ class Graph:
             yield statement, scope
             if isinstance(statement, ast.With):
                 inner = scope
-                for item in statement.items:
-                    call: Any = item.context_expr
-                    if self.called(call) in ("name_scope", "variable_scope") and call.args:
-                        inner += literals.text(call.args[0]) + "/"
+                for item in filter(self.kinds.is_scope, statement.items):
+                    inner += self._scope(item.context_expr.args[0])  # type: ignore[attr-defined]
                 yield from self._in_scopes(statement.body, inner)
+
+    def _scope(self, node: Any) -> str:
+        """Returns what a scope puts in front of names; what it computes is between null bytes."""
+        made = getattr(self.assignment(getattr(node, "id", "")), "value", node)
+        if literals.text(node):
+            return literals.text(node) + "/"
+        is_text = isinstance(conditions.value_of(made, {}), (str, conditions.Beginning))
+        is_known = is_text and not used(node) & self.assigned
+        return f"\0{self.program.expression(node)}\0/" if is_known else ""
 
     def _always(self, statements: Any) -> set[str]:
         """Returns the names that statements bind in each case, also in both branches of an `if`."""
@@ -234,12 +234,14 @@ class Graph:
             why = f"the placeholder needs {sorted(used)[0]}, which the block makes"
             self.refuse(call, f"{why}; make it in front of the block, or write its value there")
         text = {key: self.program.text[slice(*self.program.span(v))] for key, v in given.items()}
-        words = [text.get("shape", "None"), text["dtype"]]
+        types = [text.get("shape", "None"), text["dtype"]]
         name = full = scope + (literals.text(given.get("name")) or "Placeholder")
         number = self._names.get(full, 0)  # As a graph names them.
         self._names[full] = number + 1
         full += f"_{number}" if number else ""
-        specs = [f"{self.tf}.TensorSpec({', '.join(w)})" for w in (words, [*words, f'"{full}"'])]
+        parts = enumerate(full.split("\0"))
+        full = " + ".join(part if i % 2 else f'"{part}"' for i, part in parts if part)
+        specs = [f"{self.tf}.TensorSpec({', '.join(w)})" for w in (types, [*types, full])]
         return specs[name != "Placeholder"], specs[1]
 
     def _of_tensorflow(self) -> tuple[set[str], set[str]]:
@@ -281,7 +283,7 @@ class Graph:
         call, name = statement.value, self.called(statement.value).rpartition(".")[2]
         if name in _GLOBAL_STEPS:
             return statement
-        if name not in _MAKES_VARIABLE:
+        if name not in MAKES_VARIABLE:
             return None
         words = {keyword.arg: keyword.value for keyword in call.keywords}
         first = call.args[0] if name == "Variable" and call.args else words.get("initializer")
@@ -295,5 +297,4 @@ class Graph:
 
 def _is_tensorflow(node: ast.Import | ast.ImportFrom) -> bool:
     """Whether a statement imports parts of TensorFlow, such as `slim`."""
-    module = getattr(node, "module", None) or node.names[0].name
-    return module.startswith("compat.v1")
+    return str(getattr(node, "module", None) or node.names[0].name).startswith("compat.v1")

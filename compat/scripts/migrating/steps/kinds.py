@@ -10,6 +10,7 @@ from compat.scripts.migrating.program import Program
 from compat.scripts.source import literals, scopes
 
 TRAINS = ("minimize", "apply_gradients")
+MAKES_VARIABLE = ("Variable", "get_variable")
 PLAIN = ("Session", "InteractiveSession")
 # What queues of input are made by, in tf.train.
 INPUT = (
@@ -97,6 +98,11 @@ class Kinds:
         others = [call for call in calls if last(call) not in functions]
         return len(others) < len(calls) and not any(map(self.builds, others))
 
+    def is_scope(self, item: ast.withitem) -> bool:
+        """Whether a block gives names in it a beginning."""
+        called = self.called(item.context_expr) in ("name_scope", "variable_scope")
+        return called and bool(item.context_expr.args)  # type: ignore[attr-defined]
+
     def is_graph(self, node: ast.AST) -> bool:
         """Whether an expression makes a graph of the program the default one."""
         made = as_default(node)
@@ -155,6 +161,11 @@ def as_default(node: Any) -> Any:
 def last(call: Any) -> str:
     """Returns the last word of what is called."""
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
+
+
+def words(call: ast.Call) -> list[ast.expr]:
+    """Returns the arguments of a call."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _first_name(call: ast.Call) -> str:

@@ -174,6 +174,16 @@ def used(node: ast.AST, without: Any = ()) -> set[str]:
     return found
 
 
+def independent(found: list[Any], statements: Any, names: Iterable[str] = ()) -> list[Any]:
+    """Returns those of some statements that share no name with the other ones, nor these names."""
+    while True:
+        built = scopes.bound(statements, without=found) | {*names}
+        left = [s for s in found if not (used(s) | scopes.bound([s])) & built]
+        if left == found:
+            return found
+        found = left
+
+
 def changed(statement: ast.AST) -> set[str]:
     """Returns the names that a statement binds, or whose lists it changes."""
     found = scopes.bound([statement])

@@ -6,8 +6,8 @@ import ast
 from typing import Any
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps.kinds import PLAIN, Kinds, as_default, last
-from compat.scripts.migrating.steps.pieces import Pieces, used
+from compat.scripts.migrating.steps.kinds import MAKES_VARIABLE, PLAIN, Kinds, as_default, last
+from compat.scripts.migrating.steps.pieces import Pieces, independent, used
 from compat.scripts.source import scopes
 
 INITIALIZERS = (
@@ -70,11 +70,13 @@ class Region:
         return [], 0, 0
 
     def takes(self, statement: ast.stmt) -> bool:
-        """Whether a statement is a block that makes placeholders, for another one beside it."""
+        """Whether a statement makes variables, or placeholders in a block, for one beside it."""
         items = getattr(statement, "items", [])
         is_block = any(self.kinds.called(i.context_expr) == "device" for i in items)
-        makes = is_block and any(map(self.kinds.is_input, ast.walk(statement)))
-        return makes and not self.runs(statement)
+        made = [n for n in ast.walk(statement) if isinstance(n, ast.Call)]
+        makes = is_block and any(map(self.kinds.is_input, made))
+        makes = makes or any(self.kinds.called(n).endswith(MAKES_VARIABLE) for n in made)
+        return makes and not (defines(statement) or self.runs(statement))
 
     def _inner(self, statement: Any) -> Any:
         """Returns the statements of a compound one that makes the session too, or is a block."""
@@ -180,6 +182,8 @@ def _continued(program: Program, tf: str) -> Edit | None:
     """Returns the edit that leaves out the line of a block like that in front of it."""
     region, text = Region(program, tf), program.text
     for before in filter(region.takes, program.nodes(ast.With)):
+        if not _is_block(region.kinds, before):
+            continue
         parent: Any = region.parents[before]
         bodies = [getattr(parent, name, []) for name in ("body", "orelse", "finalbody")]
         body = next(b for b in bodies if isinstance(b, list) and before in b)
@@ -210,13 +214,11 @@ def fronted(program: Program, tf: str) -> Program:
         plain = [s for s in front if isinstance(s, (ast.Assign, ast.AugAssign))]
         hooks = [s for s in plain if kinds.uses_session(s) and not _makes(kinds, s)]
         apart = [s for s in plain if s in hooks or not (kinds.builds(s) or _runs(s))]
-        while True:
-            built = scopes.bound(block.body, without=apart)
-            left = [s for s in apart if not (used(s) | scopes.bound([s])) & built]
-            if left == apart:
-                break
-            apart = left
+        apart = independent(apart, block.body)
         inputs = [n for s in block.body for n in ast.walk(s) if kinds.is_input(n)]
+        around = [n for s in block.body for n in ast.walk(s) if isinstance(n, ast.With)]
+        around = [w for w in around if any(n in ast.walk(w) for n in inputs)]
+        inputs += [i.context_expr for w in around for i in w.items if kinds.is_scope(i)]
         wanted = set().union(*map(used, inputs), *(scopes.bound([s]) for s in hooks))
         moved, _ = pieces.needed(wanted, apart)
         start = program.span(block)[0]

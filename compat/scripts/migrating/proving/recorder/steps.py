@@ -63,8 +63,9 @@ def _train(recorder, session, step, rows, run, values_of):
     trainable = [name for name, variable in variables.items() if variable.trainable]
     learned = [name for name in trainable if graphs.is_float(variables[name])] or trainable
     record = {"call": number, "raised": "", "uncontrolled": [], "losses": []}
-    if number == 1 or recorder.each:
-        begin = arrays.load(recorder.path("begin", number, True)) if known else {}
+    # The other run has them also after a call that sets them.
+    begin = arrays.load(recorder.path("begin", number, True)) if known else {}
+    if number == 1 or recorder.each or begin:
         if known:
             own = collections.OrderedDict((name, list(variables[name].shape)) for name in learned)
             recorder.names, why = sessions.matched(own, begin, known["learned"])
