@@ -76,7 +76,7 @@ def _edits(own: Modules, program: Program, wanted: Wanted) -> Iterator[list[Edit
 
 
 def _wanted(own: Modules, module: Program, wanted: Wanted) -> list[Any]:
-    """Returns the definitions of a module that are wanted, or call one that is; no base class."""
+    """Returns the definitions of a module that are wanted, or call or have a base that is."""
     top = [n for n in module.tree.body if isinstance(n, _DEFINITIONS)]
     names = scopes.bound(module.tree.body)
     tf = [name for name in sorted(names) if own.origin(module, name) == "compat.v1"]
@@ -86,10 +86,12 @@ def _wanted(own: Modules, module: Program, wanted: Wanted) -> list[Any]:
         node.name: {uses.get(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
         for node in top
     }
-    bases = {literals.dotted(b) for node in top for b in getattr(node, "bases", [])}
-    found = {node.name for node in top if node.name not in bases and wanted(kinds, node)}
+    bases = {n.name: {literals.dotted(b) for b in getattr(n, "bases", [])} for n in top}
+    found = {node.name for node in top if wanted(kinds, node)}
     while True:
-        more = {name for name in called if called[name] & found} - found
+        more = {name for name in called if (called[name] | bases[name]) & found}
+        more |= {base for name in found for base in bases[name] & {*called}}
+        more -= found
         if not more:
             return [node for node in top if node.name in found]
         found |= more

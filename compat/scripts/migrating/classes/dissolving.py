@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import Any, NoReturn
 
-from compat.scripts.migrating.classes import members, objects
+from compat.scripts.migrating.classes import bases, members, objects
 from compat.scripts.migrating.classes.attributes import BEGIN, END, Attributes
 from compat.scripts.migrating.program import Edit, Program, RefusedError, UnmarkedError
 from compat.scripts.migrating.steps import conditions, inlining, order
@@ -16,6 +16,9 @@ from compat.scripts.migrating.steps.inlining import Function
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
 from compat.scripts.migrating.steps.pieces import Pieces, separated, used
 from compat.scripts.source import literals, scopes
+
+_USED = "is used for more than its attributes"
+_UNNAMED = "its object is not assigned to a name; do so where it is used"
 
 
 def dissolved(program: Program, tf: str) -> Program:
@@ -25,16 +28,21 @@ def dissolved(program: Program, tf: str) -> Program:
     """
     program = separated(program)
     kinds = Kinds(program, tf)
-    for node in program.nodes(ast.ClassDef):
+
+    def builds(node: ast.AST) -> bool:
         nodes = [*ast.walk(node)]
-        makes = any(map(kinds.is_input, nodes))
-        if makes or any(isinstance(n, ast.Call) and last(n) in TRAINS for n in nodes):
-            try:
-                program = _without(program, tf, node.name)
-            except RefusedError:
-                if makes:
-                    raise
-                program = objects.with_runners(program, tf, node.name)
+        trains = any(isinstance(n, ast.Call) and last(n) in TRAINS for n in nodes)
+        return trains or any(map(kinds.is_input, nodes))
+
+    program = bases.flattened(program, builds)
+    kept = [node for node in program.nodes(ast.ClassDef) if builds(node)]
+    for node in sorted(kept, key=lambda node: {*map(_text, node.bases)} <= {"object"}):
+        try:
+            program = _without(program, tf, node.name)
+        except RefusedError:
+            if any(map(kinds.is_input, ast.walk(node))):
+                raise
+            program = objects.with_runners(program, tf, node.name)
     return program
 
 
@@ -44,6 +52,9 @@ def _without(program: Program, tf: str, name: str) -> Program:
         try:
             program = _Class(program, tf, word).dissolved(len(names) > 1)
         except RefusedError as error:
+            if objects.assigned(program, word) is not program and _USED in error.why:
+                call = next(c for c in program.nodes(ast.Call) if _text(c.func) == word)
+                members.refused(program, name, call, _UNNAMED)
             error.why = error.why.replace(f"the class {word} ", f"the class {name} ")
             error.args = (f"{program.source.filename}:{error.line}: {error.why}",)
             raise
@@ -66,7 +77,7 @@ class _Class:
     def __init__(self, program: Program, tf: str, name: str) -> None:
         self.program, self.tf, self.name = program, tf, name
         self._read(members.straight(program, name))
-        self._read(self.program.after(self._assigned()))
+        self._read(objects.assigned(self.program, name))
         self._check()
         self.made = self._object()
         self.word: str = self.made.targets[0].id
@@ -79,8 +90,7 @@ class _Class:
         found = [n for n in program.nodes(ast.ClassDef) if n.name == self.name]
         if len(found) != 1:
             self._refuse(found[-1], "another class has its name")
-        self.node: Any = found[0]
-        self.inside = {*ast.walk(self.node)}
+        self.node, self.inside = found[0], {*ast.walk(found[0])}
         self.methods = {n.name: n for n in self.node.body if isinstance(n, ast.FunctionDef)}
         self.parents = program.parents
 
@@ -135,7 +145,7 @@ class _Class:
         supers = {n for s in self._supers() for n in ast.walk(s)}
         for use in self._selves():
             if use not in supers:
-                self._check_use(use, f"{use.id} is used for more than its attributes")
+                self._check_use(use, f"{use.id} {_USED}")
 
     def _check_use(self, use: ast.AST, why: str) -> None:
         """Raises a `UserError` if an object is used for more than attributes and methods."""
@@ -194,28 +204,16 @@ class _Class:
         made: Any = self.parents[call]
         targets = made.targets if isinstance(made, ast.Assign) else []
         if len(targets) != 1 or not isinstance(targets[0], ast.Name):
-            self._refuse(call, "its object is not assigned to a name; do so where it is used")
-        scope: Any = self.program.enclosing(made)
-        word = targets[0].id
+            self._refuse(call, _UNNAMED)
+        word, scope = targets[0].id, self._scope(made)
         bound = scopes.bound(scope.body, without=[made])
         bound |= set() if isinstance(scope, ast.Module) else scopes.parameters(scope)
         if word in bound:
             self._refuse(made, f"{word} is assigned again")
         return made
 
-    def _assigned(self) -> list[Edit]:
-        """Returns edits that assign an object to a name, as of `Model().train()`."""
-        found = []
-        for statement in self.program.nodes(ast.Expr):
-            call: Any = getattr(getattr(statement.value, "func", None), "value", None)
-            alone = Pieces(self.program).alone(statement)
-            if isinstance(call, ast.Call) and _text(call.func) == self.name and alone:
-                word = scopes.free(self.name.lower(), members.taken(self.program))
-                (start, end), line = self.program.span(call), alone[0]
-                indent = self.program.text[line : self.program.span(statement)[0]]
-                made = f"{indent}{word} = {self.program.text[start:end]}\n"
-                found += [Edit(line, line, made), Edit(start, end, word)]
-        return found
+    def _scope(self, node: ast.AST) -> Any:
+        return self.program.enclosing(node)
 
     def _takers(self, program: Program) -> list[Function]:
         """Returns the functions that are called with the object."""
@@ -230,11 +228,11 @@ class _Class:
 
     def _called(self) -> list[Edit]:
         """Returns edits that call properties, and the constructor as a method of the object."""
-        scope: Any = self.program.enclosing(self.made)
-        span, target = self.program.span, self.made.targets[0]
+        scope, span = self._scope(self.made), self.program.span
+        target = self.made.targets[0]
         uses = [n for n in scopes.uses(scope, {self.word}) if n is not target]
         for use in uses:
-            self._check_use(use, f"{self.word} is used for more than its attributes")
+            self._check_use(use, f"{self.word} {_USED}")
         self.owner = scopes.free(self.word, members.taken(self.program, {*uses, target}))
         edits = [*map(self._dropped, self._supers())]
         gone = {n for s in self._supers() for n in ast.walk(s)}

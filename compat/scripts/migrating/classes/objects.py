@@ -19,6 +19,35 @@ _SHARED = (
 )
 
 
+def assigned(program: Program, name: str) -> Program:
+    """Returns a program that assigns an object of a class to a name, as of `Model().train()`.
+
+    And of `run(Model(), steps)`, if what is evaluated before it is no call.
+    """
+    edits: list[Edit] = []
+    for call in program.nodes(ast.Call):
+        statement: Any = call
+        if literals.dotted(call.func) != name:
+            continue
+        while not isinstance(statement, ast.stmt):
+            statement = program.parents[statement]
+        alone = Pieces(program).alone(statement)
+        is_whole = isinstance(statement, ast.Assign) and statement.value is call
+        if is_whole or not isinstance(statement, (ast.Expr, ast.Assign, ast.Return)) or not alone:
+            continue
+        (start, end), line = program.span(call), alone[0]
+        outer = [n for n in ast.walk(statement) if isinstance(n, ast.Call) and n is not call]
+        is_first = all(call in ast.walk(n) or program.span(n) > (start, end) for n in outer)
+        parents: list[Any] = [n for n in ast.walk(statement) if call in ast.walk(n)]
+        if not is_first or any(isinstance(n, order.ELSEWHERE) for n in parents):
+            continue
+        word = scopes.free(name.lower(), taken(program))
+        indent = program.text[line : program.span(statement)[0]]
+        made = f"{indent}{word} = {program.text[start:end]}\n"
+        edits += [Edit(line, line, made), Edit(start, end, word)]
+    return program.after(edits) if edits else program
+
+
 def apart(program: Program, name: str) -> tuple[Program, list[str]]:
     """Returns a program in which each object of a class has one of its own, and their names.
 

@@ -13,11 +13,6 @@ from compat.scripts.source import scopes
 
 _ROUNDS = 200  # A call in each.
 _COMPOUND = (ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)
-# What is evaluated later, several times, or perhaps not.
-_ELSEWHERE = (
-    *(ast.Lambda, ast.IfExp, ast.BoolOp),
-    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
-)
 _LEAVES = (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
 
 
@@ -120,7 +115,7 @@ class _Inlining:
         is_elsewhere = False
         while not isinstance(statement, ast.stmt):
             statement = self.parents[statement]
-            is_elsewhere = is_elsewhere or isinstance(statement, _ELSEWHERE)
+            is_elsewhere = is_elsewhere or isinstance(statement, order.ELSEWHERE)
         given = self._given(call)
         stored = order.stored(self.body)
         constants = conditions.known({n: v for n, v in given.items() if n not in stored})

@@ -10,6 +10,11 @@ from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.source import literals
 
 _LOOPS = (ast.For, ast.While)
+# What is evaluated later, several times, or perhaps not.
+ELSEWHERE = (
+    *(ast.Lambda, ast.IfExp, ast.BoolOp),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
 _CLOSURES = (ast.Lambda, ast.FunctionDef, ast.GeneratorExp)
 
 
