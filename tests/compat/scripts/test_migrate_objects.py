@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 import pytest
 
+from compat.errors import UserError
 from compat.scripts.migrating.program import Program
 from compat.scripts.migrating.steps import conditions, rewriting
 from compat.scripts.migrating.steps.pieces import separated
@@ -201,3 +202,71 @@ def test_a_condition_on_the_beginning_of_a_text_is_decided(
 )
 def test_texts_of_which_the_beginning_is_known(text: str, truth: bool | None) -> None:
     assert conditions.truth(ast.parse(text, mode="eval").body, {}) is truth
+
+
+# As programs of some size have it: an object that runs what another one has built.
+TRAINER = """\
+import numpy as np
+import compat.v1 as tf
+
+class Model(object):
+    def __init__(self, size):
+        self.x = tf.placeholder(tf.float32, [None, size])
+        self.y = tf.placeholder(tf.float32, [None, 1])
+        output = tf.matmul(self.x, tf.Variable(tf.ones([size, 1])))
+        self.loss = tf.reduce_mean(tf.square(output - self.y))
+        self.train = tf.train.GradientDescentOptimizer(0.125).minimize(self.loss)
+
+    def feed(self, rows):
+        return {self.x: rows, self.y: rows.sum(1, keepdims=True) / 2}
+
+class Trainer(object):
+    def __init__(self, model, steps, size=4):
+        self.size, self.steps = size, steps
+        self.count = 0
+        self.model = model
+
+    def step(self, rows):
+        self.count += 1
+        model = self.model
+        _, loss = self.session.run([self.model.train, self.model.loss], self.model.feed(rows))
+        return loss
+
+    def fit(self):
+        sv = tf.train.Supervisor()
+        with sv.managed_session() as self.session:
+            for i in range(self.steps):
+                loss = self.step(np.eye(self.size))
+            print("%d %.4f" % (self.count, loss))
+
+def run(model, steps):
+    Trainer(model, steps=steps).fit()
+
+run(Model(4), 5)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        ("run(Model(4), 5)", "model = Model(4)\nrun(model, 5)"),
+        ("self.model = model", "self.model = Model(size)"),
+    ],
+)
+def test_an_object_of_another_class_has_the_model(
+    run_step: Callable[[str, str], Any], runtime: str, old: str, new: str
+) -> None:
+    text = TRAINER.replace("        model = self.model\n", "").replace(old, new)
+    if "Model(size)" in new:
+        text = text.replace("model, steps", "steps").replace("Model(4), ", "")
+    found = rewritten(text)
+    assert "class " not in found and "compat 1:" not in found
+    outs = [run_step(text, "legacy").out, run_step(found, runtime).out]
+    assert outs[0].split()[-2:] == outs[1].split()[-2:] and outs[0].split()[-2] == "5", outs
+
+
+def test_an_object_that_has_a_model_and_passes_it_on_is_refused() -> None:
+    why = "class Model cannot be written .* since its object is not assigned to a name"
+    with pytest.raises(UserError, match=why):
+        rewritten(TRAINER.replace("model = self.model\n", "print(self.model)\n"))

@@ -198,9 +198,24 @@ class Attributes:
             statement = self.parents[targets[0]]
             variable = getattr(getattr(statement, "value", None), "id", "")
             made = self._made(variable) if len(targets) == 1 and self._is_plain(statement) else None
-            if made is not None and self._follows(statement, made):
+            uses = [n for n in self._found if n.attr == name and n not in targets]
+            is_object = all(isinstance(self.parents[n], ast.Attribute) for n in uses)
+            is_given = len(targets) == 1 and is_object and self._is_given(variable, statement)
+            if is_given or (made is not None and self._follows(statement, made)):
                 found[name] = variable, statement
         return found
+
+    def _is_given(self, name: str, statement: Any) -> bool:
+        """Whether a name is a parameter of the function of a statement, which assigns no other."""
+        own: list[Any] = [
+            n for n in self._outside if getattr(n, "arg", getattr(n, "id", "")) == name
+        ]
+        arguments = [n for n in own if isinstance(n, ast.arg)]
+        home: Any = self.program.enclosing(statement)
+        inside = [n for n in own if isinstance(n, ast.Name) and self.program.enclosing(n) is home]
+        stored = [n for n in inside if not isinstance(n.ctx, ast.Load)]
+        is_one = len(arguments) == 1 and not stored and self._is_plain(statement)
+        return is_one and isinstance(home, ast.FunctionDef) and arguments[0] in home.args.args
 
     def _follows(self, statement: Any, made: Any) -> bool:
         """Whether a statement is behind another, and both run once."""

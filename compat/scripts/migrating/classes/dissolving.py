@@ -35,8 +35,9 @@ def dissolved(program: Program, tf: str) -> Program:
         return trains or any(map(kinds.is_input, nodes))
 
     program = bases.flattened(program, builds)
-    kept = [node for node in program.nodes(ast.ClassDef) if builds(node)]
-    for node in sorted(kept, key=lambda node: {*map(_text, node.bases)} <= {"object"}):
+    found = [*filter(builds, program.nodes(ast.ClassDef))]
+    found.sort(key=lambda node: {*map(_text, node.bases)} <= {"object"})
+    for node in [*objects.holders(program, {n.name for n in found}), *found]:
         try:
             program = _without(program, tf, node.name)
         except RefusedError:
@@ -76,8 +77,7 @@ class _Class:
 
     def __init__(self, program: Program, tf: str, name: str) -> None:
         self.program, self.tf, self.name = program, tf, name
-        self._read(members.straight(program, name))
-        self._read(objects.assigned(self.program, name))
+        self._read(objects.assigned(members.straight(program, name), name))
         self._check()
         self.made = self._object()
         self.word: str = self.made.targets[0].id

@@ -19,6 +19,34 @@ _SHARED = (
 )
 
 
+def holders(program: Program, names: set[str]) -> list[Any]:
+    """Returns other classes whose objects have or are given objects of these, outer ones first."""
+    classes = {n.name: n for n in program.nodes(ast.ClassDef) if n.name not in names}
+    functions = {n.name: n.args.args for n in program.nodes(ast.FunctionDef)}
+    assigns = [n for n in program.nodes(ast.Assign) if isinstance(n.value, ast.Call)]
+    found: list[Any] = []
+    words: set[str] = set()  # Names of such objects.
+    while True:
+        known = names | {node.name for node in found}
+        made = [s for s in assigns if literals.dotted(s.value.func) in known]
+        words |= {s.targets[0].id for s in made if isinstance(s.targets[0], ast.Name)}
+        has = {s for s in made if isinstance(s.targets[0], ast.Attribute)}
+        more = {name for name, node in classes.items() if has & {*ast.walk(node)}}
+        count = len(words)
+        for call in program.nodes(ast.Call):
+            given: list[Any] = [
+                *zip(functions.get(literals.dotted(call.func), call.args), call.args)
+            ]
+            given += [(k, k.value) for k in call.keywords]
+            given = [p for p, a in given if literals.dotted(getattr(a, "func", a)) in known | words]
+            more |= {literals.dotted(call.func)} if given else set()
+            words |= {p.arg for p in given if literals.dotted(call.func) in functions}
+        more = more & {*classes} - known
+        if not more and len(words) == count:
+            return found
+        found = [*(classes[name] for name in sorted(more)), *found]
+
+
 def assigned(program: Program, name: str) -> Program:
     """Returns a program that assigns an object of a class to a name, as of `Model().train()`.
 
