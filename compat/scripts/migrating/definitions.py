@@ -76,7 +76,10 @@ def _edits(own: Modules, program: Program, wanted: Wanted) -> Iterator[list[Edit
 
 
 def _wanted(own: Modules, module: Program, wanted: Wanted) -> list[Any]:
-    """Returns the definitions of a module that are wanted, or call or have a base that is."""
+    """Returns the definitions of a module that are wanted, or call one that is.
+
+    A class with a base class is if one of both makes placeholders; both are then.
+    """
     top = [n for n in module.tree.body if isinstance(n, _DEFINITIONS)]
     names = scopes.bound(module.tree.body)
     tf = [name for name in sorted(names) if own.origin(module, name) == "compat.v1"]
@@ -87,11 +90,14 @@ def _wanted(own: Modules, module: Program, wanted: Wanted) -> list[Any]:
         for node in top
     }
     bases = {n.name: {literals.dotted(b) for b in getattr(n, "bases", [])} for n in top}
-    found = {node.name for node in top if wanted(kinds, node)}
+    found = {n.name for n in top if n.name not in set().union(*bases.values()) and wanted(kinds, n)}
+    inputs = {node.name for node in top if any(map(kinds.is_input, ast.walk(node)))}
+    for name in {
+        name for name in called if {name, *bases[name]} & inputs and bases[name] & {*called}
+    }:
+        found |= {name, *bases[name]} & {*called}
     while True:
-        more = {name for name in called if (called[name] | bases[name]) & found}
-        more |= {base for name in found for base in bases[name] & {*called}}
-        more -= found
+        more = {name for name in called if called[name] & found} - found
         if not more:
             return [node for node in top if node.name in found]
         found |= more

@@ -29,19 +29,19 @@ def dissolved(program: Program, tf: str) -> Program:
     program = separated(program)
     kinds = Kinds(program, tf)
 
-    def builds(node: ast.AST) -> bool:
-        nodes = [*ast.walk(node)]
-        trains = any(isinstance(n, ast.Call) and last(n) in TRAINS for n in nodes)
-        return trains or any(map(kinds.is_input, nodes))
+    def makes(node: ast.AST) -> bool:
+        return any(map(kinds.is_input, ast.walk(node)))
 
-    program = bases.flattened(program, builds)
-    found = [*filter(builds, program.nodes(ast.ClassDef))]
+    program = bases.flattened(program, makes)
+    trains = {call for call in program.nodes(ast.Call) if last(call) in TRAINS}
+    found = [n for n in program.nodes(ast.ClassDef) if makes(n) or trains & {*ast.walk(n)}]
     found.sort(key=lambda node: {*map(_text, node.bases)} <= {"object"})
-    for node in [*objects.holders(program, {n.name for n in found}), *found]:
+    outer = objects.holders(program, {n.name for n in found if makes(n)})
+    for node in [*outer, *(n for n in found if n not in outer)]:
         try:
             program = _without(program, tf, node.name)
         except RefusedError:
-            if any(map(kinds.is_input, ast.walk(node))):
+            if makes(node):
                 raise
             program = objects.with_runners(program, tf, node.name)
     return program
