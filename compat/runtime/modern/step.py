@@ -65,7 +65,6 @@ class ModernStep(Step):
         # How many calls of all these have given gradients, by what tells them which is last.
         self._given: collections.Counter[str] = collections.Counter()
         lifted = lift(on_flat, specs, runtime.placement)
-        self._alone: ModernStep = self  # Of what it `always` computes.
         self._queues = lifted.queues()
         fed = [] if self._queues is None else [*self._queues.names]
         fed += [each.is_last.name for each in lifted.accumulations]
@@ -83,6 +82,7 @@ class ModernStep(Step):
 
     def _take(self, lifted: Lifted) -> None:
         self._lifted = lifted
+        self._alone: ModernStep = self  # Of what it `always` computes.
         self.names, self.others, self.structures = lifted.names, lifted.others, lifted.structures
         self.trains, self.outside = lifted.trains, lifted.outside
         self._asked: collections.Counter[int] = collections.Counter()  # Updates by size of loop.
