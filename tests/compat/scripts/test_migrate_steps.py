@@ -275,3 +275,9 @@ def test_parameter_servers_that_wait_in_a_session_are_refused() -> None:
     waiting = '    if job == "ps":\n        tf.Session().run(done.dequeue())\n'
     with pytest.raises(UserError, match="old.py:5: its parameter servers wait .* server.join()"):
         rewritten(BLOCK.replace("    with tf.device", f"{waiting}    with tf.device", 1))
+
+
+def test_a_script_in_today_s_names_is_refused_with_what_to_write() -> None:
+    today = BLOCK.replace("tf.", "tf.compat.v1.")
+    with pytest.raises(UserError, match="write `tf.` for `tf.compat.v1.` in it"):
+        rewriting.migrate("old.py", f"import tensorflow as tf\n{today}")

@@ -196,11 +196,17 @@ def made_by_run(call: Any, sessions: set[str]) -> list[ast.Call]:
 
 def tensorflow(program: Program) -> str:
     """Returns the name under which a program imports `compat.v1`, or raises `UserError`."""
-    for node in program.nodes(ast.Import):
-        for alias in node.names:
-            if alias.name == "compat.v1" and alias.asname:
-                return str(alias.asname)
+    name = program.source.filename
+    aliases = [alias for node in program.nodes(ast.Import) for alias in node.names]
+    for alias in aliases:
+        if alias.name == "compat.v1" and alias.asname:
+            return str(alias.asname)
+    today = next((a.asname for a in aliases if a.name == "tensorflow" and a.asname), None)
+    if today:  # It is left as it is: all that it uses, TensorFlow still has.
+        raise UserError(
+            f"{name} uses nothing that TensorFlow 2 lacks by that name; write `{today}.` for "
+            f"`{today}.compat.v1.` in it, as TensorFlow 1 had it"
+        )
     raise UserError(
-        f"{program.source.filename} does not import TensorFlow under a name; "
-        "write `import tensorflow as tf`"
+        f"{name} does not import TensorFlow under a name; write `import tensorflow as tf`"
     )
