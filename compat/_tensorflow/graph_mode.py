@@ -35,7 +35,8 @@ def answer() -> None:
         asker = str(sys._getframe(1).f_globals.get("__name__"))
         return bool(ask()) and (asker.endswith(_CELLS) or not _is_in_step())
 
-    for module in (tf1, tf.compat.v2.compat.v1):  # Each package of Keras asks one of these.
+    # Each package of Keras asks one of these.
+    for module in (tf1, tf.compat.v1, importlib.import_module(tf1.__name__)):
         setattr(module, _QUESTION, answered)
 
 
