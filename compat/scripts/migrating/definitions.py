@@ -92,10 +92,9 @@ def _wanted(own: Modules, module: Program, wanted: Wanted) -> list[Any]:
     bases = {n.name: {literals.dotted(b) for b in getattr(n, "bases", [])} for n in top}
     found = {n.name for n in top if n.name not in set().union(*bases.values()) and wanted(kinds, n)}
     inputs = {node.name for node in top if any(map(kinds.is_input, ast.walk(node)))}
-    for name in {
-        name for name in called if {name, *bases[name]} & inputs and bases[name] & {*called}
-    }:
-        found |= {name, *bases[name]} & {*called}
+    for name, above in bases.items():
+        if above & {*called} and {name, *above} & inputs:
+            found |= {name, *above} & {*called}
     while True:
         more = {name for name in called if called[name] & found} - found
         if not more:

@@ -77,10 +77,12 @@ def find(
     """
     here = os.path.dirname(os.path.abspath(path))
     folders = [os.path.join(here, *[os.pardir] * (level - 1))] if level else [here, root or here]
-    above, package, _ = here.rpartition(f"{os.sep}{name.partition('.')[0]}")
-    is_within = not level and package and (here + os.sep).startswith(above + package + os.sep)
-    if is_within and package != f"{os.sep}tensorflow":  # In a copy of its source, it is not meant.
-        folders.append(above or os.sep)  # Where the package is that the file is in.
+    top, parts = name.partition(".")[0], here.split(os.sep)
+    # Where the package is that the file is in; in a copy of TensorFlow's source, it is not meant.
+    if not level and top in parts[1:] and top != "tensorflow":
+        while parts.pop() != top:
+            pass
+        folders.append(os.sep.join(parts) or os.sep)
     for folder in folders:
         file = os.path.normpath(os.path.join(folder, *name.split(".")))
         for found in (f"{file}.py", os.path.join(file, "__init__.py")):

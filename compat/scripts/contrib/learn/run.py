@@ -131,7 +131,7 @@ class Experiment:
         config, server = self.estimator.config, None
         if config.cluster_spec and str(config.master).startswith(_USUAL):
             server = _serve(config)
-            if getattr(server, "serves", False):  # A worker of the modern runtime.
+            if isinstance(server, Server) and server.serves:  # A worker of the modern runtime.
                 return server.join()
         is_learn = hasattr(self.estimator, "fit")
         train = self.estimator.fit if is_learn else self.estimator.train

@@ -205,15 +205,13 @@ class _Class:
         targets = made.targets if isinstance(made, ast.Assign) else []
         if len(targets) != 1 or not isinstance(targets[0], ast.Name):
             self._refuse(call, _UNNAMED)
-        word, scope = targets[0].id, self._scope(made)
+        word: str = targets[0].id
+        scope: Any = self.program.enclosing(made)
         bound = scopes.bound(scope.body, without=[made])
         bound |= set() if isinstance(scope, ast.Module) else scopes.parameters(scope)
         if word in bound:
             self._refuse(made, f"{word} is assigned again")
         return made
-
-    def _scope(self, node: ast.AST) -> Any:
-        return self.program.enclosing(node)
 
     def _takers(self, program: Program) -> list[Function]:
         """Returns the functions that are called with the object."""
@@ -228,7 +226,7 @@ class _Class:
 
     def _called(self) -> list[Edit]:
         """Returns edits that call properties, and the constructor as a method of the object."""
-        scope, span = self._scope(self.made), self.program.span
+        scope, span = self.program.enclosing(self.made), self.program.span
         target = self.made.targets[0]
         uses = [n for n in scopes.uses(scope, {self.word}) if n is not target]
         for use in uses:

@@ -158,6 +158,11 @@ def as_default(node: Any) -> Any:
     return method.value if getattr(method, "attr", "") == "as_default" else None
 
 
+def default_name(node: Any) -> str:
+    """Returns the name of what an expression makes the default, or ""."""
+    return getattr(as_default(node), "id", "")
+
+
 def last(call: Any) -> str:
     """Returns the last word of what is called."""
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))

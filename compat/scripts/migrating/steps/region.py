@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from compat.scripts.migrating.program import Edit, Program
-from compat.scripts.migrating.steps.kinds import MAKES_VARIABLE, PLAIN, Kinds, as_default, last
+from compat.scripts.migrating.steps.kinds import MAKES_VARIABLE, PLAIN, Kinds, default_name, last
 from compat.scripts.migrating.steps.pieces import Pieces, independent, used
 from compat.scripts.source import scopes
 
@@ -247,11 +247,7 @@ def _edit(program: Program, tf: str) -> Edit | None:
     blocks = [n for n in program.nodes(ast.With) if kinds.trains(n)]
     graphs = [n for n in blocks if any(kinds.is_graph(i.context_expr) for i in n.items)]
     for node in blocks:
-        dropped = [
-            item
-            for item in node.items
-            if getattr(as_default(item.context_expr), "id", "") in sessions
-        ]
+        dropped = [item for item in node.items if default_name(item.context_expr) in sessions]
         runs = [s for s in node.body if kinds.uses_session(s)]
         is_around = any(kinds.uses_session(item) for item in node.items)
         is_around = is_around or (bool(runs) and kinds.trains(runs[0]))

@@ -8,7 +8,7 @@ from typing import Any, Iterable, Iterator
 from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps.calls import Call
 from compat.scripts.migrating.steps.graph import Graph
-from compat.scripts.migrating.steps.kinds import as_default
+from compat.scripts.migrating.steps.kinds import default_name
 from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.source import literals, scopes
 
@@ -108,13 +108,11 @@ class Sessions:
         blocks = program.nodes(ast.With)
         items = [(item.context_expr, block) for block in blocks for item in block.items]
         found = [(node, block) for node, block in items if kinds.is_graph(node)]
-        own = {
-            getattr(as_default(node), "id", "") for node, block in found if kinds.trains(block)
-        } - {""}
+        own = {default_name(node) for node, block in found if kinds.trains(block)} - {""}
         words = [k for call in program.nodes(ast.Call) for k in call.keywords if k.arg == "target"]
         threads = {getattr(word.value, "id", "") for word in words}
         for node, block in found:
-            is_own = getattr(as_default(node), "id", "") in own or kinds.trains(block)
+            is_own = default_name(node) in own or kinds.trains(block)
             home: Any = program.enclosing(block)
             if is_own and getattr(home, "name", None) in threads:  # Whose default is another one.
                 self._graph.refuse(block, f"the thread of {home.name} runs in its graph")
