@@ -19,7 +19,7 @@ from statistics import median
 from typing import NamedTuple
 
 from benchmarks import table
-from benchmarks.local_cluster import ROOT, resident
+from benchmarks.trainings import ROOT, resident
 
 _PARTS = 10
 

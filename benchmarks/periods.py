@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Mapping, NamedTuple, Sequence
 
-from benchmarks import local_cluster, plot, table
+from benchmarks import plot, table, trainings
 from compat.tracking.tensorboard.eventfile import event_files, read_events
 
 ALGORITHMS = ("downpour", "easgd")
@@ -48,7 +48,7 @@ def measure(cell: Cell, flags: argparse.Namespace, folder: str) -> tuple[float, 
     argv += [f"--logdir={logdir}", f"--tracking_uri=sqlite:///{folder}/runs.db"]
     if cell.period > 1:
         argv += [f"--communication_period={cell.period}", f"--algorithm={cell.algorithm}"]
-    local_cluster.launch("experiments.mnist", argv, 1, flags.workers)
+    trainings.launch("experiments.mnist", argv, 1, flags.workers)
     points = [
         (value.tag, event.step, event.wall_time, value.simple_value)
         for path in event_files(logdir)

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import local_cluster, table
+from benchmarks import table, trainings
 
 CALLS = 3000
 SCRIPT = """
@@ -48,7 +48,7 @@ def measure(module: str, command: list[str], folder: str) -> tuple[float, float]
     began = time.time()
     done = subprocess.run(
         [sys.executable, *command, str(script)],
-        cwd=str(local_cluster.ROOT),
+        cwd=str(trainings.ROOT),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         check=True,

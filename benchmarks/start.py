@@ -25,9 +25,9 @@ from typing import Iterator, Sequence
 import psutil
 
 from benchmarks import table
-from benchmarks.local_cluster import ROOT, FailedError
+from benchmarks.trainings import ROOT, FailedError
 from compat.processes.local_cluster import LocalCluster
-from experiments.launching import local_cluster
+from experiments.launching import launcher
 
 _COUNTS = {"ps": 1, "worker": 2}
 _UPDATES = {"legacy": 1, "modern": 50}  # After which the clock stops, at the earliest.
@@ -52,7 +52,7 @@ def by_hand(runtime: str, folder: str) -> Start:
     """Measures a process for each task, started at the same time."""
     twin = f"benchmarks.updates.twin_{runtime}"
     with LocalCluster(_COUNTS) as cluster:
-        commands = local_cluster.describe(twin, _twin_flags(runtime), cluster)
+        commands = launcher.describe(twin, _twin_flags(runtime), cluster)
         cluster.release()
         return measured([command.argv for command in commands], '"times"', folder)
 

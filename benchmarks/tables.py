@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks import local_cluster, table
+from benchmarks import table, trainings
 from benchmarks.clicks.__main__ import result
 from compat.datasets.criteo import CATEGORIES
 
@@ -42,7 +42,7 @@ def measure(runtime: str, rows: int, flags: Any, folder: str) -> list[dict[str, 
     argv += ["--leave"] if flags.leave else []
     endless = ["ps 0", "ps 1", "worker 1"] if flags.leave else []
     module = "benchmarks.clicks.task"
-    done = local_cluster.train(module, argv, WORKERS, Path(logdir), endless, num_ps=SERVERS)
+    done = trainings.train(module, argv, WORKERS, Path(logdir), endless, num_ps=SERVERS)
     return [result(done.output)["memory"], done.peaks]
 
 

@@ -22,7 +22,7 @@ from compat.checkpoint.files import NotFiniteError
 from compat.checkpoint.saver import Saver
 from compat.cluster.spec import ClusterSpec
 from compat.errors import PeerError, UserError
-from compat.processes.program import run_main
+from compat.processes.exit_codes import run_main
 from compat.runtime.hooks import (
     CheckpointSaverHook,
     CheckpointSaverListener,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from compat.errors import UserError
 from compat.processes import completion
-from compat.processes.program import report
+from compat.processes.exit_codes import report
 
 _HERE = Path(__file__).parent
 

@@ -15,17 +15,17 @@ from typing import Any, Iterator, TextIO
 import numpy as np
 
 from compat.errors import UserError
-from experiments.export import command_line, rows
+from experiments.export import commands, rows
 
 
 def main(argv: list[str]) -> None:
     """Runs the command line."""
-    parser = command_line.parser("experiments.predict", __doc__)
+    parser = commands.parser("experiments.predict", __doc__)
     kinds = "rows: a .npy, .npz, .csv, .jsonl or .png file; - for JSON lines on standard input"
     parser.add_argument("--input", metavar="FILE", required=True, help=kinds)
     parser.add_argument("--output", metavar="FILE", help="JSON lines; default: standard output")
     options = parser.parse_args(argv)
-    command_line.start_tensorflow()
+    commands.start_tensorflow()
     from experiments.export.model import open_model
 
     with open_model(options.logdir, options.checkpoint, options.program) as model:
@@ -76,9 +76,9 @@ def _written(path: str | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
-    with command_line.output(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
+    with commands.output(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
         yield file
 
 
 if __name__ == "__main__":
-    command_line.run(main)
+    commands.run(main)

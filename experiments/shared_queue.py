@@ -21,7 +21,7 @@ import compat
 from compat.cluster import access
 from compat.cluster.roles import role
 from compat.errors import UserError
-from experiments.launching import command_line, local_cluster, signals
+from experiments.launching import command_line, launcher, signals
 from experiments.settings.flags import define_task_flags
 from experiments.settings.place import place_from_flags
 
@@ -43,7 +43,7 @@ def main(values: flags.FlagValues) -> int:
     cluster, task = place_from_flags(values, os.environ.get("TF_CONFIG"))
     if cluster is None or task is None:
         argv = sys.argv[1:]
-        return local_cluster.launch_local("experiments.shared_queue", argv, 1, values.num_workers)
+        return launcher.launch_local("experiments.shared_queue", argv, 1, values.num_workers)
     if "chief" in cluster.jobs:
         raise UserError("the cluster has a chief, expected ps and worker; make it a worker")
     # Report a wrong task before TensorFlow loads; it is wrong on either runtime.

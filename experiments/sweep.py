@@ -22,7 +22,7 @@ from typing import Any, Mapping, Sequence
 from absl import flags
 
 from compat.errors import Parser, Stopped, UserError
-from compat.processes.program import parse_flags, report
+from compat.processes.exit_codes import parse_flags, report
 from compat.tracking import (
     FAILED,
     FINISHED,
@@ -36,8 +36,8 @@ from compat.tracking.files import lock, writing_to
 from compat.tracking.mlflow import run_id
 from compat.tracking.mlflow.stores import is_given
 from experiments.evaluation.trials import Trials, flags_of
-from experiments.export.program import experiment_of
-from experiments.launching.programs import Programs
+from experiments.export.loading import experiment_of
+from experiments.launching.side_by_side import Programs
 from experiments.launching.signals import signals
 from experiments.settings.flags import define_flags
 from experiments.settings.space import read_space

@@ -80,7 +80,7 @@ EDGE = (
     "compat.scripts.serve",
     "compat.datasets",
     "experiments.launch",
-    "experiments.launching.local_cluster",
+    "experiments.launching.launcher",
     "experiments.export.__main__",
     "experiments.matpow",
     "compat.tracking",

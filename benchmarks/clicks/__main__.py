@@ -24,8 +24,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import local_cluster, table
-from benchmarks.local_cluster import ROOT
+from benchmarks import table, trainings
+from benchmarks.trainings import ROOT
 from compat.datasets.clicks import Law
 
 VALUES = 50000  # Of the largest category.
@@ -70,7 +70,7 @@ def measure(
         module, own = ("benchmarks.clicks.task", []) if ours else ("", command)
         flags = [*command[3:], *flags] if ours else flags
         cluster = (num_workers, Path(logdir), endless, 900.0, num_ps, own)
-        return result(local_cluster.train(module, flags, *cluster).output)
+        return result(trainings.train(module, flags, *cluster).output)
     done = subprocess.run(
         [*command, *flags],
         cwd=str(ROOT),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.clicks.clock import Clock
-from benchmarks.local_cluster import resident
+from benchmarks.trainings import resident
 from experiments import run, setting
 from experiments.recommender import Recommender
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Sequence
 
-from benchmarks import local_cluster, table
+from benchmarks import table, trainings
 from benchmarks.null_steps.model import Cell, Cost, Model, cost, is_fitted
 
 NEAR = 0.2
@@ -45,7 +45,7 @@ def measure(
     argv = [f"--cells={json.dumps(cells)}", f"--rounds={rounds}", f"--seconds={seconds}"]
     counts = max(cell.servers for cell in cells), max(cell.workers for cell in cells)
     argv += [f"--table={rows}"]
-    output = local_cluster.launch("benchmarks.null_steps.task", argv, *counts)
+    output = trainings.launch("benchmarks.null_steps.task", argv, *counts)
     lines = (line.partition("] ")[2] for line in output.splitlines())
     printed = [json.loads(line) for line in lines if line.startswith("[")]
     found: dict[Cell, list[Cost]] = {}

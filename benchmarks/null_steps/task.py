@@ -8,8 +8,8 @@ import os
 import time
 from typing import Any, Callable
 
-from benchmarks.local_cluster import tasks
 from benchmarks.null_steps.model import KINDS, ROWS, WIDTH, Cell
+from benchmarks.trainings import tasks
 from compat import Server, Supervisor, tf, tf1
 from compat.cluster import ports
 from experiments import Experiment

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from benchmarks import local_cluster, table
+from benchmarks import table, trainings
 
 _TASK = "benchmarks.together.task"
 HEADER = ["workers", "program", "ms an update", "to ours", "lowest", "highest", "CPU ms"]
@@ -28,13 +28,13 @@ def measure(program: str, workers: int, argv: list[str], pytorch: str) -> list[l
     with tempfile.TemporaryDirectory() as folder:
         if program == "PyTorch":
             command = [pytorch, "-m", "benchmarks.together.ddp"]
-            local_cluster.train("", argv, workers, Path(folder), num_ps=0, command=command)
+            trainings.train("", argv, workers, Path(folder), num_ps=0, command=command)
         else:
             own = ["--by_hand"] if program == "by hand" else []
             # By hand a worker may wait for one that has ended, and a server for ever.
             others = [f"worker {index}" for index in range(1, workers)]
             endless = ["ps 0", *(others if own else [])]
-            local_cluster.train(_TASK, [*argv, *own], workers, Path(folder), endless)
+            trainings.train(_TASK, [*argv, *own], workers, Path(folder), endless)
         logs = [Path(folder, f"worker {index}.log").read_text() for index in range(workers)]
     found = [[json.loads(line) for line in log.splitlines() if line[:1] == "["] for log in logs]
     return [

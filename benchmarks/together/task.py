@@ -8,7 +8,7 @@ import os
 import time
 from typing import Any, Callable
 
-from benchmarks.local_cluster import cpu_seconds, tasks
+from benchmarks.trainings import cpu_seconds, tasks
 from benchmarks.updates import task
 from benchmarks.updates.task import BATCH_SIZE, LEARNING_RATE, Task
 

@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from statistics import median
 
-from benchmarks import local_cluster, table
+from benchmarks import table, trainings
 
 _MOST_WARM_UP = 500  # Updates before the clock starts: tracing, first connections.
 _EXAMPLE = "benchmarks/updates/example_2016.py"
@@ -103,7 +103,7 @@ def measure(way: Way, workers: int, updates: int, dataset: str) -> Measurement:
             os.environ["WARM_UP"] = str(warm_up)
         else:
             argv += [f"--warm_up={warm_up}"]
-        done = local_cluster.train(
+        done = trainings.train(
             way.module,
             argv,
             workers,
@@ -166,7 +166,7 @@ def main() -> int:
         text += ["", "PyTorch: not measured, without --pytorch=PYTHON."]
     print("\n".join(text))
     if flags.write:
-        table.write(local_cluster.ROOT / "docs" / "benchmarks.md", "\n".join(text))
+        table.write(trainings.ROOT / "docs" / "benchmarks.md", "\n".join(text))
     return 0
 
 

@@ -10,7 +10,7 @@ import sys
 
 from compat.errors import Parser
 from compat.processes.output import discard
-from compat.scripts.checking import formats, programs, rules
+from compat.scripts.checking import formats, rules, sources
 
 _EPILOG = (
     "exit code: 0 if everything runs under compat run and keeps its meaning without it, "
@@ -37,10 +37,10 @@ def main(argv: list[str]) -> int:
     if not options.path:
         parser.error("no script was given")
     chosen = {rule.id for rule in [*rules.selected(options), rules.UNREADABLE]}
-    found = (os.path.normpath(file) for path in options.path for file in programs.files(path))
+    found = (os.path.normpath(file) for path in options.path for file in sources.files(path))
     files = dict.fromkeys(found)  # Each once.
     findings = [
-        finding for file in files for finding in programs.check(file) if finding.rule in chosen
+        finding for file in files for finding in sources.check(file) if finding.rule in chosen
     ]
     _print(formats.FORMATS[options.format](findings, len(files)))
     return int(any(finding.fails for finding in findings))

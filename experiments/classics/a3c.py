@@ -26,7 +26,7 @@ import compat
 from compat import tf, tf1
 from compat.cluster import access
 from compat.tracking import Console
-from experiments.launching import command_line, local_cluster, signals
+from experiments.launching import command_line, launcher, signals
 from experiments.settings.flags import define_task_flags
 from experiments.settings.place import place_from_flags
 
@@ -227,8 +227,8 @@ def main(values: flags.FlagValues) -> int:
     cluster, task = place_from_flags(values, os.environ.get("TF_CONFIG"))
     if values.strategy == "ps" and (cluster is None or task is None):
         argv = [*sys.argv[1:], f"--logdir={values.logdir}"]
-        program = local_cluster.this_program()
-        return local_cluster.launch_local(program, argv, values.num_ps, values.num_workers)
+        program = launcher.this_program()
+        return launcher.launch_local(program, argv, values.num_ps, values.num_workers)
     if cluster is not None:
         access.check_allowed(access.cluster_hosts(cluster), values.allow_network)
     with signals.signals():

@@ -20,7 +20,7 @@ from compat.errors import UserError
 from compat.processes.group import MOST_TASKS
 from compat.tracking import FAILED, FINISHED, KILLED, Tracker, store_uri, tracking_command
 from compat.tracking.mlflow import run_id
-from experiments.launching import command_line, local_cluster
+from experiments.launching import command_line, launcher
 from experiments.mnist import MNIST
 from experiments.report import scaling_table
 from experiments.report.scaling_table import Cell, Result
@@ -110,7 +110,7 @@ def train(cell: Cell, own: Sequence[str], folder: str) -> int:
     joined += ["--sync"] if cell.mode == "sync" and not together else []
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "output.log"), "w", encoding="utf-8") as out:
-        return local_cluster.launch_local(
+        return launcher.launch_local(
             "experiments.mnist",
             [*own, *joined],
             0 if together else 1,

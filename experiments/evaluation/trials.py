@@ -13,7 +13,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from compat.errors import UserError
 from experiments.evaluation import selection
-from experiments.launching.programs import Ended, Programs
+from experiments.launching.side_by_side import Ended, Programs
 from experiments.launching.signals import Stop
 from experiments.settings.space import Values
 

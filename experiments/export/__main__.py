@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 
 from compat.errors import UserError
-from experiments.export import command_line
+from experiments.export import commands
 
 FORMATS = {"saved_model": "", "tflite": ".tflite"}
 
 
 def main(argv: list[str]) -> None:
     """Runs the command line."""
-    parser = command_line.parser("experiments.export", __doc__)
+    parser = commands.parser("experiments.export", __doc__)
     parser.add_argument(
         "--output", metavar="PATH", help="folder or file to create; default: LOGDIR/export/STEP"
     )
@@ -36,7 +36,7 @@ def main(argv: list[str]) -> None:
     options.mlflow = options.mlflow or options.register is not None
     if options.mlflow and options.format != "saved_model":
         raise UserError(f"--mlflow logs a SavedModel; leave --format={options.format} out")
-    command_line.start_tensorflow()
+    commands.start_tensorflow()
     from experiments.export import mlflow_models, saved_model
     from experiments.export.model import open_model
 
@@ -61,4 +61,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    command_line.run(main)
+    commands.run(main)

@@ -16,7 +16,7 @@ from compat.checkpoint import files
 from compat.runtime.legacy.variables import assignments
 from compat.runtime.nodes import dependencies
 from experiments.evaluation import best_checkpoint
-from experiments.export.program import load_experiment
+from experiments.export.loading import load_experiment
 from experiments.settings.files import read_settings
 from experiments.training import devices, inputs, step
 

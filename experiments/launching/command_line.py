@@ -10,8 +10,8 @@ from absl import flags, logging
 
 from compat._tensorflow import tf1
 from compat.errors import UserError
+from compat.processes.exit_codes import parse_flags, run_main
 from compat.processes.output import discard
-from compat.processes.program import parse_flags, run_main
 from experiments.settings.flags import help_text
 
 _HELP = {"--help", "-help", "--helpshort", "-helpshort", "-h", "-?"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from compat.errors import Parser
-from experiments.export import command_line
+from experiments.export import commands
 from experiments.report import page, run_folder
 
 
@@ -29,10 +29,10 @@ def main(argv: list[str]) -> None:
     # A folder that is given twice is one run.
     folders = dict.fromkeys(logdir.rstrip("/") or logdir for logdir in options.logdirs)
     runs = [run_folder.read(logdir) for logdir in folders]
-    with command_line.output(options.output) as unfinished:
+    with commands.output(options.output) as unfinished:
         unfinished.write_text(page.page(runs), encoding="utf-8")
     print(f"{options.output}: {', '.join(run.name for run in runs)}")
 
 
 if __name__ == "__main__":
-    command_line.run(main)
+    commands.run(main)

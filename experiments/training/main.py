@@ -20,7 +20,7 @@ from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
 from compat.runtime.interface import select_runtime
 from compat.tracking.mlflow import run_id
-from experiments.launching import command_line, local_cluster, signals
+from experiments.launching import command_line, launcher, signals
 from experiments.settings.files import text_of
 from experiments.settings.flags import define_flags, settings_from_flags
 from experiments.settings.place import EVALUATOR, check_evaluation, place_from_flags
@@ -99,11 +99,11 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
 
 def _launch(experiment: Any, settings: Any) -> int:
     """Runs this program once per task of a cluster on this machine; returns the exit code."""
-    with local_cluster.loading() as fork_server:
+    with launcher.loading() as fork_server:
         # What each task would find out for itself, all have to agree on; the last flag counts.
         shared = [f"--logdir={settings.logdir}", *experiment.shared_flags(settings)]
-        return local_cluster.launch_local(
-            local_cluster.this_program(),
+        return launcher.launch_local(
+            launcher.this_program(),
             [*sys.argv[1:], *shared],
             settings.num_ps if settings.strategy == "ps" else 0,
             settings.num_workers,

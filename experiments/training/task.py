@@ -11,7 +11,7 @@ from compat.cluster.roles import Role, role
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import Stopped
 from compat.liveness import shared_folder, watchdog
-from compat.processes.program import exit_at_once
+from compat.processes.exit_codes import exit_at_once
 from experiments.launching.signals import Stop
 from experiments.training import devices
 from experiments.training.inputs import data_of

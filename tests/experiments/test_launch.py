@@ -14,7 +14,7 @@ from compat.cluster import ports
 from compat.errors import UserError
 from compat.processes.local_cluster import LocalCluster, visible_gpus
 from experiments.launching import task_record
-from experiments.launching.local_cluster import describe, launch_local
+from experiments.launching.launcher import describe, launch_local
 
 pytestmark = pytest.mark.once
 DEADLINE_SECS = 120
@@ -134,9 +134,9 @@ def test_the_program_that_runs(tmp_path: Path, command: list[str], expected: str
     package = tmp_path / "package"
     package.mkdir()
     (package / "__init__.py").touch()
-    code = "from experiments.launching import local_cluster\n"
+    code = "from experiments.launching import launcher\n"
     for name in ("program.py", "__main__.py"):
-        (package / name).write_text(code + "print(repr(local_cluster.this_program()))\n")
+        (package / name).write_text(code + "print(repr(launcher.this_program()))\n")
     done = subprocess.run(
         [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

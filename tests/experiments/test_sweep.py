@@ -20,7 +20,7 @@ from tensorboard.plugins.hparams import plugin_data_pb2
 from compat.errors import Stopped, UserError
 from experiments import sweep
 from experiments.evaluation.trials import Trials
-from experiments.launching.programs import Programs
+from experiments.launching.side_by_side import Programs
 from experiments.launching.signals import signals
 from experiments.settings.space import Values
 from tests.experiments.conftest import DEADLINE_SECS, PACKAGES, Training

@@ -21,7 +21,7 @@ from compat.cluster.environment import (
 )
 from compat.cluster.roles import role
 from compat.cluster.spec import ClusterSpec, Task, checked_cluster
-from compat.scripts.cluster import addresses, inherited, local_cluster
+from compat.scripts.cluster import addresses, inherited, launching
 from tests.fuzz.conftest import attempt, mutated, times, words
 
 pytestmark = pytest.mark.once
@@ -134,7 +134,7 @@ def test_numbers_of_slurm(number: str, count: str, order: str) -> None:
 @example("worker=" + "9" * 5000)
 @example("worker=1000000000")
 def test_numbers_of_tasks(text: str) -> None:
-    found = attempt(local_cluster.parse, text)
+    found = attempt(launching.parse, text)
     if isinstance(found, dict):
         assert min(found.values()) >= 1
 

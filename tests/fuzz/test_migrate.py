@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compat.errors import UserError, one_line
-from compat.scripts.checking import programs
+from compat.scripts.checking import sources
 from compat.scripts.checking.rules import RULES, chosen
 from compat.scripts.migrating import migration
 from compat.scripts.source import conversion
@@ -81,7 +81,7 @@ def test_library_of_python_stays_as_it_is(folder: Path) -> None:
         raw = file.read_bytes()
         (part,) = attempt(conversion.read, str(file))
         assert migration.migrate(part, RULES).text == part.text, file
-        found = attempt(programs.check, str(file))
+        found = attempt(sources.check, str(file))
         assert not [finding for finding in found if finding.name.startswith("tf.")], file
         assert file.read_bytes() == raw
 

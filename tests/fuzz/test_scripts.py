@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compat.errors import UserError, one_line
-from compat.scripts.checking import formats, programs
+from compat.scripts.checking import formats, sources
 from compat.scripts.cluster import task_arguments
 from compat.scripts.names import era
 from compat.scripts.source import conversion
@@ -68,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check(path: Path) -> None:
     """Checks a file, and what is said of it in each format."""
-    findings = attempt(programs.check, str(path))
+    findings = attempt(sources.check, str(path))
     assert isinstance(findings, list), findings
     for finding in findings:
         assert finding.line >= 1
@@ -136,7 +136,7 @@ def test_cluster_of_a_script_that_cannot_be_read() -> None:
 def test_names_of_files(folder: Path) -> None:
     for name in ("line\nend.py", "\x1b[2J.py", "surrogate\udcff.py", "ä.ipynb", " .py"):
         (folder / name).write_bytes(b"x = (\nprint 'x' \xff")
-        found = attempt(programs.check, str(folder / name))
+        found = attempt(sources.check, str(folder / name))
         assert len(formats.as_text(found, 1).splitlines()) == 4, name
         attempt(conversion.read, str(folder / name) + "\n")
 

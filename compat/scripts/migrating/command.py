@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Sequence
 
 from compat.errors import Parser, UserError, unless_usable
-from compat.scripts.checking import programs, rules
+from compat.scripts.checking import rules, sources
 from compat.scripts.checking.rules import Rule
 from compat.scripts.migrating import migration
 from compat.scripts.migrating.beside import Beside, beside
@@ -116,7 +116,7 @@ def _folder(options: argparse.Namespace, chosen: Sequence[Rule]) -> int:
         )
     output = options.output or options.path
     _refuse_existing(output, options)
-    files = [file for file in programs.files(options.path) if file.endswith(".py")]
+    files = [file for file in sources.files(options.path) if file.endswith(".py")]
     code, new = 0, {}
     groups = [{os.path.abspath(file), *modules.imported(file)} for file in files]
     imported = {file for group in groups if any(map(_uses, group)) for file in group}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compat.errors import UserError
 from compat.tracking.files import write_atomically
-from experiments.launching.local_cluster import this_program
+from experiments.launching.launcher import this_program
 
 FILE = "program.json"
 

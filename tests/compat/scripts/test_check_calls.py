@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compat.scripts.checking import call_rules
-from compat.scripts.checking.programs import check
+from compat.scripts.checking.sources import check
 from compat.scripts.names import table
 
 # Names that are served with their old arguments, and gone for good: found wherever they are used.

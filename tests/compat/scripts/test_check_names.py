@@ -9,7 +9,7 @@ import pytest
 
 from compat.scripts.checking import name_rules
 from compat.scripts.checking.findings import Finding
-from compat.scripts.checking.programs import check
+from compat.scripts.checking.sources import check
 from compat.scripts.names import packages, table
 
 Check = Callable[[str], "list[Finding]"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compat.scripts.checking.findings import Finding
-from compat.scripts.checking.programs import check
+from compat.scripts.checking.sources import check
 
 
 def found(tmp_path: Path, text: str) -> list[Finding]:

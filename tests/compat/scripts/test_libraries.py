@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from compat.scripts.checking.programs import check
+from compat.scripts.checking.sources import check
 from compat.scripts.names import libraries, packages
 
 if TYPE_CHECKING:

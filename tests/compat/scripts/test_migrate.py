@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from compat.errors import UserError
-from compat.scripts.checking import programs
+from compat.scripts.checking import sources
 from compat.scripts.checking.rules import RULES, Rule
 from compat.scripts.migrating import migration
 from compat.scripts.migrating.command import main
@@ -39,7 +39,7 @@ def test_rule_does_what_it_shows(rule: Rule, tmp_path: Path) -> None:
     write(tmp_path / "reader.py", OLD)
     path = write(tmp_path / "old.py", f"{OLD}{rule.before}\n")
     if rule.id != "modules":  # A check reads them all.
-        assert rule.id in {finding.rule for finding in programs.check(str(path))}
+        assert rule.id in {finding.rule for finding in sources.check(str(path))}
     found = migrated(f"{OLD}{rule.before}\n", str(path))
     head = "from compat.v1 import python2\n" if rule.gone == "Python 3" else ""
     assert found.text == f"{head}{NEW}{rule.after or rule.before}\n"

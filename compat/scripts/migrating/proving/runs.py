@@ -20,8 +20,8 @@ from compat.scripts.migrating.proving.sides import Side
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _PACKAGES = os.path.abspath(os.path.join(_FOLDER, *[os.pardir] * 4))
 _PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from recorder import program; sys.path.pop(0);"
-    " program.main(sys.argv[2])"
+    "import sys; sys.path.insert(0, sys.argv[1]); from recorder import side; sys.path.pop(0);"
+    " side.main(sys.argv[2])"
 )
 _LOG = "output.txt"
 OUT = "{out}"  # In an argument of the script: a folder of its own in each run.

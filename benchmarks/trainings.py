@@ -19,7 +19,7 @@ import psutil
 
 from compat.processes.group import Command
 from compat.processes.local_cluster import LocalCluster
-from experiments.launching import local_cluster
+from experiments.launching import launcher
 
 ROOT = Path(__file__).resolve().parent.parent
 _POLL_SECS = 0.05
@@ -82,7 +82,7 @@ def train(
         cluster = LocalCluster({"ps": num_ps, "worker": num_workers}, inherit=not command)
         scope.enter_context(cluster)
         # The same command lines as those of the launcher, which hides its children's memory.
-        commands = local_cluster.describe(module, argv, cluster)
+        commands = launcher.describe(module, argv, cluster)
         if command:  # In place of the first three words.
             commands = [replace(c, argv=(*command, *c.argv[3:])) for c in commands]
         running = {c.name: scope.enter_context(_started(c, folder)) for c in commands}
@@ -120,7 +120,7 @@ def launch(module: str, argv: Sequence[str], num_ps: int, num_workers: int) -> s
       FailedError: a task failed.
     """
     out = io.StringIO()
-    code = local_cluster.launch_local(module, argv, num_ps, num_workers, out=out)
+    code = launcher.launch_local(module, argv, num_ps, num_workers, out=out)
     if code != 0:
         raise FailedError(f"{module}: exit code {code}:\n{out.getvalue()[-2000:]}")
     return out.getvalue()

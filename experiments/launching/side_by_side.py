@@ -13,7 +13,7 @@ from typing import ContextManager, Sequence, TextIO
 from compat.processes.child import Child, Command, Watchdog
 from compat.processes.local_cluster import visible_gpus
 from experiments.launching.command_line import log_level
-from experiments.launching.local_cluster import loading
+from experiments.launching.launcher import loading
 
 _POLL_SECS = 0.1
 # Between SIGTERM and SIGKILL; longer than what the launcher of a cluster gives its tasks.

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Callable, Iterator
 
 from compat.errors import Parser, UserError, unless_usable
+from compat.processes.exit_codes import report
 from compat.processes.output import discard
-from compat.processes.program import report
 from compat.tracking.files import beside
 from experiments.launching.command_line import load_tensorflow
 
