@@ -10,7 +10,10 @@ from compat.errors import PeerError, UserError
 # Purpose and module of each command.
 _COMMANDS = {
     "run": ("run an unchanged script on the installed TensorFlow", "scripts.run"),
-    "check": ("list what a script uses that has changed, without running it", "scripts.check"),
+    "check": (
+        "list what a script uses that has changed, without running it",
+        "scripts.checking.command",
+    ),
     "migrate": ("write a script anew for today's release, by rules", "scripts.migrating.command"),
     "prove": (
         "run a program twice, and report where the two first differ",

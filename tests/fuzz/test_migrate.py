@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from compat.errors import UserError, one_line
 from compat.scripts.checking import sources
-from compat.scripts.checking.rules import RULES, chosen
 from compat.scripts.migrating import migration
+from compat.scripts.rules.catalog import RULES, chosen
 from compat.scripts.source import conversion
 from tests.fuzz.conftest import PYTHON2, PYTHON3, SCRIPT_TOKENS, attempt, mutated
 

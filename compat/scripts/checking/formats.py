@@ -9,8 +9,8 @@ import urllib.parse
 from typing import Any, Callable, Mapping, Sequence
 
 from compat.errors import one_line
-from compat.scripts.checking import rules
-from compat.scripts.checking.findings import CHANGES, FAILS, KINDS, UNREADABLE, Finding
+from compat.scripts.rules.catalog import RULES, UNREADABLE_RULE
+from compat.scripts.rules.findings import CHANGES, FAILS, KINDS, UNREADABLE, Finding
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -75,7 +75,7 @@ def as_sarif(findings: Sequence[Finding], files: int) -> str:
             "shortDescription": {"text": rule.says},
             "help": {"text": f"{rule.before}\n\nmigrated:\n\n{rule.after or rule.before}"},
         }
-        for rule in (*rules.RULES, rules.UNREADABLE)
+        for rule in (*RULES, UNREADABLE_RULE)
     ]
     run = {
         "tool": {"driver": {"name": "compat-check", "rules": known}},

@@ -8,17 +8,12 @@ import re
 from typing import Sequence
 
 from compat.errors import UserError
-from compat.scripts.checking import (
-    call_rules,
-    elements,
-    hosts_and_folders,
-    name_rules,
-    rules,
-    syntax,
-)
-from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, UNREADABLE, Finding
-from compat.scripts.checking.uses import Use, Walk
-from compat.scripts.source import conversion, literals
+from compat.scripts.rules.catalog import RULES, UNREADABLE_RULE
+from compat.scripts.rules.findings import UNREADABLE, Finding
+from compat.scripts.rules.names import lookup
+from compat.scripts.rules.rule import Part, Rule, Script
+from compat.scripts.rules.uses import Walk
+from compat.scripts.source import conversion
 
 # Larger files are generated; notebooks contain their images.
 _MAX_BYTES = {".py": 1_000_000, ".ipynb": 50_000_000}
@@ -28,11 +23,15 @@ _NEAR = 100  # Characters.
 _LONG_LINE = 10_000
 
 
-def check(path: str) -> list[Finding]:
-    """Returns the findings of a file, in the order of its lines."""
+def check(path: str, rules: Sequence[Rule] = RULES) -> list[Finding]:
+    """Returns the findings of a file by these rules, in the order of its lines."""
     program = _Program(path)
     try:
-        program.read()
+        script = program.read()
+        with conversion.deep(path):
+            for rule in rules:
+                for part, node, spelled, finding in rule.find(script):
+                    program.add(part, node, spelled, finding)
     except (OSError, UserError) as error:
         program.unreadable(0, 1, 1, str(error))
     found = dict.fromkeys(program.findings)  # A position can occur twice, as a name and as a call.
@@ -47,21 +46,20 @@ class _Program:
         self._path = path
         self._is_notebook = path.endswith(".ipynb")
         self._lines: list[list[str]] = []
-        self._walk = Walk()
-        self._elements: list[tuple[int, ast.expr]] = []
-        self._tostrings: list[tuple[int, ast.expr]] = []
 
-    def read(self) -> None:
-        """Collects the findings."""
+    def read(self) -> Script:
+        """Returns what is known of it; adds a finding for each part that cannot be read."""
         size = os.path.getsize(self._path)
         most = _MAX_BYTES[".ipynb" if self._is_notebook else ".py"]
         if size > most:
             raise UserError(f"script {self._path} has {size} bytes, expected at most {most}")
+        walk, parts = Walk(), []
         for number, part in enumerate(conversion.read(self._path)):
             self._lines.append(part.text.split("\n"))
             try:
                 with conversion.deep(part.filename):
-                    self._read_part(number, part)
+                    parts.append(Part(number, part.tree(), part.python2))
+                    walk.part(number, parts[-1].tree)
             except SyntaxError as error:
                 why = str(error.msg).partition("neither Python 3 nor Python 2")[0]
                 message = f"neither Python 3 nor Python 2{': ' if why else ''}{why}"
@@ -69,63 +67,22 @@ class _Program:
             except UserError as error:
                 self.unreadable(number, 1, 1, str(error))
         with conversion.deep(self._path):
-            self._judge(self._walk.finish())
+            uses = walk.finish()
+        names = {(use.is_tensorflow, use.name) for use in uses}
+        known = {(is_tf, name): lookup.find(name, is_tf) for is_tf, name in names}
+        is_0x = any(finding.gone == "1.0" for finding in known.values() if finding is not None)
+        return Script(parts, uses, known, is_0x)
 
     def unreadable(self, part: int, line: int, column: int, why: str) -> None:
         """Adds a finding of what cannot be read."""
         message = " ".join(why.split())
-        finding = Finding(rules.UNREADABLE.id, UNREADABLE, self._path, message)
+        finding = Finding(UNREADABLE_RULE.id, UNREADABLE, self._path, message)
         self._add(part, (line, column), finding)
 
-    def _read_part(self, number: int, part: conversion.Source) -> None:
-        tree = part.tree()
-        self._walk.part(number, tree)
-        for node, finding in hosts_and_folders.find(tree):
-            self._add(number, locate(self._lines[number], node, finding.name), finding)
-        for node, text, finding in syntax.of_python2(tree) if part.python2 else ():
-            place = locate_operator if text == "/" else locate
-            self._add(number, place(self._lines[number], node, text), finding)
-        self._elements += [(number, node) for node in elements.find(tree)]
-        self._tostrings += [(number, call.func) for call in syntax.tostrings(tree)]
-
-    def _judge(self, uses: list[Use]) -> None:
-        known = {
-            (is_tf, name): name_rules.find(name, is_tf)
-            for is_tf, name in {(use.is_tensorflow, use.name) for use in uses}
-        }
-        is_0x = any(finding.gone == "1.0" for finding in known.values() if finding is not None)
-        has_graph = any(name in name_rules.GRAPH_SWITCHES for _, name in known)
-        failed_imports: set[str] = set()
-        for use in uses:
-            if use.call is not None:
-                for finding in call_rules.find(use, use.call, is_0x):
-                    self._add_use(use, finding)
-                continue
-            found = known[use.is_tensorflow, use.name]
-            if found is None or (found.kind is GRAPH and has_graph):
-                continue
-            if found.kind is FAILS:
-                if any((use.name + ".").startswith(module + ".") for module in failed_imports):
-                    continue  # Reported once, at the import.
-                if use.imported:
-                    failed_imports.add(use.name)
-                if use.guarded:
-                    continue
-            has_graph = has_graph or found.kind is GRAPH  # Reported once per program.
-            self._add_use(use, found)
-
-        for number, node in self._tostrings if uses else ():
-            message = "tostring() of arrays is gone since NumPy 2.3; compat run serves it"
-            finding = Finding("tostring", SERVED, "tostring", message, "tobytes", "NumPy 2.3")
-            self._add(number, locate(self._lines[number], node, "tostring"), finding)
-        for number, node in self._elements if uses else ():
-            text = literals.dotted(node) or "run"
-            message = "since NumPy 2.4 an array of one element is not a number; compat run takes it"
-            finding = Finding("elements", SERVED, text, message, "item", "NumPy 2.4")
-            self._add(number, locate(self._lines[number], node, text), finding)
-
-    def _add_use(self, use: Use, finding: Finding) -> None:
-        self._add(use.part, locate(self._lines[use.part], use.node, use.spelled), finding)
+    def add(self, part: int, node: ast.AST, spelled: str, finding: Finding) -> None:
+        """Adds a finding of a node, which is spelled so."""
+        place = locate_operator if spelled == "/" else locate
+        self._add(part, place(self._lines[part], node, spelled), finding)
 
     def _add(self, part: int, position: tuple[int, int], finding: Finding) -> None:
         cell = part + 1 if self._is_notebook and self._lines else 0

@@ -7,7 +7,7 @@ import os
 from typing import Any, Callable, Mapping, NamedTuple
 
 from compat.scripts.migrating.migration import Migrated
-from compat.scripts.migrating.program import Edit, Program
+from compat.scripts.rules.program import Edit, Program
 from compat.scripts.source import conversion, modules
 
 _SUFFIXES = "_v1", "_compat_v1"

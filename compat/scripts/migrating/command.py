@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Sequence
 
 from compat.errors import Parser, UserError, unless_usable
-from compat.scripts.checking import rules, sources
-from compat.scripts.checking.rules import Rule
+from compat.scripts.checking import sources
 from compat.scripts.migrating import migration
 from compat.scripts.migrating.beside import Beside, beside
 from compat.scripts.migrating.experiment import writing
-from compat.scripts.migrating.program import RefusedError
 from compat.scripts.migrating.proving import command as proving
 from compat.scripts.migrating.steps import expressions, rewriting
+from compat.scripts.rules import catalog
+from compat.scripts.rules.program import RefusedError
+from compat.scripts.rules.rule import Rule
 from compat.scripts.source import conversion, modules
 from compat.tracking.files import beside as replacing
 
@@ -38,11 +39,11 @@ def main(argv: list[str]) -> int:
     """Runs the command line of `migrate`; returns the exit code."""
     options = _parser().parse_args(argv)
     if options.list_rules:
-        rules.print_list()
+        catalog.print_list()
         return 0
     if options.path is None:
         raise UserError("no script was given; name a script, or a folder with --output=NEW_FOLDER")
-    chosen = rules.selected(options)
+    chosen = catalog.selected(options)
     if options.to != "v1" and os.path.isdir(options.path):
         raise UserError(f"--to={options.to} takes a script; name one, or use --to=v1 for a folder")
     if options.prove and (options.diff or os.path.isdir(options.path)):
@@ -172,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     output.add_argument("--diff", action="store_true", help="only show the changes")
     add("--prove", action="store_true", help="run both programs, and compare them")
-    rules.add_options(parser)
+    catalog.add_options(parser)
     return parser
 
 

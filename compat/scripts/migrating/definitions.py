@@ -11,9 +11,9 @@ from typing import Any, Callable, Iterator, Mapping
 
 from compat.scripts.migrating.classes.decorators import is_decorator
 from compat.scripts.migrating.origins import Import, Modules
-from compat.scripts.migrating.program import Edit, Program, UnmarkedError
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
 from compat.scripts.migrating.steps.pieces import Pieces, spelled
+from compat.scripts.rules.program import Edit, Program, UnmarkedError
 from compat.scripts.source import literals, scopes
 
 # Whether a function or a class is to be in the script.

@@ -8,18 +8,12 @@ import warnings
 from typing import Any, NamedTuple, Sequence
 
 from compat.errors import UserError
-from compat.scripts.checking.rules import Rule
-from compat.scripts.migrating import arguments, names, python2
-from compat.scripts.migrating.program import Edit, Finders, GiveUpError, Program, Remark
 from compat.scripts.names import table
-from compat.scripts.source import conversion
+from compat.scripts.rules.names.imports import needs_v1
+from compat.scripts.rules.program import Edit, GiveUpError, Program, Remark
+from compat.scripts.rules.rule import Rule
+from compat.scripts.source import conversion, python2
 
-# How the uses of each rule are rewritten; without an entry they are left.
-FINDERS: Finders = {
-    **names.FINDERS,
-    **arguments.FINDERS,
-    **python2.FINDERS,
-}
 REMARK = "# compat {number}: {text}"
 _REMARK = re.compile(r"[ \t]*# compat (\d+): (.*)")
 _MODULE = "compat.v1"
@@ -94,9 +88,9 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
     remarks: list[Remark] = []
     counts: dict[str, int] = {}
     left: list[tuple[int, str]] = []
-    for rule in (rule for rule in rules if rule.id in FINDERS):
+    for rule in rules:
         try:
-            found = list(FINDERS[rule.id](program))
+            found = list(rule.rewrite(program))
             new = [item for item in found if isinstance(item, Edit)]
             _check_apart(program, edits, new)
         except GiveUpError as error:
@@ -115,7 +109,7 @@ def _apply(program: Program, rules: Sequence[Rule]) -> Migrated:
         edits += new
         remarks += [item for item in found if isinstance(item, Remark)]
     is_today = any(f"{use.name}.".startswith("compat.v1.") for use in program.uses)
-    is_today = is_today and not names.needs_v1(program)
+    is_today = is_today and not needs_v1(program)
     if program.source.python2 and not counts:
         counts["python2"] = len({*program.text.split("\n")} - {*program.source.text.split("\n")})
     # A program that names `tf.compat.v1` was written for TensorFlow 2.

@@ -7,8 +7,8 @@ import os
 from typing import Any, Iterator, Mapping, NamedTuple
 
 import compat.scripts
-from compat.scripts.migrating.program import Program
 from compat.scripts.names import table
+from compat.scripts.rules.program import Program
 from compat.scripts.source import conversion, literals, modules, scopes
 
 _OWN = "compat.scripts."

@@ -9,6 +9,7 @@ import ast
 import copy
 
 DIVISION = "__classic_division__"
+MODULE = "python2"  # Of `compat.v1`, which a migrated program of Python 2 imports.
 DECODE = "__classic_decode__"
 
 

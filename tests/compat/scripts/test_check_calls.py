@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compat.scripts.checking import call_rules
 from compat.scripts.checking.sources import check
 from compat.scripts.names import table
+from compat.scripts.rules.calls.known import FORMS
 
 # Names that are served with their old arguments, and gone for good: found wherever they are used.
 _GONE = {
@@ -136,10 +136,10 @@ def test_names_with_old_arguments_have_a_rule_or_are_gone() -> None:
         if entry.by.startswith(("compat.scripts.calls.arguments:", "compat.scripts.calls.classes:"))
         and entry.gone
     }
-    assert served - _GONE <= set(call_rules.CALLS)
-    assert not _GONE & set(call_rules.CALLS)
+    assert served - _GONE <= set(FORMS)
+    assert not _GONE & set(FORMS)
 
 
 def test_rules_say_what_compat_run_does() -> None:
-    said = [known.says for calls in call_rules.CALLS.values() for known in calls]
+    said = [known.says for calls in FORMS.values() for known in calls]
     assert [text for text in said if "compat run" not in text] == []

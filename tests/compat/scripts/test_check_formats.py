@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from compat.scripts.check import main
-from compat.scripts.checking.rules import RULES
+from compat.scripts.checking.command import main
+from compat.scripts.rules.catalog import RULES
 
 SCRIPT = """\
 import tensorflow as tf

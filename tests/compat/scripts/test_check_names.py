@@ -7,10 +7,10 @@ from typing import Callable, Mapping
 
 import pytest
 
-from compat.scripts.checking import name_rules
-from compat.scripts.checking.findings import Finding
 from compat.scripts.checking.sources import check
 from compat.scripts.names import packages, table
+from compat.scripts.rules.findings import Finding
+from compat.scripts.rules.names import lookup
 
 Check = Callable[[str], "list[Finding]"]
 
@@ -154,8 +154,8 @@ def test_modules_are_followed(script: str, name: str, served_by: str, found: Che
 
 def test_what_serves_a_name_can_be_imported() -> None:
     """No module of ours is named but `compat.v1`, which has all old names."""
-    served = [name_rules.find(name) for name in table.NAMES]
-    served += [name_rules.find(name, is_tensorflow=False) for name in packages.GONE]
+    served = [lookup.find(name) for name in table.NAMES]
+    served += [lookup.find(name, is_tensorflow=False) for name in packages.GONE]
     names = [finding.served_by for finding in served if finding is not None]
     ours = [name for name in names if name.startswith("compat.")]
     assert len(ours) > 100

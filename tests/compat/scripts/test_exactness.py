@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Callable
 import numpy as np
 import pytest
 
-from compat.scripts.checking.rules import RULES
 from compat.scripts.migrating import migration
 from compat.scripts.migrating.steps import rewriting
+from compat.scripts.rules.catalog import RULES
 from compat.scripts.source import conversion
 from tests.conftest import RUNTIMES
 

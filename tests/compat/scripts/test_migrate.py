@@ -10,9 +10,10 @@ import pytest
 
 from compat.errors import UserError
 from compat.scripts.checking import sources
-from compat.scripts.checking.rules import RULES, Rule
 from compat.scripts.migrating import migration
 from compat.scripts.migrating.command import main
+from compat.scripts.rules.catalog import RULES
+from compat.scripts.rules.rule import Rule
 from compat.scripts.source import conversion
 from tests.compat.scripts.conftest import run_python
 

@@ -10,8 +10,8 @@ import pytest
 from compat.errors import UserError
 from compat.scripts.migrating.classes import bases
 from compat.scripts.migrating.command import main
-from compat.scripts.migrating.program import Program
 from compat.scripts.migrating.steps import rewriting
+from compat.scripts.rules.program import Program
 from compat.scripts.source import conversion
 
 pytest.importorskip("asttokens")

@@ -11,8 +11,8 @@ import pytest
 from compat.errors import UserError
 from compat.scripts.migrating.classes import dissolving
 from compat.scripts.migrating.experiment import writing
-from compat.scripts.migrating.program import Program
 from compat.scripts.migrating.steps import rewriting
+from compat.scripts.rules.program import Program
 from compat.scripts.source import conversion
 
 pytest.importorskip("asttokens")

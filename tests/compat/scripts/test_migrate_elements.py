@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compat.scripts.checking.rules import RULES
 from compat.scripts.migrating import migration
+from compat.scripts.rules.catalog import RULES
 from compat.scripts.source import conversion
 
 pytest.importorskip("asttokens")

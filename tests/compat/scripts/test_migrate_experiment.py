@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from compat.errors import UserError
-from compat.scripts import check
+from compat.scripts.checking import command as check
 from compat.scripts.migrating.command import main
 from compat.scripts.migrating.experiment import flags, writing
 from experiments import Settings

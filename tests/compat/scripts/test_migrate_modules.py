@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from compat.errors import UserError
-from compat.scripts import check
+from compat.scripts.checking import command as check
 from compat.scripts.migrating.command import main
 from tests.compat.scripts.conftest import run_python
 

@@ -8,9 +8,9 @@ from typing import Any, Callable
 import pytest
 
 from compat.errors import UserError
-from compat.scripts.migrating.program import Program
 from compat.scripts.migrating.steps import conditions, rewriting
 from compat.scripts.migrating.steps.pieces import separated
+from compat.scripts.rules.program import Program
 from compat.scripts.source import conversion
 
 pytest.importorskip("asttokens")

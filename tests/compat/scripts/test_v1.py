@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from compat.errors import UserError
-from compat.scripts.checking.rules import RULES
 from compat.scripts.migrating import migration
+from compat.scripts.rules.catalog import RULES
 from compat.scripts.source import conversion
 from tests.compat.scripts.conftest import run_python
 

@@ -8,10 +8,10 @@ import keyword
 import re
 from typing import Any, Callable, Iterator
 
-from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import conditions, order
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
 from compat.scripts.migrating.steps.pieces import Pieces, used
+from compat.scripts.rules.program import Edit, Program
 from compat.scripts.source import scopes
 
 # As attributes of the object: the place in front of the block that makes it, and behind its call.

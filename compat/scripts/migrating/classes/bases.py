@@ -7,8 +7,8 @@ import re
 from typing import Any, Callable, Iterator
 
 from compat.scripts.migrating.classes.members import taken
-from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps.pieces import Pieces
+from compat.scripts.rules.program import Edit, Program
 from compat.scripts.source import literals, scopes
 
 _COMMA = re.compile(r"\s*(,\s*)?")

@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 from compat.scripts.migrating.classes import bases, members, objects
 from compat.scripts.migrating.classes.attributes import BEGIN, END, Attributes
-from compat.scripts.migrating.program import Edit, Program, RefusedError, UnmarkedError
 from compat.scripts.migrating.steps import conditions, inlining, order
 from compat.scripts.migrating.steps.inlining import Function
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
 from compat.scripts.migrating.steps.pieces import Pieces, separated, used
+from compat.scripts.rules.program import Edit, Program, RefusedError, UnmarkedError
 from compat.scripts.source import literals, scopes
 
 _USED = "is used for more than its attributes"

@@ -12,9 +12,9 @@ from compat.scripts.migrating.classes.decorators import (
     doubles,
     without_unused,
 )
-from compat.scripts.migrating.program import Edit, Program, RefusedError
 from compat.scripts.migrating.steps import order
 from compat.scripts.migrating.steps.pieces import Pieces, used
+from compat.scripts.rules.program import Edit, Program, RefusedError
 from compat.scripts.source import literals, scopes
 
 # What is evaluated later, several times, or perhaps not.

@@ -7,10 +7,10 @@ import functools
 from typing import Any
 
 from compat.scripts.migrating.classes.members import refused, taken
-from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import inlining, order
 from compat.scripts.migrating.steps.kinds import Kinds
 from compat.scripts.migrating.steps.pieces import Pieces
+from compat.scripts.rules.program import Edit, Program
 from compat.scripts.source import literals, scopes
 
 _SHARED = (

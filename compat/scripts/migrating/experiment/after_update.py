@@ -7,9 +7,9 @@ from typing import Any, Iterable, Iterator, NamedTuple
 
 from compat.scripts.migrating.experiment.gradients import INDENT, Gradients
 from compat.scripts.migrating.experiment.updates import Updates
-from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.migrating.steps.pieces import changed, used
+from compat.scripts.rules.program import Edit
 
 _NOT_FOLLOWED = "what runs with its update is not followed"
 

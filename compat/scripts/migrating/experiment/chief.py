@@ -6,9 +6,9 @@ import ast
 from collections import Counter
 from typing import Any
 
-from compat.scripts.migrating.program import Program
 from compat.scripts.migrating.steps import conditions
 from compat.scripts.migrating.steps.kinds import Kinds, last
+from compat.scripts.rules.program import Program
 from compat.scripts.source import literals
 
 # What the number of a task is called; that of the chief is 0.

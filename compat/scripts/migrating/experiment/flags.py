@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any, Mapping, NamedTuple
 
-from compat.scripts.migrating.program import Program
 from compat.scripts.migrating.steps.kinds import last
+from compat.scripts.rules.program import Program
 from compat.scripts.source import literals, scopes
 
 _DEFINED = {

@@ -6,11 +6,11 @@ import ast
 from typing import Any, Callable
 
 from compat.scripts.migrating import definitions
-from compat.scripts.migrating.program import Program
 from compat.scripts.migrating.steps import inlining, plain
 from compat.scripts.migrating.steps.inlining import Function
 from compat.scripts.migrating.steps.kinds import TRAINS, Kinds, last
 from compat.scripts.migrating.steps.pieces import changed
+from compat.scripts.rules.program import Program
 from compat.scripts.source import literals, scopes
 
 

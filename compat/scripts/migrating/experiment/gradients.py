@@ -7,9 +7,9 @@ import re
 from typing import Any, Callable
 
 from compat.scripts.migrating.experiment.updates import Updates
-from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.migrating.steps.pieces import used
+from compat.scripts.rules.program import Edit
 from compat.scripts.source import literals, scopes
 
 INDENT = " " * 8

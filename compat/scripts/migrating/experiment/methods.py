@@ -7,9 +7,9 @@ from typing import Any, Mapping
 
 from compat.scripts.migrating.experiment.after_update import AfterUpdate
 from compat.scripts.migrating.experiment.gradients import INDENT
-from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.migrating.steps.pieces import used
+from compat.scripts.rules.program import Edit
 from compat.scripts.source import literals, scopes
 
 _SYNC = "SyncReplicas"

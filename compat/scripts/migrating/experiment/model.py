@@ -7,10 +7,10 @@ from typing import Any
 
 from compat.scripts.migrating.experiment.methods import Methods
 from compat.scripts.migrating.experiment.updates import Updates
-from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last
 from compat.scripts.migrating.steps.pieces import Pieces, used
+from compat.scripts.rules.program import Edit
 from compat.scripts.source import literals, scopes
 
 

@@ -16,13 +16,13 @@ from compat.scripts.migrating.experiment.feeding import Feeding
 from compat.scripts.migrating.experiment.flags import INHERITED, TAKEN, Flags
 from compat.scripts.migrating.experiment.methods import Methods
 from compat.scripts.migrating.experiment.model import Model
-from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import plain
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kept import Kept
 from compat.scripts.migrating.steps.kinds import last, tensorflow
 from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.migrating.steps.waiting import joined
+from compat.scripts.rules.program import Edit, Program
 from compat.scripts.source import conversion, literals, modules, scopes
 
 _LEFT = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any, Iterator, NamedTuple
 
-from compat.scripts.migrating.program import Remark
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last, words
 from compat.scripts.migrating.steps.region import INITIALIZERS
+from compat.scripts.rules.program import Remark
 from compat.scripts.source import literals, scopes
 
 _ITERATES = ("enumerate", "zip", "len", "list", "tuple", "map")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any, Callable, Mapping, NamedTuple
 
-from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps.pieces import Pieces
+from compat.scripts.rules.program import Edit, Program
 from compat.scripts.source import literals
 
 

@@ -6,8 +6,8 @@ import ast
 from typing import Mapping
 
 from compat.scripts.migrating import migration
-from compat.scripts.migrating.program import Edit, Program, RefusedError, Remark
 from compat.scripts.migrating.steps.kinds import PLAIN, Kinds, last, tensorflow
+from compat.scripts.rules.program import Edit, Program, RefusedError, Remark
 from compat.scripts.source import literals
 
 TRAINED = ("Estimator", "Classifier", "Regressor", "train_and_evaluate")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from compat.scripts.migrating.program import LOOSE, Edit, Program
 from compat.scripts.migrating.steps import estimators
 from compat.scripts.migrating.steps.kinds import last, tensorflow
+from compat.scripts.rules.program import LOOSE, Edit, Program
 from compat.scripts.source import conversion, literals, scopes
 
 _STEP = "train.global_step"

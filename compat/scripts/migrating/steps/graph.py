@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any, Iterator, NamedTuple
 
-from compat.scripts.migrating.program import Program, RefusedError
 from compat.scripts.migrating.steps import conditions
 from compat.scripts.migrating.steps.estimators import TRAINED
 from compat.scripts.migrating.steps.kinds import MAKES_VARIABLE, PLAIN, TRAINS, Kinds, last, words
 from compat.scripts.migrating.steps.pieces import independent, used
+from compat.scripts.rules.program import Program, RefusedError
 from compat.scripts.source import literals, scopes
 
 _SOMETIMES = (ast.If, ast.For, ast.While, ast.Try, ast.With)  # Or part by part.

@@ -6,9 +6,9 @@ import ast
 import builtins
 from typing import Any, Callable, Collection, Mapping, NamedTuple
 
-from compat.scripts.migrating.program import LOOSE, Edit, Program, UnmarkedError
 from compat.scripts.migrating.steps import conditions, order
 from compat.scripts.migrating.steps.pieces import Pieces, used
+from compat.scripts.rules.program import LOOSE, Edit, Program, UnmarkedError
 from compat.scripts.source import scopes
 
 _ROUNDS = 200  # A call in each.

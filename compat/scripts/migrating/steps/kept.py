@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from compat.scripts.migrating import migration
-from compat.scripts.migrating.program import Edit, Program, Remark
 from compat.scripts.migrating.steps.kinds import PLAIN, Kinds, last
 from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.migrating.steps.region import defines
+from compat.scripts.rules.program import Edit, Program, Remark
 from compat.scripts.source import scopes
 
 _WHY = (

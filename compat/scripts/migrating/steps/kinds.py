@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from compat.errors import UserError
-from compat.scripts.migrating.program import Program
+from compat.scripts.rules.program import Program
 from compat.scripts.source import literals, scopes
 
 TRAINS = ("minimize", "apply_gradients")

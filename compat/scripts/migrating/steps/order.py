@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any, Collection, Iterable, Mapping
 
-from compat.scripts.migrating.program import Program
 from compat.scripts.migrating.steps.pieces import used
+from compat.scripts.rules.program import Program
 from compat.scripts.source import literals
 
 _LOOPS = (ast.For, ast.While)

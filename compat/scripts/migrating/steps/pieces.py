@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any, Iterable, Sequence
 
-from compat.scripts.migrating.program import Edit, Program
+from compat.scripts.rules.program import Edit, Program
 from compat.scripts.source import literals, scopes
 
 # Behind a statement, with what follows on its line.

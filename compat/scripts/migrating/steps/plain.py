@@ -10,11 +10,11 @@ import ast
 import re
 from typing import Any, Iterator
 
-from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps import expressions, inlining
 from compat.scripts.migrating.steps.kinds import Kinds, last, made_by_run
 from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.migrating.steps.region import INITIALIZERS, Region, defines, fronted, straight
+from compat.scripts.rules.program import Edit, Program
 from compat.scripts.source import literals, scopes
 
 # Made of all of the graph, whatever they are given.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from compat.scripts.migrating.program import Edit, Program
 from compat.scripts.migrating.steps.kinds import MAKES_VARIABLE, PLAIN, Kinds, default_name, last
 from compat.scripts.migrating.steps.pieces import Pieces, independent, used
+from compat.scripts.rules.program import Edit, Program
 from compat.scripts.source import scopes
 
 INITIALIZERS = (

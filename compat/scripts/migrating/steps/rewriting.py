@@ -8,7 +8,6 @@ from typing import Any, Mapping
 
 from compat.scripts.migrating import definitions, migration
 from compat.scripts.migrating.classes import dissolving
-from compat.scripts.migrating.program import Edit, Program, RefusedError, Remark
 from compat.scripts.migrating.steps import estimators, expressions, plain
 from compat.scripts.migrating.steps.calls import Call, Calls
 from compat.scripts.migrating.steps.graph import Graph
@@ -17,6 +16,7 @@ from compat.scripts.migrating.steps.kinds import tensorflow
 from compat.scripts.migrating.steps.pieces import used
 from compat.scripts.migrating.steps.sessions import Sessions
 from compat.scripts.migrating.steps.waiting import joined
+from compat.scripts.rules.program import Edit, Program, RefusedError, Remark
 from compat.scripts.source import conversion, literals, scopes
 
 _HEAD = """import sys

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import Any, Iterable, Iterator
 
-from compat.scripts.migrating.program import Edit
 from compat.scripts.migrating.steps.calls import Call
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import default_name
 from compat.scripts.migrating.steps.pieces import used
+from compat.scripts.rules.program import Edit
 from compat.scripts.source import literals, scopes
 
 # Of tf.train, with the arguments that these took.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from compat.scripts.migrating.program import Edit, Program, RefusedError
 from compat.scripts.migrating.steps.kinds import PLAIN, Kinds, last
 from compat.scripts.migrating.steps.pieces import Pieces, used
+from compat.scripts.rules.program import Edit, Program, RefusedError
 from compat.scripts.source import literals, scopes
 
 # Of a queue, what servers wait for; and what else they call meanwhile.

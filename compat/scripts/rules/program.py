@@ -1,15 +1,15 @@
-"""The text of a script with its syntax tree, and the rules whose edits rewrite it."""
+"""The text of a script with its syntax tree, and the edits that rewrite it."""
 
 from __future__ import annotations
 
 import ast
 import re
 import tokenize
-from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Union
+from typing import Any, Iterable, Iterator, NamedTuple
 
 from compat.errors import UserError
-from compat.scripts.checking.uses import Use, Walk
 from compat.scripts.names import era
+from compat.scripts.rules.uses import Use, Walk
 from compat.scripts.source import conversion, literals, modules
 
 # Tokens between the lines of a program.
@@ -61,10 +61,6 @@ class RefusedError(UserError):
     def __init__(self, program: Program, node: ast.AST, why: str) -> None:
         self.text, self.line, self.why = program.text, getattr(node, "lineno", 1), why
         super().__init__(f"{program.source.filename}:{self.line}: {why}")
-
-
-# How the uses of rules are rewritten, by their ids.
-Finders = Mapping[str, Callable[["Program"], Iterator[Union[Edit, Remark]]]]
 
 
 class Program:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import Callable, Iterator
 
-from compat.scripts.checking import call_rules
-from compat.scripts.checking.findings import FAILS, GRAPH, SERVED, Finding
 from compat.scripts.names import packages, table
+from compat.scripts.rules.calls.known import FORMS
+from compat.scripts.rules.findings import FAILS, GRAPH, SERVED, Finding
+from compat.scripts.rules.rule import Found, Script
 
 # Modules that were removed except for names in the table, and the release that removed them.
 _GONE = {"contrib": "2.0", "examples": "2.0", "models": "1.0"}
 _BY_PYPLOT = re.compile(r"^matplotlib\.pyplot\.cm\b")  # As `plt.cm`.
 _GRAPH = {"InteractiveSession", "Session", "placeholder"}
-# A program that calls these builds graphs on TensorFlow 2 as well.
-GRAPH_SWITCHES = {"compat.v1.disable_eager_execution", "compat.v1.disable_v2_behavior"}
 
 
 def find(name: str, is_tensorflow: bool = True) -> Finding | None:
@@ -35,7 +35,7 @@ def find(name: str, is_tensorflow: bool = True) -> Finding | None:
     entry = table.NAMES[key]
     if not entry.by:
         return _failing(full, entry.gone, entry.note)
-    if key in call_rules.CALLS or not entry.gone:
+    if key in FORMS or not entry.gone:
         return None  # The name is still there.
     module = table.importable(entry.by, "compat.v1." + key)
     by = module + name[len(key) :]
@@ -46,6 +46,18 @@ def find(name: str, is_tensorflow: bool = True) -> Finding | None:
     message = f"{says}; compat run {how}{note}"
     rule = "renamed" if entry.by.startswith("tf.") else "imports"
     return Finding(rule, SERVED, full, message, by, entry.gone)
+
+
+def finder(rule: str) -> Callable[[Script], Iterator[Found]]:
+    """Returns what finds the names that the tables have for a rule."""
+
+    def find_names(script: Script) -> Iterator[Found]:
+        for use in script.uses:
+            finding = script.known[use.is_tensorflow, use.name] if use.call is None else None
+            if finding is not None and finding.rule == rule:
+                yield Found(use.part, use.node, use.spelled, finding)
+
+    return find_names
 
 
 def _of_package(name: str) -> Finding | None:

@@ -1,4 +1,7 @@
-"""Finds values of one element, which are arrays, in the place of numbers."""
+"""An array of one element was a number in formats and for `float()`.
+
+NumPy 2.4: "Raise `TypeError` on attempt to convert array with `ndim > 0` to scalar".
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import ast
 import re
 from typing import Any, Iterator
 
+from compat.scripts.rules.findings import SERVED, Finding
+from compat.scripts.rules.program import Edit, Program
+from compat.scripts.rules.rule import Found, Rule, Script
 from compat.scripts.source import literals, scopes
 
 _MADE = ("Variable", "constant")
@@ -18,7 +24,22 @@ _KEEP = (
 _NUMERIC = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?[deEfgG]")
 
 
-def find(tree: ast.Module) -> Iterator[ast.expr]:
+def _find(script: Script) -> Iterator[Found]:
+    message = "since NumPy 2.4 an array of one element is not a number; compat run takes it"
+    for part in script.parts if script.uses else ():
+        for node in _operands(part.tree):
+            text = literals.dotted(node) or "run"
+            finding = Finding("elements", SERVED, text, message, "item", "NumPy 2.4")
+            yield Found(part.number, node, text, finding)
+
+
+def _rewrite(program: Program) -> Iterator[Edit]:
+    for node in _operands(program.tree):
+        _, end = program.span(node)
+        yield Edit(end, end, ".item()")
+
+
+def _operands(tree: ast.Module) -> Iterator[ast.expr]:
     """Yields what a session returns, as an array of one element, where NumPy wants a number."""
     nodes = [*ast.walk(tree)]
     tensors = _tensors(nodes)
@@ -111,3 +132,14 @@ def _values(nodes: list[Any], tensors: set[str]) -> set[str]:
         others |= scopes.bound(node.targets) - new - tensors
     kinds = (ast.AugAssign, ast.For)
     return found - others - scopes.bound(n.target for n in nodes if isinstance(n, kinds))
+
+
+RULE = Rule(
+    "elements",
+    "NumPy 2.4",
+    "an array of one element was a number in formats and for float()",
+    'w = tf.Variable([0.5])\nx = sess.run(w)\nprint("w: %f" % x)',
+    'w = tf.Variable([0.5])\nx = sess.run(w)\nprint("w: %f" % x.item())',
+    find=_find,
+    rewrite=_rewrite,
+)

@@ -10,7 +10,8 @@ import sys
 
 from compat.errors import Parser
 from compat.processes.output import discard
-from compat.scripts.checking import formats, rules, sources
+from compat.scripts.checking import formats, sources
+from compat.scripts.rules import catalog
 
 _EPILOG = (
     "exit code: 0 if everything runs under compat run and keeps its meaning without it, "
@@ -28,20 +29,18 @@ def main(argv: list[str]) -> int:
     )
     add = parser.add_argument
     add("path", nargs="*", help="a script, a notebook, or a folder of them")
-    rules.add_options(parser)
+    catalog.add_options(parser)
     add("--format", choices=sorted(formats.FORMATS), default="text", help="default: text")
     options = parser.parse_args(argv)
     if options.list_rules:
-        rules.print_list()
+        catalog.print_list()
         return 0
     if not options.path:
         parser.error("no script was given")
-    chosen = {rule.id for rule in [*rules.selected(options), rules.UNREADABLE]}
+    chosen = catalog.selected(options)
     found = (os.path.normpath(file) for path in options.path for file in sources.files(path))
     files = dict.fromkeys(found)  # Each once.
-    findings = [
-        finding for file in files for finding in sources.check(file) if finding.rule in chosen
-    ]
+    findings = [finding for file in files for finding in sources.check(file, chosen)]
     _print(formats.FORMATS[options.format](findings, len(files)))
     return int(any(finding.fails for finding in findings))
 

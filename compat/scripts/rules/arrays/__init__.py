@@ -1,0 +1,1 @@
+"""Rules for arrays of NumPy, which no import names."""

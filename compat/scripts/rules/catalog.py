@@ -1,0 +1,91 @@
+"""All rules, in the order in which they are listed and applied, and the options that choose."""
+
+from __future__ import annotations
+
+import argparse
+
+from compat.errors import UserError
+from compat.scripts.rules.arrays import elements, tostring
+from compat.scripts.rules.calls import (
+    arguments,
+    concat,
+    dropout,
+    era,
+    losses,
+    means,
+    reverse,
+    sampled,
+    shapes,
+    sizes,
+    split,
+)
+from compat.scripts.rules.names import graph, imports, modules, packages, renamed, unserved
+from compat.scripts.rules.places import folders, hosts
+from compat.scripts.rules.python2 import builtins, decode, division
+from compat.scripts.rules.rule import Rule
+
+RULES = (
+    imports.RULE,
+    renamed.RULE,
+    unserved.RULE,
+    modules.RULE,
+    concat.RULE,
+    split.RULE,
+    losses.RULE,
+    shapes.RULE,
+    sizes.RULE,
+    era.RULE,
+    division.RULE,
+    decode.RULE,
+    builtins.RULE,
+    packages.RULE,
+    tostring.RULE,
+    elements.RULE,
+    # What has no migrated form is taken by `compat.v1` as it is, or depends on the machine.
+    graph.RULE,
+    sampled.RULE,
+    dropout.RULE,
+    means.RULE,
+    reverse.RULE,
+    arguments.RULE,
+    hosts.RULE,
+    folders.RULE,
+)
+UNREADABLE_RULE = Rule("unreadable", "", "files that are neither Python nor notebooks", "x = (")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that select rules."""
+    add = parser.add_argument
+    add("--only", metavar="ID,..", help="these rules only")
+    add("--skip", metavar="ID,..", help="all rules but these")
+    add("--list-rules", action="store_true", help="list the rules, and what each is about")
+
+
+def selected(options: argparse.Namespace) -> list[Rule]:
+    """Returns the rules of the command line; raises UserError for names of others."""
+    only, skip = map(_ids, (options.only, options.skip))
+    return chosen(only, skip)
+
+
+def chosen(only: list[str] | None, skip: list[str] | None) -> list[Rule]:
+    """Returns the rules of `--only` without those of `--skip`; raises UserError for others."""
+    known = [rule.id for rule in RULES]
+    for option, ids in (("--only", only), ("--skip", skip)):
+        for name in ids or ():
+            if name not in known:
+                raise UserError(
+                    f"{option} has {name!r}, expected rules among {', '.join(known)}; "
+                    "--list-rules describes them"
+                )
+    return [r for r in RULES if (only is None or r.id in only) and r.id not in (skip or ())]
+
+
+def print_list() -> None:
+    """Prints each rule in a line."""
+    for rule in RULES:
+        print(f"{rule.id:<9} {rule.gone:<15} {rule.says}")
+
+
+def _ids(option: str | None) -> list[str] | None:
+    return None if option is None else [name.strip() for name in option.split(",")]

@@ -1,0 +1,1 @@
+"""Rules for names: what is imported, and what has another name today or none."""
