@@ -156,6 +156,7 @@ def run(tmp_path: Path) -> Any:
     return run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("holds", [True, False])
 def test_a_run_of_all_tests_leaves_what_they_have_shown(
     run: Any, holds: bool, runtimes: list[str]
@@ -168,14 +169,17 @@ def test_a_run_of_all_tests_leaves_what_they_have_shown(
     assert found["differences"] == {"cluster, legacy": 1e-7}
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_read_is_a_failure(run: Any) -> None:
     assert run("import of_nothing")["failed"] == ["tests/test_it.py"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tests", ["raise KeyboardInterrupt", "import os; os._exit(3)"])
 def test_tests_that_do_not_begin_leave_no_earlier_result(run: Any, tests: str) -> None:
     assert run(tests, "-p", "no:xdist", "--matrix-results=matrix/py38-tf2.4.json") is None
 
 
+@pytest.mark.long
 def test_a_run_of_other_tests_leaves_the_result_alone(run: Any) -> None:
     assert run(TESTS.format(holds=True), "-k", "sync") == "of an earlier run"

@@ -37,6 +37,7 @@ def by_any_worker(lines: list[str]) -> list[str]:
     return sorted(re.sub(r"(enqueued|number) \d+( of worker \d+)?", r"\1", line) for line in lines)
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_prints_what_it_shows(

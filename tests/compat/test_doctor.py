@@ -15,7 +15,7 @@ import compat
 from compat import UserError
 from compat.doctor import constraints, machine, main
 
-DEADLINE_SECS = 150
+DEADLINE_SECS = 800
 MOST_LINES = 40
 
 
@@ -25,7 +25,7 @@ def done() -> subprocess.CompletedProcess[str]:
     packages = str(Path(compat.__file__).resolve().parents[1])
     proxies = {"http_proxy": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}
     return subprocess.run(
-        [sys.executable, "-m", "compat", "doctor"],
+        [sys.executable, "-m", "compat", "doctor", "--deadline=300"],
         env=dict(os.environ, PYTHONPATH=packages, CUDA_VISIBLE_DEVICES="-1", **proxies),
         capture_output=True,
         encoding="ascii",

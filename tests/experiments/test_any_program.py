@@ -287,6 +287,7 @@ def test_an_old_script() -> None:
     assert lines[-1] == "all others have ended; stopping ps 0"
 
 
+@pytest.mark.long
 @pytest.mark.cluster
 def test_an_experiment(train: Train) -> None:
     launcher = (sys.executable, "-m", "experiments.launch", "--num_workers=1", "--")

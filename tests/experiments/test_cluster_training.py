@@ -241,6 +241,7 @@ def test_updates_are_counted(by_hand: dict[str, Any], record: Any, runtime: str)
     assert step == recorded.checkpoints[-1]
 
 
+@pytest.mark.long
 @pytest.mark.endings
 @pytest.mark.once
 def test_tf_config_with_a_chief(tasks: Any, record: Any, runtime: str) -> None:

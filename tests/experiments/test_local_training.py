@@ -100,6 +100,7 @@ def test_nothing_else_is_left_where_it_ran(local: Any) -> None:
     assert sorted(os.listdir(local.folder)) == [*store, "stderr", "stdout"]
 
 
+@pytest.mark.long
 def test_terminal_shows_a_progress_bar(train: Any) -> None:
     terminal, program = pty.openpty()
     fcntl.ioctl(program, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))

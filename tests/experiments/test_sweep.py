@@ -208,6 +208,7 @@ def study(begin: Any, tmp_path_factory: pytest.TempPathFactory) -> Training:
     return begin(tmp_path_factory.mktemp("sweep")).wait()
 
 
+@pytest.mark.long
 def test_output_is_that_of_the_page(study: Training, page: Any) -> None:
     assert (study.code, study.err) == (0, "")
     # Which of the two is better is a matter of chance.
@@ -215,6 +216,7 @@ def test_output_is_that_of_the_page(study: Training, page: Any) -> None:
     page("sweeps.md").assert_shows(shown)
 
 
+@pytest.mark.long
 def test_best_command_is_of_the_best_run(study: Training) -> None:
     folder, command = re.search("^best: .*, (runs/.*)\n(.*)", study.out, re.M).groups()  # type: ignore[union-attr]
     settings = yaml.safe_load((study.folder / folder / "settings.yaml").read_text())
@@ -223,6 +225,7 @@ def test_best_command_is_of_the_best_run(study: Training) -> None:
         assert settings[name] == type(settings[name])(value)
 
 
+@pytest.mark.long
 def test_study_has_its_trials_in_mlflow_and_tensorboard(study: Training, record: Any) -> None:
     recorded = record(study.logdir)
     statuses = dict(recorded.select("select name, status from runs"))

@@ -10,7 +10,7 @@ import pytest
 from compat.checkpoint import files
 from tests.experiments.conftest import Train, Training
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.long]
 ONE_UPDATE = ("--max_steps=1", "--learning_rate=1e-30")
 
 

@@ -97,6 +97,7 @@ def outcomes() -> dict[str, str]:
     return {words[1]: " ".join(words[2:]) for words in found}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("habit", HABITS)
 def test_habit_works_as_in_its_time(habit: str, outcomes: dict[str, str]) -> None:
     if habit == "more_than_contrib_took" and HAS_CONTRIB:

@@ -57,6 +57,7 @@ def test_a_reader_in_the_block_and_the_shape_of_its_batches_are_the_data() -> No
     assert "mnist.validation" not in found
 
 
+@pytest.mark.long
 def test_it_trains_on_rows(tmp_path: Path, mnist_folder: Path) -> None:
     (tmp_path / "old_experiment.py").write_text(written(ROWS), encoding="utf-8")
     shutil.copytree(mnist_folder, tmp_path / "MNIST_data")
