@@ -24,7 +24,7 @@ from typing import Iterator, Mapping, Sequence, TextIO
 from compat.cluster.spec import checked_cluster
 from compat.errors import Parser, UserError
 from compat.processes.local_cluster import LocalCluster, commands
-from compat.scripts.cluster import launching
+from compat.scripts.cluster import tasks
 from compat.scripts.cluster.task_arguments import Spelling
 from experiments.launching import manifests, program
 
@@ -156,7 +156,7 @@ def _launch(
     names = [f"{job} {index}" for job, count in counts.items() for index in range(count)]
     names += ["evaluator 0"] if options.evaluator else []
     with _logs(options.log_dir, names) as logs:
-        return launching.launch(
+        return tasks.launch(
             command,
             counts,
             how,

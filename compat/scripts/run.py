@@ -20,7 +20,7 @@ from typing import Any
 
 from compat.errors import Parser, PeerError, UserError, one_line
 from compat.scripts import imports
-from compat.scripts.cluster import addresses, inherited, launching
+from compat.scripts.cluster import addresses, inherited, tasks
 from compat.scripts.names import era, libraries, namespace
 from compat.scripts.source import conversion
 
@@ -38,9 +38,9 @@ def main(argv: list[str]) -> int:
     if options.cluster:
         if kind == "code":
             raise UserError("--cluster starts a script or a module, and -c was given; name a file")
-        counts = launching.parse(options.cluster)
+        counts = tasks.parse(options.cluster)
         words = ["-m", target] if kind == "module" else [target]
-        return launching.run(counts, words, _own(options), arguments, options.task_args)
+        return tasks.run(counts, words, _own(options), arguments, options.task_args)
     _prepare(options, target)
     if kind == "code" and "multiprocessing" in target:
         _load_main_as_a_script()
@@ -61,7 +61,7 @@ def _prepare(options: argparse.Namespace, target: str) -> None:
         os.environ["TF_CONFIG"] = addresses.mapped_tf_config(os.environ["TF_CONFIG"])
     if options.data_dir:
         os.environ["MNIST_DATA_DIR"] = os.path.abspath(options.data_dir)
-    os.environ.update(launching.log_level())
+    os.environ.update(tasks.log_level())
     inherited.prepare_children(_own(options))
     namespace.when_loaded.extend(namespace.FOR_SCRIPTS)
     if options.allow_network:

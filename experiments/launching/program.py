@@ -12,7 +12,7 @@ from typing import Iterable, Sequence
 from compat.errors import UserError
 from compat.processes.forking import ForkServer, read_early
 from compat.scripts import run
-from compat.scripts.cluster import forkable, launching
+from compat.scripts.cluster import forkable, tasks
 from compat.scripts.cluster.task_arguments import Spelling, by_flags
 from compat.scripts.source import conversion
 from experiments.launching.command_line import log_level
@@ -81,7 +81,7 @@ def forking(argv: Sequence[str]) -> tuple[dict[str, str], ForkServer | None]:
     if found is None:
         return {}, None
     if list(argv[1:4]) == _RUN:
-        return {**launching.log_level(), **found.env}, ForkServer()
+        return {**tasks.log_level(), **found.env}, ForkServer()
     if "experiments" in found.imports:
         return {**log_level(), **found.env}, loading()
     defaults = {} if "compat" in found.imports else {**_DEFAULTS, **read_early(os.environ)}

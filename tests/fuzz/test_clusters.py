@@ -21,7 +21,7 @@ from compat.cluster.environment import (
 )
 from compat.cluster.roles import role
 from compat.cluster.spec import ClusterSpec, Task, checked_cluster
-from compat.scripts.cluster import addresses, inherited, launching
+from compat.scripts.cluster import addresses, inherited, tasks
 from tests.fuzz.conftest import attempt, mutated, times, words
 
 pytestmark = pytest.mark.once
@@ -45,8 +45,8 @@ JSON = st.recursive(
 
 def assert_is_a_cluster(found: Any, any_port: bool = False) -> None:
     """Checks that what was taken is one that TensorFlow can take; port 0 is any free one."""
-    for job, tasks in found.as_dict().items():
-        for address in tasks if isinstance(tasks, list) else tasks.values():
+    for job, hosts in found.as_dict().items():
+        for address in hosts if isinstance(hosts, list) else hosts.values():
             host, port = split_address(address, any_port=any_port)
             assert address.isprintable(), address
             assert host and (0 if any_port else 1) <= port <= 65535
@@ -134,7 +134,7 @@ def test_numbers_of_slurm(number: str, count: str, order: str) -> None:
 @example("worker=" + "9" * 5000)
 @example("worker=1000000000")
 def test_numbers_of_tasks(text: str) -> None:
-    found = attempt(launching.parse, text)
+    found = attempt(tasks.parse, text)
     if isinstance(found, dict):
         assert min(found.values()) >= 1
 

@@ -10,7 +10,7 @@ import pytest
 
 from compat.cluster.spec import Task
 from compat.errors import UserError
-from compat.scripts.cluster import addresses, inherited, launching, task_arguments
+from compat.scripts.cluster import addresses, inherited, task_arguments, tasks
 from compat.scripts.source import conversion
 
 if TYPE_CHECKING:
@@ -69,12 +69,12 @@ def test_a_cluster_is_as_large_as_was_started(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_counts_of_a_cluster() -> None:
-    assert launching.parse("ps=1, worker=3") == {"ps": 1, "worker": 3}
+    assert tasks.parse("ps=1, worker=3") == {"ps": 1, "worker": 3}
     for option in ("ps", "ps=0", "worker=x", "worker=1,worker=2", ""):
         with pytest.raises(UserError, match=r"--cluster has .*, expected JOB=NUMBER"):
-            launching.parse(option)
+            tasks.parse(option)
     with pytest.raises(UserError, match=r"parameter servers only; add worker=1"):
-        launching.parse("ps=2")
+        tasks.parse("ps=2")
 
 
 @pytest.mark.parametrize(
