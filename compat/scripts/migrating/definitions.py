@@ -81,7 +81,7 @@ def _wanted(own: Modules, module: Program, wanted: Wanted) -> list[Any]:
     A class with a base class is if one of both makes placeholders; both are then.
     """
     top = [n for n in module.tree.body if isinstance(n, _DEFINITIONS)]
-    names = scopes.bound(module.tree.body)
+    names = scopes.bound(module.tree.body) - {"*"}
     tf = [name for name in sorted(names) if own.origin(module, name) == "compat.v1"]
     kinds = Kinds(module, [*tf, "tf"][0])
     uses = {use: use.id for use in scopes.uses(module.tree, names)}

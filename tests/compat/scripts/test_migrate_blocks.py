@@ -149,6 +149,36 @@ def test_blocks_side_by_side_are_one_graph(
     assert outs[0].split()[-1:] == outs[1].split()[-1:], outs
 
 
+# As of DOWNPOUR: the first block trains a worker's own variables, and counts these updates.
+TWICE = """\
+import compat.v1 as tf
+
+with tf.device("/cpu:0"):
+    own, own_step = tf.Variable(1.0), tf.Variable(0, trainable=False)
+    update = tf.train.GradientDescentOptimizer(0.1).minimize(tf.square(own), own_step)
+
+with tf.device(None):
+    weight, global_step = tf.Variable(3.0), tf.Variable(0, trainable=False)
+    with tf.control_dependencies([update]):
+        loss = tf.square(weight - own)
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step)
+
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    for i in range(2):
+        sess.run(train)
+    weight, own_step, global_step = sess.run([weight, own_step, global_step])
+    print("%.3f %d %d" % (weight, own_step + 10, global_step))
+"""
+
+
+def test_blocks_that_both_train_are_one_graph(
+    run_step: Callable[[str, str], Any], runtime: str
+) -> None:
+    outs = [run_step(TWICE, "legacy").out, run_step(rewritten(TWICE), runtime).out]
+    assert [out.split()[-2:] for out in outs] == [["12", "2"]] * 2, outs
+
+
 # A class that trains, and what does not run it beside.
 MODEL = """\
 import compat.v1 as tf

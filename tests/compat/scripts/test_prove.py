@@ -191,7 +191,8 @@ def test_program_that_does_not_train_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "train.py").write_text("raise ValueError('no data')\n", encoding="utf-8")
+    text = "try:\n    raise ValueError('no data')\nfinally:\n    print('then more')\n"
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match="before its first training call: ValueError: no data"):
         main(["train.py"])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -24,6 +25,7 @@ _PROGRAM = (
     " side.main(sys.argv[2])"
 )
 _LOG = "output.txt"
+_ERROR = re.compile(r"[\w.]*(Error|Exception)\b[^:]*:")
 OUT = "{out}"  # In an argument of the script: a folder of its own in each run.
 
 
@@ -68,10 +70,12 @@ class Run:
             return dict(json.load(file))
 
     def last_line(self) -> str:
-        """Returns the last line that the program has written."""
+        """Returns the error that ended the program, or the last line that it has written."""
         with open(self.log, encoding="utf-8", errors="replace") as file:
             lines = [line.strip() for line in file if line.strip()]
-        return lines[-1] if lines else "no output"
+        # TensorFlow 1.15 says after it where the operation was made.
+        errors = [line for line in lines if _ERROR.match(line)]
+        return [*lines, *errors][-1] if lines else "no output"
 
 
 def run(

@@ -267,14 +267,15 @@ class Graph:
 
     def _step_name(self) -> str:
         """Returns the name that the global step has in the graph, or ""."""
+        found: list[str] = []
         for node in self._nodes():
             is_call = isinstance(node, ast.Call) and last(node) in TRAINS
             call: Any = node
             named = [k.value for k in call.keywords if k.arg == "global_step"] if is_call else []
-            for value in [*named, *(call.args[1:2] if is_call else [])]:
-                if isinstance(value, ast.Name):
-                    return value.id
-        return ""
+            values = [*named, *(call.args[1:2] if is_call else [])]
+            found += [value.id for value in values if isinstance(value, ast.Name)]
+        # Another one may count the updates of a worker's own variables.
+        return next((name for name in found if name == "global_step"), [*found, ""][0])
 
     def _step_statement(self) -> Any:
         statement = self.assignment(self.step_name) if self.step_name else None

@@ -63,7 +63,8 @@ class Region:
                 if not inner:
                     return self._region(body, found)
                 if is_block and not any(map(self.runs, inner[:1])):
-                    if any(map(self.takes, body[: body.index(statement)])):
+                    before = body[: body.index(statement)]
+                    if len(found) > 1 or any(map(self.takes, before)):
                         return self._region(body, found)
                     return self._region(inner, [s for s in inner if self.kinds.trains(s)])
                 body = inner

@@ -15,7 +15,7 @@ import numpy
 from . import cluster, graphs, recorder
 
 _RECORDER = []  # type: list[recorder.Recorder]
-_BEGUN = []  # type: list[float]
+_SINCE = []  # type: list[float]
 
 
 def main(path):
@@ -39,7 +39,8 @@ def main(path):
             spec.get("each", False),
         )
     )
-    _BEGUN.append(spec["begun"])
+    # What trains nothing may need the checkpoints that were there before.
+    _SINCE.append(spec["begun"] if spec.get("every") else 0)
     random.seed(0)
     numpy.random.seed(0)
     code = 1
@@ -130,7 +131,7 @@ def install():
 
 
 def _ignore_checkpoints():
-    """Hides the checkpoints that another run of the proof has written."""
+    """Hides the checkpoints that another run, such as one of an earlier proof, has written."""
     from tensorflow.python.training import saver
 
     start = time.time()
@@ -152,8 +153,8 @@ def _hiding(find, start, nothing=None):
         try:
             written = os.path.getmtime(name)
         except OSError:
-            written = 0
-        if _BEGUN[0] <= written < start:
+            written = start
+        if _SINCE[0] <= written < start:
             return nothing
         return find(checkpoint_dir, *([latest_filename] if latest_filename else []))
 
