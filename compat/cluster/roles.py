@@ -118,8 +118,9 @@ def _check_cluster(cluster: ClusterSpec, runtime: str) -> None:
         raise UserError(
             f"the cluster has {chiefs} chief tasks, but one is needed; make workers of the rest"
         )
-    # Tasks of names of their own, such as learner and actors, may hold the variables themselves.
-    needs_ps = runtime == "modern" or "worker" in workers or not workers
+    # Tasks of names of their own, such as learner and actors, may hold the variables themselves,
+    # and so does a worker that is alone.
+    needs_ps = runtime == "modern" or ("worker" in workers and len(tasks) > 1) or not workers
     does_without = is_synchronous(cluster, runtime) or is_local(cluster) or not needs_ps
     if "ps" not in cluster.jobs and not does_without:
         raise _lacks("ps", cluster)

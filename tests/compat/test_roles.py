@@ -83,6 +83,11 @@ def test_the_first_worker_there_is_stands_in_for_the_chief() -> None:
     assert trainers(cluster, "modern") == [Task("worker", 1)]
 
 
+def test_a_worker_that_is_alone_needs_no_parameter_server() -> None:
+    alone = ClusterSpec({"worker": ["w0:1"]})
+    assert role(Task("worker", 0), alone, "legacy") is Role.TRAIN_AS_CHIEF
+
+
 @pytest.mark.parametrize(
     ("jobs", "job", "index", "runtime", "sentence"),
     [
@@ -90,7 +95,7 @@ def test_the_first_worker_there_is_stands_in_for_the_chief() -> None:
         ({"ps": ["h:1"], "worker": ["h:2"]}, "chief", 0, "modern", "job 'chief' is not in"),
         ({"ps": ["h:1"], "worker": ["h:2"]}, "ps", 1, "legacy", "task index 1 of job 'ps' .*use 0"),
         ({"ps": ["h:1"], "worker": ["h:2"]}, "ps", -1, "modern", "task index -1 of job 'ps' "),
-        ({"worker": ["h:2"]}, "worker", 0, "legacy", "the cluster has worker and lacks ps; add"),
+        ({"worker": ["a:2", "b:2"]}, "worker", 0, "legacy", "the cluster has worker and lacks ps;"),
         ({"ps": ["h:1"], "chief": ["h:2"]}, "ps", 0, "modern", "the cluster .* lacks worker; add"),
         ({}, "ps", 0, "legacy", "the cluster has no job at all and lacks ps; add at least one ps"),
         ({"ps": [], "worker": ["h:2"]}, "worker", 0, "legacy", "job 'ps' has no task; give it a "),
