@@ -88,10 +88,13 @@ def test_what_is_used_otherwise_has_a_remark() -> None:
     assert expected in found.text
 
 
-def test_batches_that_are_made_behind_the_graph_have_a_remark() -> None:
+@pytest.mark.parametrize(
+    "row", ["tf.data.Dataset.range(2).make_one_shot_iterator().get_next()", "tf.constant([1, 2])"]
+)
+def test_what_is_made_behind_the_graph_has_a_remark(row: str) -> None:
     session = "    with tf.train.MonitoredTrainingSession"
-    more = "    row = tf.data.Dataset.range(2).make_one_shot_iterator().get_next()\n"
-    text = BLOCK.replace(session, more + session).replace("[[1, 2]]", "[session.run(row)]")
+    text = BLOCK.replace(session, f"    row = {row}\n{session}")
+    text = text.replace("[[1, 2]]", "[session.run(row)]")
     assert "# compat 1: row is built outside of the graph, so it works with" in rewritten(text)
 
 

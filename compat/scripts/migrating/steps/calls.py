@@ -112,12 +112,26 @@ class Calls:
                 made = self.graph.assignment(fetch.text)
                 if made is not None and self.graph.called(made.value).endswith(INITIALIZERS):
                     yield Remark(call.node, _AGAIN.format(name=fetch.text))
-        names = [n for call in self._calls for n in ast.walk(call) if isinstance(n, ast.Name)]
-        for name in names:
-            value = getattr(self.graph.assignment(name.id), "value", None)
-            is_next = isinstance(value, ast.Call) and last(value) == "get_next"
-            if is_next and name.id not in self.graph.assigned:
-                yield Remark(name, _OUTSIDE.format(name=name.id))
+        for name in self._fetched_outside():
+            yield Remark(name, _OUTSIDE.format(name=name.id))
+
+    def _fetched_outside(self) -> Iterator[ast.Name]:
+        """Yields what the sessions of the graph fetch, and is built elsewhere."""
+        found = {call.node for call in self.found}
+        sessions = {literals.dotted(call.func) for call in found}
+        for call in self._calls:
+            is_left = call not in found and literals.dotted(call.func) in sessions
+            for name in (n for n in ast.walk(call) if isinstance(n, ast.Name)):
+                values = [
+                    node.value
+                    for node in ast.walk(self.graph.scope)
+                    if isinstance(node, ast.Assign) and name.id in scopes.bound([node])
+                ]
+                is_next = any(isinstance(v, ast.Call) and last(v) == "get_next" for v in values)
+                is_built = is_left and name in ast.walk(words(call)[0])
+                is_built = is_built and any(map(self.graph.kinds.builds, values))
+                if (is_next or is_built) and name.id not in self.graph.assigned:
+                    yield name
 
     def is_fetched(self, name: ast.Name) -> bool:
         """Whether a name of the graph is passed on as what a session fetches."""
