@@ -33,6 +33,8 @@ def main():
         print(value, row.shape)
         found = sess.run(both, feed)
         print(found[0], found[1]["loss"])
+        with sess.as_default():
+            print(loss.eval(feed))
 
 main()
 """
@@ -49,6 +51,8 @@ def test_a_structure_is_a_value_of_the_step() -> None:
     assert f'            "loss_train_op_global_step": {structure},\n' in found
     assert '        found = sess.run(train, *feed)["loss_train_op_global_step"]\n' in found
     assert "fetches =" not in found
+    named = STRUCTURES.replace("loss.eval(feed)", "loss.eval(feed_dict=feed, session=sess)")
+    assert rewritten(named) == found
 
 
 def test_what_is_assigned_again_stays_as_it_is() -> None:
@@ -66,4 +70,4 @@ def test_it_fetches_the_same_on_either_runtime(
 ) -> None:
     ran = run_step(rewritten(STRUCTURES), runtime)
     assert ran.code == 0, ran.out
-    assert ran.out.splitlines()[-3:] == ["1 4.0 None", "1.0 (1, 1)", "None 0.25"]
+    assert ran.out.splitlines()[-4:] == ["1 4.0 None", "1.0 (1, 1)", "None 0.25", "0.0625"]

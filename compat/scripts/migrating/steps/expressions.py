@@ -6,18 +6,20 @@ import ast
 from typing import Any
 
 from compat.scripts.migrating.steps import estimators
-from compat.scripts.migrating.steps.kinds import last, tensorflow
+from compat.scripts.migrating.steps.kinds import Kinds, default_name, last, tensorflow
 from compat.scripts.rules.program import LOOSE, Edit, Program
 from compat.scripts.source import conversion, literals, scopes
 
 _STEP = "train.global_step"
 _SUMMARIES = ("summary", "histogram", "scalar")
+_OPENS = ("managed_session", "prepare_or_wait_for_session", "MonitoredTrainingSession")
 
 
 def written(program: Program, tf: str) -> Program:
     """Returns a program with such expressions in the words of steps."""
     edits = [*_names(program), *_in_place(program), *_sizes(program, tf), *_steps(program, tf)]
-    return program.after(edits)
+    program = program.after(edits)
+    return program.after(_evaluations(program, tf))
 
 
 def in_module(filename: str, text: str) -> str:
@@ -85,3 +87,34 @@ def _steps(program: Program, tf: str) -> list[Edit]:
         for call in calls
         if len(call.args) == 2 and not call.keywords
     ]
+
+
+def _evaluations(program: Program, tf: str) -> list[Edit]:
+    """Writes `loss.eval(feed, session=sess)` as `sess.run(loss, feed)`, also where it is the default.
+
+    Sessions of supervisors alone: plain ones are followed where they are opened by one.
+    """
+    assigned, kinds = program.nodes(ast.Assign), Kinds(program, tf)
+    items = [(item, block) for block in program.nodes(ast.With) for item in block.items]
+    opened = [(node.targets[0], node.value) for node in assigned]
+    opened += [(item.optional_vars, item.context_expr) for item, _ in items]
+    made = [(t, v) for t, v in opened if isinstance(v, ast.Call) and last(v) in _OPENS]
+    sessions = {target.id for target, _ in made if isinstance(target, ast.Name)}
+    built = scopes.bound([n for n in assigned if kinds.builds(n.value)]) - sessions
+    edits: list[Edit] = []
+    defaults: dict[ast.AST, str] = {}
+    for item, block in items:
+        name = default_name(item.context_expr)
+        if name in sessions:  # Which on the modern runtime is none that TensorFlow knows.
+            edits.append(Edit(*program.span(item.context_expr), f"{tf}.device(None)"))
+            defaults.update((n, name) for statement in block.body for n in ast.walk(statement))
+    for call in program.nodes(ast.Call):
+        owner: Any = getattr(call.func, "value", None)
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        session = getattr(given.get("session"), "id", "") or defaults.get(call, "")
+        is_own = isinstance(owner, ast.Name) and owner.id in built and session in sessions
+        if is_own and last(call) in ("eval", "run"):
+            feed = [*call.args[:1], *([given["feed_dict"]] if "feed_dict" in given else [])]
+            words = ", ".join(map(program.expression, [owner, *feed]))
+            edits.append(Edit(*program.span(call), f"{session}.run({words})"))
+    return edits
