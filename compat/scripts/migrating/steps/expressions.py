@@ -90,7 +90,7 @@ def _steps(program: Program, tf: str) -> list[Edit]:
 
 
 def _evaluations(program: Program, tf: str) -> list[Edit]:
-    """Writes `loss.eval(feed, session=sess)` as `sess.run(loss, feed)`, also where it is the default.
+    """Writes `loss.eval(feed, session=sess)` as `sess.run(loss, feed)`, as where it is the default.
 
     Sessions of supervisors alone: plain ones are followed where they are opened by one.
     """

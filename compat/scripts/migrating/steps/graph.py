@@ -269,11 +269,10 @@ class Graph:
         """Returns the name that the global step has in the graph, or ""."""
         found: list[str] = []
         for node in self._nodes():
-            is_call = isinstance(node, ast.Call) and last(node) in TRAINS
-            call: Any = node
-            named = [k.value for k in call.keywords if k.arg == "global_step"] if is_call else []
-            values = [*named, *(call.args[1:2] if is_call else [])]
-            found += [value.id for value in values if isinstance(value, ast.Name)]
+            if isinstance(node, ast.Call) and last(node) in TRAINS:
+                named = [k.value for k in node.keywords if k.arg == "global_step"]
+                values = [*named, *node.args[1:2]]
+                found += [value.id for value in values if isinstance(value, ast.Name)]
         # Another one may count the updates of a worker's own variables.
         return next((name for name in found if name == "global_step"), [*found, ""][0])
 
