@@ -1,7 +1,11 @@
-"""`tf.contrib.tpu`: its estimator, which trains on CPUs and GPUs with `use_tpu=False`."""
+"""`tf.contrib.tpu`: its estimator, which trains on CPUs and GPUs with `use_tpu=False`.
+
+Where there is no TPU and none is named, a program that asks for one does the same, and says so.
+"""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import types
@@ -15,12 +19,13 @@ _GONE = ("session_support", "tpu_embedding", "tpu_embedding_gradient")
 
 
 class _Gone(types.ModuleType):
-    """A module of classes without anything in them."""
+    """A module of classes that take any arguments and do nothing."""
 
     def __getattr__(self, name: str) -> Any:
         if name[:2] == "__":
             raise AttributeError(name)
-        return type(name, (), {})
+        setattr(self, name, type(name, (), {"__init__": lambda self, *_, **__: None}))
+        return vars(self)[name]
 
 
 def _load() -> tuple[Any, ...]:
@@ -33,21 +38,96 @@ def _load() -> tuple[Any, ...]:
         except ImportError:
             sys.modules[name] = _Gone(name)
             setattr(package, last, sys.modules[name])
-    return tuple(importlib.import_module(_PACKAGE + n) for n in ("tpu_config", "tpu_estimator"))
+    names = ("tpu_config", "tpu_estimator", "_tpu_estimator_embedding")
+    return tuple(importlib.import_module(_PACKAGE + name) for name in names)
 
 
-tpu_config, tpu_estimator = _load()
+tpu_config, tpu_estimator, _embedding = _load()
 InputPipelineConfig: Any = tpu_config.InputPipelineConfig
 RunConfig: Any = tpu_config.RunConfig
 TPUConfig: Any = tpu_config.TPUConfig
-TPUEstimator: Any = tpu_estimator.TPUEstimator
 TPUEstimatorSpec: Any = tpu_estimator.TPUEstimatorSpec
+
+
+@functools.lru_cache(maxsize=None)
+def _has_tpu() -> bool:
+    """Returns whether this machine has a TPU, and says so if it has none."""
+    devices = tf1.config.experimental.list_physical_devices()
+    found = any(device.device_type.startswith("TPU") for device in devices)
+    if not found:
+        print("compat: there is no TPU here; what asks for one runs on the CPU", flush=True)
+    return found
+
+
+def _is_here(cluster_resolver: Any = None) -> bool:
+    """Returns whether there is a TPU: at an address, or in this machine."""
+    return bool(cluster_resolver and cluster_resolver.master()) or _has_tpu()
+
+
+def TPUClusterResolver(tpu: Any = None, *args: Any, **options: Any) -> Any:  # noqa: N802
+    """Returns the cluster of a TPU; of this process, where there is none and none is named."""
+    resolver = tf1.distribute.cluster_resolver.TPUClusterResolver
+    try:
+        return resolver(tpu, *args, **options)
+    except ValueError:  # It finds no name.
+        if tpu or _has_tpu():
+            raise
+        return resolver("local", *args, **options)
+
+
+def initialize_tpu_system(cluster_resolver: Any = None) -> Any:
+    """Prepares the TPU, where there is one."""
+    if _is_here(cluster_resolver):
+        return tf1.tpu.experimental.initialize_tpu_system(cluster_resolver)
+    return None
+
+
+def TPUStrategy(cluster_resolver: Any = None, *args: Any, **options: Any) -> Any:  # noqa: N802
+    """Returns the strategy of a TPU, or of the CPU where there is none."""
+    if _is_here(cluster_resolver):
+        return tf1.distribute.experimental.TPUStrategy(cluster_resolver, *args, **options)
+    return tf1.distribute.OneDeviceStrategy("/cpu:0")
+
+
+class TPUEstimator(tpu_estimator.TPUEstimator):  # type: ignore[misc]
+    """That of TensorFlow, with `use_tpu=False` where there is no TPU."""
+
+    def __init__(
+        self,
+        model_fn: Any = None,
+        model_dir: Any = None,
+        config: Any = None,
+        params: Any = None,
+        use_tpu: bool = True,
+        *args: Any,
+        **options: Any,
+    ) -> None:
+        if use_tpu and not getattr(config, "master", "") and not _has_tpu():
+            use_tpu = False
+            if options.get("embedding_config_spec"):
+                print(
+                    "compat: the optimizer of the model function trains the embeddings as well, "
+                    "as that of EmbeddingConfigSpec does on a TPU only",
+                    flush=True,
+                )
+        super().__init__(model_fn, model_dir, config, params, use_tpu, *args, **options)
+
+
+class CrossShardOptimizer(tf1.tpu.CrossShardOptimizer):
+    """That of TensorFlow, with nothing to sum where there is no TPU."""
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: Any = None
+    ) -> Any:
+        apply = super().apply_gradients if _has_tpu() else self._opt.apply_gradients
+        return apply(grads_and_vars, global_step, name)
 
 
 def __getattr__(name: str) -> Any:
     """Returns any other name from `tf.tpu`, or a module of TensorFlow's."""
-    if hasattr(tf1.tpu, name):
-        return getattr(tf1.tpu, name)
+    for place in (tf1.tpu, _embedding):
+        if hasattr(place, name):
+            return getattr(place, name)
     try:
         return importlib.import_module(f"tensorflow.python.tpu.{name}")
     except ImportError:

@@ -66,6 +66,8 @@ MEMBERS = (
         "has_strategy in_cross_replica_context",
     ),
     ("distribute", INSIDE + "distribute.cross_device_ops:", "AllReduceCrossDeviceOps"),
+    ("distribute", OWN + "tpu:", "TPUStrategy initialize_tpu_system"),
+    ("cluster_resolver", OWN + "tpu:", "TPUClusterResolver"),
     (
         "framework framework.python.ops",
         SLIM + "ops.arg_scope:",

@@ -83,6 +83,7 @@ _OWN_NAMES = (
 _OPTIMIZER = Served(_OWN + "calls.classes:SyncReplicasOptimizer", "1.0")
 _FLAGS = Served(_OWN + "calls.flags:", "", "parsed as before 1.5")
 _CELLS, _SEQ2SEQ = _OWN + "contrib.rnn.cells:", _OWN + "contrib.seq2seq.legacy:"
+_TPU = _OWN + "contrib.tpu:"
 _VERSION = Served(_OWN + "names.era:version()", "", "the release of the script's time")
 
 _OTHERS = {
@@ -108,7 +109,15 @@ _OTHERS = {
     "constant": Served(_OWN + "calls.graphs:constant", "", "also converts ranges, maps and zips"),
     # Names outside tf.contrib that need the same packages, and internal ones.
     "estimator": Served("tensorflow_estimator._api.v1.estimator:", "2.16"),
-    "estimator.tpu": Served(_OWN + "contrib.tpu:", "2.16"),
+    **dict.fromkeys(("estimator.tpu", "estimator.tpu.experimental"), Served(_TPU, "2.16")),
+    "distribute.cluster_resolver.TPUClusterResolver": Served(_TPU + "TPUClusterResolver", ""),
+    "distribute.experimental.TPUStrategy": Served(_TPU + "TPUStrategy", ""),
+    "tpu.experimental.initialize_tpu_system": Served(_TPU + "initialize_tpu_system", ""),
+    "tpu.CrossShardOptimizer": Served(_TPU + "CrossShardOptimizer", ""),
+    **{
+        f"tpu.experimental.{name}Parameters": Served(f"{_TPU}{name}Parameters", "2.16")
+        for name in ("Adagrad", "Adam", "Ftrl", "StochasticGradientDescent")
+    },
     "nn.rnn_cell": Served(_CELLS, "2.16"),
     "nn.seq2seq": Served(_SEQ2SEQ, "1.0"),
     "python.estimator": Served("tensorflow_estimator.python.estimator:", "2.0"),

@@ -9,6 +9,7 @@ import tensorflow as tf
 # Of TensorFlow 1.15.5.
 RESAMPLED, WEIGHTED, RATES = [0, 1, 1, 3, 3, 4, 4, 4], [0, 1, 3, 3, 4, 4], 8.590796
 ONE_REPLICA, TWO_REPLICAS = [0.836511, 0.841330], [0.830835, 0.833477]
+HAS_CONTRIB = not tf.contrib.tpu.TPUEstimator.__module__.startswith("compat")
 
 
 def _batches(fetches, count):
@@ -115,37 +116,71 @@ def input_that_ends_in_a_loop_of_its_supervisor():
     assert rounds > 1 and sums == [1, 6], (rounds, sums)
 
 
+def _linear(features, labels):
+    """Returns the loss of a model, and what trains it by an optimizer."""
+    made = tf.layers.dense(features["x"], 1, kernel_initializer=tf.ones_initializer())
+    loss = tf.losses.mean_squared_error(labels, made)
+    return loss, lambda optimizer: optimizer.minimize(loss, tf.train.get_global_step())
+
+
+def _rows(params):
+    features = {"x": np.arange(40, dtype="f").reshape(20, 2) / 40}
+    data = tf.data.Dataset.from_tensor_slices((features, np.ones([20, 1], "f")))
+    return data.repeat().batch(params["batch_size"], drop_remainder=True)
+
+
+def _trains_to(model, inputs, expected):
+    model.train(inputs, steps=7)
+    kernel = model.get_variable_value("dense/kernel").ravel()
+    np.testing.assert_allclose(kernel, expected, rtol=1e-5)
+
+
 def strategies():
     def model_fn(features, labels, mode):
-        made = tf.layers.dense(features["x"], 1, kernel_initializer=tf.ones_initializer())
-        loss = tf.losses.mean_squared_error(labels, made)
-        step = tf.train.get_global_step()
-        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
-        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
-
-    def inputs():
-        features = {"x": np.arange(40, dtype="f").reshape(20, 2) / 40}
-        data = tf.data.Dataset.from_tensor_slices((features, np.ones([20, 1], "f")))
-        return data.repeat().batch(4)
+        loss, train = _linear(features, labels)
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train(optimizer))
 
     distribute = tf.contrib.distribute
     ops = distribute.AllReduceCrossDeviceOps("nccl", num_packs=2)
-    for strategy, expected in (
+    rows = [
         (distribute.MirroredStrategy(num_gpus=0, cross_device_ops=ops), ONE_REPLICA),
         (distribute.MirroredStrategy(num_gpus_per_worker=2), TWO_REPLICAS),
         (tf.distribute.MirroredStrategy(["/gpu:0", "/gpu:1"]), TWO_REPLICAS),
         (distribute.ParameterServerStrategy(num_gpus_per_worker=0), ONE_REPLICA),
         (distribute.CollectiveAllReduceStrategy(num_gpus_per_worker=0), ONE_REPLICA),
         (distribute.OneDeviceStrategy("/cpu:0"), ONE_REPLICA),
-    ):
+    ]
+    if not HAS_CONTRIB:  # TensorFlow 1.15 needs the TPU.
+        resolver = tf.contrib.cluster_resolver.TPUClusterResolver()
+        distribute.initialize_tpu_system(resolver)
+        rows.append((distribute.TPUStrategy(resolver), ONE_REPLICA))
+    for strategy, expected in rows:
         assert isinstance(strategy, distribute.DistributionStrategy)
         chosen = distribute.DistributeConfig(train_distribute=strategy)
         config = tf.estimator.RunConfig(tempfile.mkdtemp(), experimental_distribute=chosen)
         assert config.train_distribute is strategy
         model = tf.estimator.Estimator(model_fn, config=config)
-        model.train(inputs, steps=7)
-        kernel = model.get_variable_value("dense/kernel").ravel()
-        np.testing.assert_allclose(kernel, expected, rtol=1e-5)
+        _trains_to(model, lambda: _rows({"batch_size": 4}), expected)
+
+
+def tpus_that_are_not_here():
+    tpu = tf.contrib.tpu
+
+    def model_fn(features, labels, mode, params):
+        loss, train = _linear(features, labels)
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+        if params["use"]:
+            optimizer = tpu.CrossShardOptimizer(optimizer)
+        return tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train(optimizer))
+
+    resolver = tf.contrib.cluster_resolver.TPUClusterResolver(tpu="")
+    config = tpu.RunConfig(cluster=resolver, model_dir=tempfile.mkdtemp())
+    use = not HAS_CONTRIB  # TensorFlow 1.15 needs the TPU.
+    model = tpu.TPUEstimator(
+        model_fn, config=config, use_tpu=use, train_batch_size=4, params={"use": use}
+    )
+    _trains_to(model, _rows, ONE_REPLICA)
 
 
 def labels_of_predictions():
