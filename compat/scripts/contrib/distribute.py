@@ -1,8 +1,11 @@
-"""`tf.contrib.distribute`: strategies that take a number of GPUs, and no cluster resolver."""
+"""`tf.contrib.distribute`: strategies that take a number of GPUs, and no cluster resolver.
+
+With `replicate_model_fn` of `tf.contrib.estimator`, which was before them.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 from compat._tensorflow import tf1
 
@@ -54,6 +57,32 @@ def MirroredStrategy(  # noqa: N802 - TensorFlow's name
             raise ValueError("Must only specify one of `devices` and `num_gpus_per_worker`.")
         devices = [f"/device:GPU:{i}" for i in range(count)] or ["/device:CPU:0"]
     return mirrored(devices, cross_tower_ops if cross_device_ops is None else cross_device_ops)
+
+
+def replicate_model_fn(
+    model_fn: Callable[..., Any], loss_reduction: Any = None, devices: Sequence[str] | None = None
+) -> Callable[..., Any]:
+    """Returns a model function that trains with the whole batch, once.
+
+    Each device had its part of the batch, and the gradients of all were applied: the same but for
+    what depends on the size of the part, such as batch normalization.
+    """
+    del loss_reduction  # Of the parts.
+    count = len(devices or tf1.config.experimental.list_physical_devices("GPU"))
+    if count > 1:
+        print(
+            f"compat: replicate_model_fn does not split batches between {count} devices any more; "
+            "give RunConfig(train_distribute=tf.distribute.MirroredStrategy()) in its place",
+            flush=True,
+        )
+    return model_fn
+
+
+def TowerOptimizer(optimizer_or_optimizer_fn: Any) -> Any:  # noqa: N802 - TensorFlow's name
+    """Returns the optimizer, which has all gradients already."""
+    if callable(optimizer_or_optimizer_fn):
+        return optimizer_or_optimizer_fn()
+    return optimizer_or_optimizer_fn
 
 
 def ParameterServerStrategy(num_gpus_per_worker: int = 0) -> Any:  # noqa: N802 - TensorFlow's name

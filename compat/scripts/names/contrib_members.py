@@ -53,6 +53,7 @@ MEMBERS = (
     ),
     ("estimator", OWN + "learn.multi_heads:", "multi_head multi_label_head"),
     ("estimator", OWN + "learn.recurrent:", "RNNClassifier RNNEstimator"),
+    ("estimator", OWN + "distribute:", "TowerOptimizer replicate_model_fn"),
     (
         "data",
         OWN + "data.datasets:",
@@ -132,6 +133,11 @@ MEMBERS = (
         "tf.train.",
         "AdadeltaOptimizer AdagradOptimizer AdamOptimizer GradientDescentOptimizer "
         "MomentumOptimizer",
+    ),
+    (
+        "optimizer_v2 optimizer_v2.optimizer_v2_symbols",
+        OWN + "opt.adaptive:",
+        "RMSPropOptimizer",
     ),
     (
         "lookup",

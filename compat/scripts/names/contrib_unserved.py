@@ -34,7 +34,6 @@ UNSERVED: Mapping[str, str] = {
         "learn.io.read_batch_record_features"
     ),
     "its hashed embeddings have no successor": "layers.scattered_embedding_column",
-    "it began with other averages than tf.train.RMSPropOptimizer": "optimizer_v2.RMSPropOptimizer",
     "tf.data is the successor": "training.batch_sequences_with_states",
     "thread counts are an option of tf.data since 1.12": "data.python.ops.threadpool",
     "it copied parts of graphs in ways that TensorFlow 2 does not allow": "copy_graph",
@@ -44,8 +43,6 @@ UNSERVED: Mapping[str, str] = {
     "it was internal to Google": "cmd_args",
     "meta graphs list them since 0.12": "util.ops_used_by_graph_def",
     "no package provides it for graphs any more": (
-        "nn.alpha_dropout opt.AdamGSOptimizer opt.AddSignOptimizer opt.GGTOptimizer "
-        "opt.LazyAdamGSOptimizer opt.PowerSignOptimizer opt.RegAdagradOptimizer "
-        "opt.ShampooOptimizer"
+        "nn.alpha_dropout opt.LazyAdamGSOptimizer opt.RegAdagradOptimizer opt.ShampooOptimizer"
     ),
 }

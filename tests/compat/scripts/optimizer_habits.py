@@ -16,6 +16,9 @@ ADAPTIVE = [
     0.0327621, 0.230338, 1.08577, 0.196453, 0.940003, 0.0103082, 0.313235, 0.882344, 0.0304529,
     0.845603, -0.0037894, -2.56518, 0.502385, -0.295882, 2.94584, 0.0166449, -0.597966,
     0.699506, -0.198371, 1.90956, -0.000176381, 0.24567, 0.900979, 0.0845613, 0.73902,
+    -0.108449, 0.562998, 0.550638, -0.244796, 0.818666, 0.0419563, 0.335211, 0.779869,
+    -0.0266148, 0.783392, -0.0789207, 0.494691, 0.894148, 0.0646939, 1.14328, -0.0630704,
+    0.487279, 1.03007, 0.151413, 1.29232, -0.104695, 0.533501, 0.623598, -0.151024, 0.874159,
 ]
 ELASTIC = [
     0.528125, 0.481663, 0.528582, 0.403885, 0.383588, 0.180675, 0.127757, 0.519911, -0.260178,
@@ -61,6 +64,15 @@ def _trained(make, steps=4, **options):
         return session.run([table[1, 0], table[3, 1], weight, tf.reduce_sum(table)])
 
 
+def _dense(optimizer):
+    """Returns the optimizer with no gradient by rows."""
+    compute = optimizer.compute_gradients
+    optimizer.compute_gradients = lambda loss: [
+        (tf.convert_to_tensor(gradient), variable) for gradient, variable in compute(loss)
+    ]
+    return optimizer
+
+
 def optimizers_of_contrib_that_adapt():
     opt = tf.contrib.opt
     values = [
@@ -69,6 +81,11 @@ def optimizers_of_contrib_that_adapt():
         _trained(lambda *_: opt.LARSOptimizer(2.0, skip_list=["table"])),
         _trained(lambda *_: opt.LARSOptimizer(0.5, 0.8, 0.01, 0.1, skip_list=["table"])),
         _trained(lambda *_: tf.contrib.optimizer_v2.AdamOptimizer(0.1)),
+        _trained(lambda *_: tf.contrib.optimizer_v2.RMSPropOptimizer(0.01, 0.8, 0.1, 0.2)),
+        _trained(lambda *_: opt.AdamGSOptimizer(7, 0.1)),
+        _trained(lambda *_: opt.AddSignOptimizer(0.1, 0.5)),
+        _trained(lambda *_: opt.PowerSignOptimizer(0.1, sign_decay_fn=lambda step: 0.7)),
+        _trained(lambda *_: _dense(opt.GGTOptimizer(0.05, window=3, svd_eps=0.01))),
     ]
     _same([np.concatenate([np.ravel(each) for each in one]) for one in values], ADAPTIVE)
 
@@ -80,14 +97,11 @@ def optimizers_of_contrib_around_others():
         return opt.VariableClippingOptimizer(SGD(0.3), {table: [1], weight: [0]}, 0.4)
 
     def clipped(table, weight):
-        inner = SGD(0.5)
+        inner = _dense(SGD(0.5))
         compute = inner.compute_gradients
-
-        def compute_clipped(loss):
-            pairs = [(tf.convert_to_tensor(gradient), each) for gradient, each in compute(loss)]
-            return opt.clip_gradients_by_global_norm(pairs, 0.25)[0]
-
-        inner.compute_gradients = compute_clipped
+        inner.compute_gradients = lambda loss: opt.clip_gradients_by_global_norm(
+            compute(loss), 0.25
+        )[0]
         return inner
 
     def for_tasks(table, weight):  # The gradient of `weight` is zero, and its slots stay.

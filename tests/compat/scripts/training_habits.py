@@ -118,7 +118,8 @@ def input_that_ends_in_a_loop_of_its_supervisor():
 
 def _linear(features, labels):
     """Returns the loss of a model, and what trains it by an optimizer."""
-    made = tf.layers.dense(features["x"], 1, kernel_initializer=tf.ones_initializer())
+    ones = tf.ones_initializer()
+    made = tf.layers.dense(features["x"], 1, kernel_initializer=ones, name="dense")
     loss = tf.losses.mean_squared_error(labels, made)
     return loss, lambda optimizer: optimizer.minimize(loss, tf.train.get_global_step())
 
@@ -162,6 +163,20 @@ def strategies():
         assert config.train_distribute is strategy
         model = tf.estimator.Estimator(model_fn, config=config)
         _trains_to(model, lambda: _rows({"batch_size": 4}), expected)
+
+
+def replicated_model_functions():
+    estimator = tf.contrib.estimator
+
+    def model_fn(features, labels, mode):
+        loss, train = _linear(features, labels)
+        optimizer = estimator.TowerOptimizer(tf.train.GradientDescentOptimizer(0.1))
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train(optimizer))
+
+    for devices in (None, ["/gpu:0", "/gpu:1"]):
+        replicated = estimator.replicate_model_fn(model_fn, devices=devices)
+        model = tf.estimator.Estimator(replicated, tempfile.mkdtemp())
+        _trains_to(model, lambda: _rows({"batch_size": 4}), ONE_REPLICA)
 
 
 def tpus_that_are_not_here():

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from compat.scripts.contrib.opt.adaptive import (
     AdaMaxOptimizer,
+    AdamGSOptimizer,
     LARSOptimizer,
     LazyAdamOptimizer,
     NadamOptimizer,
@@ -31,12 +32,14 @@ from compat.scripts.contrib.opt.external import (
     ExternalOptimizerInterface,
     ScipyOptimizerInterface,
 )
+from compat.scripts.contrib.opt.ggt import GGTOptimizer
 from compat.scripts.contrib.opt.model_average import (
     AGNCustomGetter,
     AGNOptimizer,
     ModelAverageCustomGetter,
     ModelAverageOptimizer,
 )
+from compat.scripts.contrib.opt.signs import AddSignOptimizer, PowerSignOptimizer
 from compat.scripts.contrib.opt.wrappers import (
     DropStaleGradientOptimizer,
     MovingAverageOptimizer,
@@ -49,12 +52,15 @@ __all__ = [
     "AGNCustomGetter",
     "AGNOptimizer",
     "AdaMaxOptimizer",
+    "AdamGSOptimizer",
     "AdamWOptimizer",
+    "AddSignOptimizer",
     "DecoupledWeightDecayExtension",
     "DropStaleGradientOptimizer",
     "ElasticAverageCustomGetter",
     "ElasticAverageOptimizer",
     "ExternalOptimizerInterface",
+    "GGTOptimizer",
     "LARSOptimizer",
     "LazyAdamOptimizer",
     "ModelAverageCustomGetter",
@@ -63,6 +69,7 @@ __all__ = [
     "MovingAverageOptimizer",
     "MultitaskOptimizerWrapper",
     "NadamOptimizer",
+    "PowerSignOptimizer",
     "ScipyOptimizerInterface",
     "VariableClippingOptimizer",
     "clip_gradients_by_global_norm",

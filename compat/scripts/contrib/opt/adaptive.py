@@ -13,7 +13,7 @@ def done(*updated: Any) -> Any:
     return tf1.group(*(getattr(variable, "op", variable) for variable in updated))
 
 
-class _Kernel:
+class Kernel:
     """Applies dense gradients by an operation of TensorFlow, to variables of either kind."""
 
     kernel: ClassVar[str]  # "AdaMax" for ApplyAdaMax and ResourceApplyAdaMax.
@@ -68,7 +68,7 @@ class LazyAdamOptimizer(tf1.train.AdamOptimizer):
         )
 
 
-class NadamOptimizer(_Kernel, tf1.train.AdamOptimizer):
+class NadamOptimizer(Kernel, tf1.train.AdamOptimizer):
     """Adam with Nesterov's momentum.
 
     Source: Dozat, Incorporating Nesterov Momentum into Adam, 2016.
@@ -102,7 +102,55 @@ class NadamOptimizer(_Kernel, tf1.train.AdamOptimizer):
         return done(scatter_add(var, indices, -rate * ahead / (root + n["epsilon"])), m_new, v_new)
 
 
-class AdaMaxOptimizer(_Kernel, tf1.train.AdamOptimizer):
+class AdamGSOptimizer(tf1.train.AdamOptimizer):
+    """Adam that corrects its bias by a global step, which it does not count itself."""
+
+    def __init__(
+        self,
+        global_step: Any = 0,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+        self._global_step = global_step
+
+    def _get_beta_accumulators(self) -> Any:
+        return tuple(beta**self._step for beta in (self._beta1_t, self._beta2_t))
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for variable in var_list:
+            self._zeros_slot(variable, "m", self._name)
+            self._zeros_slot(variable, "v", self._name)
+
+    def _prepare(self) -> None:
+        self._step = tf1.cast(tf1.identity(self._global_step) + 1, tf1.float32)
+        super()._prepare()
+
+    def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
+        return tf1.group(*update_ops, name=name_scope)
+
+
+class RMSPropOptimizer(tf1.train.RMSPropOptimizer):
+    """`tf.contrib.optimizer_v2.RMSPropOptimizer`: averages begin at epsilon, which is not added."""
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for variable in var_list:
+            first = tf1.fill(variable.shape, tf1.cast(self._epsilon, variable.dtype.base_dtype))
+            self._get_or_make_slot(variable, first, "rms", self._name)
+            if self._centered:
+                self._zeros_slot(variable, "mg", self._name)
+            self._zeros_slot(variable, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._epsilon_tensor = tf1.constant(0.0)
+
+
+class AdaMaxOptimizer(Kernel, tf1.train.AdamOptimizer):
     """Adam with the largest gradient so far, which decays, in place of the second moment.
 
     Of an embedding it updates, with their moments, the rows with a gradient alone.
@@ -161,7 +209,7 @@ class AdaMaxOptimizer(_Kernel, tf1.train.AdamOptimizer):
         return tf1.group(*update_ops, updated, name=name_scope)
 
 
-class LARSOptimizer(_Kernel, tf1.train.MomentumOptimizer):
+class LARSOptimizer(Kernel, tf1.train.MomentumOptimizer):
     """Momentum with a learning rate for each variable, by its norm and that of its gradient.
 
     Source: You, Gitman and Ginsburg, Large Batch Training of Convolutional Networks, 2017.
