@@ -114,12 +114,14 @@ class TPUEstimator(tpu_estimator.TPUEstimator):  # type: ignore[misc]
 
 
 class CrossShardOptimizer(tf1.tpu.CrossShardOptimizer):
-    """That of TensorFlow, with nothing to sum where there is no TPU."""
+    """That of TensorFlow, with nothing to sum outside of a TPU."""
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: Any = None
     ) -> Any:
-        apply = super().apply_gradients if _has_tpu() else self._opt.apply_gradients
+        context = importlib.import_module("tensorflow.python.tpu.tpu_function").get_tpu_context()
+        is_outside = context.number_of_shards is None
+        apply = self._opt.apply_gradients if is_outside else super().apply_gradients
         return apply(grads_and_vars, global_step, name)
 
 
