@@ -19,7 +19,7 @@ from compat._tensorflow import private, tf1
 from compat.errors import PeerError
 from compat.liveness.diagnosis import unanswered
 from compat.liveness.monitor import Monitor, connection_checks
-from compat.liveness.watchdog import close_session, retry_duplicate_rpc, run_with_watchdog
+from compat.liveness.watchdog import retry_duplicate_rpc, run_with_watchdog
 from compat.runtime.device_placement import filtered
 from compat.scripts.cluster import distributed
 
@@ -129,9 +129,20 @@ def _called(session: Any, function: Callable[[], Any]) -> Any:
 
 
 def _closed(session: Any, close: Callable[[], None]) -> None:
-    """Closes a session without waiting for lost tasks."""
+    """Closes a session without waiting for lost tasks.
+
+    It waits for those that are there: Python's end would abort by a call that comes back amid it.
+    """
+    deadline = time.monotonic() + _DEFAULT_SECS
+
+    def poll() -> None:
+        _miss(session)
+        if time.monotonic() > deadline:  # One that is stopped is there, and never answers.
+            raise PeerError("no answer")
+
     if _target(session).startswith(_SCHEME):
-        close_session(close)
+        with contextlib.suppress(Exception):  # The failed call has reported the loss.
+            run_with_watchdog(close, poll)
     else:
         close()
 
