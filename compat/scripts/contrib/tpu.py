@@ -47,6 +47,7 @@ InputPipelineConfig: Any = tpu_config.InputPipelineConfig
 RunConfig: Any = tpu_config.RunConfig
 TPUConfig: Any = tpu_config.TPUConfig
 TPUEstimatorSpec: Any = tpu_estimator.TPUEstimatorSpec
+_TPUEstimator: Any = tpu_estimator.TPUEstimator
 
 
 @functools.lru_cache(maxsize=None)
@@ -89,7 +90,7 @@ def TPUStrategy(cluster_resolver: Any = None, *args: Any, **options: Any) -> Any
     return tf1.distribute.OneDeviceStrategy("/cpu:0")
 
 
-class TPUEstimator(tpu_estimator.TPUEstimator):  # type: ignore[misc]
+class TPUEstimator(_TPUEstimator):
     """That of TensorFlow, with `use_tpu=False` where there is no TPU."""
 
     def __init__(
