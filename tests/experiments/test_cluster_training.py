@@ -249,9 +249,8 @@ def test_tf_config_with_a_chief(tasks: Any, record: Any, runtime: str) -> None:
     running = {}
     for job in ("chief", "ps", "worker"):
         config = {"cluster": cluster.hosts, "task": {"type": job, "index": 0}}
-        flags = ["--max_steps=24", f"--runtime={runtime}"]
         env = {"TF_CONFIG": json.dumps(config)}
-        running[job] = cluster.start(job, 0, *flags, env=env)
+        running[job] = cluster.start(job, 0, "--max_steps=24", f"--runtime={runtime}", env=env)
     for job, training in running.items():
         assert training.wait().code == 0, training.err
         assert training.err == ""
