@@ -119,14 +119,14 @@ class Calls:
         """Yields what the sessions of the graph fetch, and is built elsewhere."""
         found = {call.node for call in self.found}
         sessions = {literals.dotted(call.func) for call in found}
+        made: dict[str, list[ast.expr]] = {}
+        for node in (n for n in ast.walk(self.graph.scope) if isinstance(n, ast.Assign)):
+            for word in scopes.bound([node]):
+                made.setdefault(word, []).append(node.value)
         for call in self._calls:
             is_left = call not in found and literals.dotted(call.func) in sessions
             for name in (n for n in ast.walk(call) if isinstance(n, ast.Name)):
-                values = [
-                    node.value
-                    for node in ast.walk(self.graph.scope)
-                    if isinstance(node, ast.Assign) and name.id in scopes.bound([node])
-                ]
+                values = made.get(name.id, [])
                 is_next = any(isinstance(v, ast.Call) and last(v) == "get_next" for v in values)
                 is_built = is_left and name in ast.walk(words(call)[0])
                 is_built = is_built and any(map(self.graph.kinds.builds, values))
