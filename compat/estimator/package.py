@@ -8,6 +8,7 @@ import types
 from typing import Any, Callable
 
 from compat._tensorflow import embeddings, internals, saving, startup
+from compat.estimator import of_keras
 
 
 def _load() -> Any:
@@ -26,6 +27,7 @@ _INSIDE = "tensorflow_estimator.python.estimator."
 estimator: Any = importlib.import_module(_INSIDE + "estimator")
 training: Any = importlib.import_module(_INSIDE + "training")
 run_config: Any = importlib.import_module(_INSIDE + "run_config")
+of_keras.accept(_INSIDE)
 
 
 def with_globals(function: Any, **replaced: Any) -> Callable[..., Any]:

@@ -57,7 +57,6 @@ with tf1.Graph().as_default() as graph:
     tf1.nn.softmax(tf1.reduce_mean(images, [1, 2]), name="MobilenetV1/Predictions/Softmax")
     tf1.io.write_graph(graph, sys.argv[1], "frozen_graph.pb", as_text=False)
 """
-_OF_2 = "gives an Estimator an optimizer of Keras, which only that of TensorFlow 2 takes"
 _ON_CPU = ", on the CPU"
 _COLUMNS = "survived,sex,age,n_siblings_spouses,parch,fare,class,deck,embark_town,alone"
 
@@ -72,7 +71,7 @@ class Notebook(NamedTuple):
 
 
 NOTEBOOKS = (
-    Notebook("canned_estimators", "6 8 9 11 15 16 23 24 32 33", _OF_2),
+    Notebook("canned_estimators", "6 8 9 11 15 16 23 24 32 33"),
     Notebook("checkpoint_saver", "5 6 8"),
     Notebook("early_stopping", "5 8 10"),
     Notebook("evaluator", "5 6 8 10"),

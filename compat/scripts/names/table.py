@@ -108,7 +108,7 @@ _OTHERS = {
     "__git_version__": _VERSION,
     "constant": Served(_OWN + "calls.graphs:constant", "", "also converts ranges, maps and zips"),
     # Names outside tf.contrib that need the same packages, and internal ones.
-    "estimator": Served("tensorflow_estimator._api.v1.estimator:", "2.16"),
+    "estimator": Served("compat.estimator.package:names", "2.16"),
     **dict.fromkeys(("estimator.tpu", "estimator.tpu.experimental"), Served(_TPU, "2.16")),
     "distribute.cluster_resolver.TPUClusterResolver": Served(_TPU + "TPUClusterResolver", ""),
     "distribute.experimental.TPUStrategy": Served(_TPU + "TPUStrategy", ""),

@@ -109,6 +109,36 @@ def heads_of_several_labels():
     _same([[metrics[name] for name in sorted(metrics)]], SEVERAL)
 
 
+def heads_of_tensorflow_2():
+    if [*map(int, tf.VERSION.split(".")[:2])] < [2, 16]:
+        return  # There `tf.estimator` is TensorFlow's own.
+    columns = [tf.feature_column.numeric_column("x", shape=3)]
+    labels = np.arange(8)[:, None] % 2
+
+    def rate():
+        return tf.train.exponential_decay(1.0, tf.train.get_global_step(), 1, 0.5)
+
+    def inputs():
+        return {"x": tf.constant(ROWS)}, tf.constant(labels)
+
+    losses = []
+    for estimator in (
+        tf.estimator.LinearClassifier(
+            columns, optimizer=lambda: tf.train.GradientDescentOptimizer(rate())
+        ),
+        tf.estimator.LinearEstimator(
+            tf.estimator.BinaryClassHead(),
+            columns,
+            optimizer=lambda: tf.keras.optimizers.legacy.SGD(rate()),
+        ),
+    ):
+        estimator.train(inputs, steps=3)
+        found = estimator.evaluate(inputs, steps=1)
+        assert found["global_step"] == 3
+        losses.append(found["average_loss"])
+    np.testing.assert_allclose(*losses, rtol=1e-6)
+
+
 def recurrent_networks():
     contrib, columns = tf.contrib.estimator, tf.feature_column
     numbers = tf.contrib.feature_column.sequence_numeric_column("x")
