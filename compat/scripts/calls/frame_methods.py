@@ -116,6 +116,20 @@ def _fillna(today: Callable[..., Any]) -> Callable[..., Any]:
     return fillna
 
 
+def _inferred(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a method whose columns of objects become numbers if all are, as until pandas 2."""
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        found = method(self, *args, **options)
+        if found is None or found is self:  # In place.
+            self._update_inplace(self.infer_objects())
+            return found
+        return found.infer_objects()
+
+    return call
+
+
 def _of_numbers(method: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a method that skips columns without numbers, as pandas did until 1.5."""
 
@@ -231,6 +245,7 @@ _RENAMED = {
     "to_csv": {"line_terminator": "lineterminator"},
     "to_records": {"convert_datetime64": ""},
 }
+_INFERRED = "bfill ffill mask replace where"
 _OF_NUMBERS = "corr cov kurt mean median sem skew std var"
 
 
@@ -244,10 +259,11 @@ def _changed(owner: Any, is_frame: bool) -> Iterator[tuple[str, Any]]:
     for name in _OF_NUMBERS.split() if is_frame else ():
         yield name, _of_numbers(getattr(owner, name))
     made: list[tuple[str, Any]] = [("rename_axis", _rename_axis), ("resample", _resample)]
+    made += [(name, _inferred) for name in _INFERRED.split()]
     yield "select", _select(getattr(owner, "select", None))
     # Before pandas 3 it takes a method, and `ffill` calls it with one.
     if "method" not in inspect.signature(owner.fillna).parameters:
-        made.append(("fillna", _fillna))
+        made.append(("fillna", lambda method: _inferred(_fillna(method))))
     for name, make in made:
         yield name, make(getattr(owner, name))
 

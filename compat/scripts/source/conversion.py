@@ -90,8 +90,7 @@ class Source:
             warnings.simplefilter("ignore")  # Invalid escapes, `is` with a literal.
             tree = self.tree()
             arrays.ClassicArrays().visit(tree)
-            if frames.imports_pandas(tree):
-                frames.ClassicFrames().visit(tree)
+            frames.ClassicFrames().visit(tree)
             return compile(
                 ast.fix_missing_locations(tree), self.filename, "exec", dont_inherit=True
             )

@@ -15,14 +15,6 @@ COLUMN = "__classic_column__"
 VALUES = "__classic_values__"
 
 
-def imports_pandas(tree: ast.AST) -> bool:
-    """Whether a program imports pandas; no other is rewritten."""
-    return any(
-        isinstance(node, ast.Import) and any(alias.name == "pandas" for alias in node.names)
-        for node in ast.walk(tree)
-    )
-
-
 class ClassicFrames(ast.NodeTransformer):
     """Makes chained operations on columns, and values of frames, work as until pandas 2."""
 
@@ -61,11 +53,15 @@ class ClassicFrames(ast.NodeTransformer):
     def _column(self, node: ast.expr) -> ast.expr:
         """Returns the owner of an operation: a column that writes back to its frame, or `node`."""
         if isinstance(node, ast.Attribute):
+            if node.attr.startswith("__"):  # Of a class, which Python renames.
+                return node
             args = [node.value, ast.Constant(node.attr), ast.Constant(True)]
-        elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
-            key: Any = node.slice
-            is_wrapped = type(key).__name__ == "Index"  # Until Python 3.8.
-            args = [node.value, key.value if is_wrapped else key]
+        elif isinstance(node, ast.Subscript):
+            # An index is wrapped until Python 3.8.
+            key: Any = node.slice.value if type(node.slice).__name__ == "Index" else node.slice
+            if type(key).__name__ in ("ExtSlice", "Slice", "Tuple"):
+                return node  # Not of a column.
+            args = [node.value, key]
         else:
             return node
         return ast.copy_location(ast.Call(ast.Name(COLUMN, ast.Load()), args, []), node)

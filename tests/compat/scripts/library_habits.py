@@ -76,6 +76,7 @@ NUMPY = (
     ("[np.float32(0.5)]", "[0.5]"),
     ("from other import Inf, product, kind; print(Inf, product([2, 3]), kind)",
      "inf 6 <class 'bool'>"),
+    ("x = np.ones([1, 2]); x[:, 0][x[:, 1] > 0] = 5; print(x.tolist())", "[[5.0, 1.0]]"),
 )  # fmt: skip
 SCIPY = (
     """
@@ -212,6 +213,10 @@ PANDAS = (
     ("dates = pd.date_range('2016-01-03', None, 2); print(dates.weekofyear.tolist(),"
      " pd.Series(dates).dt.week.tolist())", "[53, 1] [53, 1]"),
     ("frame.select(lambda name: name == 'a', axis=1).columns.tolist()", "['a']"),
+    ("x = pd.Series(['no', 'yes']); print(x.replace(['no', 'yes'], [0, 1]).dtype)", "int64"),
+    ("x = pd.Series([None, True]); x.fillna(False, inplace=True); print(x.dtype)", "bool"),
+    ("class Own: kept = lambda: 0; kept.__rows = [1]; kept.__rows[0] = 5; print(vars(kept))",
+     "{'_Own__rows': [5]}"),
     ("kept = {'a': [1, 2]}; kept['a'][0] = 5; print(list(kept.values()))", "[[5, 2]]"),
 )  # fmt: skip
 IMAGES = (
