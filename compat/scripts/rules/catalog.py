@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from compat.errors import UserError
-from compat.scripts.rules.arrays import elements, tostring
+from compat.scripts.rules.arrays import columns, elements, tostring
 from compat.scripts.rules.calls import (
     arguments,
     concat,
@@ -41,6 +41,7 @@ RULES = (
     packages.RULE,
     tostring.RULE,
     elements.RULE,
+    columns.RULE,
     # What has no migrated form is taken by `compat.v1` as it is, or depends on the machine.
     graph.RULE,
     sampled.RULE,

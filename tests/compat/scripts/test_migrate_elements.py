@@ -1,4 +1,4 @@
-"""`python -m compat migrate`: arrays of one element in the place of numbers."""
+"""`python -m compat migrate`: arrays of one element as numbers, and columns changed in place."""
 
 from __future__ import annotations
 
@@ -39,3 +39,39 @@ def test_elements_of_arrays_are_numbers_where_these_are_wanted() -> None:
     assert 'print("%.1f %f %f %s" % (a.item(), l.item(), m, t))' in found
     assert 'print("%s of %d" % ("b", sess.run(b).item()), float(b.eval().item()))' in found
     assert "(a, l.item(), m, t)" in migrated(ELEMENTS).text
+
+
+FRAMES = """
+import tensorflow as tf, pandas
+train, test = [pandas.read_csv(name) for name in names]
+for frame in (train, test):
+    frame['a'].replace(  # one
+        "x", 'y', inplace=True)
+    frame['b'][frame['b'] == "it's"] += 1
+    frame.c.clip(inplace = True, lower = 1)
+    print(frame.columns)
+    frame.c[2] = frame['d'][:2] = kept["a"][0] = 3
+others["e"].fillna(0, inplace=True), others["e"].fillna(0)
+others["e"].fillna(0, inplace=True)
+others["e"].append(0, inplace=True)
+"""
+
+
+def test_columns_are_changed_in_their_frame() -> None:
+    found = migrated(FRAMES)
+    changed = """
+    frame['a'] = frame['a'].replace(  # one
+        "x", 'y')
+    frame.loc[frame['b'] == "it's", "b"] += 1
+    frame.c = frame.c.clip(lower = 1)
+"""
+    assert changed in found.text
+    lines = [*FRAMES[FRAMES.index("    print") :].splitlines()]
+    assert [line for line in found.text.splitlines() if line in lines] == lines
+    whys = [why.partition("write ")[2] for _, why in found.remarks]
+    place = " = ... or frame.iloc[...] by positions"
+    assert whys == [
+        'frame.loc[rows, "c"]' + place,
+        'frame.loc[rows, "d"]' + place,
+        'others["e"] = others["e"].fillna(...), without inplace=True',
+    ]

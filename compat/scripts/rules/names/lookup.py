@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Callable, Iterator
 
@@ -16,6 +17,7 @@ _BY_PYPLOT = re.compile(r"^matplotlib\.pyplot\.cm\b")  # As `plt.cm`.
 _GRAPH = {"InteractiveSession", "Session", "placeholder"}
 
 
+@functools.lru_cache(maxsize=None)
 def find(name: str, is_tensorflow: bool = True) -> Finding | None:
     """Returns what is known about "contrib.slim.conv2d", or None if it needs no finding."""
     if not is_tensorflow:
