@@ -126,12 +126,16 @@ def test_the_global_step_is_the_one_there_is_or_none(supervised: Any) -> None:
 
 def test_what_needs_graphs_is_refused_on_the_modern_runtime(supervised: Any, runtime: str) -> None:
     if runtime == "modern":
-        sync, queues = supervised["only_graphs"]
+        sync, queues, opened = supervised["only_graphs"]
         assert sync == (
             "sync_optimizer needs queues that the modern runtime does not have; use "
             "compat.v1.train.SyncReplicasOptimizer without it, or --runtime=legacy"
         )
         assert queues == []
+        assert opened == (
+            "a session was opened in a tf.Graph, expected none around it on the modern runtime; "
+            "remove `with tf.Graph().as_default():`, or use --runtime=legacy"
+        )
 
 
 def test_steps_read_queues_of_input(supervised: Any) -> None:

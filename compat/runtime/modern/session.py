@@ -76,6 +76,11 @@ class ModernSession(Session):
         if self._runtime.coordinator is not None:  # Another session may have steps in flight.
             self._wait(self._runtime.coordinator.join)
         step = self._supervisor.global_step
+        if step is not None and not tf.executing_eagerly():
+            raise UserError(
+                "a session was opened in a tf.Graph, expected none around it on the modern "
+                "runtime; remove `with tf.Graph().as_default():`, or use --runtime=legacy"
+            )
         self.planned_step = 0 if step is None else int(step.numpy())
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:

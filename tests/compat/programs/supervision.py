@@ -177,7 +177,9 @@ def only_graphs(logdir: Path) -> Any:
         return None
     optimizer = tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(1.0), 1)
     refused = refusal(lambda: compat.Supervisor(sync_optimizer=optimizer))
-    return refused, supervisor.start_queue_runners(None)
+    with tf1.Graph().as_default():
+        opened = refusal(supervisor.prepare_or_wait_for_session)
+    return refused, supervisor.start_queue_runners(None), opened
 
 
 if __name__ == "__main__":
