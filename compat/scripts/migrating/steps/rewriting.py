@@ -28,7 +28,7 @@ compat.select_runtime(compat.runtime_from(sys.argv))
 
 """
 _LEGACY_ONLY = (
-    "{name} is used here, and made in the graph, so it works with --runtime=legacy alone; return "
+    "{name} is used here, and made in the graph, so it may not work with --runtime=modern; return "
     "it from the step to use its value"
 )
 _ASSIGNED = (
