@@ -65,7 +65,8 @@ def main(argv: list[str]) -> int:
     elif migrated.is_changed:
         _write(output, _content(options.path, migrated.text))
         print(f"wrote {output}")
-        words = [f"--b={output}", options.path]
+        # Of a script with modules to migrate as well, `prove` migrates all.
+        words = [*([] if "modules" in migrated.counts else [f"--b={output}"]), options.path]
         if options.prove:
             return max(code, proving.main(words))
         command = " ".join(map(shlex.quote, ["python", "-m", "compat", "prove", *words]))

@@ -250,7 +250,9 @@ with tf.Session() as sess:
         main([f"--to={to}", "old.py"])
 
 
-def test_modules_by_the_name_of_the_package_that_the_script_is_in(tmp_path: Path) -> None:
+def test_modules_by_the_name_of_the_package_that_the_script_is_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As `python -m trainer.task`, or with the folder above it on PYTHONPATH."""
     folder = tmp_path / "trainer"
     folder.mkdir()
@@ -260,6 +262,7 @@ def test_modules_by_the_name_of_the_package_that_the_script_is_in(tmp_path: Path
     script = folder / "task.py"
     script.write_text(SCRIPT.replace("from model", "from trainer.model"))
     assert main([str(script)]) == 1
+    assert f"compat prove {script}\n" in capsys.readouterr().out  # Which migrates the modules.
     assert "# compat 1: model.py has to be migrated as well" in (folder / "task_v1.py").read_text()
     (folder / "task_v1.py").unlink()
     assert main(["--to=compat", str(script)]) == 0
