@@ -259,7 +259,8 @@ with tf.Session() as session:
 def test_what_it_refuses(old: str, new: str, why: str) -> None:
     text = READER.replace(old, new, 1)
     assert text != READER
-    with pytest.raises(UserError, match=f"cannot become an Experiment, .*{why}"):
+    rest = "use --to=compat or --to=v1, or write it plainly"
+    with pytest.raises(UserError, match=f"cannot become an Experiment, since {why}; {rest}"):
         written(text)
 
 

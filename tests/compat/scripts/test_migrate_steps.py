@@ -267,8 +267,9 @@ def test_a_refused_script_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "old.py"
     path.write_text("import tensorflow as tf\nprint(tf.zeros([1]))\n", encoding="utf-8")
     why = "nothing in it is trained by an optimizer"
-    with pytest.raises(UserError, match=f"old.py:1: .* since {why}; use --to=v1, or write"):
-        main(["--to=compat", str(path)])
+    for level in ("compat", "experiment"):
+        with pytest.raises(UserError, match=f"old.py:1: .* since {why}; use --to=v1, or write"):
+            main([f"--to={level}", str(path)])
     with pytest.raises(UserError, match="--to=compat takes a script"):
         main(["--to=compat", str(tmp_path), "--output=new"])
     assert [file.name for file in tmp_path.iterdir()] == ["old.py"]

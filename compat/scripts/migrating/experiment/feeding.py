@@ -45,7 +45,7 @@ class Feeding:
         runs = [c for c in self.program.nodes(ast.Call) if last(c) == "run" and c not in inside]
         training = [call for call in runs if call.args and used(call.args[0]) & updates]
         if not training:
-            graph.refuse(graph.block, "no call of its session trains")
+            graph.refuse(graph.block, "no call of its session names what trains")
         training = [c for c in training if c.args[1:] or c.keywords] or training  # No tokens.
         for call in self.program.nodes(ast.Call):
             if graph.called(call) and (last(call) in INPUT or last(call).endswith("Queue")):

@@ -60,7 +60,8 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
     program = dissolving.dissolved(joined(kept.program, tf), tf)
     program = plain.supervised(functions.inlined(program, tf), tf)
     program, is_other = chief.everywhere(program, tf)
-    graph = Graph(program, tf, "an Experiment", "use --to=compat or --to=v1")
+    graph = Graph(program, tf, "an Experiment", "use --to=v1")
+    graph.remedy = "use --to=compat or --to=v1"  # A step has what an experiment needs of a graph.
     made = _Writing(graph).result([_CHIEF] if is_other else [])
     new, _, _ = made.text.partition(migration.REMARK.partition("{")[0])
     for node in graph.program.nodes(ast.Import, ast.ImportFrom):

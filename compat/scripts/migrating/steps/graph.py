@@ -54,7 +54,7 @@ class Graph:
         remedy: str = "use --to=v1",
     ) -> None:
         self.program, self.tf = program, tf
-        self._what, self._remedy = what, remedy
+        self._what, self.remedy = what, remedy
         self.kinds = Kinds(program, tf)
         self.called = self.kinds.called
         self.is_monitored = any(map(self.kinds.is_monitored, program.nodes(ast.Call)))
@@ -92,7 +92,7 @@ class Graph:
 
     def refuse(self, node: ast.AST, why: str) -> None:
         """Raises a `UserError` with the place of a node."""
-        why = f"this cannot become {self._what}, since {why}; {self._remedy}, or write it plainly"
+        why = f"this cannot become {self._what}, since {why}; {self.remedy}, or write it plainly"
         raise RefusedError(self.program, node, why)
 
     def apart(self) -> list[ast.stmt]:
