@@ -58,7 +58,8 @@ class ClassicFrames(ast.NodeTransformer):
             args = [node.value, ast.Constant(node.attr), ast.Constant(True)]
         elif isinstance(node, ast.Subscript):
             # An index is wrapped until Python 3.8.
-            key: Any = node.slice.value if type(node.slice).__name__ == "Index" else node.slice
+            index: Any = node.slice
+            key = index.value if type(index).__name__ == "Index" else index
             if type(key).__name__ in ("ExtSlice", "Slice", "Tuple"):
                 return node  # Not of a column.
             args = [node.value, key]
