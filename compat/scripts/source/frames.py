@@ -1,7 +1,7 @@
 """Rewrites syntax trees so that what a script does to a column of a frame changes the frame.
 
 Since pandas 3 `frame["a"][rows] = 0` and `frame["a"].fillna(0, inplace=True)` change a copy, and
-`frame.values` cannot be written to.
+`frame.values` cannot be written to: here they are copied, or what is assigned goes to the frame.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class ClassicFrames(ast.NodeTransformer):
     """Makes chained operations on columns, and values of frames, work as until pandas 2."""
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        self.generic_visit(node)
         for target in node.targets:
             self._chained(target)
+        self.generic_visit(node)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        self.generic_visit(node)
         self._chained(node.target)
+        self.generic_visit(node)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -55,7 +55,8 @@ class ClassicFrames(ast.NodeTransformer):
         if isinstance(node, ast.Attribute):
             if node.attr.startswith("__"):  # Of a class, which Python renames.
                 return node
-            args = [node.value, ast.Constant(node.attr), ast.Constant(True)]
+            owner = self._column(node.value) if node.attr == "values" else node.value
+            args = [owner, ast.Constant(node.attr), ast.Constant(True)]
         elif isinstance(node, ast.Subscript):
             # An index is wrapped until Python 3.8.
             index: Any = node.slice

@@ -213,6 +213,8 @@ PANDAS = (
     ("dates = pd.date_range('2016-01-03', None, 2); print(dates.weekofyear.tolist(),"
      " pd.Series(dates).dt.week.tolist())", "[53, 1] [53, 1]"),
     ("frame.select(lambda name: name == 'a', axis=1).columns.tolist()", "['a']"),
+    ("x = pd.DataFrame({'a': [1, 2], 'b': [3, 4]}); x.values[x.values > 2] = 0; x.values[0, 0] += 4"
+     "; x['b'].values[1] = 9; x.a.values[1:] = 7; print(x.values.tolist())", "[[5, 0], [7, 9]]"),
     ("x = pd.Series(['no', 'yes']); print(x.replace(['no', 'yes'], [0, 1]).dtype)", "int64"),
     ("x = pd.Series([None, True]); x.fillna(False, inplace=True); print(x.dtype)", "bool"),
     ("class Own: kept = lambda: 0; kept.__rows = [1]; kept.__rows[0] = 5; print(vars(kept))",

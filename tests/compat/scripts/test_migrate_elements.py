@@ -49,11 +49,14 @@ for frame in (train, test):
         "x", 'y', inplace=True)
     frame['b'][frame['b'] == "it's"] += 1
     frame.c.clip(inplace = True, lower = 1)
-    print(frame.columns)
+    print(frame.iloc[0])
+    frame.values[frame.values > 1] = 0
     frame.c[2] = frame['d'][:2] = kept["a"][0] = 3
 others["e"].fillna(0, inplace=True), others["e"].fillna(0)
 others["e"].fillna(0, inplace=True)
 others["e"].append(0, inplace=True)
+print(table.columns)
+table.rows[table.rows > 1] = 0
 """
 
 

@@ -16,8 +16,9 @@ from compat.scripts.source import literals
 
 _PANDAS = ("pandas", "compat.v1.packages.pandas")
 _METHODS = {"bfill", "clip", "ffill", "fillna", "interpolate", "mask", "replace", "where"}
-# Who has these is a frame.
-_OF_FRAMES = {"columns", "dropna", "groupby", "iloc", "iterrows", "ix", "loc", "select_dtypes"}
+# What has these is a frame.
+_OF_FRAMES = {"dropna", "groupby", "iloc", "iterrows", "ix", "loc", "select_dtypes"}
+_NO_COLUMNS = {*_OF_FRAMES, "T", "at", "columns", "dtypes", "iat", "index", "values"}
 
 
 class _Change(NamedTuple):
@@ -103,7 +104,7 @@ def _is_in_place(call: ast.expr) -> bool:
 
 def _is_column(node: Any, frames: set[str]) -> bool:
     owner = literals.dotted(getattr(node, "value", node))
-    is_plain = not (isinstance(node, ast.Attribute) and node.attr in _OF_FRAMES)
+    is_plain = not (isinstance(node, ast.Attribute) and node.attr in _NO_COLUMNS)
     is_named = isinstance(node, ast.Attribute) or (
         isinstance(node, ast.Subscript) and bool(literals.text(node.slice))
     )
