@@ -42,29 +42,36 @@ def _find(script: Script) -> Iterator[Found]:
 
 
 def _rewrite(program: Program) -> Iterator[Edit | Remark]:
-    for change in _changes(program.tree):
+    changes = [*_changes(program.tree)]
+    is_clear = all(map(_is_clear, changes))  # Or else all are left in the file.
+    for change in changes:
         column = program.expression(change.column)
-        method = getattr(getattr(change.node, "func", None), "attr", "")
-        if method:
+        if isinstance(change.node, ast.Call):
+            method = change.node.func.attr  # type: ignore[attr-defined]
+            new = f"{column} = {column}.{method}(...), without inplace=True"
             start, _ = program.span(change.node)
-            if change.is_known:
-                yield Edit(start, start, f"{column} = ")
-                yield _without_inplace(program, change.node)
-                continue
-            rest = f"{column} = {column}.{method}(...), without inplace=True"
+            edits = [Edit(start, start, f"{column} = "), _without_inplace(program, change.node)]
         else:
-            rows = change.node.slice
-            rows = rows.value if type(rows).__name__ == "Index" else rows  # Until Python 3.8.
+            frame = program.expression(change.column.value)
             name = getattr(change.column, "attr", None) or literals.text(change.column.slice)
             key = json.dumps(name, ensure_ascii=False)
-            frame = program.expression(change.column.value)
-            if not isinstance(rows, (ast.Slice, ast.Tuple)) and literals.value(rows) is None:
-                place = f"{frame}.loc[{program.expression(rows)}, {key}]"
-                yield Edit(*program.span(change.node), place)
-                continue
-            rest = f"{frame}.loc[rows, {key}] = ... or {frame}.iloc[...] by positions"
+            new = f"{frame}.loc[rows, {key}] = ... or {frame}.iloc[...] by positions"
+            rows = program.expression(_rows(change)) if is_clear else ""
+            edits = [Edit(*program.span(change.node), f"{frame}.loc[{rows}, {key}]")]
         why = "since pandas 3 this changes a copy of the column, not the frame"
-        yield Remark(change.node, f"{why}: write {rest}")
+        yield from edits if is_clear else [Remark(change.node, f"{why}: write {new}")]
+
+
+def _is_clear(change: _Change) -> bool:
+    """Whether it is known what a change means in today's pandas."""
+    rows = _rows(change)
+    by_label = not isinstance(rows, (ast.Slice, ast.Tuple)) and literals.value(rows) is None
+    return change.is_known and (rows is None or by_label)
+
+
+def _rows(change: _Change) -> Any:
+    rows: Any = getattr(change.node, "slice", None)  # None of a call.
+    return rows.value if type(rows).__name__ == "Index" else rows  # Until Python 3.8.
 
 
 def _without_inplace(program: Program, call: ast.Call) -> Edit:
