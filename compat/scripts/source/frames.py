@@ -15,6 +15,13 @@ COLUMN = "__classic_column__"
 VALUES = "__classic_values__"
 
 
+def is_in_place(call: ast.Call) -> bool:
+    """Whether a call has `inplace=True`."""
+    return any(
+        word.arg == "inplace" and literals.value(word.value) is True for word in call.keywords
+    )
+
+
 class ClassicFrames(ast.NodeTransformer):
     """Makes chained operations on columns, and values of frames, work as until pandas 2."""
 
@@ -31,11 +38,7 @@ class ClassicFrames(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        is_inplace = any(
-            keyword.arg == "inplace" and literals.value(keyword.value) is True
-            for keyword in node.keywords
-        )
-        if is_inplace and isinstance(node.func, ast.Attribute):
+        if isinstance(node.func, ast.Attribute) and is_in_place(node):
             node.func.value = self._column(node.func.value)
         return node
 
@@ -58,9 +61,7 @@ class ClassicFrames(ast.NodeTransformer):
             owner = self._column(node.value) if node.attr == "values" else node.value
             args = [owner, ast.Constant(node.attr), ast.Constant(True)]
         elif isinstance(node, ast.Subscript):
-            # An index is wrapped until Python 3.8.
-            index: Any = node.slice
-            key = index.value if type(index).__name__ == "Index" else index
+            key = literals.unwrapped(node.slice)
             if type(key).__name__ in ("ExtSlice", "Slice", "Tuple"):
                 return node  # Not of a column.
             args = [node.value, key]

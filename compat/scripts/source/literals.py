@@ -10,8 +10,7 @@ _CONSTANTS = {"Constant", "NameConstant", "Num", "Str"}  # One class from Python
 
 def value(node: ast.AST | None) -> Any:
     """Returns the number, string or bool of a constant node, or of an index, else None."""
-    if type(node).__name__ == "Index":  # Wraps an index until Python 3.8.
-        node = getattr(node, "value", None)
+    node = unwrapped(node)
     sign = 1
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         node, sign = node.operand, -1
@@ -20,6 +19,11 @@ def value(node: ast.AST | None) -> Any:
     constant = ast.literal_eval(node)
     is_number = isinstance(constant, (int, float)) and not isinstance(constant, bool)
     return sign * constant if is_number else constant
+
+
+def unwrapped(node: Any) -> Any:
+    """Returns the expression of an index, which another node wraps until Python 3.8."""
+    return node.value if type(node).__name__ == "Index" else node
 
 
 def is_whole(node: ast.AST) -> bool:

@@ -13,6 +13,7 @@ from compat.scripts.rules.findings import CHANGES, Finding
 from compat.scripts.rules.program import Edit, Program, Remark
 from compat.scripts.rules.rule import Found, Rule, Script
 from compat.scripts.source import literals
+from compat.scripts.source.frames import is_in_place
 
 _PANDAS = ("pandas", "compat.v1.packages.pandas")
 _METHODS = {"bfill", "clip", "ffill", "fillna", "interpolate", "mask", "replace", "where"}
@@ -46,9 +47,9 @@ def _rewrite(program: Program) -> Iterator[Edit | Remark]:
     is_clear = all(map(_is_clear, changes))  # Or else all are left in the file.
     for change in changes:
         column = program.expression(change.column)
-        if isinstance(change.node, ast.Call):
-            method = change.node.func.attr  # type: ignore[attr-defined]
-            new = f"{column} = {column}.{method}(...), without inplace=True"
+        rows = _rows(change)
+        if rows is None:
+            new = f"{column} = {column}.{change.node.func.attr}(...), without inplace=True"
             start, _ = program.span(change.node)
             edits = [Edit(start, start, f"{column} = "), _without_inplace(program, change.node)]
         else:
@@ -56,8 +57,8 @@ def _rewrite(program: Program) -> Iterator[Edit | Remark]:
             name = getattr(change.column, "attr", None) or literals.text(change.column.slice)
             key = json.dumps(name, ensure_ascii=False)
             new = f"{frame}.loc[rows, {key}] = ... or {frame}.iloc[...] by positions"
-            rows = program.expression(_rows(change)) if is_clear else ""
-            edits = [Edit(*program.span(change.node), f"{frame}.loc[{rows}, {key}]")]
+            place = program.expression(rows) if is_clear else ""
+            edits = [Edit(*program.span(change.node), f"{frame}.loc[{place}, {key}]")]
         why = "since pandas 3 this changes a copy of the column, not the frame"
         yield from edits if is_clear else [Remark(change.node, f"{why}: write {new}")]
 
@@ -70,8 +71,8 @@ def _is_clear(change: _Change) -> bool:
 
 
 def _rows(change: _Change) -> Any:
-    rows: Any = getattr(change.node, "slice", None)  # None of a call.
-    return rows.value if type(rows).__name__ == "Index" else rows  # Until Python 3.8.
+    """Returns what chooses the rows of a target, or None for a call."""
+    return literals.unwrapped(getattr(change.node, "slice", None))
 
 
 def _without_inplace(program: Program, call: ast.Call) -> Edit:
@@ -90,23 +91,17 @@ def _changes(tree: ast.Module) -> Iterator[_Change]:
     makers = _makers(nodes)
     frames = _frames(nodes, makers) if makers else set()
     for node in nodes if makers else ():
-        if isinstance(node, ast.Expr) and _is_in_place(node.value):
-            column = node.value.func.value  # type: ignore[attr-defined]
+        call: Any = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") in _METHODS:
+            column: Any = getattr(call.func, "value", None)
             is_known = _is_column(column, frames)
-            if is_known or (isinstance(column, ast.Subscript) and literals.text(column.slice)):
-                yield _Change(node.value, column, is_known)
+            is_named = isinstance(column, ast.Subscript) and literals.text(column.slice)
+            if is_in_place(call) and (is_known or is_named):
+                yield _Change(call, column, is_known)
         elif isinstance(node, (ast.Assign, ast.AugAssign)):
             for target in getattr(node, "targets", [getattr(node, "target", None)]):
                 if isinstance(target, ast.Subscript) and _is_column(target.value, frames):
                     yield _Change(target, target.value, True)
-
-
-def _is_in_place(call: ast.expr) -> bool:
-    is_method = isinstance(call, ast.Call) and getattr(call.func, "attr", "") in _METHODS
-    return is_method and any(
-        word.arg == "inplace" and literals.value(word.value) is True
-        for word in call.keywords  # type: ignore[attr-defined]
-    )
 
 
 def _is_column(node: Any, frames: set[str]) -> bool:
