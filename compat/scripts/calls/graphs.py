@@ -39,12 +39,30 @@ def start_queue_runners(*args: Any, **kwargs: Any) -> Any:
     return tf1.train.start_queue_runners(*args, **kwargs)
 
 
+_ended: Any = weakref.WeakSet()  # The sessions of which a call has found the end of its input.
+
+
+def _notes_the_end(run: Any) -> Any:
+    """Notes the sessions of which a call found that its input has ended."""
+
+    @functools.wraps(run)
+    def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return run(self, *args, **kwargs)
+        except tf1.errors.OutOfRangeError:
+            _ended.add(self)
+            raise
+
+    return noted
+
+
 def _until_the_input_ends(create: Any) -> Any:
-    """Starts the threads of a queue once a session, and asks to stop where they start again.
+    """Starts the threads of a queue once a session, and asks to stop where they start in vain.
 
     A queue is closed when its threads have ended. Threads that start then, as in `while not
-    sv.should_stop(): start_queue_runners(...)`, fill nothing: each step fails as the last one did,
-    or a thread raises CancelledError. So the first coordinator, often that of a Supervisor, stops.
+    sv.should_stop(): start_queue_runners(...)`, fill nothing. Once a call has taken what the queues
+    still held, each step fails as the last one did, or a thread raises CancelledError. So the first
+    coordinator, often that of a Supervisor, stops then, and not before: its stop closes all queues.
     """
     coordinators: Any = weakref.WeakKeyDictionary()  # By queue runner and by session.
 
@@ -59,8 +77,8 @@ def _until_the_input_ends(create: Any) -> Any:
             if threads and coord is not None:
                 by_session[sess] = coord
             return threads
-        # It is empty where the queue is still being filled.
-        if create(self, sess, None, daemon, False):
+        # It makes no threads where the queue is still being filled.
+        if sess in _ended and create(self, sess, None, daemon, False):
             logging.getLogger(__name__).warning(
                 "the input of the queue %s has ended, so training stops", self.name
             )
@@ -117,6 +135,7 @@ def install() -> None:
         return seed_of(op_seed)
 
     shapes.Dimension.__init__, seeds.get_seed = create, get_seed
+    tf1.Session.run = _notes_the_end(tf1.Session.run)
     runner = tf1.train.QueueRunner
     runner.create_threads = _until_the_input_ends(runner.create_threads)
     reader = tf1.ReaderBase

@@ -2,6 +2,7 @@
 
 import collections
 import tempfile
+import time
 
 import numpy as np
 import tensorflow as tf
@@ -91,8 +92,24 @@ def samples():
 
 
 def input_that_ends_in_a_loop_of_its_supervisor():
+    _reads_all_in_a_loop_of_its_supervisor()
+
+
+def input_that_ends_before_a_loop_of_its_supervisor():
+    _reads_all_in_a_loop_of_its_supervisor(started_after=1)
+
+
+def input_of_which_a_queue_ends_before_a_loop_of_its_supervisor():
+    _reads_all_in_a_loop_of_its_supervisor(started_after=0.5, each_takes=0.3)
+
+
+def _reads_all_in_a_loop_of_its_supervisor(started_after=0, each_takes=0):
+    def slow(number):
+        time.sleep(each_takes)
+        return number
+
     number = tf.train.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
-    batch = tf.train.batch([number], 2)
+    batch = tf.train.batch([tf.py_func(slow, [number], tf.int32)], 2, shapes=[[]])
     total = tf.Variable(0)
     add = total.assign_add(tf.reduce_sum(batch))
     supervisor = tf.train.Supervisor(
@@ -100,6 +117,7 @@ def input_that_ends_in_a_loop_of_its_supervisor():
     )
     rounds, sums = 0, []
     with supervisor.managed_session() as session:
+        time.sleep(started_after)  # The supervisor's threads fill the queues, and some end.
         while not supervisor.should_stop():
             rounds += 1
             assert rounds < 100, "it began again at the end of its input"
