@@ -100,7 +100,10 @@ class Supervisor(Coordinated):
             "summary_writer": summary_writer,
         }
         self.graph_arguments = {k: v for k, v in given.items() if v is not self.USE_DEFAULT}
-        with self.graph.as_default() if self.graph else contextlib.nullcontext():
+        with contextlib.ExitStack() as contexts:
+            if self.graph:  # What it adds is for all tasks, also within `with tf.device(...):`.
+                contexts.enter_context(self.graph.as_default())
+                contexts.enter_context(self.graph.device(None))
             self.global_step = (
                 self.runtime.global_step() if global_step is self.USE_DEFAULT else global_step
             )
