@@ -52,7 +52,9 @@ class Modules:
         entry = table.NAMES.get(name[len("compat.v1.") :]) if name[:10] == "compat.v1." else None
         if entry is not None and entry.by.startswith(_OWN) and entry.by.endswith(":"):
             words = entry.by[len(_OWN) : -1].split(".")
-            file = os.path.join(os.path.dirname(compat.scripts.__file__), *words) + ".py"
+            place = os.path.join(os.path.dirname(compat.scripts.__file__), *words)
+            is_package = os.path.isdir(place)
+            file = os.path.join(place, "__init__.py") if is_package else place + ".py"
             if file not in self._texts:
                 self._texts[file] = conversion.read(file)[0].text
         else:

@@ -271,3 +271,25 @@ def test_known_settings_are_those_of_experiments() -> None:
     assert {name: known.get(name) for name in flags.INHERITED} == flags.INHERITED
     assert {*known, "preset", "config", "job_name", "task_index"} >= flags.TAKEN
     ast.parse(NEW)
+
+
+def test_a_float_used_as_a_size_is_whole() -> None:
+    """As argparse asks the type of no default, which is a number already."""
+    text = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--hidden", type=float, default=8)
+parser.add_argument("--scale", type=float, default=2)
+args = parser.parse_args()
+x = tf.placeholder(tf.float32, [None, 4])
+weights = tf.Variable(tf.zeros([4, args.hidden]))
+loss = tf.reduce_mean(tf.square(tf.matmul(x, weights) * args.scale - 1))
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for step in range(9):
+        session.run(train, feed_dict={x: np.ones([3, 4])})
+"""
+    found = written("import numpy as np\n" + text)
+    assert 'hidden: int = setting(8, "hidden.")' in found
+    assert 'scale: float = setting(2.0, "scale.")' in found

@@ -71,3 +71,32 @@ def test_it_fetches_the_same_on_either_runtime(
     ran = run_step(rewritten(STRUCTURES), runtime)
     assert ran.code == 0, ran.out
     assert ran.out.splitlines()[-4:] == ["1 4.0 None", "1.0 (1, 1)", "None 0.25", "0.0625"]
+
+
+def test_a_call_that_feeds_too_little_stops_where_it_is() -> None:
+    """As in the old program, which had trained until there."""
+    text = STRUCTURES.replace("(weights)", "(keep * weights)").replace(
+        "        output = tf.matmul(x, weights)",
+        '        keep = tf.placeholder(tf.float32, name="keep")\n'
+        "        with tf.name_scope(None):\n"
+        "            output = keep * tf.matmul(x, weights)\n"
+        "            norm = tf.norm(weights)",
+    )
+    text = text.replace("np.ones([1, 2])}", "np.ones([1, 2]), keep: 1.0}")
+    call = "        print(sess.run(NAME, {x: np.ones([1, 2])}))\n\nmain()"
+    lacking = rewriting.migrate("old.py", text.replace("\nmain()", call.replace("NAME", "output")))
+    assert 'sess.run(build.select("output", inputs=["x"]), np.ones([1, 2]))' in lacking.text
+    assert [why for _, why in lacking.remarks] == [
+        "output needs keep, which is not fed here, so training stops here, as it did; feed it"
+    ]
+    enough = rewriting.migrate("old.py", text.replace("\nmain()", call.replace("NAME", "norm")))
+    assert 'compute_norm = build.select("norm", inputs=["x"])' in enough.text
+    assert not enough.remarks
+
+
+def test_placeholders_of_one_line_are_inputs_each() -> None:
+    line = '        x = tf.placeholder(tf.float32, [None, 2], name="x")\n'
+    both = (
+        '        x, y = tf.placeholder(tf.float32, [None, 2], name="x"), tf.placeholder("float")\n'
+    )
+    assert "def build(x, y):" in rewritten(STRUCTURES.replace(line, both))

@@ -269,3 +269,20 @@ def test_modules_by_the_name_of_the_package_that_the_script_is_in(
     assert "trainer.model_v1 import" in (folder / "task_compat.py").read_text()
     ran = run_python("-m", "trainer.task_compat", cwd=tmp_path, seconds=120)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_all_names_of_a_package_that_compat_has_may_be_imported(tmp_path: Path) -> None:
+    """As those of `tf.contrib.seq2seq`, which here is a folder."""
+    script = tmp_path / "old.py"
+    script.write_text(
+        "import tensorflow as tf\nfrom tensorflow.contrib.seq2seq import *\n"
+        "x = tf.placeholder(tf.float32, [None], name='x')\n"
+        "loss = tf.reduce_mean(tf.square(x * tf.Variable(1.0)))\n"
+        "train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
+        "with tf.Session() as session:\n"
+        "    session.run(tf.global_variables_initializer())\n"
+        "    print(session.run([train, loss], {x: [1.0]}))\n",
+        encoding="utf-8",
+    )
+    assert main(["--to=compat", str(script)]) == 0
+    assert "compat.step(" in (tmp_path / "old_compat.py").read_text(encoding="utf-8")

@@ -219,3 +219,47 @@ def test_a_function_that_runs_what_it_is_given_is_no_such_one() -> None:
     text = TWO.replace("evaluate():", "evaluate(found):").replace("    found = model(x)\n", "")
     with pytest.raises(UserError, match="a placeholder is not assigned to a name in its block"):
         rewritten(text)
+
+
+BETWEEN = """\
+import numpy as np
+import compat.v1 as tf
+
+with tf.device(None):
+    x = tf.placeholder(tf.float32, [None, 4], name="x")
+    with tf.name_scope("first"):
+        weights = tf.Variable(tf.zeros([4, 1]))
+        init = tf.initialize_all_variables()
+    loss = tf.reduce_mean(tf.square(tf.matmul(x, weights) - 1))
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    init = tf.global_variables_initializer()
+    sv = tf.train.Supervisor(init_op=init)
+session = sv.prepare_or_wait_for_session()
+session.run([train, loss], feed_dict={x: np.ones([2, 4])})
+"""
+
+
+def test_initializers_of_one_name_are_left_out() -> None:
+    migrated = rewriting.migrate("old.py", BETWEEN)
+    assert "initiali" not in migrated.text and not migrated.remarks
+    other = rewriting.migrate("old.py", BETWEEN.replace("initialize_all_variables()", "no_op()"))
+    assert "init = tf.no_op()" in other.text
+
+
+def test_what_feeds_stands_behind_the_graph_that_a_writer_is_given() -> None:
+    text = BETWEEN[: BETWEEN.index("    init = tf.global")].replace(
+        "with tf.device(None)", "if True"
+    )
+    text += """
+    def feed():
+        return {x: np.ones([2, 4])}
+
+    session = tf.InteractiveSession()
+    writer = tf.summary.FileWriter("logs", session.graph)
+    tf.global_variables_initializer().run()
+    session.run([train, loss], feed_dict=feed())
+"""
+    found = rewriting.migrate("old.py", text).text
+    build = found[found.index("def build(x):") : found.index("compat.step(")]
+    assert "def feed" not in build and "FileWriter" not in build
+    assert found.index("compat.step(") < found.index("def feed():") < found.index("FileWriter(")

@@ -82,6 +82,19 @@ class Flags:
             for parameter, value in zip(function.args.args if function else (), call.args):
                 if _parses(value) or getattr(value, "id", "") in self.holders:
                     self.holders.add(parameter.arg)
+        for name in self._sizes():
+            flag = self.by_name[name]
+            if flag.kind == "float" and flag.default.endswith(".0"):
+                self.by_name[name] = flag._replace(kind="int", default=flag.default[:-2])
+
+    def _sizes(self) -> set[str]:
+        """Returns the flags that are elements of a list, as `[None, args.hidden]`, or of a range.
+
+        A default of argparse is no text, so that its type, such as float, is not asked for it.
+        """
+        lists = [part for node in self.program.nodes(ast.List) for part in node.elts]
+        calls = [n for n in self.program.nodes(ast.Call) if literals.dotted(n.func) == "range"]
+        return {self.read(part) for part in [*lists, *(a for n in calls for a in n.args)]} - {""}
 
     def _defined(self, call: ast.Call) -> None:
         given: Any = dict(zip(("name", "default", "help"), call.args))

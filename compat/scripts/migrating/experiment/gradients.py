@@ -16,6 +16,7 @@ INDENT = " " * 8
 _VARIABLES = "trainable_variables"
 # What can be called once more outside of `loss`.
 _AGAIN = ("get_collection", "train.ExponentialMovingAverage", "apply", "startswith", _VARIABLES)
+_UNCHANGED = re.compile(r" +(?:(\w+) = pairs\n +return \1|return pairs)\n")
 _ALL = "[variable for _, variable in pairs]"
 _CHOSEN = "[pair for pair in pairs if any(pair[1] is v for v in {})]"
 _Write = Callable[[Any, str], "tuple[str, set[str]]"]
@@ -90,6 +91,8 @@ class Gradients:
         statements = [*self.before, *graph.statements]
         how: Any = {"edits": edits, "without": without | self.kept(always), "always": always}
         lines, more = self.written(statements, write, **how)
+        if not first and _UNCHANGED.fullmatch(lines):
+            return "", set()
         own = set().union(*(scopes.bound([s]) for s in always))
         return self.with_built(first + lines, names | more, own)
 

@@ -143,9 +143,7 @@ class Model:
                 continue
             if isinstance(statement, ast.With):
                 inner = self._kept(statement.body, wanted)
-                if self._is_placement(statement):  # An experiment places what it builds.
-                    kept = [*inner, *kept]
-                elif inner:
+                if inner:
                     kept.insert(0, statement)
                     wanted |= {n for item in statement.items for n in used(item)}
                     for other in statement.body:
@@ -165,9 +163,6 @@ class Model:
                 kept.insert(0, statement)
                 wanted |= used(statement)
         return kept
-
-    def _is_placement(self, statement: ast.With) -> bool:
-        return all(self.graph.kinds.is_block(item.context_expr) for item in statement.items)
 
 
 # Calls whose results are fetched, but are not numbers: summaries and operations.

@@ -10,7 +10,7 @@ from typing import Any, Mapping
 from compat.errors import UserError
 from compat.scripts.migrating import definitions, migration
 from compat.scripts.migrating.classes import dissolving
-from compat.scripts.migrating.experiment import chief, functions, imports
+from compat.scripts.migrating.experiment import chief, functions, imports, placement
 from compat.scripts.migrating.experiment.data import Data, Fed
 from compat.scripts.migrating.experiment.feeding import Feeding
 from compat.scripts.migrating.experiment.flags import INHERITED, TAKEN, Flags
@@ -59,7 +59,7 @@ def migrate(filename: str, text: str, texts: Mapping[str, str] = {}) -> migratio
     kept = Kept(program, tf)
     program = dissolving.dissolved(joined(kept.program, tf), tf)
     program = plain.supervised(functions.inlined(program, tf), tf)
-    program, is_other = chief.everywhere(program, tf)
+    program, is_other = chief.everywhere(placement.left_out(program, tf), tf)
     graph = Graph(program, tf, "an Experiment", "use --to=v1")
     graph.remedy = "use --to=compat or --to=v1"  # A step has what an experiment needs of a graph.
     made = _Writing(graph).result([_CHIEF] if is_other else [])

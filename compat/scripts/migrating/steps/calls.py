@@ -7,10 +7,12 @@ from typing import Any, Iterator, NamedTuple
 
 from compat.scripts.migrating.steps.graph import Graph
 from compat.scripts.migrating.steps.kinds import last, words
+from compat.scripts.migrating.steps.pieces import Pieces
 from compat.scripts.migrating.steps.region import INITIALIZERS
 from compat.scripts.rules.program import Remark
 from compat.scripts.source import literals, scopes
 
+_PLAIN = (ast.Assign, ast.AugAssign)
 _ITERATES = ("enumerate", "zip", "len", "list", "tuple", "map")
 # What is made of TensorFlow, and no value.
 _NOT_FETCHED = ("Saver", "Optimizer", "Writer", "Hook", "QueueRunner", "Coordinator", "Scaffold")
@@ -30,6 +32,13 @@ class Fetch(NamedTuple):
     text: str  # The expression that it is in the graph.
     is_operation: bool  # Whether a session returns None for it.
     runs: bool = False  # Whether it is a structure with an operation.
+
+    def of(self, values: str) -> str:
+        """Returns the expression that it is in the values of the step."""
+        if self.is_operation:
+            return f'{values}.get("{self.key}")'  # None, as a session returns for it.
+        found = f'{values}["{self.key}"]'
+        return f"int({found})" if self.key == "global_step" else found
 
 
 class Call(NamedTuple):
@@ -114,6 +123,17 @@ class Calls:
                     yield Remark(call.node, _AGAIN.format(name=fetch.text))
         for name in self._fetched_outside():
             yield Remark(name, _OUTSIDE.format(name=name.id))
+
+    def lacking(self, call: Call) -> list[str]:
+        """Returns a value that a call fetches, and an input that it needs and is not fed; or []."""
+        graph, pieces = self.graph, Pieces(self.graph.program)
+        plain = [s for s, _ in graph.in_scopes(graph.statements, "") if isinstance(s, _PLAIN)]
+        inputs = graph.placeholders.keys() - {*call.inputs}
+        for fetch in call.fetches:
+            found, needed = pieces.needed({fetch.text.partition(".")[0]}, plain)
+            if found and inputs & needed:
+                return [fetch.key, min(inputs & needed)]
+        return []
 
     def _fetched_outside(self) -> Iterator[ast.Name]:
         """Yields what the sessions of the graph fetch, and is built elsewhere."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from compat.scripts.migrating.steps import estimators
 from compat.scripts.migrating.steps.kinds import Kinds, default_name, last, tensorflow
+from compat.scripts.migrating.steps.pieces import Pieces, used
 from compat.scripts.rules.program import LOOSE, Edit, Program
 from compat.scripts.source import conversion, literals, scopes
 
@@ -17,6 +18,7 @@ _OPENS = ("managed_session", "prepare_or_wait_for_session", "MonitoredTrainingSe
 
 def written(program: Program, tf: str) -> Program:
     """Returns a program with such expressions in the words of steps."""
+    program = program.after(_apart(program, tf))
     edits = [*_names(program), *_in_place(program), *_sizes(program, tf), *_steps(program, tf)]
     program = program.after(edits)
     return program.after(_evaluations(program, tf))
@@ -30,6 +32,23 @@ def in_module(filename: str, text: str) -> str:
     sizes, ours = _sizes(program, tensorflow(program)), estimators.written(program)
     lines = [Edit(program.head(), program.head(), "import compat\n")] if ours else []
     return program.edited([*lines, *ours, *_names(program), *_in_place(program), *sizes])
+
+
+def _apart(program: Program, tf: str) -> list[Edit]:
+    """Writes `x, y = tf.placeholder(...), tf.placeholder(...)` as an assignment of each."""
+    kinds, pieces = Kinds(program, tf), Pieces(program)
+    edits = []
+    for node in program.nodes(ast.Assign):
+        targets, values = (getattr(n, "elts", []) for n in (node.targets[0], node.value))
+        is_each = len(targets) == len(values) and len(node.targets) == 1
+        alone = pieces.alone(node)
+        if not (is_each and any(map(kinds.is_input, values)) and alone):
+            continue
+        if not scopes.bound([node]) & used(node.value):
+            indent = program.text[alone[0] : program.span(node)[0]]
+            pairs = [" = ".join(map(program.expression, pair)) for pair in zip(targets, values)]
+            edits.append(Edit(*program.span(node), f"\n{indent}".join(pairs)))
+    return edits
 
 
 def _names(program: Program) -> list[Edit]:

@@ -168,7 +168,7 @@ class Graph:
     def _placeholders(self) -> Iterator[Placeholder]:
         all_calls = [call for call in self.program.nodes(ast.Call) if self.kinds.is_input(call)]
         found: set[ast.AST] = set()
-        for statement, scope in [*self.before(), *self._in_scopes(self.statements, "")]:
+        for statement, scope in [*self.before(), *self.in_scopes(self.statements, "")]:
             value: Any = getattr(statement, "value", None)
             if isinstance(statement, ast.Assign) and value in all_calls:
                 target = statement.targets[0]
@@ -194,7 +194,7 @@ class Graph:
                     found += [(s, "") for s in body[: body.index(inside[0])]]
         return found
 
-    def _in_scopes(self, statements: Any, scope: str) -> Iterator[tuple[ast.stmt, str]]:
+    def in_scopes(self, statements: Any, scope: str) -> Iterator[tuple[ast.stmt, str]]:
         """Yields statements that always run, and the name scope that each is in."""
         for statement in statements:
             yield statement, scope
@@ -202,7 +202,7 @@ class Graph:
                 inner = scope
                 for item in filter(self.kinds.is_scope, statement.items):
                     inner += self._scope(item.context_expr.args[0])  # type: ignore[attr-defined]
-                yield from self._in_scopes(statement.body, inner)
+                yield from self.in_scopes(statement.body, inner)
 
     def _scope(self, node: Any) -> str:
         """Returns what a scope puts in front of names; what it computes is between null bytes."""
@@ -216,7 +216,7 @@ class Graph:
     def _always(self, statements: Any) -> set[str]:
         """Returns the names that statements bind in each case, also in both branches of an `if`."""
         found: set[str] = set()
-        for statement, _ in self._in_scopes(statements, ""):
+        for statement, _ in self.in_scopes(statements, ""):
             if isinstance(statement, ast.If):
                 found |= self._always(statement.body) & self._always(statement.orelse)
             elif not isinstance(statement, _SOMETIMES):

@@ -32,7 +32,8 @@ _NOT_BUILT = (
     *("Session", "InteractiveSession"),
     *("errors", "contrib.learn.datasets", "reset_default_graph", "summary.FileWriter"),
     *("train.SummaryWriter", "train.Coordinator", "train.Supervisor"),
-    "train.start_queue_runners",
+    *("train.start_queue_runners", "train.latest_checkpoint", "train.get_checkpoint_state"),
+    *("keras.datasets", "keras.preprocessing", "keras.utils.to_categorical", "get_default_graph"),
 )
 
 

@@ -170,10 +170,11 @@ def straight(program: Program, tf: str) -> Program:
     """Returns a program whose graph is not built in a block of its session, if it is in one.
 
     Such blocks are `with sess.as_default():`, and `with tf.Graph().as_default():` around that or
-    around `with tf.Session() as sess:`. Nor is it in several blocks in a row that are the same.
+    around `with tf.Session() as sess:`. Nor is it in several blocks in a row that are the same, nor
+    in a block within another with what runs it.
     """
     while True:
-        edit = _edit(program, tf) or _continued(program, tf)
+        edit = _edit(program, tf) or _continued(program, tf) or _ended(program, tf)
         if edit is None:
             return program
         program = program.after([edit])
@@ -198,6 +199,26 @@ def _continued(program: Program, tf: str) -> Edit | None:
         line = text.rfind("\n", 0, program.span(after)[0]) + 1
         if heads[0] == heads[1] and indents[0] == indents[1] and line < starts[1]:
             return Edit(line, starts[1], "")
+    return None
+
+
+def _ended(program: Program, tf: str) -> Edit | None:
+    """Returns the edit that ends a block of a device or a scope, in another, before the session."""
+    kinds, pieces = Kinds(program, tf), Pieces(program)
+    for node in program.nodes(ast.With):
+        called = {kinds.called(item.context_expr) for item in node.items}
+        ends = [i for i, s in enumerate(node.body) if kinds.uses_session(s)]
+        end = ends[0] if ends and called <= {"device", "name_scope", "variable_scope"} else 0
+        if not isinstance(program.parents[node], ast.With) or not any(
+            map(kinds.trains, node.body[:end])
+        ):
+            continue
+        while kinds.is_tool(node.body[end - 1]):
+            end -= 1
+        alone, rest = pieces.alone(node), node.body[end:]
+        if alone is not None and pieces.alone(rest[0]) is not None:
+            indent = program.text[alone[0] : program.span(node)[0]]
+            return Edit(pieces.lines(rest[0])[0], alone[1], pieces.take(rest, [], indent))
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from compat.scripts.migrating import definitions, migration
 from compat.scripts.migrating.classes import dissolving
@@ -35,12 +35,7 @@ _ASSIGNED = (
     "this adds to the graph, which is complete once the session is open; make the assignment of "
     "{name} where the graph is built, with a placeholder for the value"
 )
-# Of an optimizer for synchronous replicas, which either runtime has.
-_OF_REPLICAS = (
-    *("SyncReplicasOptimizer", "SyncReplicasOptimizerV2", "get_chief_queue_runner"),
-    *("get_init_tokens_op", "make_session_run_hook", "local_step_init_op", "chief_init_op"),
-    "ready_for_local_init_op",
-)
+_LACKS = "{0} needs {1}, which is not fed here, so training stops here, as it did; feed it"
 _WRITTEN = ("compat.step", "compat.select_runtime")
 
 
@@ -125,12 +120,11 @@ class _Rewriting:
         # As where a monitored session initializes by itself.
         unread = graph.assigned - used(self.program.tree)
         for name in sorted({name.id for name in uses} - {name.id for name in left} | unread):
-            statement = graph.assignment(name)
-            is_dropped = all(n in self.sessions.dropped for n in uses if n.id == name)
-            value = statement.value if is_dropped and statement is not None else None
-            is_saver = value is not None and graph.called(value) == "train.Saver"
-            if is_saver or self.sessions.is_default("init_op", value):
-                self._remove(statement)
+            if all(n in self.sessions.dropped for n in uses if n.id == name):
+                for statement in self.sessions.assigned(name):
+                    is_saver = graph.called(statement.value) == "train.Saver"
+                    if is_saver or self.sessions.is_default("init_op", statement.value):
+                        self._remove(statement)
         if not isinstance(graph.scope, ast.Module):  # It may read one before it assigns it.
             shared |= graph.assigned & scopes.parameters(graph.scope)
         said = set()
@@ -145,22 +139,11 @@ class _Rewriting:
                 continue
             if name.id in graph.tensors and name.id not in said:
                 said.add(name.id)
-                if not self._is_of_replicas(name.id):
+                if not self.sessions.is_of_replicas(name.id):
                     method = getattr(self.program.parents[name], "attr", "")
                     why = _ASSIGNED if method.startswith("assign") else _LEGACY_ONLY
                     self.remarks.append(Remark(name, why.format(name=name.id)))
         return sorted(shared - {*self.fed, *self.fetched})
-
-    def _is_of_replicas(self, name: str) -> bool:
-        """Whether each assignment of a name is of something of synchronous replicas."""
-        values: Any = [
-            node.value
-            for statement in self.graph.statements
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Assign) and name in scopes.bound([node])
-        ]
-        made = [getattr(value, "func", value) for value in values]
-        return bool(made) and all(getattr(node, "attr", "") in _OF_REPLICAS for node in made)
 
     def _remove(self, statement: ast.stmt) -> None:
         """Removes a statement; `pass` stands for the only one of its block."""
@@ -224,11 +207,7 @@ class _Rewriting:
         lines += [f"{inner}{p.name} = {p.named}\n" for p in parameters if p.name in self.fed]
         lines.append(f"{inner}{self.build} = compat.step({self.build}, [{specs}])\n")
         lines += [f'{inner}{name} = {self.build}["{name}"]\n' for name in self.fetched]
-        for (keys, inputs), name in self.steps.items():
-            words = [f'"{key}"' for key in keys]
-            if inputs != tuple(p.name for p in parameters):
-                words.append(f"inputs={list(inputs)}".replace("'", '"'))
-            lines.append(f"{inner}{name} = {self.build}.select({', '.join(words)})\n")
+        lines += [f"{inner}{n} = {self._selected(*key)}\n" for key, n in self.steps.items()]
         self.edits.append(Edit(end, end, "".join(lines)))
 
     def _new_header(self, header: str) -> str:
@@ -239,8 +218,19 @@ class _Rewriting:
         header = re.sub(graph, "compat.device(None)", header)
         return re.sub(rf"\b{tf}\.train\.(replica_device_setter)\b", r"compat.\1", header)
 
+    def _selected(self, keys: Sequence[str], inputs: Sequence[str]) -> str:
+        """Returns what gives the step of these values and inputs."""
+        words = [f'"{key}"' for key in keys]
+        if [*inputs] != [*self.graph.placeholders]:
+            words.append(f"inputs={[*inputs]}".replace("'", '"'))
+        return f"{self.build}.select({', '.join(words)})"
+
     def _step_of(self, call: Call) -> str:
         key = tuple(fetch.key for fetch in call.fetches), tuple(call.inputs)
+        lacking = self.calls.lacking(call)
+        if lacking:  # Where it stops, the old program has stopped, and not before.
+            self.remarks.append(Remark(call.node, _LACKS.format(*lacking)))
+            return self._selected(*key)
         if key not in self.steps:
             trains = any(fetch.is_operation or fetch.runs for fetch in call.fetches)
             others = [f.key for f in call.fetches if not f.is_operation]
@@ -265,7 +255,7 @@ class _Rewriting:
             keys = ", ".join(f'"{fetch.key}"' for fetch in call.fetches)
             new = f"list(map({new}.get, [{keys}]))"
         else:
-            new = _value(new, call.fetches[0])
+            new = call.fetches[0].of(new)
         self.edits.append(Edit(*self.program.span(call.node), new))
 
     def _assign(self, call: Call, statement: ast.Assign, new: str) -> bool:
@@ -281,19 +271,12 @@ class _Rewriting:
         if not pairs:
             self.edits.append(Edit(start, end, new))
         elif len(pairs) == 1:
-            self.edits.append(Edit(start, end, f"{pairs[0][0]} = {_value(new, pairs[0][1])}"))
+            self.edits.append(Edit(start, end, f"{pairs[0][0]} = {pairs[0][1].of(new)}"))
         elif line.strip():
             return False
         else:
             values = self._values = self._values or self._free("values")
             left = ", ".join(name for name, _ in pairs)
-            right = ", ".join(_value(values, fetch) for _, fetch in pairs)
+            right = ", ".join(fetch.of(values) for _, fetch in pairs)
             self.edits.append(Edit(start, end, f"{values} = {new}\n{line}{left} = {right}"))
         return True
-
-
-def _value(values: str, fetch: Any) -> str:
-    if fetch.is_operation:
-        return f'{values}.get("{fetch.key}")'  # None, as a session returns for it.
-    found = f'{values}["{fetch.key}"]'
-    return f"int({found})" if fetch.key == "global_step" else found

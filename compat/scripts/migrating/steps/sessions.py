@@ -43,6 +43,12 @@ _INITIALIZERS = (
     *("local_variables_initializer", "initialize_local_variables"),
     *("tables_initializer", "initialize_all_tables"),
 )
+# Of an optimizer for synchronous replicas, which either runtime has.
+_OF_REPLICAS = (
+    *("SyncReplicasOptimizer", "SyncReplicasOptimizerV2", "get_chief_queue_runner"),
+    *("get_init_tokens_op", "make_session_run_hook", "local_step_init_op", "chief_init_op"),
+    "ready_for_local_init_op",
+)
 
 
 class Sessions:
@@ -156,8 +162,25 @@ class Sessions:
         name = node.id if isinstance(node, ast.Name) else ""
         return getattr(self._graph.assignment(name), "value", None) if name else node
 
+    def assigned(self, name: str) -> list[ast.Assign]:
+        """Returns the statements of the graph that assign a name."""
+        nodes = [
+            n for s in self._graph.statements for n in ast.walk(s) if isinstance(n, ast.Assign)
+        ]
+        return [node for node in nodes if name in scopes.bound([node])]
+
+    def is_of_replicas(self, name: str) -> bool:
+        """Whether all that a name is assigned is of synchronous replicas, or a list of that."""
+        values: Any = [node.value for node in self.assigned(name)]
+        values = [part for value in values for part in getattr(value, "elts", [value])]
+        made = [getattr(value, "func", value) for value in values]
+        return bool(made) and all(getattr(node, "attr", "") in _OF_REPLICAS for node in made)
+
     def is_default(self, argument: str, node: ast.AST | None) -> bool:
         """Whether a supervisor does by itself what an argument says."""
+        values = [statement.value for statement in self.assigned(getattr(node, "id", ""))]
+        if len(values) > 1:
+            return all(self.is_default(argument, value) for value in values)
         made = self._value(node)
         called = self._graph.called(made)
         if argument == "init_op" and called == "group" and not made.keywords:
