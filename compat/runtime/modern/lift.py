@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.device_placement import Placed, operations
@@ -82,12 +82,15 @@ class Lifted:
         }
         homes = {name: device for name, device in self._variables.items() if device}
         read_as_one(self._body, function.graph, homes)
-        step, trainable = placement.global_step, placement.variables.values()
-        counted = [v for v in trainable if v.trainable] if step is None else [step]
-        counting = {id(variable.handle) for variable in counted}
-        handles = [i.op.name for outer, i in function.graph.captures if id(outer) in counting]
-        # Whether it updates the global step or, where there is none, the model.
-        self.trains = graphs.writes(self.graph_def, handles)
+        step, known = placement.global_step, placement.variables.values()
+        # Whether it updates the model, and the global step; one stands for the other without that.
+        self.learns = self._writes(v for v in known if v.trainable)
+        self.trains = self.learns if step is None else self._writes([step])
+
+    def _writes(self, variables: Iterable[Any]) -> bool:
+        handles, captures = {id(v.handle) for v in variables}, self._function.graph.captures
+        names = [inner.op.name for outer, inner in captures if id(outer) in handles]
+        return graphs.writes(self.graph_def, names)
 
     def select(self, names: Sequence[str], inputs: Sequence[int], known: Sequence[str]) -> Lifted:
         """Returns some values of the same graph; see `Step.select`.

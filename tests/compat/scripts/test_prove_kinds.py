@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from compat._tensorflow import tf, tf1
+from compat.scripts.migrating.command import main as migrate
 from compat.scripts.migrating.proving import comparison, runs
 from compat.scripts.migrating.proving.command import main
 from compat.scripts.migrating.proving.recorder import arrays, graphs, sessions
@@ -183,3 +184,19 @@ def test_inputs_that_tensorflow_has_numbered_are_fed_in_their_order() -> None:
     found, left = arrays.paired([*fed], ["Placeholder:0", "Placeholder_1:0"], fed)
     assert ([a.size for a in found.values()], left) == ([2, 3], [])
     assert [*found] == ["Placeholder:0", "Placeholder_1:0"]
+
+
+@pytest.mark.slow
+def test_a_call_trains_where_its_program_has_a_step_that_counts_nothing(
+    tmp_path: Path, runtimes: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "modern" not in runtimes:
+        pytest.skip("this TensorFlow has no modern runtime")
+    counted = "\nstep = tf.get_variable('global_step', [], initializer=tf.zeros_initializer())\n"
+    text = FED.replace("\nw = ", f"{counted}w = ").replace("[train, loss]", "train")
+    (tmp_path / "old.py").write_text(text, encoding="utf-8")
+    assert (
+        migrate(["--to=compat", f"--output={tmp_path / 'new.py'}", str(tmp_path / "old.py")]) == 0
+    )
+    assert main([f"--b={tmp_path / 'new.py'} --runtime=modern", str(tmp_path / "old.py")]) == 0
+    assert "equal: the variables after each of 5 training calls" in capsys.readouterr().out

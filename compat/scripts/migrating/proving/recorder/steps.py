@@ -20,7 +20,7 @@ def install(recorder):
 
     @functools.wraps(many)
     def run_many(self, step, *stacked, **options):
-        if not step.trains:
+        if not _trains(step):
             return many(self, step, *stacked, **options)
         values = {}
         for i in range(options.get("count") or len(stacked[0]) if stacked else 1):
@@ -37,7 +37,7 @@ def install(recorder):
 
     @functools.wraps(now)
     def run_now(self, step, *given, **options):
-        if not step.trains:
+        if not _trains(step):
             return now(self, step, *given, **options)
         return _train(
             recorder,
@@ -49,6 +49,11 @@ def install(recorder):
         )
 
     ModernSession.run_many, ModernSession.run_now = run_many, run_now
+
+
+def _trains(step):
+    """Whether a step updates variables that are trained, or the global step."""
+    return step.trains or step._lifted.learns
 
 
 def _train(recorder, session, step, rows, run, values_of):
@@ -94,7 +99,10 @@ def _train(recorder, session, step, rows, run, values_of):
     record["scalars"] = [
         [tensors[name].name, float(numpy.ravel(value)[0])]
         for name, value in sorted(values.items())
-        if name in tensors and tensors[name].dtype.is_floating and numpy.size(value) == 1
+        if name in tensors
+        and tensors[name].dtype.is_floating
+        and numpy.size(value) == 1
+        and name != "global_step"  # Which a step has with its values, fetched or not.
     ]
     record["learned"] = [recorder.names.get(name, name) for name in learned]
     arrays.save(recorder.path("after", number), _read(variables, recorder.names))
