@@ -280,10 +280,11 @@ import argparse
 parser = argparse.ArgumentParser()
 parser.add_argument("--hidden", type=float, default=8)
 parser.add_argument("--scale", type=float, default=2)
+parser.add_argument("--goal", type=float, default=1.0)
 args = parser.parse_args()
 x = tf.placeholder(tf.float32, [None, 4])
 weights = tf.Variable(tf.zeros([4, args.hidden]))
-loss = tf.reduce_mean(tf.square(tf.matmul(x, weights) * args.scale - 1))
+loss = tf.reduce_mean(tf.square(tf.matmul(x, weights) * args.scale - [args.goal]))
 train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
 with tf.Session() as session:
     session.run(tf.global_variables_initializer())
@@ -293,3 +294,4 @@ with tf.Session() as session:
     found = written("import numpy as np\n" + text)
     assert 'hidden: int = setting(8, "hidden.")' in found
     assert 'scale: float = setting(2.0, "scale.")' in found
+    assert 'goal: float = setting(1.0, "goal.")' in found  # In a list, and no size.

@@ -65,6 +65,7 @@ class Flags:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.by_name: dict[str, Flag] = {}
+        self._whole: dict[str, str] = {}  # Defaults of floats of argparse that are whole numbers.
         self.holders = {"FLAGS"}
         for call in program.nodes(ast.Call):
             if last(call) in _DEFINED and len(call.args) >= 2:
@@ -82,10 +83,8 @@ class Flags:
             for parameter, value in zip(function.args.args if function else (), call.args):
                 if _parses(value) or getattr(value, "id", "") in self.holders:
                     self.holders.add(parameter.arg)
-        for name in self._sizes():
-            flag = self.by_name[name]
-            if flag.kind == "float" and flag.default.endswith(".0"):
-                self.by_name[name] = flag._replace(kind="int", default=flag.default[:-2])
+        for name in self._sizes() & self._whole.keys():
+            self.by_name[name] = self.by_name[name]._replace(kind="int", default=self._whole[name])
 
     def _sizes(self) -> set[str]:
         """Returns the flags that are elements of a list, as `[None, args.hidden]`, or of a range.
@@ -110,6 +109,8 @@ class Flags:
         kind = literals.dotted(given["type"]) if "type" in given else "str"
         if "action" in given or literals.text(given.get("type")) == "bool":
             kind = "bool"
+        if kind == "float" and type(literals.value(given.get("default"))) is int:
+            self._whole[name] = self.program.expression(given["default"])
         self._add(name, kind, given.get("default"), given.get("help"))
 
     def _add(self, name: str, kind: str, default: Any, says: Any) -> None:
