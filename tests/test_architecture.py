@@ -63,6 +63,7 @@ ROOMS = (
     "compat",
     "compat.checkpoint",
     "compat.runtime",
+    "compat.runtime.graphs",
     "compat.liveness",
     "compat.cluster",
     "compat._tensorflow",

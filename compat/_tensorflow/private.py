@@ -9,7 +9,7 @@ import contextlib
 import functools
 import importlib
 import sys
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 from compat._tensorflow.release import coordinator_module, tf, tf1
 
@@ -296,3 +296,110 @@ def current_variable_store() -> Any:
 def with_variable_store(store: Any) -> Any:
     """Returns a context where `get_variable` asks this store; where gone, an `AttributeError`."""
     return importlib.import_module(_VARIABLE_SCOPE).with_variable_store(store)
+
+
+def sessions_are_replaced() -> bool:
+    """Whether `replace_in_sessions` was called; where the class is gone, an `ImportError`."""
+    return hasattr(_base_session(), "compat_session")
+
+
+def replace_in_sessions(session: Any) -> None:
+    """Makes all sessions of TensorFlow ask an object of ours what to do.
+
+    It replaces methods that are the same from 2.4 to 2.21. Where one is gone, `compat run
+    --runtime=modern` fails with an `AttributeError`.
+
+    Args:
+      session: a class, made of a session's target and graph, with `target`, `extend()`,
+        `run(in_session, fetches, operations, fed)`, which returns None for what TensorFlow's
+        session is to run, `cancel()` and `close()`.
+    """
+    base = _base_session()
+    init, extend, close = base.__init__, base._extend_graph, base.close
+    call = base._call_tf_sessionrun
+    base.compat_session = None
+
+    def open_session(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
+        graph = tf1.get_default_graph() if graph is None else graph
+        self.compat_session = session(target, graph)
+        init(self, self.compat_session.target, graph, config)
+        self._target = target.encode() if isinstance(target, str) else target
+
+    def extend_graph(self: Any) -> None:
+        self.compat_session.extend()
+        extend(self)
+
+    def run(self: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
+        tensor, operation = (
+            self.graph._get_tensor_by_tf_output,
+            self.graph._get_operation_by_tf_operation,
+        )
+
+        def in_session(tensors: Sequence[Any], operations: Sequence[Any]) -> Any:
+            outputs, ops = [t._as_tf_output() for t in tensors], [o._c_op for o in operations]
+            return call(self, options, feeds, outputs, ops, metadata)
+
+        found = self.compat_session.run(
+            in_session,
+            [tensor(fetch) for fetch in fetches],
+            [operation(target) for target in targets],
+            {tensor(output): value for output, value in feeds.items()},
+        )
+        return call(self, options, feeds, fetches, targets, metadata) if found is None else found
+
+    def close_session(self: Any) -> None:
+        if self.compat_session is not None:
+            self.compat_session.cancel()
+        close(self)
+        if self.compat_session is not None:
+            self.compat_session.close()
+
+    base.__init__, base._extend_graph, base.close = open_session, extend_graph, close_session
+    base._call_tf_sessionrun = run
+
+
+def _base_session() -> Any:
+    """Returns the class of all sessions; where it is gone, an `ImportError`."""
+    return importlib.import_module("tensorflow.python.client.session").BaseSession
+
+
+def eager_mode() -> Any:
+    """Returns a context that enables eager execution in this thread, also in a graph's scope.
+
+    Where it is gone, an `AttributeError`.
+    """
+    return importlib.import_module("tensorflow.python.eager.context").eager_mode()
+
+
+def cancellation_manager() -> Any:
+    """Returns what cancels calls of functions; where it is gone, an `AttributeError`."""
+    return importlib.import_module("tensorflow.python.eager.cancellation").CancellationManager()
+
+
+def set_device(op: Any, device: str) -> None:
+    """Changes the device of an operation that no session has run yet.
+
+    Where the method is gone, an `AttributeError`.
+    """
+    op._set_device(device)
+
+
+def control_outputs(op: Any) -> list[Any]:
+    """Returns the operations that wait for this one; where that is gone, an `AttributeError`."""
+    return list(op._control_outputs)
+
+
+def is_in_branch_or_loop(op: Any) -> bool:
+    """Whether an operation is inside a `cond` or a loop of TensorFlow 1.x.
+
+    Where the method is gone, an `AttributeError`.
+    """
+    return op._get_control_flow_context() is not None
+
+
+def graph_functions(graph: Any) -> Any:
+    """Returns the library of a graph's functions, or None if it has none.
+
+    Where the attribute is gone, an `AttributeError`.
+    """
+    return graph.as_graph_def().library if graph._functions else None

@@ -25,6 +25,7 @@ from compat.scripts.names import era, libraries, namespace
 from compat.scripts.source import conversion
 
 _TRACK = "compat.scripts.track"
+_MODERN = "compat.runtime.graphs.session"
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _MISSING = (namespace.MissingName, libraries.MissingImport)
 _RUNPY = ("<frozen runpy>", "<frozen importlib._bootstrap>")
@@ -63,6 +64,8 @@ def _prepare(options: argparse.Namespace, target: str) -> None:
         os.environ["MNIST_DATA_DIR"] = os.path.abspath(options.data_dir)
     os.environ.update(tasks.log_level())
     inherited.prepare_children(_own(options))
+    if options.runtime == "modern":
+        namespace.when_loaded.append(_MODERN)
     namespace.when_loaded.extend(namespace.FOR_SCRIPTS)
     if options.allow_network:
         os.environ[inherited.ALLOW_NETWORK] = "1"
@@ -81,6 +84,12 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--era", choices=era.CHOICES, default="auto", help="era of the script's API (default: auto)"
     )
+    add(
+        "--runtime",
+        choices=("legacy", "modern"),
+        default="legacy",
+        help="who stores the variables: servers of TensorFlow 1.x, or of 2 (default: legacy)",
+    )
     add("--data_dir", help="folder of MNIST, if the script's has none")
     add("--cluster", help="start all tasks on this machine: ps=1,worker=3")
     add("--task_args", help="arguments of each task: '--job={job} --id={index}'")
@@ -97,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _own(options: argparse.Namespace) -> list[str]:
-    own = [f"--era={options.era}"]
+    own = [f"--era={options.era}", f"--runtime={options.runtime}"]
     own += [f"--{name}" for name in ("track", "allow_network") if getattr(options, name)]
     if options.data_dir:
         own.append(f"--data_dir={os.path.abspath(options.data_dir)}")

@@ -12,6 +12,8 @@ from compat._tensorflow import tf1
 from compat.cluster import access, ports, proxies
 from compat.liveness import shutdown
 from compat.liveness.probe import reason_not_serving
+from compat.runtime.graphs import session
+from compat.runtime.graphs.cluster import Membership
 from compat.scripts.calls.classes import RELEASE, Old, release
 from compat.scripts.cluster import addresses, inherited
 
@@ -93,6 +95,10 @@ class Server(tf1.train.Server, metaclass=Old):
         global task
         filters = tuple(definition.default_session_config.device_filters)
         task = Task(definition.job_name, definition.task_index, cluster, filters)
+        if session.is_installed() and task.job != "ps":
+            membership = Membership(cluster, task.job, task.index)
+            membership.targets.add(text(self.target))
+            session.join(membership)
         self._ends = bool(os.environ.get(inherited.TRACK)) and "ps" in cluster
         if self._ends and task.job != "ps":
             servers = {f"/job:ps/task:{i}": host for i, host in enumerate(cluster["ps"])}

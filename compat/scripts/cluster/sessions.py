@@ -21,6 +21,7 @@ from compat.liveness.diagnosis import unanswered
 from compat.liveness.monitor import Monitor, connection_checks
 from compat.liveness.watchdog import retry_duplicate_rpc, run_with_watchdog
 from compat.runtime.device_placement import filtered
+from compat.runtime.graphs import session as graphs
 from compat.scripts.cluster import distributed
 
 _DEFAULT_SECS = 30
@@ -173,6 +174,8 @@ def _needed(session: Any) -> dict[str, str]:
     task = distributed.task
     if task is None or _target(session) not in distributed.own_targets:
         return {_SERVER: _target(session)[len(_SCHEME) :]}
+    if graphs.is_installed():  # Its sessions run nothing on other workers.
+        return {f"/job:ps/task:{i}": a for job, i, a in task.others() if job == "ps"}
     # TensorFlow merges the device filters of server and session.
     filters = [*task.filters, *private.device_filters(session)]
     places = [tf1.DeviceSpec.from_string(text) for text in filters]
@@ -190,6 +193,8 @@ def _miss(session: Any) -> None:
     devices = {operation.device for operation in session.graph.get_operations()}
     places = [tf1.DeviceSpec.from_string(device) for device in devices if device]
     parts = {f"/job:{place.job}/task:{place.task or 0}" for place in places}
+    if graphs.is_installed():
+        parts = set(needed)
     named = {name: a for name, a in needed.items() if name in parts or name == _SERVER}
     for name in unanswered(named):
         raise PeerError(f"lost {name} at {named[name]}; start all tasks again")

@@ -35,7 +35,8 @@ def as_text(fetches: Any, values: Any) -> Any:
     """Returns the values with their bytes decoded, except summaries and what is not UTF-8."""
     if isinstance(fetches, (list, tuple)) and isinstance(values, (list, tuple)):
         parts = [as_text(*pair) for pair in zip(fetches, values)]
-        return parts if isinstance(values, list) else type(values)(parts)
+        make = getattr(type(values), "_make", type(values))  # Of a named tuple: an LSTM's state.
+        return make(parts)
     if isinstance(fetches, dict) and isinstance(values, dict):
         return {name: as_text(fetches[name], value) for name, value in values.items()}
     if "Summary" in getattr(getattr(fetches, "op", None), "type", ""):

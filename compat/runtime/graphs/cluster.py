@@ -1,0 +1,69 @@
+"""Connects this process with the servers that store the variables of its graphs."""
+
+from __future__ import annotations
+
+import threading
+from typing import Mapping, Sequence
+
+from compat._tensorflow import startup, tf, tf1
+from compat.cluster import ports
+from compat.errors import UserError
+from compat.runtime.graphs import session
+
+_OWN_JOB = "program"
+
+
+def sees_variables_of_others() -> bool:
+    """Whether a process finds variables on a server by name that others have made, as since 2.8.
+
+    In TensorFlow 2.4 to 2.7 each process has its own variables on a server. The function asked for
+    here came with the release that has changed it.
+    """
+    return hasattr(tf.config.experimental, "enable_op_determinism")
+
+
+class Membership(session.Cluster):
+    """This task of a cluster, which connects with others once a session needs them.
+
+    Args:
+      cluster: addresses by job.
+      job: of this task.
+      index: of this task in its job.
+
+    Raises:
+      UserError: this TensorFlow cannot have several programs in a cluster.
+    """
+
+    def __init__(self, cluster: Mapping[str, Sequence[str]], job: str, index: int) -> None:
+        programs = sum(len(tasks) for name, tasks in cluster.items() if name != "ps")
+        if programs > 1 and not sees_variables_of_others():
+            raise UserError(
+                f"the cluster has {programs} tasks that train, and before TensorFlow 2.8 the "
+                "modern runtime has variables for one only; use --runtime=legacy, or a newer "
+                "TensorFlow"
+            )
+        super().__init__(f"/job:{job}/replica:0/task:{index}")
+        self._spec = tf1.train.ClusterSpec(dict(cluster))
+        self._host = self._spec.task_address(job, index).rpartition(":")[0]
+        self._lock = threading.Lock()
+        self._connected: set[str] = set()
+
+    def connect(self, tasks: set[str]) -> None:
+        """Connects with tasks, whose servers have to be there, once."""
+        with self._lock:
+            if tasks <= self._connected:
+                return
+            # As a task of its own job: the server of this task is one of those that store
+            # variables, and is asked by others as well.
+            reservation = ports.reserve()
+            jobs = {_OWN_JOB: {0: f"{self._host}:{reservation.port}"}}
+            for task in sorted(self._connected | tasks):
+                place = tf1.DeviceSpec.from_string(task)
+                address = self._spec.task_address(place.job, place.task)
+                jobs.setdefault(place.job, {})[place.task] = address
+            reservation.release()
+            with session.eagerly(), startup.without_notes():
+                tf.config.experimental_connect_to_cluster(
+                    tf1.train.ClusterSpec(jobs), job_name=_OWN_JOB, task_index=0, protocol="grpc"
+                )
+            self._connected |= tasks

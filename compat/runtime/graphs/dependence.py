@@ -1,0 +1,96 @@
+"""Finds what in a graph depends on variables that TensorFlow 2 stores."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from compat._tensorflow import private, tf, tf1
+from compat.runtime.graphs.homes import Homes
+
+VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+# Handles of values that last as long as a call.
+_OF_A_CALL = ("TensorArray", "Stack", "Placeholder")
+
+
+def holds_state(op: Any) -> bool:
+    """Whether an operation is the handle of a variable, a queue, a table or the like."""
+    if not op.outputs or op.type.startswith(_OF_A_CALL) or any(map(is_handle, op.inputs)):
+        return False
+    return is_handle(op.outputs[0]) and bool(op.op_def.is_stateful)
+
+
+def is_handle(tensor: Any) -> bool:
+    """Whether a tensor refers to state: a resource, or a reference as in TensorFlow 1.x."""
+    return tensor.dtype == tf.resource or tensor.dtype != tensor.dtype.base_dtype
+
+
+class Dependence:
+    """The operations of a graph that TensorFlow 2 has to run, as they depend on its variables.
+
+    State that such an operation uses is stored there as well, and so is all that uses it. The
+    search is linear, and continues with new operations where it ended.
+
+    Attributes:
+      operations: all of them.
+      state: those among them that are handles of state.
+      version: changes when an operation that was none of them has become one.
+    """
+
+    def __init__(self, graph: Any, homes: Homes, own_task: Callable[[], str]) -> None:
+        self._graph, self._homes, self._own_task = graph, homes, own_task
+        self._seen = 0
+        self.operations: set[Any] = set()
+        self.state: set[Any] = set()
+        self.version = 0
+
+    def update(self) -> None:
+        """Takes in the operations that were added since the last call."""
+        every = self._graph.get_operations()
+        new = every[self._seen :]
+        self._seen = len(every)
+        if not new:
+            return
+        with self._graph.as_default():
+            # They stay with their worker, wherever a setter would place them.
+            local = {variable.op.name for variable in tf1.local_variables()}
+        for op in new:
+            self._homes.note(op, is_local=op.name in local)
+        added = set(new)
+        for op in new:
+            if self._begins(op, local) or any(
+                before in self.operations
+                for before in [*(tensor.op for tensor in op.inputs), *op.control_inputs]
+            ):
+                self._add(op, added)
+
+    def _begins(self, op: Any, local: set[str]) -> bool:
+        """Whether state is stored by TensorFlow 2 whatever uses it."""
+        if not holds_state(op):
+            return False
+        if op.type in VARIABLES:
+            return op.name not in local
+        home = self._homes.of(op)
+        if home == self._own_task():  # Other tasks find it by a name that the program gives.
+            return home != "" and _shared_name(op) != ""
+        return home != ""
+
+    def _add(self, op: Any, new: set[Any]) -> None:
+        todo = [op]
+        while todo:
+            op = todo.pop()
+            if op in self.operations:
+                continue
+            self.operations.add(op)
+            if op not in new:
+                self.version += 1
+            if holds_state(op):
+                self.state.add(op)
+            for tensor in op.outputs:
+                todo.extend(tensor.consumers())
+            todo.extend(private.control_outputs(op))
+            todo.extend(t.op for t in op.inputs if is_handle(t) and holds_state(t.op))
+
+
+def _shared_name(op: Any) -> str:
+    names = [attr.name for attr in op.op_def.attr]
+    return str(op.get_attr("shared_name").decode()) if "shared_name" in names else ""

@@ -1,0 +1,64 @@
+"""Knows which task each operation of a graph belongs to, by the device that the program gave it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from compat._tensorflow import private, tf1
+
+_COLOCATED = "loc:@"
+
+
+class Homes:
+    """The tasks that devices of a graph name, such as "/job:ps/task:1".
+
+    A session in this process has no other tasks, so operations lose them once they are noted here.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, str] = {}  # By the name of the operation.
+
+    def note(self, op: Any, is_local: bool) -> None:
+        """Notes the task of a new operation, and leaves it the rest of its device.
+
+        One that `is_local` has none, whatever its device or what it is colocated with.
+        """
+        task, device = _split(op.device)
+        if is_local:
+            self._tasks[op.name] = ""
+        elif task:
+            self._tasks[op.name] = task
+        if task:
+            private.set_device(op, device)
+
+    def of(self, op: Any) -> str:
+        """Returns the task of an operation, or of what it is colocated with; "" for none."""
+        seen = set()
+        while op.name not in self._tasks and op.name not in seen:
+            seen.add(op.name)
+            groups = [name.decode() for name in _groups(op)]
+            others = [name[len(_COLOCATED) :] for name in groups if name.startswith(_COLOCATED)]
+            if not others or others[0] == op.name:
+                return ""
+            op = op.graph.get_operation_by_name(others[0])
+        return self._tasks.get(op.name, "")
+
+
+def _groups(op: Any) -> list[bytes]:
+    """Returns the groups of operations that one is to be with, without its own."""
+    try:
+        return list(op.get_attr("_class"))
+    except ValueError:
+        return []
+
+
+@functools.lru_cache(maxsize=None)
+def _split(device: str) -> tuple[str, str]:
+    """Returns the task that a device names, and the device without it."""
+    if "/job:" not in device:
+        return "", device
+    spec = tf1.DeviceSpec.from_string(device)
+    task = f"/job:{spec.job}/replica:0/task:{spec.task or 0}"
+    inside = {"device_type": spec.device_type, "device_index": spec.device_index}
+    return task, tf1.DeviceSpec(**inside).to_string() if spec.device_type else ""

@@ -1,0 +1,196 @@
+"""Cuts out of a graph what one kind of call needs of variables that TensorFlow 2 stores."""
+
+from __future__ import annotations
+
+from typing import Any, Collection, Mapping, Sequence
+
+from compat._tensorflow import private, tf, tf1
+from compat.runtime.graphs import draws
+from compat.runtime.graphs.dependence import VARIABLES, Dependence, holds_state, is_handle
+from compat.runtime.graphs.walk import Needed
+
+_PYTHON = ("PyFunc", "EagerPyFunc")
+
+
+class Part:
+    """What a call of one kind runs: first in TensorFlow's session, then lifted.
+
+    What does not depend on variables of TensorFlow 2, and has a state of its own (queues, readers,
+    iterators, tables, Python functions, random numbers), is run by TensorFlow's session, which has
+    that state. All else that the call needs is lifted, and is given the values of the session.
+
+    Attributes:
+      edges: tensors whose values the session computes first.
+      targets: operations that the session runs first.
+      graph_def: what is lifted.
+      inputs: tensors that are fed to it: those fed to the call, then the edges.
+      counters: of its random operations, by the name of the handle.
+      fetched: tensors that the call returns.
+      run: operations of it that the call runs besides.
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        dependence: Dependence,
+        fetched: Sequence[Any],
+        operations: Sequence[Any],
+        fed: Collection[Any],
+        place: Any,
+    ) -> None:
+        names = {tensor.name for tensor in fed}
+        needed = Needed(fetched, operations, names)
+        self.is_empty = needed.operations.isdisjoint(dependence.operations)
+        if self.is_empty:
+            return
+        self._graph, self._dependence, self._place = graph, dependence, place
+        self.fetched = fetched
+        elsewhere = self._run_first(needed.operations)
+        lifted = Needed(fetched, operations, names, elsewhere)
+        self.edges = [lifted.edges[name] for name in sorted(lifted.edges)]
+        self.run = [op for op in operations if op in lifted.operations]
+        self.targets = sorted(
+            elsewhere.intersection(
+                [*operations, *(c for op in lifted.operations for c in op.control_inputs)]
+            ),
+            key=lambda op: op.name,
+        )
+        self.counters: dict[str, draws.Counter] = {}
+        self.graph_def = self._described(lifted.operations)
+        used = {_full(name) for node in self.graph_def.node for name in node.input}
+        wanted = used | {tensor.name for tensor in fetched}
+        self.inputs = [t for t in [*fed, *self.edges] if t.name in wanted]
+        self.used = used
+
+    def _run_first(self, needed: set[Any]) -> set[Any]:
+        """Returns the operations that TensorFlow's session runs before what is lifted."""
+        found = {
+            op
+            for op in needed - self._dependence.operations
+            if any(is_handle(t) and _lasts(t) for t in op.inputs)
+            or op.type in _PYTHON
+            or (draws.draws(op) and not private.is_in_branch_or_loop(op))
+        }
+        # No value leaves the branch of a `cond` or the body of a loop: the whole is run.
+        todo = [op for op in found if private.is_in_branch_or_loop(op)]
+        while todo:
+            op = todo.pop()
+            for after in {c for tensor in op.outputs for c in tensor.consumers()} & needed:
+                if after in self._dependence.operations:
+                    raise tf1.errors.UnimplementedError(
+                        op.node_def,
+                        op,
+                        f"{op.name} reads input inside tf.cond or tf.while_loop together with "
+                        f"{after.name}, which depends on variables of the modern runtime; read it "
+                        "outside, or use --runtime=legacy",
+                    )
+                if after not in found:
+                    found.add(after)
+                    if private.is_in_branch_or_loop(after):
+                        todo.append(after)
+        return found
+
+    def variables(self) -> list[Any]:
+        """Returns the nodes of variables in what is lifted."""
+        return [node for node in self.graph_def.node if node.op in VARIABLES]
+
+    def _described(self, operations: set[Any]) -> Any:
+        """Returns the `GraphDef` of what is lifted."""
+        whole = self._graph.graph_def_versions
+        described = tf1.GraphDef(versions=whole)
+        names = {op.name for op in operations}
+        for op in operations:
+            node = described.node.add()
+            node.CopyFrom(op.node_def)
+            for attr in ("_class", "_output_shapes"):
+                node.attr.pop(attr, None)
+            kept = [name for name in node.input if name[0] != "^" or name[1:] in names]
+            del node.input[:]
+            node.input.extend(kept)
+            if op in self._dependence.state:
+                self._place(op, node)
+            counter = draws.converted(op, node)
+            if counter is not None:
+                self.counters[counter.handle] = counter
+        if self.counters:
+            draws.add_algorithm(described)
+        library = private.graph_functions(self._graph)
+        if library is not None:
+            described.library.CopyFrom(library)
+        return described
+
+
+def _lasts(handle: Any) -> bool:
+    """Whether a handle refers to state that lasts longer than a call."""
+    op = handle.op
+    while op.type in ("Enter", "Switch", "Identity", "RefIdentity") and op.inputs:
+        op = op.inputs[0].op
+    return holds_state(op) or (bool(op.op_def.is_stateful) and op.type.startswith("Iterator"))
+
+
+def _full(name: str) -> str:
+    """Returns the name of a tensor of which a node has the short one."""
+    return name if ":" in name or name[0] == "^" else name + ":0"
+
+
+def function(part: Part, counters: Mapping[str, Any]) -> Any:
+    """Returns the function that computes what is lifted, of `part.inputs`.
+
+    Args:
+      part: of a graph.
+      counters: handles of the variables in which random operations count, by their names.
+    """
+
+    def run(*values: Any) -> list[Any]:
+        graph = tf1.get_default_graph()
+        given = {tensor.name: value for tensor, value in zip(part.inputs, values)}
+        given.update({name: graph.capture(counters[name]) for name in part.counters})
+        wanted = [t.name for t in part.fetched if t.name not in given]
+        wanted += [op.name for op in part.run]
+        found = dict(
+            zip(
+                wanted,
+                tf1.import_graph_def(
+                    part.graph_def,
+                    {name: value for name, value in given.items() if name in part.used},
+                    wanted,
+                    name="",
+                ),
+            )
+        )
+        with tf.control_dependencies([found[op.name] for op in part.run]):
+            fetched = [given[t.name] if t.name in given else found[t.name] for t in part.fetched]
+            fetched = [_value(tensor, like) for tensor, like in zip(fetched, part.fetched)]
+            return [*fetched, tf.constant(0)]
+
+    # Without automatic control dependencies: the program's own are what TensorFlow 1.x promised.
+    return tf1.wrap_function(run, [tf.TensorSpec(t.shape, t.dtype) for t in part.inputs])
+
+
+def _value(tensor: Any, like: Any) -> Any:
+    """Returns what a session returns of a tensor; of a variable's handle, the value."""
+    if like.dtype == tf.resource and like.op.type == "VarHandleOp":
+        return tf.raw_ops.ReadVariableOp(resource=tensor, dtype=like.op.get_attr("dtype"))
+    return tf.identity(tensor, name=f"{like.op.name}/fetched")
+
+
+def free(nodes: Sequence[Any]) -> None:
+    """Frees the memory of variables."""
+    described = tf1.GraphDef()
+    described.node.extend(nodes)
+
+    def run() -> Any:
+        names = [node.name + ":0" for node in nodes]
+        freed = []
+        for handle in tf1.import_graph_def(described, {}, names, name=""):
+            if handle.dtype == tf.resource:
+                freed.append(
+                    tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
+                )
+            else:  # One by reference cannot be destroyed, but be made empty.
+                empty = tf.zeros([0], handle.dtype.base_dtype)
+                freed.append(tf1.assign(handle, empty, validate_shape=False).op)
+        with tf.control_dependencies(freed):
+            return tf.constant(0)
+
+    tf1.wrap_function(run, [])()

@@ -1,0 +1,217 @@
+"""Makes sessions of TensorFlow run what depends on variables that TensorFlow 2 stores.
+
+TensorFlow's sessions, supervisors, monitored sessions, hooks, savers and queue runners stay as
+they are. One method of its session is replaced: the one that runs a call whose fetches, feeds and
+operations are known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import threading
+from typing import Any, Iterator, Sequence
+
+from compat._tensorflow import private, tf, tf1
+from compat.runtime.graphs import part
+from compat.runtime.graphs.dependence import Dependence
+from compat.runtime.graphs.homes import Homes
+
+# What a function adds to a message: a heading and its own name, and until 2.6 or so the line of
+# this package that has lifted an operation.
+_OF_FUNCTION = re.compile(r"\A\s*(Graph execution error:\s*)?|\s*\[Op:__\w+\][\s\S]*\Z")
+_NODE = re.compile(r"\[\[node (\S+)( \(defined at [^)]*\))?\s*\]\]")
+_numbers = itertools.count()
+
+
+class Cluster:
+    """The cluster that this process is a task of; this one has no servers.
+
+    Args:
+      own_task: this process, such as "/job:worker/replica:0/task:1"; "" if it is alone.
+
+    Attributes:
+      targets: of sessions, which mean this process.
+    """
+
+    def __init__(self, own_task: str = "") -> None:
+        self.own_task = own_task
+        self.targets: set[str] = set()
+
+    def connect(self, tasks: set[str]) -> None:
+        """Connects with tasks that store what a session needs, such as "/job:ps/.../task:0"."""
+
+
+_alone = Cluster()
+_cluster = _alone
+
+
+def join(cluster: Cluster) -> None:
+    """Makes this process a task of a cluster."""
+    global _cluster
+    _cluster = cluster
+
+
+class _Graph:
+    """What is known of a graph, in all of its sessions."""
+
+    def __init__(self, graph: Any) -> None:
+        self.lock = threading.RLock()  # A program may run calls on several threads.
+        self.homes = Homes()
+        self.dependence = Dependence(graph, self.homes, lambda: _cluster.own_task)
+
+
+class GraphSession:
+    """What TensorFlow 2 stores and runs for one session of TensorFlow.
+
+    Args:
+      target: of the session.
+      graph: of the session.
+
+    Attributes:
+      target: that of a session in this process, where the cluster's servers are asked besides.
+    """
+
+    def __init__(self, target: Any, graph: Any) -> None:
+        text = target.decode() if isinstance(target, bytes) else target
+        cluster = _cluster if text in _cluster.targets else _alone
+        self.target = target if cluster is _alone else ""
+        self._graph, self._cluster = graph, cluster
+        if not hasattr(graph, "compat_parts"):
+            graph.compat_parts = _Graph(graph)
+        self._known: _Graph = graph.compat_parts
+        # In a cluster variables are found by their names. Alone, each session has its own.
+        self._prefix = "" if cluster.own_task else f"session_{next(_numbers)}/"
+        self._counters: dict[str, Any] = {}
+        self._parts: dict[Any, Any] = {}
+        self._waiting: set[Any] = set()  # Calls that have begun.
+
+    def extend(self) -> None:
+        """Takes in what the program has added to its graph."""
+        with self._known.lock:
+            self._known.dependence.update()
+
+    def run(
+        self,
+        in_session: Any,
+        fetches: Sequence[Any],
+        operations: Sequence[Any],
+        fed: dict[Any, Any],
+    ) -> list[Any] | None:
+        """Runs a call; returns None where TensorFlow's session does all of it.
+
+        Args:
+          in_session: runs tensors and operations in TensorFlow's session, with the call's feed.
+          fetches: tensors, whose values are returned.
+          operations: that are run besides.
+          fed: values by tensors.
+        """
+        key = (
+            self._known.dependence.version,
+            tuple(t.name for t in fetches),
+            tuple(op.name for op in operations),
+            tuple(t.name for t in fed),
+        )
+        found = self._parts.get(key, self)
+        if found is self:
+            with self._known.lock:
+                found = self._parts[key] = self._lifted(fetches, operations, fed)
+        if found is None:
+            return None
+        cut, function = found
+        values = {t.name: value for t, value in fed.items()}
+        if cut.edges or cut.targets:
+            values.update(zip((t.name for t in cut.edges), in_session(cut.edges, cut.targets)))
+        with eagerly():
+            arguments = [tf.constant(values[t.name], t.dtype) for t in cut.inputs]
+            outputs = self._called(function, arguments)
+            return [output.numpy() for output in outputs[: len(fetches)]]
+
+    def _called(self, function: Any, arguments: Sequence[Any]) -> Any:
+        cancellation = private.cancellation_manager()  # An error in a call cancels its own.
+        self._waiting.add(cancellation)
+        try:
+            return cancellation.get_cancelable_function(function)(*arguments)
+        except tf1.errors.OpError as error:
+            raise type(error)(None, None, _of_session(error.message)) from None
+        finally:
+            self._waiting.discard(cancellation)
+
+    def _lifted(self, fetches: Any, operations: Any, fed: Any) -> Any:
+        cut = part.Part(
+            self._graph, self._known.dependence, fetches, operations, list(fed), self._place
+        )
+        if cut.is_empty:
+            return None
+        self._cluster.connect(
+            {self._known.homes.of(op) for op in self._known.dependence.state} - {""}
+        )
+        with eagerly():
+            for name, counter in cut.counters.items():
+                if name not in self._counters:
+                    self._counters[name] = tf.Variable(counter.initial(), name="counter")
+            handles = {name: counter.handle for name, counter in self._counters.items()}
+            return cut, part.function(cut, handles)
+
+    def _device(self, op: Any) -> str:
+        home = self._known.homes.of(op) if self._cluster.own_task else ""
+        return f"{home}/device:CPU:0" if home else ""
+
+    def _name(self, op: Any) -> str:
+        return self._prefix + (op.get_attr("shared_name").decode() or op.name)
+
+    def _place(self, op: Any, node: Any) -> None:
+        """Makes a node in a function the handle of state that stays when the function ends."""
+        node.device = self._device(op)
+        if "shared_name" in node.attr:
+            node.attr["shared_name"].s = self._name(op).encode()
+
+    def cancel(self) -> None:
+        """Ends the calls that wait, such as for a queue."""
+        for cancellation in list(self._waiting):
+            cancellation.start_cancel()
+
+    def close(self) -> None:
+        """Frees the variables, if no other session has them."""
+        nodes = {
+            node.name: node
+            for found in self._parts.values()
+            if found is not None and self._prefix
+            for node in found[0].variables()
+        }
+        self._parts.clear()
+        if nodes:
+            with contextlib.suppress(tf1.errors.OpError), eagerly():
+                part.free(list(nodes.values()))
+
+
+def _of_session(message: str) -> str:
+    """Returns a function's message without what a session does not say."""
+    return _NODE.sub(r"[[{{node \1}}]]", _OF_FUNCTION.sub("", message))
+
+
+_OUTSIDE: list[Any] = []
+
+
+@contextlib.contextmanager
+def eagerly() -> Iterator[None]:
+    """Enables eager execution inside, under a graph of no program.
+
+    TensorFlow leaves something in the graph that is the default one, which may be final.
+    """
+    if not _OUTSIDE:
+        _OUTSIDE.append(tf1.Graph())
+    with _OUTSIDE[0].as_default(), private.eager_mode():
+        yield
+
+
+def is_installed() -> bool:
+    """Whether sessions of this process run graphs on variables of TensorFlow 2."""
+    return private.sessions_are_replaced()
+
+
+def install() -> None:
+    """Makes sessions of this process do so; further calls do nothing."""
+    if not is_installed():
+        private.replace_in_sessions(GraphSession)

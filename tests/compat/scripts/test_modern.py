@@ -1,0 +1,90 @@
+"""Programs of TensorFlow 1.x, unmodified, on both runtimes: the same output, to the last digit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compat._tensorflow import coordinator_module
+from compat.runtime.graphs.cluster import sees_variables_of_others
+from tests.compat.scripts.conftest import run_python
+
+if TYPE_CHECKING:
+    from tests.compat.scripts.conftest import RunScript
+
+pytestmark = [
+    pytest.mark.skipif(not coordinator_module(), reason="no modern runtime before 2.4"),
+    pytest.mark.feature,
+]
+PROGRAM = Path(__file__).with_name("graph_program.py")
+SECTIONS = re.findall(r"@section\ndef (\w+)", PROGRAM.read_text(encoding="utf-8"))
+CLUSTER = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+tf.app.flags.DEFINE_string("job_name", "", "")
+tf.app.flags.DEFINE_integer("task_index", 0, "")
+FLAGS = tf.app.flags.FLAGS
+hosts = ["pc-%d:2222" % i for i in range(4)]
+cluster = tf.train.ClusterSpec({"ps": hosts[:2], "worker": hosts[2:]})
+server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
+if FLAGS.job_name == "ps":
+    server.join()
+own = "/job:worker/task:%d" % FLAGS.task_index
+with tf.device(tf.train.replica_device_setter(worker_device=own, cluster=cluster)):
+    step = tf.train.get_or_create_global_step()
+    total = tf.get_variable("total", [], initializer=tf.zeros_initializer(), use_resource=True)
+    x = tf.placeholder(tf.float32, [], name="x")
+    add = tf.group(tf.assign_add(total, x, use_locking=True), tf.assign_add(step, 1))
+with tf.device("/job:ps/task:1"):
+    done = tf.FIFOQueue(2, tf.int32, shapes=[], shared_name="done")
+    tell, wait = done.enqueue(FLAGS.task_index), done.dequeue_many(2)
+init = tf.global_variables_initializer()
+supervisor = tf.train.Supervisor(is_chief=FLAGS.task_index == 0, init_op=init)
+with supervisor.prepare_or_wait_for_session(server.target) as session:
+    for _ in range(50):
+        session.run(add, {x: 1.0})
+    session.run(tell)
+    if FLAGS.task_index == 0:
+        found = sorted(session.run(wait))
+        print("told by %s, total %.0f" % ([int(i) for i in found], session.run(total)))
+"""
+
+
+@pytest.fixture(scope="module")
+def outputs() -> dict[str, dict[str, str]]:
+    """What each section of the program prints, by runtime."""
+    found = {}
+    for runtime in ("legacy", "modern"):
+        ran = run_python("-m", "compat", "run", f"--runtime={runtime}", str(PROGRAM))
+        assert ran.returncode == 0, ran.stderr
+        found[runtime] = dict(part.split("\n", 1) for part in ran.stdout.split("## ")[1:])
+    return found
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_prints_the_same_on_both(section: str, outputs: dict[str, dict[str, str]]) -> None:
+    assert outputs["modern"][section] == outputs["legacy"][section] != ""
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(not sees_variables_of_others(), reason="one program for each cluster")
+def test_two_programs_share_variables_and_a_queue_on_two_servers(run_script: RunScript) -> None:
+    options = ("--runtime=modern", "--cluster", "ps=2,worker=2")
+    ran = run_script(CLUSTER, options=options, seconds=280)
+    assert ran.code == 0, ran.out + ran.err
+    assert "told by [0, 1], total 100" in ran.out
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(sees_variables_of_others(), reason="several programs share variables")
+def test_two_programs_are_refused_where_they_share_no_variables(run_script: RunScript) -> None:
+    options = ("--runtime=modern", "--cluster", "ps=1,worker=2")
+    script = CLUSTER.replace("range(4)", "range(3)").replace("[:2]", "[:1]").replace("[2:]", "[1:]")
+    ran = run_script(script, options=options, seconds=280)
+    assert ran.code != 0
+    assert "use --runtime=legacy, or a newer TensorFlow" in ran.out + ran.err
