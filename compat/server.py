@@ -95,22 +95,23 @@ class Server:
         with raised_as(tf1.errors.InvalidArgumentError):
             self.cluster = checked_cluster(defined)
         self.task = only_task(self.cluster, job_name, task_index)
-        self.role = roles.role(self.task, self.cluster, self.runtime)
+        self._roles = chosen.roles
+        self.role = roles.role(self.task, self.cluster, self._roles)
         if self.role is Role.EVALUATE:
             raise UserError(
                 "an evaluator is in no cluster and has no server; let it read the checkpoints in "
                 "the chief's log folder without one"
             )
-        if self.runtime == "modern":
+        if self._roles == "modern":
             self.cluster, self.task = roles.strategy_names(self.cluster, self.task)
         hosts = access.cluster_hosts(self.cluster)
         remedy = "give compat.Server allow_network=True"
         access.check_allowed(hosts, allow_network, remedy=remedy, say=say)
         self.serves = self.role is Role.SERVE
         self.is_chief = self.role not in (Role.SERVE, Role.TRAIN)
-        self.num_workers = roles.num_workers(self.cluster, self.runtime)
-        self.synchronous = roles.is_synchronous(self.cluster, self.runtime)
-        self._trainers = roles.trainers(self.cluster, self.runtime)
+        self.num_workers = roles.num_workers(self.cluster, self._roles)
+        self.synchronous = roles.is_synchronous(self.cluster, self._roles)
+        self._trainers = roles.trainers(self.cluster, self._roles)
         self.rendezvous_timeout = rendezvous_timeout
         self.while_waiting = while_waiting
         self._say = say
@@ -145,7 +146,7 @@ class Server:
         if not self.serves:
             # Also when the program leaves by an exception, lest the others wait for ever.
             atexit.register(self._announce_at_exit)
-        chosen.server = self
+        chosen.join(self)
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Server:
@@ -205,7 +206,7 @@ class Server:
 
     def chief_monitor(self) -> Monitor:
         """Returns what is polled for the chief; see `compat.liveness.identity.chief_check`."""
-        check = identity.chief_check(self.cluster, self.runtime, self.run)
+        check = identity.chief_check(self.cluster, self._roles, self.run)
         chief = self.cluster.describe(self._trainers[0])
         return Monitor({chief: check}, self.rendezvous_timeout, self._say)
 
@@ -258,7 +259,7 @@ class Server:
         addresses = {
             task.name: self.cluster.address_of(task)
             for task in all_tasks(self.cluster)
-            if roles.role(task, self.cluster, self.runtime) is Role.SERVE
+            if roles.role(task, self.cluster, self._roles) is Role.SERVE
         }
         shutdown.announce(addresses, self.trainer_index, self.run, failed=error is not None)
 

@@ -83,8 +83,8 @@ class Supervisor(Coordinated):
         self.max_wait_secs: float = 7200
         self.sync_optimizer = sync_optimizer
         self.init_fn = init_fn
-        is_legacy = self.runtime.name == "legacy"
-        self.graph: Any = (graph or tf1.get_default_graph()) if is_legacy else None
+        has_graph = self.runtime.has_graph
+        self.graph: Any = (graph or tf1.get_default_graph()) if has_graph else None
         self.summary_op = summary_op
         self._writer = summary_writer
         self.own: Any = None  # Of the legacy runtime: TensorFlow's.

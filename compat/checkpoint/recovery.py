@@ -15,7 +15,7 @@ from compat.runtime.interface import current_runtime
 def default_saver() -> Any:
     """Returns the saver of a program that gives none; None where it has no variables."""
     runtime = current_runtime()
-    if runtime.name == "modern":
+    if not runtime.has_graph:
         return Saver() if runtime.variables() else None
     collected = tf1.get_collection_ref(tf1.GraphKeys.SAVERS)
     if not collected and runtime.variables():
@@ -25,7 +25,7 @@ def default_saver() -> Any:
 
 def checked_saver(saver: Any) -> Any:
     """Returns `saver`, unless it is TensorFlow's, which the modern runtime does not support."""
-    if not (saver is None or _is_ours(saver) or current_runtime().name == "legacy"):
+    if not (saver is None or _is_ours(saver) or current_runtime().has_graph):
         raise UserError(
             f"saver={saver!r} needs a graph, which the modern runtime does not have; pass a "
             "compat.Saver, or use --runtime=legacy"

@@ -10,7 +10,7 @@ import abc
 import importlib
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, NamedTuple, Sequence
 
-from compat._tensorflow import coordinator_module, version
+from compat._tensorflow import coordinator_module, tf, version
 from compat.errors import UserError
 from compat.runtime.session import Session, Step, StepDefinition
 
@@ -39,13 +39,29 @@ class MonitoredArguments(NamedTuple):
 
 
 class Runtime(abc.ABC):
-    """What differs between the runtimes; everything else is written once."""
+    """What differs between the runtimes; everything else is written once.
+
+    Attributes:
+      name: "legacy" or "modern".
+      has_graph: whether the program is one graph of TensorFlow 1.x, and each task that trains runs
+        its own; else one task hands out steps to all.
+    """
 
     name = ""
+    has_graph = False
     saver_class: type[Saver]
 
     def __init__(self) -> None:
         self.server: Server | None = None  # None: a training in this process alone.
+
+    @property
+    def roles(self) -> str:
+        """Returns the runtime whose tasks have the same roles; see `compat.cluster.roles`."""
+        return "legacy" if self.has_graph else self.name
+
+    def join(self, server: Server) -> None:
+        """Takes the server of this process, a task of a cluster."""
+        self.server = server
 
     @abc.abstractmethod
     def device(self, setter: Any) -> ContextManager[None]:
@@ -118,6 +134,10 @@ def select_runtime(name: str = "auto") -> Runtime:
       name: "legacy" (graphs and sessions of `tf.compat.v1`), "modern" (`ParameterServerStrategy`
         with `ClusterCoordinator`), or "auto": modern where TensorFlow has it.
 
+    A program that has disabled eager execution is a graph of TensorFlow 1.x on either runtime: its
+    sessions run what depends on variables by TensorFlow 2 on the modern one. Any other program is
+    made of steps there.
+
     Returns:
       The runtime; a second call with the same name returns the same one.
 
@@ -142,7 +162,10 @@ def select_runtime(name: str = "auto") -> Runtime:
             f"runtime 'modern' needs TensorFlow 2.4 or later, this is {version()}; "
             "use --runtime=legacy or a newer TensorFlow"
         )
-    _current = importlib.import_module(f"compat.runtime.{name}.runtime").create()
+    if name == "modern" and not tf.executing_eagerly():
+        _current = importlib.import_module("compat.runtime.legacy.runtime").create_modern()
+    else:
+        _current = importlib.import_module(f"compat.runtime.{name}.runtime").create()
     return _current
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from compat.checkpoint import foreign
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.device_placement import filtered
+from compat.runtime.graphs import session as graphs
+from compat.runtime.graphs.cluster import Membership
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.legacy.monitored import LegacyMonitoredSession, LegacySingularSession
 from compat.runtime.legacy.saver import LegacySaver
@@ -21,6 +23,9 @@ from compat.runtime.legacy.variables import global_step, initial_value
 from compat.runtime.services import variable_name
 from compat.runtime.session import Session, Step, StepDefinition
 from compat.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from compat.server import Server
 
 _LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
 
@@ -34,6 +39,13 @@ def create() -> Runtime:
     embeddings.gather_rows()
     saving.read_steps_when_due()
     return LegacyRuntime()
+
+
+def create_modern() -> Runtime:
+    """Returns the runtime of a graph whose variables TensorFlow 2 stores."""
+    create()
+    graphs.install()
+    return ModernGraphRuntime()
 
 
 class _Restorer:
@@ -69,6 +81,7 @@ class LegacyRuntime(Runtime):
     """Maps the old API onto `tf.compat.v1`, which is where it comes from."""
 
     name = "legacy"
+    has_graph = True
     saver_class = LegacySaver
 
     def __init__(self) -> None:
@@ -190,6 +203,20 @@ class LegacyRuntime(Runtime):
 
         opened: LegacySession = run_with_watchdog(opening, poll)
         return opened
+
+
+class ModernGraphRuntime(LegacyRuntime):
+    """Runs the same graph, with variables that TensorFlow 2 stores."""
+
+    name = "modern"
+
+    def join(self, server: Server) -> None:
+        super().join(server)
+        if not server.serves:
+            task = server.task
+            membership = Membership(server.cluster.as_dict(), task.job, task.index)
+            membership.targets.add(server.target)
+            graphs.join(membership)
 
 
 def _prepared(

@@ -25,12 +25,7 @@ from compat.supervisor import Supervisor
 
 
 def create() -> Runtime:
-    """Returns the runtime; refuses a process without eager execution."""
-    if not tf.executing_eagerly():
-        raise UserError(
-            "runtime 'modern' needs eager execution, which this program has disabled; remove "
-            "disable_eager_execution() or disable_v2_behavior(), or use --runtime=legacy"
-        )
+    """Returns the runtime of a process with eager execution."""
     os.register_at_fork(after_in_child=_draw_apart)
     return ModernRuntime()
 

@@ -119,8 +119,33 @@ def train(server: compat.Server, settings: dict[str, Any]) -> dict[str, Any]:
     return report
 
 
+def train_graph(server: compat.Server, settings: dict[str, Any]) -> dict[str, Any]:
+    """Trains by placeholders, feeds and fetches alone."""
+    setter = compat.replica_device_setter(worker_device=server.task.name, cluster=server.cluster)
+    with compat.device(setter):
+        x = tf1.placeholder(tf.float32, [4], name="x")
+        weights = tf1.get_variable("weights", [4], initializer=tf1.zeros_initializer())
+        step = compat.get_or_create_global_step()
+        cost = tf.reduce_sum(tf.square(weights - x))
+        train = tf1.train.GradientDescentOptimizer(0.1).minimize(cost, global_step=step)
+        tf1.summary.scalar("cost", cost)
+    supervisor = compat.Supervisor(is_chief=server.is_chief, logdir=settings.get("logdir"))
+    report: dict[str, Any] = {**about(server), "devices": sorted({weights.device, step.device})}
+    report["costs"] = []
+    with supervisor.managed_session(server.target) as session:
+        while session.run(step) < settings["steps"]:
+            report["costs"].append(float(session.run([cost, train], {x: BATCH})[0]))
+            if len(report["costs"]) == 3:
+                print("training", flush=True)
+            time.sleep(settings.get("pause", 0))
+        report["weights"] = session.run("weights:0").tolist()
+    return report
+
+
 def main(settings: dict[str, Any]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # A background job may ignore it.
+    if settings.get("graph"):  # One of TensorFlow 1.x, on either runtime.
+        tf1.disable_eager_execution()
     server = compat.Server(
         settings["cluster"],
         settings["job"],
@@ -132,7 +157,7 @@ def main(settings: dict[str, Any]) -> None:
         server.join()
         return
     try:
-        report = train(server, settings)
+        report = (train_graph if settings.get("graph") else train)(server, settings)
     except (tf1.errors.OpError, compat.PeerError) as error:
         # TensorFlow raises where it notices, else our session does.
         lost = error if isinstance(error, compat.PeerError) else None
