@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from compat._tensorflow import private, tf, tf1
 from compat.checkpoint.recovery import default_saver
-from compat.errors import PeerError
+from compat.errors import PeerError, is_success
 from compat.runtime.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.legacy.session import LegacySession
@@ -156,16 +156,16 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         self.__exit__(None, None, None)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        exits = is_success(error)
+        if exits:  # Hooks see a clean end.
+            kind = error = trace = None
         if error is not None and not isinstance(error, (tf1.errors.OutOfRangeError, StopIteration)):
             self._runtime.ended_by(error)
         try:
-            return super().__exit__(kind, error, trace)
+            return super().__exit__(kind, error, trace) and not exits
         except BaseException as failure:
             self._runtime.ended_by(failure)
             raise
-        finally:
-            if self._runtime.server is not None:
-                self._runtime.server.announce_end()
 
 
 class LegacyMonitoredSession(_RunsSteps, tf1.train.MonitoredSession):
