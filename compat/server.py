@@ -146,7 +146,7 @@ class Server:
             return  # There are no peers, and the runtime is that of a process alone.
         if not self.serves:
             at_exit(self._announce_at_exit)
-        chosen.server = self
+        chosen.add_server(self)
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Server:

@@ -187,7 +187,7 @@ class Supervisor(Coordinated):
             raise
 
     def _prepare(self, master: str, config: Any, wait: bool, start_services: bool) -> Any:
-        server = self.runtime.server
+        server = self.runtime.server_at(master)
         serves = server is not None and server.serves
         if server is not None and serves:
             server.join()

@@ -46,6 +46,17 @@ class Runtime(abc.ABC):
 
     def __init__(self) -> None:
         self.server: Server | None = None  # None: a training in this process alone.
+        self._servers: list[Server] = []
+
+    def add_server(self, server: Server) -> None:
+        """Makes a server the one of this process; one that trains goes before those that serve."""
+        self._servers.append(server)
+        self.server = max(self._servers, key=lambda each: (not each.serves, each is server))
+
+    def server_at(self, target: str) -> Server | None:
+        """Returns the server of the task that connects to `target`, as a session is given it."""
+        own = [each for each in self._servers if each.target == target and not each.serves]
+        return own[-1] if own and self.server is not None else self.server
 
     @abc.abstractmethod
     def device(self, setter: Any) -> ContextManager[None]:

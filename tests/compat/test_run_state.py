@@ -14,7 +14,7 @@ from compat import errors
 from compat.liveness import run_state
 
 if TYPE_CHECKING:
-    from tests.conftest import StartCluster
+    from tests.conftest import RunProgram, StartCluster
 
 PACKAGES = str(Path(run_state.__file__).resolve().parents[2])
 PROGRAM = Path(__file__).with_name("programs") / "sessions_in_turn.py"
@@ -82,6 +82,25 @@ def test_the_exit_of_a_chief_by_another_code_is_a_failure(
         assert chief.wait().code == 3
         assert ps.report == "succeeded"
     assert [path.stem for path in tmp_path.glob("*.index")] == ["model.ckpt-0"]
+
+
+@pytest.mark.cluster
+def test_a_cluster_may_be_in_one_process(
+    run_program: RunProgram, tmp_path: Path, runtime: str
+) -> None:
+    """Its servers are made in the order of `tf.test.create_local_cluster`, the workers' first."""
+    program = PROGRAM.with_name("one_process.py")
+    seen = run_program(program, runtime=runtime, steps=3, logdir=str(tmp_path))
+    assert [len(losses) for losses in seen["losses"]] == [3, 3]
+    losses = [loss for session in seen["losses"] for loss in session]
+    assert losses == sorted(losses, reverse=True)
+    if runtime == "legacy":  # A session belongs to the task whose server it connects to.
+        value, device = seen["second"]
+        assert value == pytest.approx(2 * (1 - 0.5**6))
+        assert device == "/job:worker/task:1"
+        assert seen["states"] == ["succeeded"] * 3
+    else:  # The second one serves the first.
+        assert seen["states"] == ["succeeded", "waiting", "succeeded"]
 
 
 ENDS = """

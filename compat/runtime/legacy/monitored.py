@@ -73,7 +73,8 @@ class _Creator:
 
     def create_session(self) -> Any:
         """Returns a session whose variables have values, restored ones after a loss."""
-        server, arguments = self._runtime.server, self._arguments
+        arguments = self._arguments
+        server = self._runtime.server_at(arguments.master)
         target, config = arguments.master, arguments.config
         if server is not None:
             server.wait_for_peers(everybody=False)
@@ -87,7 +88,7 @@ class _Creator:
                 make = self._prepared if arguments.is_chief else self._waited_for
                 return self._hooked(make(target, config))
 
-        return _recoverable(lambda: self._runtime.opened(create))
+        return _recoverable(lambda: self._runtime.opened(create, server))
 
     def _waited_for(self, target: str, config: Any) -> Any:
         """Does what `WorkerSessionCreator` does, but tries again after a second, not thirty."""
