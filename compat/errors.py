@@ -25,6 +25,21 @@ def is_retryable(exit_code: int) -> bool:
     return exit_code >= 128 and exit_code != _CTRL_C
 
 
+def exit_code_of(error: BaseException | None) -> int:
+    """Returns the exit code of a process that ends by an error; 0 for None and `sys.exit(0)`."""
+    if error is None:
+        return 0
+    code = error.code if isinstance(error, SystemExit) else getattr(error, "exit_code", 1)
+    if code is None:
+        return 0
+    return code & 0xFF if isinstance(code, int) else 1
+
+
+def is_success(error: BaseException | None) -> bool:
+    """Whether an error is `sys.exit(0)`, or one alike."""
+    return isinstance(error, SystemExit) and exit_code_of(error) == 0
+
+
 class _LineError(Exception):
     """Has its message in one line, whatever values are in it."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
-import sys
 from typing import Any, Callable, Iterable
 
 from compat._tensorflow import startup, tf1
@@ -12,10 +10,11 @@ from compat.cluster import access, keepalive, ports, proxies, roles
 from compat.cluster.address import split_address
 from compat.cluster.roles import Role
 from compat.cluster.spec import Task, all_tasks, checked_cluster, only_task
-from compat.errors import PeerError, UserError, is_retryable, raised_as
+from compat.errors import PeerError, UserError, raised_as
 from compat.liveness import diagnosis, identity, shutdown
 from compat.liveness.monitor import Monitor
 from compat.liveness.probe import reason_not_serving, reason_unreachable
+from compat.liveness.run_state import Lifecycle, RunState, at_exit
 from compat.runtime.interface import select_runtime
 
 
@@ -116,6 +115,9 @@ class Server:
         self.while_waiting = while_waiting
         self._say = say
         self.run = identity.fingerprint(self.cluster, run_token)
+        self._lifecycle = Lifecycle(
+            functools.partial(diagnosis.peer_error, cluster=self.cluster, own=self.task)
+        )
         self._server: Any = None
         self.address = self.cluster.address_of(self.task)
         self.target = "grpc://" + self.address
@@ -144,14 +146,18 @@ class Server:
         if roles.is_local(self.cluster):
             return  # There are no peers, and the runtime is that of a process alone.
         if not self.serves:
-            # Also when the program leaves by an exception, lest the others wait for ever.
-            atexit.register(self._announce_at_exit)
-        chosen.join(self)
+            at_exit(self._announce_at_exit)
+        chosen.add_server(self)
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Server:
         """Returns a server that is in no cluster, on a free port of this machine."""
         return Server({"localhost": ["localhost:0"]}, config=config, start=start)
+
+    @property
+    def state(self) -> RunState:
+        """What has become of this task's part in the run; see `RunState`."""
+        return self._lifecycle.state
 
     @property
     def trainer_index(self) -> int:
@@ -171,7 +177,7 @@ class Server:
             identity.declare(self.target, self.task, self.run)
 
     def join(self, poll: Callable[[], None] = lambda: None) -> None:
-        """Serves until training ends.
+        """Serves until training ends: until the processes that train have ended.
 
         Args:
           poll: called about twice a second until the chief is done; what it raises ends the wait.
@@ -185,6 +191,9 @@ class Server:
                 f"{self.task.name} trains on the {self.runtime} runtime; call join() only "
                 "where server.serves is true"
             )
+        if self.state is RunState.SUCCEEDED:
+            return  # It has served.
+        self.begin()
         self._say(f"{self.task.name} serves at {self.address} until training ends")
         monitor = self.chief_monitor()
 
@@ -199,6 +208,7 @@ class Server:
         shutdown.wait_until_over(
             self.target, self.task.name, trainers, say, poll_both, self.run, answers
         )
+        self._lifecycle.end(None)
 
     def chief_runs(self) -> bool:
         """Whether the chief's port accepts connections, as it does until that process has ended."""
@@ -235,7 +245,11 @@ class Server:
         except BaseException as error:
             self.diagnose(error)
             raise
-        self._error = self._lost = None  # What was lost before is back.
+        self.begin()
+
+    def begin(self) -> None:
+        """Records that this task trains: it has met its peers, and opens a session."""
+        self._lifecycle.begin()
 
     def diagnose(self, error: BaseException) -> PeerError | None:
         """Records the error by which this task ends; returns the lost peer behind it, or None.
@@ -244,31 +258,26 @@ class Server:
         If the error is retryable, a lost peer, SIGTERM and the like, the serving tasks wait for the
         return of this one: no end is announced to them.
         """
-        if self._error is not error:
-            self._error = error
-            self._lost = diagnosis.peer_error(error, self.cluster, own=self.task)
-        return self._lost
+        return self._lifecycle.end(error)
 
     def announce_end(self) -> None:
-        """Tells the serving tasks that this one has done its part; further calls do nothing."""
-        error = self._lost or self._error
-        returns = error is not None and is_retryable(getattr(error, "exit_code", 1))
-        if self.serves or self._announced or returns:
+        """Tells the serving tasks that this one has done its part; further calls do nothing.
+
+        The end of the process does so by itself. A process that lives on after its last session,
+        such as a notebook, may call it; a session that is opened later finds no servers.
+        """
+        announced = None if self.serves else self._lifecycle.announce()
+        if announced is None:
             return
-        self._announced = True
         addresses = {
             task.name: self.cluster.address_of(task)
             for task in all_tasks(self.cluster)
             if roles.role(task, self.cluster, self._roles) is Role.SERVE
         }
-        shutdown.announce(addresses, self.trainer_index, self.run, failed=error is not None)
+        failed = announced is RunState.FAILED
+        shutdown.announce(addresses, self.trainer_index, self.run, failed)
 
-    def _announce_at_exit(self) -> None:
-        uncaught = getattr(sys, "last_value", None)
+    def _announce_at_exit(self, uncaught: BaseException | None) -> None:
         if uncaught is not None:
             self.diagnose(uncaught)
         self.announce_end()
-
-    _announced = False
-    _error: BaseException | None = None
-    _lost: PeerError | None = None

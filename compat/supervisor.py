@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Sequence
 from compat._tensorflow import private, tf1
 from compat.checkpoint.recovery import Recovery, checked_saver, default_saver
 from compat.errors import UserError
-from compat.liveness import watchdog
+from compat.liveness import run_state, watchdog
 from compat.runtime.coordination import Coordinated
 from compat.runtime.interface import current_runtime
 from compat.runtime.services import Services
@@ -140,14 +140,15 @@ class Supervisor(Coordinated):
     ) -> Iterator[Any]:
         """Opens a session, and stops everything when the body is left, as TensorFlow's does.
 
-        The end of the input, `tf.errors.OutOfRangeError`, ends the body without an error.
+        The end of the input, `tf.errors.OutOfRangeError`, and `sys.exit(0)` end the body without an
+        error. The serving tasks serve until this process ends, so it may open another session.
         """
-        session = None
+        session, exiting = None, run_state.SuccessfulExit()
         try:
             session = self.prepare_or_wait_for_session(
                 master, config, start_standard_services=start_standard_services
             )
-            with contextlib.suppress(tf1.errors.OutOfRangeError):
+            with contextlib.suppress(tf1.errors.OutOfRangeError), exiting:
                 yield session
             self.coord.raise_requested_exception()  # A thread's, which the body may have missed.
             collections.deque(session.drain(), maxlen=0)
@@ -166,6 +167,7 @@ class Supervisor(Coordinated):
         self.request_stop()
         session.close()
         self.stop(close_summary_writer=close_summary_writer)
+        exiting.resume()
 
     def prepare_or_wait_for_session(
         self,
@@ -185,7 +187,7 @@ class Supervisor(Coordinated):
             raise
 
     def _prepare(self, master: str, config: Any, wait: bool, start_services: bool) -> Any:
-        server = self.runtime.server
+        server = self.runtime.server_at(master)
         serves = server is not None and server.serves
         if server is not None and serves:
             server.join()
@@ -196,11 +198,17 @@ class Supervisor(Coordinated):
         session = self.runtime.open_session(self, master, config)
         if serves:
             self.request_stop()
-        elif start_services:
-            if self.is_chief:
+            return session
+        if server is not None:
+            server.begin()
+        try:
+            if start_services and self.is_chief:
                 self.start_standard_services(session)
-            if self.own:
+            if start_services and self.own:
                 self.start_queue_runners(session)
+        except BaseException:
+            session.close()
+            raise
         return session
 
     def start_standard_services(self, sess: Any) -> list[Any]:
@@ -259,7 +267,7 @@ class Supervisor(Coordinated):
         close_summary_writer: bool = True,
         ignore_live_threads: bool = True,
     ) -> None:
-        """Stops the threads and notifies the serving tasks that this one has finished.
+        """Stops the threads, and closes the summary writer.
 
         Raises:
           Exception: what a thread passed to `request_stop`.
@@ -274,7 +282,7 @@ class Supervisor(Coordinated):
                 ignore_live_threads=ignore_live_threads,
             )
         except BaseException as error:
-            self.runtime.ended_by(error)  # Before the end would be announced for a lost peer.
+            self.runtime.ended_by(error)
             raise
         finally:
             if close_summary_writer and self._writer not in (None, self.USE_DEFAULT):
@@ -282,8 +290,6 @@ class Supervisor(Coordinated):
                 self._writer.close()
                 if self.own:
                     private.forget_graph(self.own)  # Nor is it in a next file.
-            if self.runtime.server is not None:
-                self.runtime.server.announce_end()
 
     StartStandardServices = start_standard_services
     PrepareSession = prepare_or_wait_for_session

@@ -39,8 +39,6 @@ class _Executor(training._TrainingExecutor):
             server.join()
             return
         super()._start_distributed_training(saving_listeners)
-        if server is not None:
-            server.announce_end()  # Also if there was nothing left to train.
 
 
 def train_and_evaluate(

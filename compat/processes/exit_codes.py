@@ -46,7 +46,11 @@ def run_main(
             # absl would show its notes, which hold tracebacks of errors that become one line.
             tensorflow.setLevel(logging.ERROR)
         try:
-            return main(argv)
+            code = main(argv)
+            server = interface.current_server()
+            if server is not None:
+                server.diagnose(SystemExit(code))  # By which `app.run` ends the process.
+            return code
         except BaseException as error:
             server = interface.current_server()
             lost = None if server is None else server.diagnose(error)

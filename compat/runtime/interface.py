@@ -53,15 +53,22 @@ class Runtime(abc.ABC):
 
     def __init__(self) -> None:
         self.server: Server | None = None  # None: a training in this process alone.
+        self._servers: list[Server] = []
+
+    def add_server(self, server: Server) -> None:
+        """Makes a server the one of this process; one that trains goes before those that serve."""
+        self._servers.append(server)
+        self.server = max(self._servers, key=lambda each: (not each.serves, each is server))
+
+    def server_at(self, target: str) -> Server | None:
+        """Returns the server of the task that connects to `target`, as a session is given it."""
+        own = [each for each in self._servers if each.target == target and not each.serves]
+        return own[-1] if own and self.server is not None else self.server
 
     @property
     def roles(self) -> str:
         """Returns the runtime whose tasks have the same roles; see `compat.cluster.roles`."""
         return "legacy" if self.has_graph else self.name
-
-    def join(self, server: Server) -> None:
-        """Takes the server of this process, a task of a cluster."""
-        self.server = server
 
     @abc.abstractmethod
     def device(self, setter: Any) -> ContextManager[None]:

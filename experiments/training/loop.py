@@ -57,11 +57,13 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
         sync_optimizer=program.sync_optimizer,
         init_fn=_warm_start(settings) if chief else None,
     )
-    with contextlib.ExitStack() as outer, supervisor.managed_session(
+    with contextlib.ExitStack() as outer, contextlib.ExitStack() as end, supervisor.managed_session(
         server.target if server else "", devices.session_config(settings)
     ) as session, stop.deferred(
         lambda error: server.diagnose(error) if server else None
     ), contextlib.ExitStack() as inner:
+        if server is not None:
+            end.callback(server.announce_end)  # This process opens one session.
         modern = current_runtime().name == "modern"
         # Of which the modern runtime's coordinator makes the calls, each with a batch of its own.
         replicas = server.num_workers if server and settings.sync and modern else 1

@@ -114,7 +114,7 @@ class TestEnd:
         assert supervised["error_in_the_body"] == ["'mine'", True, FIRST]
 
     def test_a_peer_that_a_thread_misses_is_known_before_the_end(self, supervised: Any) -> None:
-        assert supervised["of_2016_with_a_lost_peer"] == ["lost", ["PeerError", "end"]]
+        assert supervised["of_2016_with_a_lost_peer"] == ["lost", ["PeerError"]]
 
     def test_a_program_of_2016_ends_by_stop(self, supervised: Any) -> None:
         assert supervised["of_2016"] == [3, True, 0.875]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from compat._tensorflow import private, tf, tf1
 from compat.checkpoint.recovery import default_saver
-from compat.errors import PeerError
+from compat.errors import PeerError, is_success
 from compat.runtime.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.legacy.session import LegacySession
@@ -73,7 +73,8 @@ class _Creator:
 
     def create_session(self) -> Any:
         """Returns a session whose variables have values, restored ones after a loss."""
-        server, arguments = self._runtime.server, self._arguments
+        arguments = self._arguments
+        server = self._runtime.server_at(arguments.master)
         target, config = arguments.master, arguments.config
         if server is not None:
             server.wait_for_peers(everybody=False)
@@ -87,7 +88,7 @@ class _Creator:
                 make = self._prepared if arguments.is_chief else self._waited_for
                 return self._hooked(make(target, config))
 
-        return _recoverable(lambda: self._runtime.opened(create))
+        return _recoverable(lambda: self._runtime.opened(create, server))
 
     def _waited_for(self, target: str, config: Any) -> Any:
         """Does what `WorkerSessionCreator` does, but tries again after a second, not thirty."""
@@ -156,16 +157,16 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         self.__exit__(None, None, None)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        exits = is_success(error)
+        if exits:  # Hooks see a clean end.
+            kind = error = trace = None
         if error is not None and not isinstance(error, (tf1.errors.OutOfRangeError, StopIteration)):
             self._runtime.ended_by(error)
         try:
-            return super().__exit__(kind, error, trace)
+            return super().__exit__(kind, error, trace) and not exits
         except BaseException as failure:
             self._runtime.ended_by(failure)
             raise
-        finally:
-            if self._runtime.server is not None:
-                self._runtime.server.announce_end()
 
 
 class LegacyMonitoredSession(_RunsSteps, tf1.train.MonitoredSession):

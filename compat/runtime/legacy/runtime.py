@@ -22,6 +22,7 @@ from compat.runtime.legacy.step import LegacyStep
 from compat.runtime.legacy.variables import global_step, initial_value
 from compat.runtime.services import variable_name
 from compat.runtime.session import Session, Step, StepDefinition
+from compat.server import Server
 from compat.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -163,13 +164,15 @@ class LegacyRuntime(Runtime):
             )
 
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
-        sync = supervisor.sync_optimizer
-        if self.server is not None:
-            self.server.wait_for_peers(everybody=sync is not None)
-            target = target or self.server.target
-            config = filtered(config, self.server.task.name, supervisor.graph)
+        sync, server = supervisor.sync_optimizer, self.server_at(target)
+        if server is not None:
+            server.wait_for_peers(everybody=sync is not None)
+            target = target or server.target
+            config = filtered(config, server.task.name, supervisor.graph)
         with quietly():
-            session = self.opened(lambda: _prepared(self._steps, supervisor, target, config))
+            session = self.opened(
+                lambda: _prepared(self._steps, supervisor, target, config), server
+            )
             if supervisor.is_chief:
                 private.write_graph(supervisor.own)  # For TensorBoard and `freeze_graph`.
         if sync is not None and supervisor.is_chief:
@@ -188,9 +191,8 @@ class LegacyRuntime(Runtime):
         kind = LegacyMonitoredSession if arguments.recovers else LegacySingularSession
         return kind(self, steps, arguments)
 
-    def opened(self, opening: Callable[[], LegacySession]) -> LegacySession:
+    def opened(self, opening: Callable[[], LegacySession], server: Server | None) -> LegacySession:
         """Returns what `opening` does; raises where it would wait for a lost peer for ever."""
-        server = self.server
         if server is None:
             return opening()
         polls = [call_monitor(server, workers=False)]
@@ -210,8 +212,8 @@ class ModernGraphRuntime(LegacyRuntime):
 
     name = "modern"
 
-    def join(self, server: Server) -> None:
-        super().join(server)
+    def add_server(self, server: Server) -> None:
+        super().add_server(server)
         if not server.serves:
             task = server.task
             membership = Membership(server.cluster.as_dict(), task.job, task.index)

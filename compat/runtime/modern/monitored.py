@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import private, tf, tf1
-from compat.errors import UserError
+from compat.errors import UserError, is_success
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.modern.hook_graph import HookGraph, eagerly
 from compat.runtime.modern.session import NO_PLACEHOLDERS, ModernSession
@@ -214,6 +214,9 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         self.__exit__(None, None, None)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        exits = is_success(error)
+        if exits:  # Hooks see a clean end.
+            kind = error = trace = None
         clean = error is None or isinstance(error, (tf1.errors.OutOfRangeError, StopIteration))
         try:
             if error is not None and not clean:
@@ -224,7 +227,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
                 suppressed = super().__exit__(kind, error, trace)
             if clean:
                 self._hooked.session.leave()
-            return suppressed
+            return suppressed and not exits
         except BaseException as failure:
             self._runtime.ended_by(failure)
             raise

@@ -108,9 +108,6 @@ class ServerStub:
     def diagnose(self, error: BaseException) -> None:
         self.told.append(type(error).__name__)
 
-    def announce_end(self) -> None:
-        self.told.append("end")
-
 
 @case
 def of_2016_with_a_lost_peer(logdir: Path) -> Any:

@@ -136,10 +136,7 @@ class Experiment:
         is_learn = hasattr(self.estimator, "fit")
         train = self.estimator.fit if is_learn else self.estimator.train
         hooks = {"monitors" if is_learn else "hooks": self._monitors}
-        found = train(input_fn=self._train_input, max_steps=self.train_steps, **hooks)
-        if isinstance(server, Server):
-            server.announce_end()
-        return found
+        return train(input_fn=self._train_input, max_steps=self.train_steps, **hooks)
 
     def evaluate(self, delay_secs: Any = None, name: str | None = None) -> Any:
         """Evaluates the latest checkpoint; returns the metrics by name."""
