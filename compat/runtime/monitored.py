@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from compat._tensorflow import private, tf1
+from compat.checkpoint import files
+from compat.checkpoint.folder_lock import FolderLock
 from compat.runtime.interface import MonitoredArguments, current_runtime
 
 _USE_DEFAULT: Any = object()
@@ -36,7 +38,8 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
     `tf1.train.get_global_step()`, and `tf1.summary` operations inside a step by `SummarySaverHook`.
 
     A checkpoint is that of a `compat.Saver`, unless the scaffold has another one: it goes through
-    the chief, and one with NaN or infinity in a trainable variable is refused.
+    the chief, and one with NaN or infinity in a trainable variable is refused. A chief that saves
+    checkpoints has the folder for itself until the session is closed.
 
     On the legacy runtime a call that fails with `AbortedError` or `UnavailableError`, or that would
     wait forever for a lost parameter server, makes a new session, which resumes from the last
@@ -61,7 +64,8 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
 
     Raises:
       UserError: on the modern runtime, what needs a graph of its own: another piece of a scaffold,
-        a TensorFlow saver, a feed or `RunOptions`; or the checkpoints are of another model.
+        a TensorFlow saver, a feed or `RunOptions`; or the checkpoints are of another model, or
+        nothing names them; or another process saves checkpoints to the folder.
       PeerError: a peer did not start, or was lost and has not returned.
     """
     if save_summaries_steps is _USE_DEFAULT and save_summaries_secs is _USE_DEFAULT:
@@ -74,6 +78,7 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
     summary_dir = summary_dir or checkpoint_dir
 
     own: list[Any] = []
+    lock = None
     if is_chief:
         own += chief_only_hooks or []
         if summary_dir and (log_step_count_steps or 0) > 0:
@@ -85,24 +90,32 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
                 )
             )
         if checkpoint_dir and max(save_secs or 0, save_steps or 0) > 0:
+            lock = FolderLock(checkpoint_dir)
             graph = {} if save_graph_def else {"save_graph_def": False}
             own.append(
                 tf1.train.CheckpointSaverHook(
                     checkpoint_dir, save_secs, save_steps, scaffold=scaffold, **graph
                 )
             )
-    return current_runtime().monitored_session(
-        MonitoredArguments(
-            master,
-            is_chief,
-            checkpoint_dir,
-            scaffold,
-            [*own, *(hooks or [])],  # In TensorFlow's order.
-            config,
-            stop_grace_period_secs,
-            max_wait_secs,
-        )
+    arguments = MonitoredArguments(
+        master,
+        is_chief,
+        checkpoint_dir,
+        scaffold,
+        [*own, *(hooks or [])],  # In TensorFlow's order.
+        config,
+        stop_grace_period_secs,
+        max_wait_secs,
+        lock=lock,
     )
+    try:
+        if lock is not None and checkpoint_dir and not files.history(checkpoint_dir):
+            files.check_named(checkpoint_dir, "model.ckpt")
+        return current_runtime().monitored_session(arguments)
+    except BaseException:
+        if lock is not None:
+            lock.close()
+        raise
 
 
 def MonitoredSession(

@@ -127,7 +127,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
     def __init__(
         self, runtime: LegacyRuntime, steps: Sequence[LegacyStep], arguments: MonitoredArguments
     ) -> None:
-        self._runtime = runtime
+        self._runtime, self._lock = runtime, arguments.lock
         savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), default_saver()
         if not savers and saver is not None:
             savers.append(saver)  # Where a scaffold looks for one.
@@ -164,6 +164,8 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             self._runtime.ended_by(failure)
             raise
         finally:
+            if self._lock is not None:
+                self._lock.close()
             if self._runtime.server is not None:
                 self._runtime.server.announce_end()
 

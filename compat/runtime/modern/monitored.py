@@ -162,6 +162,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             saver=scaffold.saver or next(iter(savers), Supervisor.USE_DEFAULT),
             summary_op=None,
             summary_writer=None,
+            save_model_secs=0,  # A hook does, if anything.
             stop_grace_secs=arguments.stop_grace_period_secs,
             init_fn=scaffold.init_fn,
         )
@@ -229,6 +230,8 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             self._runtime.ended_by(failure)
             raise
         finally:
+            if self._arguments.lock is not None:
+                self._arguments.lock.close()
             self._supervisor.stop()
 
 
