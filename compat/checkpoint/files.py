@@ -206,7 +206,7 @@ def check_named(folder: str, basename: str) -> None:
         raise UserError(
             f"log folder {folder} holds checkpoints up to {last}, and its file `checkpoint` "
             f'{there}; write the line model_checkpoint_path: "{last}" to that file to resume, or '
-            f"remove them all, or {anew}"
+            f"remove the checkpoints and that file, or {anew}"
         )
     if newest:
         raise UserError(

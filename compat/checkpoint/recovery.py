@@ -34,6 +34,22 @@ def checked_saver(saver: Any) -> Any:
     return saver
 
 
+def folder_of_hooks(folder: str) -> FolderLock:
+    """Holds a folder to which TensorFlow's hooks save checkpoints, until the lock is closed.
+
+    Raises:
+      UserError: another process holds it, or it has checkpoints that nothing names.
+    """
+    lock = FolderLock(folder)
+    try:
+        if not files.history(folder):
+            files.check_named(folder, "model.ckpt")
+    except BaseException:
+        lock.close()
+        raise
+    return lock
+
+
 def _is_ours(saver: Any) -> bool:
     return isinstance(saver, current_runtime().saver_class)
 

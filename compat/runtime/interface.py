@@ -15,7 +15,6 @@ from compat.errors import UserError
 from compat.runtime.session import Session, Step, StepDefinition
 
 if TYPE_CHECKING:
-    from compat.checkpoint.folder_lock import FolderLock
     from compat.checkpoint.saver import Saver
     from compat.server import Server
     from compat.supervisor import Supervisor
@@ -37,7 +36,7 @@ class MonitoredArguments(NamedTuple):
     recovers: bool = True  # By making a new session, where the runtime can.
     checkpoint_file: str | None = None  # To be restored, in place of the newest in a folder.
     creator: Any = None  # One of the program's own makes the sessions.
-    lock: FolderLock | None = None  # Of the folder that hooks save to; closed with the session.
+    saves: bool = False  # A hook saves checkpoints to the folder.
 
 
 class Runtime(abc.ABC):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from compat._tensorflow import private, tf1
-from compat.checkpoint import files
-from compat.checkpoint.folder_lock import FolderLock
 from compat.runtime.interface import MonitoredArguments, current_runtime
 
 _USE_DEFAULT: Any = object()
@@ -78,7 +76,7 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
     summary_dir = summary_dir or checkpoint_dir
 
     own: list[Any] = []
-    lock = None
+    saves = False
     if is_chief:
         own += chief_only_hooks or []
         if summary_dir and (log_step_count_steps or 0) > 0:
@@ -90,32 +88,26 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
                 )
             )
         if checkpoint_dir and max(save_secs or 0, save_steps or 0) > 0:
-            lock = FolderLock(checkpoint_dir)
+            saves = True
             graph = {} if save_graph_def else {"save_graph_def": False}
             own.append(
                 tf1.train.CheckpointSaverHook(
                     checkpoint_dir, save_secs, save_steps, scaffold=scaffold, **graph
                 )
             )
-    arguments = MonitoredArguments(
-        master,
-        is_chief,
-        checkpoint_dir,
-        scaffold,
-        [*own, *(hooks or [])],  # In TensorFlow's order.
-        config,
-        stop_grace_period_secs,
-        max_wait_secs,
-        lock=lock,
+    return current_runtime().monitored_session(
+        MonitoredArguments(
+            master,
+            is_chief,
+            checkpoint_dir,
+            scaffold,
+            [*own, *(hooks or [])],  # In TensorFlow's order.
+            config,
+            stop_grace_period_secs,
+            max_wait_secs,
+            saves=saves,
+        )
     )
-    try:
-        if lock is not None and checkpoint_dir and not files.history(checkpoint_dir):
-            files.check_named(checkpoint_dir, "model.ckpt")
-        return current_runtime().monitored_session(arguments)
-    except BaseException:
-        if lock is not None:
-            lock.close()
-        raise
 
 
 def MonitoredSession(

@@ -60,7 +60,7 @@ def test_checkpoints_that_nothing_names_are_not_passed_over(
     assert said == (
         f"log folder FOLDER holds checkpoints up to model.ckpt-6, and its file `checkpoint` {there}"
         '; write the line model_checkpoint_path: "model.ckpt-6" to that file to resume, or remove '
-        "them all, or choose another log folder to start anew"
+        "the checkpoints and that file, or choose another log folder to start anew"
     )
     assert set(new) <= {"chief.lock"}
     assert is_same

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import private, tf, tf1
+from compat.checkpoint.recovery import folder_of_hooks
 from compat.errors import UserError
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.modern.hook_graph import HookGraph, eagerly
@@ -156,6 +157,9 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         if arguments.config is not None:
             tf1.logging.warning("config= has no effect on the modern runtime; see compat.Server")
         savers = graph.get_collection_ref(tf1.GraphKeys.SAVERS)
+        self._lock = None
+        if arguments.saves:
+            self._lock = folder_of_hooks(str(arguments.checkpoint_dir))
         self._supervisor = Supervisor(
             is_chief=arguments.is_chief,
             logdir=arguments.checkpoint_dir,
@@ -185,7 +189,12 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
                 )
         except BaseException as error:
             runtime.ended_by(error)
+            self._release()
             raise
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
 
     def create_session(self) -> Any:
         """Returns a session whose variables have values; called by TensorFlow's."""
@@ -230,8 +239,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             self._runtime.ended_by(failure)
             raise
         finally:
-            if self._arguments.lock is not None:
-                self._arguments.lock.close()
+            self._release()
             self._supervisor.stop()
 
 
