@@ -25,7 +25,8 @@ class Supervisor(Coordinated):
     call is one that updates the global step or, where there is none, a trainable variable.
     Waiting tasks try again after a second, not after thirty. Leaving `managed_session` without an
     error saves a last checkpoint. A checkpoint goes through the chief, and one with NaN or
-    infinity in a trainable variable is refused.
+    infinity in a trainable variable is refused. A chief that saves checkpoints has the log folder
+    for itself until `stop`.
 
     On the legacy runtime the rest is TensorFlow's own, its other attributes included. On the
     modern runtime the same program drives a `ClusterCoordinator`; arguments about graphs and
@@ -41,8 +42,8 @@ class Supervisor(Coordinated):
         legacy runtime only.
 
     Raises:
-      UserError: `sync_optimizer` or TensorFlow's saver on the modern runtime, or the log folder
-        holds a checkpoint of another model.
+      UserError: `sync_optimizer` or TensorFlow's saver on the modern runtime; or the log folder is
+        in use, or holds a checkpoint of another model, or checkpoints that nothing names.
     """
 
     USE_DEFAULT = 0  # As in TensorFlow, whose users pass it on.
@@ -109,7 +110,9 @@ class Supervisor(Coordinated):
             )
             self.saver = default_saver() if saver is self.USE_DEFAULT else checked_saver(saver)
             self.save_model_secs = save_model_secs if self.logdir and self.saver else 0
-            self.recovery = Recovery(self.logdir, self.saver)
+            self.recovery = Recovery(self.logdir, self.saver, checkpoint_basename)
+            if self.save_model_secs:  # Else it may only read, beside a run.
+                self.recovery.hold_folder()
             self.runtime.finish_building(self)
         self.coord = self.own.coord if self.own else tf1.train.Coordinator()
         self.services = Services(self)
@@ -191,6 +194,8 @@ class Supervisor(Coordinated):
         serves = server is not None and server.serves
         if server is not None and serves:
             server.join()
+        if self.save_model_secs:
+            self.recovery.hold_folder()  # Again, after a `stop`.
         if self.logdir and wait:
             self.recovery.wait(self.max_wait_secs, self.recovery_wait_secs)
         if self.is_chief and self.summary_writer:
@@ -247,6 +252,7 @@ class Supervisor(Coordinated):
                 "save() needs a log folder and a saver; pass logdir= to the supervisor, and not "
                 "saver=None"
             )
+        self.recovery.hold_folder()
         return self.services.save(session)
 
     def start_queue_runners(
@@ -290,6 +296,7 @@ class Supervisor(Coordinated):
                 self._writer.close()
                 if self.own:
                     private.forget_graph(self.own)  # Nor is it in a next file.
+            self.recovery.release_folder()
 
     StartStandardServices = start_standard_services
     PrepareSession = prepare_or_wait_for_session

@@ -132,6 +132,7 @@ class Process:
     """A program that was started, in a process group of its own.
 
     Attributes:
+      pid: its id.
       code: how it ended; negative for a signal.
       ended: when it ended, by `time.monotonic`, which all processes of a machine share.
     """
@@ -151,6 +152,7 @@ class Process:
         with open(self._stdout, "wb") as out, open(self._stderr, "wb") as err:
             options = {"stdout": out, "stderr": err, "pass_fds": pass_fds, "cwd": folder}
             self._process = start_program(argv, env={**environment(), **env}, **options)
+        self.pid = self._process.pid
         self._over = threading.Event()
         threading.Thread(target=self._watch, daemon=True).start()
 

@@ -7,8 +7,10 @@ in common. A partitioned variable is one entry, in slices.
 from __future__ import annotations
 
 import contextlib
+import fnmatch
+import itertools
+import os
 import re
-from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import numpy as np
@@ -16,12 +18,13 @@ import numpy as np
 from compat._tensorflow import quietly, tf, tf1
 from compat.checkpoint import pieces
 from compat.checkpoint.comparison import compare, stored_values, unfit
+from compat.checkpoint.folder_lock import UNFINISHED, token
+from compat.checkpoint.literal_names import pattern, readable
 from compat.errors import UserError
 from compat.runtime.interface import current_runtime
 
 PARTS = "_parts/"  # Behind the prefix of a checkpoint: where it is while it is written in parts.
-# What a process that is killed while it writes a checkpoint leaves; the second is TensorFlow's.
-_UNFINISHED = re.compile(rf".+-\d+(_unnamed)?({PARTS.rstrip('/')}|\..+\.tempstate\d+)")
+_number = itertools.count()  # Of what this process has begun to write.
 _OTHER_CHECKPOINT = "remove its files to do without it, or choose another log folder"
 
 
@@ -69,38 +72,44 @@ def write_parts(prefix: str, parts: Iterable[Callable[[], Mapping[Any, np.ndarra
     It is a file of data for each part, beside the index.
     """
     made = list(parts)
-    if len(made) == 1:
-        write(prefix, made[0]())
-        return
-    with cleared(prefix):
-        written = [f"{prefix}{PARTS}{number}" for number in range(len(made))]
-        for path, values in zip(written, made):
-            write(path, values())
-        with tf1.Graph().as_default(), tf1.device("/cpu:0"), tf1.Session() as session:
-            merge = tf1.raw_ops.MergeV2Checkpoints(
-                checkpoint_prefixes=written, destination_prefix=prefix
-            )
-            session.run(merge)
+    with unfinished(prefix) as begun:
+        if len(made) == 1:
+            write(begun, made[0]())
+        else:
+            written = [f"{begun}{PARTS}{number}" for number in range(len(made))]
+            for path, values in zip(written, made):
+                write(path, values())
+            with tf1.Graph().as_default(), tf1.device("/cpu:0"), tf1.Session() as session:
+                merge = tf1.raw_ops.MergeV2Checkpoints(
+                    checkpoint_prefixes=written, destination_prefix=begun
+                )
+                session.run(merge)
+        finish(begun, prefix)
 
 
 @contextlib.contextmanager
-def cleared(prefix: str) -> Iterator[None]:
-    """Removes the parts of a checkpoint if writing it fails."""
+def unfinished(prefix: str) -> Iterator[str]:
+    """Yields another prefix, under which a checkpoint is written until it is whole; see `finish`.
+
+    It is in a folder of its own beside the checkpoint, which is removed in the end. That of a
+    process that was killed is removed by the next one that holds the log folder's lock.
+    """
+    folder, name = os.path.split(prefix)
+    own = os.path.join(folder, f"{UNFINISHED}{token()}-{next(_number)}")
     try:
-        yield
-    except BaseException:
-        if tf1.gfile.IsDirectory(prefix + PARTS):
-            tf1.gfile.DeleteRecursively(prefix + PARTS)
-        raise
+        tf1.gfile.MakeDirs(own)
+        yield os.path.join(own, name)
+    finally:
+        with contextlib.suppress(tf1.errors.OpError):
+            tf1.gfile.DeleteRecursively(own)
 
 
-def remove_unfinished(folder: str) -> None:
-    """Removes what a process that was killed has left of a checkpoint, as large as the model."""
-    found = tf1.gfile.ListDirectory(folder) if tf1.gfile.IsDirectory(folder) else []
-    for name in (name.rstrip("/") for name in found):
-        path = f"{folder}/{name}"
-        if _UNFINISHED.fullmatch(name):
-            (tf1.gfile.DeleteRecursively if tf1.gfile.IsDirectory(path) else tf1.gfile.Remove)(path)
+def finish(begun: str, prefix: str) -> None:
+    """Gives the files of a checkpoint their names; the index, which is read first, comes last."""
+    folder, name = os.path.split(begun)
+    found = [file for file in tf1.gfile.ListDirectory(folder) if file.startswith(f"{name}.")]
+    for file in sorted(found, key=lambda file: (file == f"{name}.index", file)):
+        tf1.gfile.Rename(os.path.join(folder, file), prefix + file[len(name) :], overwrite=True)
 
 
 def read(prefix: str, remedy: str = _OTHER_CHECKPOINT, large: bool = True) -> dict[str, Any]:
@@ -129,7 +138,8 @@ def read(prefix: str, remedy: str = _OTHER_CHECKPOINT, large: bool = True) -> di
 def reading(prefix: str, remedy: str) -> Iterator[Any]:
     """Gives TensorFlow's reader; raises `UserError`, which ends with `remedy`, where it fails."""
     try:
-        yield tf.train.load_checkpoint(prefix)
+        with readable(prefix) as path:
+            yield tf.train.load_checkpoint(path)
     except (tf1.errors.OpError, LookupError, ValueError, RuntimeError) as error:
         # Which one depends on the release; a LookupError is for a truncated data file.
         reason = str(error).splitlines()[0]
@@ -167,23 +177,79 @@ def _part(values: Mapping[str, Any], part: Any) -> Any:
 
 
 def history(folder: str) -> list[str]:
-    """Returns the prefixes of the checkpoints in `folder`, oldest first."""
-    file = Path(folder) / "checkpoint"
+    """Returns the prefixes of the checkpoints in `folder`, oldest first; the last is resumed from.
+
+    That is the one which TensorFlow reads, named by the first line of the file `checkpoint`.
+    """
+    newest, listed = _named(folder)
+    if newest in listed:  # Whoever goes back to it does without the later ones, but may keep them.
+        after = listed.index(newest) + 1
+        listed = [*listed[after:], *listed[: after - 1]]
+    there = _names(folder)
+    return [os.path.join(folder, name) for name in [*listed, newest] if _has_files(name, there)]
+
+
+def check_named(folder: str, basename: str) -> None:
+    """Raises `UserError` if `history` is empty but the folder is that of an earlier run.
+
+    Args:
+      folder: in which a run is about to start anew.
+      basename: of the checkpoints of that run, without the step.
+    """
+    newest, _ = _named(folder)
+    own = re.compile(re.escape(basename) + r"-(\d+)\.index")
+    found = [match for match in map(own.fullmatch, _names(folder)) if match]
+    there = f"names {newest}, which is not there" if newest else "names none of them"
+    anew = "choose another log folder to start anew"
+    if found:
+        last = max(found, key=lambda match: int(match.group(1))).group()[: -len(".index")]
+        raise UserError(
+            f"log folder {folder} holds checkpoints up to {last}, and its file `checkpoint` "
+            f'{there}; write the line model_checkpoint_path: "{last}" to that file to resume, or '
+            f"remove the checkpoints and that file, or {anew}"
+        )
+    if newest:
+        raise UserError(
+            f"the file `checkpoint` in log folder {folder} {there}; put the files of that "
+            f"checkpoint into the folder to resume, or remove the file `checkpoint`, or {anew}"
+        )
+
+
+def exists(prefix: str) -> bool:
+    """Whether there is a checkpoint with this prefix, also one of TensorFlow before 0.12."""
+    with quietly():
+        return bool(tf1.train.checkpoint_exists(pattern(prefix)))
+
+
+def _named(folder: str) -> tuple[str, list[str]]:
+    """Returns the names in the file `checkpoint`: that to resume from, "" if none, and all."""
+    file = os.path.join(folder, "checkpoint")
     # A ValueError: it is not text, or a name in it cannot be a file name.
     with contextlib.suppress(ValueError), quietly():
         state = tf1.train.get_checkpoint_state(folder)
         if state is not None:
             # Only the last part of a prefix counts: the folder may have been moved or copied.
-            paths = [Path(folder, Path(name).name) for name in state.all_model_checkpoint_paths]
-            return [str(path) for path in paths if _has_files(path)]
-    if file.exists():
+            listed = [os.path.basename(name) for name in state.all_model_checkpoint_paths]
+            return os.path.basename(state.model_checkpoint_path), listed
+    if tf1.gfile.Exists(file):
         raise UserError(
             f"{file} does not name the checkpoints of its folder, as it should; choose "
             "another log folder, or remove the file to start anew"
         )
+    return "", []
+
+
+def _names(folder: str) -> list[str]:
+    with contextlib.suppress(tf1.errors.OpError):
+        if tf1.gfile.IsDirectory(folder):
+            return [name.rstrip("/") for name in tf1.gfile.ListDirectory(folder)]
     return []
 
 
-def _has_files(prefix: Path) -> bool:
+def _has_files(name: str, there: list[str]) -> bool:
     # Before 0.12 a prefix was the name of the file, or a pattern.
-    return any(any(prefix.parent.glob(prefix.name + end)) for end in (".*", ""))
+    old = re.search(r"-\?{5}-of-\d{5}$", name) is not None
+    return bool(name) and any(
+        file == name or file.startswith(f"{name}.") or (old and fnmatch.fnmatch(file, name))
+        for file in there
+    )

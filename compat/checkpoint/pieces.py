@@ -11,6 +11,7 @@ from typing import Any, Iterable, Iterator, NamedTuple, Sequence
 import numpy as np
 
 from compat._tensorflow import tf1
+from compat.checkpoint.literal_names import readable
 
 PIECE_BYTES = 64 << 20  # What is read, sent and written at a time.
 # By the types of operations: those that read or write rows of a variable.
@@ -110,9 +111,11 @@ class LargeValue:
 
     def _read(self, spec: str) -> np.ndarray:
         # A graph and a session of its own: the same on both runtimes, and on this machine.
-        with tf1.Graph().as_default(), tf1.device("/cpu:0"), tf1.Session() as session:
+        with readable(self._prefix) as prefix, tf1.Graph().as_default(), tf1.device(
+            "/cpu:0"
+        ), tf1.Session() as session:
             read = tf1.raw_ops.RestoreV2(
-                prefix=self._prefix,
+                prefix=prefix,
                 tensor_names=[self._name],
                 shape_and_slices=[spec],
                 dtypes=[self._type],

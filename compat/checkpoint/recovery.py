@@ -7,6 +7,7 @@ from typing import Any
 
 from compat._tensorflow import tf1
 from compat.checkpoint import files
+from compat.checkpoint.folder_lock import FolderLock
 from compat.checkpoint.saver import Saver
 from compat.errors import UserError
 from compat.runtime.interface import current_runtime
@@ -33,6 +34,22 @@ def checked_saver(saver: Any) -> Any:
     return saver
 
 
+def folder_of_hooks(folder: str) -> FolderLock:
+    """Holds a folder to which TensorFlow's hooks save checkpoints, until the lock is closed.
+
+    Raises:
+      UserError: another process holds it, or it has checkpoints that nothing names.
+    """
+    lock = FolderLock(folder)
+    try:
+        if not files.history(folder):
+            files.check_named(folder, "model.ckpt")
+    except BaseException:
+        lock.close()
+        raise
+    return lock
+
+
 def _is_ours(saver: Any) -> bool:
     return isinstance(saver, current_runtime().saver_class)
 
@@ -40,18 +57,42 @@ def _is_ours(saver: Any) -> bool:
 class Recovery:
     """The newest whole checkpoint in a log folder, for a saver of ours or TensorFlow's."""
 
-    def __init__(self, logdir: str | None, saver: Any) -> None:
+    def __init__(self, logdir: str | None, saver: Any, basename: str) -> None:
         self._logdir = logdir if saver else None
         self._saver = saver
+        self._basename = basename  # Of the checkpoints that the run writes, without the step.
         self.prefixes: list[str] = []  # Of the checkpoints found last, oldest first.
         self.newest: str | None = None  # The last of them that is whole.
         self._kept: Any = None
+        self._lock: FolderLock | None = None
+
+    def hold_folder(self) -> None:
+        """Keeps other processes from writing checkpoints to the log folder, if there is one.
+
+        Raises:
+          UserError: another process holds it.
+        """
+        if self._lock is None and self._logdir:
+            self._lock = FolderLock(self._logdir)
+
+    def release_folder(self) -> None:
+        """Lets others have the log folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def _history(self) -> list[str]:
-        return files.history(self._logdir) if self._logdir else []
+        found = files.history(self._logdir) if self._logdir else []
+        if self._logdir and not found:
+            files.check_named(self._logdir, self._basename)
+        return found
 
     def read(self) -> Any:
-        """Returns its values by name; None if there is none, or if TensorFlow's saver reads it."""
+        """Returns its values by name; None if there is none, or if TensorFlow's saver reads it.
+
+        Raises:
+          UserError: it cannot be read, or the folder has checkpoints that nothing names.
+        """
         self.prefixes, self._kept = self._history(), None
         self.newest = self.prefixes[-1] if self.prefixes else None
         values = None
@@ -63,9 +104,7 @@ class Recovery:
         return values
 
     def check(self) -> None:
-        """Reads it, and keeps the values for the first `take`; clears up after a killed chief."""
-        if self._logdir:
-            files.remove_unfinished(self._logdir)
+        """Reads it, and keeps the values for the first `take`."""
         self._kept = self.read()
 
     def take(self) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from compat._tensorflow import quietly, tf1
 from compat.checkpoint.files import NotWrittenError, fitted, read
+from compat.checkpoint.folder_lock import UNFINISHED
 from compat.errors import UserError, UserTypeError
 from compat.runtime.interface import current_runtime
 
@@ -142,7 +143,7 @@ class Saver(metaclass=abc.ABCMeta):
             yield
         except (OSError, tf1.errors.OpError) as error:
             # TensorFlow's message has more lines; the one with the path has the reason.
-            files = [prefix, os.path.join(folder, "checkpoint")]
+            files = [prefix, *(os.path.join(folder, name) for name in (UNFINISHED, "checkpoint"))]
             reasons = [line for line in str(error).splitlines() if any(f in line for f in files)]
             if not reasons and not isinstance(error, OSError):
                 raise

@@ -36,6 +36,7 @@ class MonitoredArguments(NamedTuple):
     recovers: bool = True  # By making a new session, where the runtime can.
     checkpoint_file: str | None = None  # To be restored, in place of the newest in a folder.
     creator: Any = None  # One of the program's own makes the sessions.
+    saves: bool = False  # A hook saves checkpoints to the folder.
 
 
 class Runtime(abc.ABC):

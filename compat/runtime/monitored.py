@@ -36,7 +36,8 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
     `tf1.train.get_global_step()`, and `tf1.summary` operations inside a step by `SummarySaverHook`.
 
     A checkpoint is that of a `compat.Saver`, unless the scaffold has another one: it goes through
-    the chief, and one with NaN or infinity in a trainable variable is refused.
+    the chief, and one with NaN or infinity in a trainable variable is refused. A chief that saves
+    checkpoints has the folder for itself until the session is closed.
 
     On the legacy runtime a call that fails with `AbortedError` or `UnavailableError`, or that would
     wait forever for a lost parameter server, makes a new session, which resumes from the last
@@ -61,7 +62,8 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
 
     Raises:
       UserError: on the modern runtime, what needs a graph of its own: another piece of a scaffold,
-        a TensorFlow saver, a feed or `RunOptions`; or the checkpoints are of another model.
+        a TensorFlow saver, a feed or `RunOptions`; or the checkpoints are of another model, or
+        nothing names them; or another process saves checkpoints to the folder.
       PeerError: a peer did not start, or was lost and has not returned.
     """
     if save_summaries_steps is _USE_DEFAULT and save_summaries_secs is _USE_DEFAULT:
@@ -74,6 +76,7 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
     summary_dir = summary_dir or checkpoint_dir
 
     own: list[Any] = []
+    saves = False
     if is_chief:
         own += chief_only_hooks or []
         if summary_dir and (log_step_count_steps or 0) > 0:
@@ -85,6 +88,7 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
                 )
             )
         if checkpoint_dir and max(save_secs or 0, save_steps or 0) > 0:
+            saves = True
             graph = {} if save_graph_def else {"save_graph_def": False}
             own.append(
                 tf1.train.CheckpointSaverHook(
@@ -101,6 +105,7 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
             config,
             stop_grace_period_secs,
             max_wait_secs,
+            saves=saves,
         )
     )
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, ContextManager, Iterator, Mapping
 
 import compat
 from compat import tf1
-from compat.checkpoint.files import history
+from compat.checkpoint.files import exists, history
 from compat.checkpoint.warm_start import warm_start
 from compat.runtime.interface import current_runtime
 from compat.runtime.placement import imbalance
@@ -95,7 +95,7 @@ def _warm_start(settings: Any) -> Callable[[Any], None] | None:
     path = settings.warm_start
     if path is None or history(settings.logdir):
         return None
-    is_prefix = tf1.train.checkpoint_exists(path) and not tf1.gfile.IsDirectory(path)
+    is_prefix = exists(path) and not tf1.gfile.IsDirectory(path)
     prefix = path if is_prefix else best_checkpoint.find(path, given="--warm_start")[1]
     start = warm_start(prefix)
     others = f"; others begin anew: {', '.join(start.found.different)}"

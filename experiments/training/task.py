@@ -6,6 +6,7 @@ from typing import Any
 
 import compat
 from compat._tensorflow.release import profiler_module, version
+from compat.checkpoint.folder_lock import FolderLock
 from compat.cluster import roles
 from compat.cluster.roles import Role, role
 from compat.cluster.spec import ClusterSpec, Task
@@ -30,12 +31,25 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
         return None
     what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.name)
     devices.hide_gpus(task, what)
-    tasks = devices.tasks_here(cluster, task)
     if runtime.name == "modern":
+        tasks = devices.tasks_here(cluster, task)
         devices.configure_eager(settings, alone=cluster is None, tasks=tasks)
-    # Before the server starts: others need not come if there is nothing to train on.
-    if what not in (Role.SERVE, Role.TRAIN):
-        check_logdir(settings.logdir)
+    if what in (Role.SERVE, Role.TRAIN):
+        return _run(experiment, cluster, task, stop, what)
+    # Before anything in the folder is touched, and before the server starts: others need not come
+    # if there is nothing to train on.
+    check_logdir(settings.logdir)
+    lock = FolderLock(settings.logdir)
+    try:
+        return _run(experiment, cluster, task, stop, what)
+    finally:
+        lock.close()
+
+
+def _run(
+    experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop, what: Role
+) -> Result | None:
+    settings, tasks = experiment.settings, devices.tasks_here(cluster, task)
     data = None if what is Role.SERVE else data_of(experiment.data())
     server = None
     try:

@@ -77,7 +77,3 @@ def test_what_is_larger_than_a_piece_is_saved_and_restored_by_rows(savers: Any) 
 
 def test_pieces_of_a_sharded_saver_need_no_folder(savers: Any) -> None:
     assert savers["in_pieces_of_each_server"] == [[50, 4], ["new"]]
-
-
-def test_what_a_killed_chief_has_left_is_removed_by_the_next_one(savers: Any) -> None:
-    assert savers["left_by_a_killed_chief"] == [6, ["m-6.index", "of.tempstate1", "spare_parts"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from compat._tensorflow import private, tf, tf1
-from compat.checkpoint.recovery import default_saver
+from compat.checkpoint.recovery import default_saver, folder_of_hooks
 from compat.errors import PeerError, is_success
 from compat.runtime.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments
@@ -128,7 +128,9 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
     def __init__(
         self, runtime: LegacyRuntime, steps: Sequence[LegacyStep], arguments: MonitoredArguments
     ) -> None:
-        self._runtime = runtime
+        self._runtime, self._lock = runtime, None
+        if arguments.saves:
+            self._lock = folder_of_hooks(str(arguments.checkpoint_dir))
         savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), default_saver()
         if not savers and saver is not None:
             savers.append(saver)  # Where a scaffold looks for one.
@@ -144,7 +146,12 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             )
         except BaseException as error:
             runtime.ended_by(error)
+            self._release()
             raise
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(fetches, LegacyStep):
@@ -167,6 +174,8 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         except BaseException as failure:
             self._runtime.ended_by(failure)
             raise
+        finally:
+            self._release()
 
 
 class LegacyMonitoredSession(_RunsSteps, tf1.train.MonitoredSession):

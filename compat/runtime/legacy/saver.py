@@ -7,7 +7,8 @@ from typing import Any, Callable
 
 from compat._tensorflow import private, tf, tf1
 from compat.checkpoint import foreign
-from compat.checkpoint.files import NotFiniteError, cleared
+from compat.checkpoint.files import NotFiniteError, finish, unfinished
+from compat.checkpoint.literal_names import LiteralSaver, readable
 from compat.checkpoint.saver import Saver, named, step_number, user_errors
 from compat.runtime.interface import current_server
 from compat.runtime.legacy.saver_builder import SaverBuilder
@@ -19,13 +20,13 @@ _REMEDY = (
 
 
 class _NamingSession(private.session_interface()):  # type: ignore[misc]
-    """A session for a saver, which names the files by the step in them.
+    """A session for a saver, which names the files when they are whole, by the step in them.
 
     TensorFlow reads the step first, and other workers go on until it is saved. The files are
     written beside the checkpoints, one of which may have that name.
     """
 
-    def __init__(self, session: Any, step_name: str, name: Callable[[int], str]) -> None:
+    def __init__(self, session: Any, step_name: str | None, name: Callable[[int], str]) -> None:
         self._session, self._step_name, self._name = session, step_name, name
 
     @property
@@ -35,21 +36,21 @@ class _NamingSession(private.session_interface()):  # type: ignore[misc]
     def run(self, fetches: Any, feed_dict: Any, **kwargs: Any) -> Any:
         """Runs the operation that saves; returns the prefix of the files."""
         ((filename, prefix),) = feed_dict.items()
-        written = f"{prefix}_unnamed"
-        with cleared(written):
-            self._session.run(fetches, {filename: written}, **kwargs)
-        reader = tf1.train.NewCheckpointReader(written)
-        if reader.has_tensor(self._step_name):
-            prefix = self._name(int(reader.get_tensor(self._step_name).item()))
-        for file in sorted(tf1.gfile.Glob(written + ".*")):  # The index, which is read first, last.
-            tf1.gfile.Rename(file, prefix + file[len(written) :], overwrite=True)
+        with unfinished(prefix) as begun:
+            self._session.run(fetches, {filename: begun}, **kwargs)
+            if self._step_name is not None:
+                with readable(begun) as path:
+                    reader = tf1.train.NewCheckpointReader(path)
+                    if reader.has_tensor(self._step_name):
+                        prefix = self._name(int(reader.get_tensor(self._step_name).item()))
+            finish(begun, prefix)
         return prefix
 
 
 Saver.register(tf1.train.Saver)  # What `import_meta_graph` returns is one, too.
 
 
-class LegacySaver(tf1.train.Saver, Saver):
+class LegacySaver(LiteralSaver, Saver):
     """TensorFlow's saver; its files are written by the task that made it, the chief."""
 
     _builder: Any
@@ -88,11 +89,14 @@ class LegacySaver(tf1.train.Saver, Saver):
                 step_name = getattr(global_step, "name", global_step)
                 global_step = step_number(sess, global_step)
                 is_v2 = self._write_version == tf1.train.SaverDef.V2
-                if isinstance(step_name, str) and is_v2:
-                    sess = _NamingSession(sess, step_name.rpartition(":")[0], name)
+                stored = step_name.rpartition(":")[0] if isinstance(step_name, str) else None
+                # Servers without a folder in common write to their own, where the prefix says.
+                is_apart = stored is None and self.saver_def is not None and self.saver_def.sharded
+                if is_v2 and not is_apart:
+                    sess = _NamingSession(sess, stored, name)
             prefix = save_path if global_step is None else name(global_step)
             try:
-                with self._writing(prefix), cleared(prefix):
+                with self._writing(prefix):
                     saved = tf1.train.Saver.save(
                         self,
                         sess,
@@ -112,7 +116,7 @@ class LegacySaver(tf1.train.Saver, Saver):
             meta = f"{prefix}.{meta_graph_suffix}"
             if saved not in (prefix, None) and tf1.gfile.Exists(meta):
                 tf1.gfile.Copy(meta, f"{saved}.{meta_graph_suffix}", overwrite=True)
-                if not tf1.train.checkpoint_exists(prefix):
+                if not tf1.gfile.Exists(f"{prefix}.index"):
                     tf1.gfile.Remove(meta)
             if write_state:
                 self._list_all(saved, latest_filename)
@@ -121,8 +125,8 @@ class LegacySaver(tf1.train.Saver, Saver):
     def restore(self, sess: Any, save_path: Any) -> None:
         with user_errors(
             "pass the prefix of a checkpoint, such as tf.train.latest_checkpoint returns"
-        ), foreign.reported(self, save_path):
-            tf1.train.Saver.restore(self, sess, save_path)
+        ), foreign.reported(self, save_path), readable(tf1.compat.as_str(save_path)) as path:
+            tf1.train.Saver.restore(self, sess, path)
 
     def variables(self) -> dict[str, Any] | None:
         if not self._var_list:  # As of a `saver_def`, or where there are none.

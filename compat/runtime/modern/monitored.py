@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import private, tf, tf1
+from compat.checkpoint.recovery import folder_of_hooks
 from compat.errors import UserError, is_success
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.modern.hook_graph import HookGraph, eagerly
@@ -156,12 +157,16 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         if arguments.config is not None:
             tf1.logging.warning("config= has no effect on the modern runtime; see compat.Server")
         savers = graph.get_collection_ref(tf1.GraphKeys.SAVERS)
+        self._lock = None
+        if arguments.saves:
+            self._lock = folder_of_hooks(str(arguments.checkpoint_dir))
         self._supervisor = Supervisor(
             is_chief=arguments.is_chief,
             logdir=arguments.checkpoint_dir,
             saver=scaffold.saver or next(iter(savers), Supervisor.USE_DEFAULT),
             summary_op=None,
             summary_writer=None,
+            save_model_secs=0,  # A hook does, if anything.
             stop_grace_secs=arguments.stop_grace_period_secs,
             init_fn=scaffold.init_fn,
         )
@@ -184,7 +189,12 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
                 )
         except BaseException as error:
             runtime.ended_by(error)
+            self._release()
             raise
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
 
     def create_session(self) -> Any:
         """Returns a session whose variables have values; called by TensorFlow's."""
@@ -232,6 +242,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             self._runtime.ended_by(failure)
             raise
         finally:
+            self._release()
             self._supervisor.stop()
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from compat._tensorflow import quietly, tf1
 from compat.checkpoint import pieces
 from compat.checkpoint.files import NotFiniteError, fitted, read, write_parts
+from compat.checkpoint.literal_names import LiteralSaver
 from compat.checkpoint.saver import Saver, named, step_number, user_errors
 from compat.errors import UserError, UserTypeError
 from compat.runtime.interface import current_runtime
@@ -41,7 +42,7 @@ class _Writer:
         )
 
 
-class ModernSaver(tf1.train.Saver, Saver):
+class ModernSaver(LiteralSaver, Saver):
     """TensorFlow's names, rotation and lists of checkpoints, whose values the session reads."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -36,9 +36,7 @@ def read(path: str, given: str) -> Stored:
             )
         prefix = prefixes[-1]
     else:
-        with quietly():
-            exists = tf1.train.checkpoint_exists(path)
-        if not exists:
+        if not files.exists(path):
             raise UserError(f"{given}={path} names no checkpoint; {_READABLE}")
     values = files.read(prefix, _READABLE)
     if not values:  # TensorFlow finds none if the prefix is the name of a file, such as *.index.

@@ -184,20 +184,5 @@ def in_pieces_of_each_server(folder: Path) -> Any:
     return files.read(prefix)["parts"].shape, [path.name for path in folder.iterdir()]
 
 
-@case
-def left_by_a_killed_chief(folder: Path) -> Any:
-    """What was being written is removed by the next chief, before it restores; no other file."""
-    weight()
-    for name in ("m-7_parts", "m-7_unnamed_parts", "spare_parts"):
-        (folder / name / "0_temp").mkdir(parents=True)
-    for name in ("m-7.data-00000-of-00001.tempstate12", "m-6.index", "of.tempstate1"):
-        (folder / name).touch()
-    compat.Supervisor(is_chief=False, logdir=str(folder))
-    before = len(list(folder.iterdir()))
-    compat.Supervisor(logdir=str(folder))
-    left = {path.name for path in folder.iterdir()}
-    return [before, sorted(name for name in left if not name.startswith(("events", "graph")))]
-
-
 if __name__ == "__main__":
     run()

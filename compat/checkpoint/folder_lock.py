@@ -1,0 +1,217 @@
+"""The lock of a log folder, which one chief holds at a time.
+
+Its file, `chief.lock`, names the holder: host, process id, start, and a token that is part of the
+name of whatever the holder has not finished writing. The kernel's lock (flock) ends with the
+process, so the next holder knows that the process which the file names is dead, and removes what
+that one has left unfinished, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import re
+import shutil
+import socket
+import sys
+import threading
+import time
+import uuid
+from typing import Any
+
+from compat.errors import UserError
+
+FILE = "chief.lock"
+UNFINISHED = ".unfinished-"  # How names of what is not finished begin; the token follows.
+# A process that was killed holds the lock until the kernel has taken it down.
+_PATIENCE_SECS = 2.0
+_TOKEN = re.compile("[0-9a-f]{16}")
+
+_mutex = threading.RLock()
+_held: dict[str, _Holding] = {}  # By real path; several supervisors of a process share one.
+_own_token = ""
+
+
+def token() -> str:
+    """Returns what the names of all that this process has not finished writing contain."""
+    global _own_token
+    with _mutex:
+        _own_token = _own_token or uuid.uuid4().hex[:16]
+        return _own_token
+
+
+class FolderLock:
+    """Keeps other processes from writing to a log folder as its chief, until it is closed.
+
+    The folder is made, and removed by `close` if nothing is in it. Where the file system has no
+    locks, a line on standard error says so. A folder that cannot be written to is not locked: what
+    is written to it next reports that.
+
+    Raises:
+      UserError: another process holds the lock.
+    """
+
+    _holding: _Holding | None = None
+
+    def __init__(self, folder: str) -> None:
+        with _mutex:
+            self._path = os.path.realpath(folder)
+            found = _held.get(self._path)
+            if found is None or not found.is_in_place():
+                found = _held[self._path] = _Holding(folder)
+            found.users += 1
+            self._holding = found
+
+    def close(self) -> None:
+        """Releases the folder; a second call does nothing."""
+        with _mutex:
+            holding, self._holding = self._holding, None
+            if holding is None:
+                return
+            holding.users -= 1
+            if not holding.users:
+                if _held.get(self._path) is holding:
+                    del _held[self._path]
+                holding.release()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # Python may be ending.
+            self.close()
+
+
+class _Holding:
+    """The lock of this process on one folder; without a descriptor where there are no locks."""
+
+    def __init__(self, folder: str) -> None:
+        self.users = 0
+        self.descriptor: int | None = None
+        self._file = os.path.join(folder, FILE)
+        self._made = _missing(os.path.abspath(folder))
+        try:
+            self.descriptor = _locked(folder, self._file)
+        except OSError as error:
+            if error.errno == errno.ELOOP or os.path.islink(self._file):
+                raise UserError(
+                    f"{self._file} is a link, which no run makes; remove it, or choose another log "
+                    "folder"
+                ) from error
+            if os.path.exists(self._file):
+                print(
+                    f"log folder {folder} cannot be locked ({error.strerror}); make sure that no "
+                    "other process writes to it",
+                    file=sys.stderr,
+                )
+            return
+        # A full disk may have no room for the name of the holder; it is locked all the same.
+        with contextlib.suppress(OSError):
+            earlier = _read(self.descriptor).get("token")
+            if earlier is not None and earlier != token():
+                _remove_unfinished(folder, earlier)
+            now = time.strftime("%Y-%m-%d %H:%M:%S %z")
+            holder = {"host": socket.gethostname(), "pid": os.getpid(), "since": now}
+            os.ftruncate(self.descriptor, 0)
+            text = json.dumps({**holder, "token": token()}) + "\n"
+            os.pwrite(self.descriptor, text.encode(), 0)
+
+    def is_in_place(self) -> bool:
+        """Whether the locked file is still that of the folder, which may have been replaced."""
+        return self.descriptor is None or _is_at(self.descriptor, self._file)
+
+    def release(self) -> None:
+        """Removes the file, unless it has yet to tell whose unfinished files there are."""
+        if self.descriptor is None:
+            return
+        with contextlib.suppress(OSError):
+            own = UNFINISHED + token()
+            names = os.listdir(os.path.dirname(self._file) or ".")
+            if self.is_in_place() and not any(name.startswith(own) for name in names):
+                os.unlink(self._file)
+                for folder in self._made:
+                    os.rmdir(folder)
+        os.close(self.descriptor)
+        self.descriptor = None
+
+
+def _missing(folder: str) -> list[str]:
+    """Returns the folder and those above it that are not there, the innermost first."""
+    found = []
+    while not os.path.lexists(folder):
+        found.append(folder)
+        folder = os.path.dirname(folder)
+    return found
+
+
+def _locked(folder: str, path: str) -> int:
+    """Returns a descriptor of the file, locked; what was removed meanwhile is made again."""
+    deadline = time.monotonic() + _PATIENCE_SECS
+    while True:
+        os.makedirs(folder, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        except FileNotFoundError:  # Another process has removed the folder, which was empty.
+            if time.monotonic() >= deadline:
+                raise
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, path):
+                kept, descriptor = descriptor, -1
+                return kept
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise UserError(_busy(folder, _read(descriptor))) from None
+            time.sleep(0.05)
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    return False
+
+
+def _busy(folder: str, holder: dict[str, Any]) -> str:
+    who = "another process"
+    if holder:
+        who = f"process {holder['pid']} on {holder['host']}, since {holder['since']}"
+    return (
+        f"log folder {folder} is in use by {who}; wait until that run has ended, end it, or choose "
+        "another log folder"
+    )
+
+
+def _read(descriptor: int) -> dict[str, Any]:
+    """Returns what the file says of its holder; nothing where that is not valid."""
+    kinds = {"host": str, "pid": int, "since": str, "token": str}
+    try:
+        found = json.loads(os.pread(descriptor, 4096, 0).decode())
+        valid = all(isinstance(found[name], kind) for name, kind in kinds.items())
+        return dict(found) if valid and _TOKEN.fullmatch(found["token"]) else {}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+
+
+def _remove_unfinished(folder: str, dead: str) -> None:
+    """Removes what the dead process with this token was writing."""
+    for name in os.listdir(folder):
+        if name.startswith(f"{UNFINISHED}{dead}-"):
+            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)  # Follows no links.
+
+
+def _leave_to_parent() -> None:
+    """Drops the locks of a forked child, which would keep them when its parent is dead."""
+    global _mutex, _own_token
+    _mutex, _own_token = threading.RLock(), ""  # Another thread of the parent may have had it.
+    for holding in _held.values():
+        if holding.descriptor is not None:
+            os.close(holding.descriptor)
+            holding.descriptor = None
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)

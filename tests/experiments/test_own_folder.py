@@ -1,0 +1,85 @@
+"""A log folder is one run's at a time; a run resumes where its folder says, or says why not."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.once
+ENDLESS = "--max_steps=1000000"
+
+
+def refused(logdir: Path) -> str:
+    return (
+        rf"log folder {re.escape(str(logdir))} is in use by process \d+ on \S+, since "
+        r"\d+-\d+-\d+ \d+:\d+:\d+ [-+]\d+; wait until that run has ended, end it, or choose "
+        r"another log folder\n"
+    )
+
+
+def curves(logdir: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in logdir.glob("*tfevents*")}
+
+
+def test_a_second_start_leaves_the_first_alone(
+    train: Any, record: Any, runtime: str, tmp_path: Path
+) -> None:
+    logdir = tmp_path / "log"
+    flags = ["--checkpoint_every=1", f"--runtime={runtime}"]
+    first = train(ENDLESS, *flags, logdir=logdir).wait_until_it_says(r"^Step: ")
+    for more in ([], ["--strategy=ps", "--num_workers=1"]):
+        second = train(ENDLESS, *flags, *more, logdir=logdir).wait()
+        assert second.code == 2, second.err
+        assert re.search(refused(logdir), second.err + second.out), second.err
+        assert second.left_running() == []
+    reached = first.out.count("Step: ")
+    first.wait_until_it_says(r"^Step: (.|\n)*" * (reached + 1)).send(signal.SIGTERM)
+    assert first.wait().code == 143, first.err
+    assert record(logdir).run[1] == "KILLED"
+    assert record(logdir).checkpoints
+    names = [path.name for path in logdir.iterdir()]
+    assert not [name for name in names if name.startswith((".unfinished", "chief.lock"))]
+
+
+@pytest.mark.cluster
+def test_a_second_cluster_leaves_the_first_alone(train: Any, runtime: str, tmp_path: Path) -> None:
+    logdir = tmp_path / "log"
+    flags = ["--strategy=ps", "--num_workers=1", "--checkpoint_every=1", f"--runtime={runtime}"]
+    first = train(ENDLESS, *flags, logdir=logdir)
+    first.wait_until_it_says(r"^\[worker 0\] Step: ")
+    second = train(ENDLESS, *flags, logdir=logdir).wait()
+    assert second.code == 2, second.err
+    assert re.search(refused(logdir), second.err + second.out), second.err
+    assert first.send(signal.SIGTERM).wait().code == 143
+    assert list(logdir.glob("model.ckpt-*.index"))
+
+
+def test_checkpoints_that_nothing_names_keep_their_curves(
+    train: Any, record: Any, runtime: str, tmp_path: Path
+) -> None:
+    logdir = tmp_path / "lr=[1]"
+    flags = ["--checkpoint_every=10", "--summary_every=5", f"--runtime={runtime}"]
+    assert train("--max_steps=20", *flags, logdir=logdir).wait().code == 0
+    before, state = curves(logdir), logdir / "checkpoint"
+    state.unlink()
+    again = train("--max_steps=40", *flags, logdir=logdir).wait()
+    assert again.code == 2
+    assert again.err == (
+        f"error: log folder {logdir} holds checkpoints up to model.ckpt-20, and its file "
+        '`checkpoint` names none of them; write the line model_checkpoint_path: "model.ckpt-20" to '
+        "that file to resume, or remove the checkpoints and that file, or choose another log "
+        "folder to start anew\n"
+    )
+    assert curves(logdir) == before
+    state.write_text('model_checkpoint_path: "model.ckpt-10"\n')
+    resumed = train("--max_steps=40", *flags, logdir=logdir).wait()
+    assert resumed.code == 0, resumed.err
+    assert f"resuming from step 10 in {logdir}" in resumed.out.splitlines()
+    record(logdir).assert_one_training()
+    assert record(logdir).checkpoints[-1] == 40
