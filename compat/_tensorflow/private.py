@@ -67,10 +67,7 @@ def write_graph(supervisor: Any) -> None:
 
 
 def forget_graph(supervisor: Any) -> None:
-    """Makes TensorFlow's supervisor write its graph again into the next event file.
-
-    Where the attribute is gone, only the first file has the graph.
-    """
+    """Makes a supervisor write its graph into the next file too; where gone, only in the first."""
     supervisor._graph_added_to_summary = False
 
 
@@ -78,9 +75,8 @@ def forget_graph(supervisor: Any) -> None:
 def extendable(graph: Any) -> Iterator[None]:
     """Lets a graph that a session runs take operations, also one that is final.
 
-    A session is given what is new with its next call; supervisors make graphs final so that no
-    program adds operations with each update. Where the method is gone, a call of several updates
-    fails with an `AttributeError`.
+    Supervisors make graphs final so that no program adds operations with each update. Where the
+    method is gone, a call of several updates fails with an `AttributeError`.
     """
     final = graph.finalized
     if final:
@@ -116,8 +112,8 @@ def set_slice_info(variable: Any, part: Any) -> None:
 def on_slice_info(variable: Any, note: Callable[[Any], None]) -> None:
     """Has `note` called in place of a variable whose `SaveSliceInfo` is set.
 
-    TensorFlow's optimizers ask a part that knows it for its operation, which an eager one does not
-    have. Where the method is gone, a part is saved as a variable of its own.
+    TensorFlow's optimizers ask a part that knows it for its operation; eager ones have none. Where
+    the method is gone, a part is saved as a variable of its own.
     """
 
     def set_info(part: Any) -> None:
@@ -176,8 +172,8 @@ def register_function(definition: Any) -> None:
 def keep_functions() -> None:
     """Keeps traced functions on servers, and in memory, after Python has deleted them.
 
-    To remove them logs an error for a server that has exited, and blocks the interpreter forever
-    for one that does not answer. Where the method is gone, nothing has to be kept.
+    To remove them logs an error for a server that has exited, and blocks forever for one that does
+    not answer. Where the method is gone, nothing has to be kept.
     """
     context: Any = importlib.import_module("tensorflow.python.eager.context")
     if hasattr(context.Context, "remove_function"):
@@ -213,8 +209,8 @@ def device_of(result: Any) -> str:
 def give_back_steps() -> None:
     """Has a worker that is lost while its iterators are made give back the step it was to make.
 
-    In TensorFlow 2.4 to 2.10 it keeps the step until it is back itself. Iterators are made before a
-    worker's first step, and after its return. Where the function is gone, that is mended.
+    In TensorFlow 2.4 to 2.10 it keeps the step until it is back itself. Where the function is gone,
+    that is mended.
     """
     module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
     check = getattr(module, "_maybe_rebuild_remote_values", None)
@@ -255,8 +251,7 @@ def before_reset(coordinator: Any, wait: Callable[[], None]) -> None:
 def profile_class() -> Any:
     """Returns the protobuf of a profile, `XSpace`, which has no public name.
 
-    It is in the first module until 2.16 or so, in the second since 2.11 or so. Where it is in
-    neither, None: profiles are not summarized.
+    Until 2.16 or so it is in the first module. Where it is in neither, profiles have no summary.
     """
     for package in ("core", "tsl"):
         with contextlib.suppress(ImportError):
@@ -281,6 +276,12 @@ def event_writers() -> tuple[Any, ...]:
     """Returns the modules that define and use `EventFileWriter`; where gone, an `ImportError`."""
     writer = "tensorflow.python.summary.writer."
     return tuple(importlib.import_module(writer + n) for n in ("event_file_writer", "writer"))
+
+
+def automatic_control_dependencies() -> Any:
+    """Returns a context in which what has state runs, in order; where gone, an `ImportError`."""
+    name = "tensorflow.python.framework.auto_control_deps"
+    return importlib.import_module(name).AutomaticControlDependencies()
 
 
 def saved_model_builder() -> Any:

@@ -267,7 +267,8 @@ def step(
     `Optimizer.minimize`). On the legacy runtime its operations join the default graph; on the
     modern one it is lifted by `wrap_function`, and workers run it when the coordinator schedules
     it. On both an operation runs if a returned value depends on it, and only then; those of
-    `tf1.summary` when a supervisor or a hook writes a summary.
+    `tf1.summary` when a supervisor or a hook writes a summary. A warning names assignments that are
+    never run.
 
     Local variables (`tf1.metrics`, `tf1.get_local_variable`) are stored on the worker and keep
     their values from one of its steps to the next. They are in no checkpoint, and have their

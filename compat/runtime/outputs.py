@@ -7,6 +7,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
+from compat.runtime.program_order import recorded, warn_of_left_out
 
 
 class Packed(NamedTuple):
@@ -92,11 +93,11 @@ def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], An
     """Packs the scalars that a step's function makes into one tensor, so that a call fetches once.
 
     Operations among the outputs are run first; "global_step", the variable that the second
-    function returns, is added where it is missing.
+    function returns, is added where it is missing. A line names assignments that are not run.
     """
     key = tf1.GraphKeys.SUMMARIES
     earlier = len(tf1.get_collection(key))
-    with warnings.catch_warnings():
+    with recorded() as made, warnings.catch_warnings():
         # That no writer of TensorFlow 2 takes what `tf1.summary` makes.
         warnings.filterwarnings("ignore", "Cannot activate TF2 compatibility")
         outputs, step = function(), global_step()
@@ -129,7 +130,9 @@ def pack(function: Callable[[], Mapping[str, Any]], global_step: Callable[[], An
         vector = tf.stack(columns) if columns else tf.zeros([0], tf.float64)
         others = {n: tf.identity(tensors[n]) for n in sorted(set(tensors) - set(scalars))}
         summary = tf1.summary.merge(summaries) if summaries else None
-    return Packed(names, vector, others, tensors, summary, outputs, structures)
+    packed = Packed(names, vector, others, tensors, summary, outputs, structures)
+    warn_of_left_out(made, packed.flat())
+    return packed
 
 
 def _tensor(name: Any, value: Any) -> Any:

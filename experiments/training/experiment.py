@@ -71,6 +71,8 @@ class Experiment:
     def loss(self, batch: Any, training: bool) -> Any:
         """Returns the loss of a batch, and outputs for the metrics.
 
+        As in a `tf.function`, assignments, prints and assertions run in the order of the program.
+
         Args:
           batch: of named arrays, a dict of tensors `[batch, ...]`; of a stream, its element.
           training: whether the batch is trained on; else it is evaluated.
@@ -121,7 +123,7 @@ class Experiment:
     def optimizer(self, step: Any) -> Any:
         """Returns an optimizer of `tf.compat.v1.train`; by default that of `--optimizer`.
 
-        Keras 3 does not support parameter servers, so its optimizers do not work here.
+        Keras 3 does not support parameter servers, so its optimizers do not work here; layers do.
 
         Args:
           step: as for `learning_rate`.
@@ -147,6 +149,8 @@ class Experiment:
 
     def after_update(self, step: Any, optimizer: Any) -> Any:
         """Returns an operation that is part of each update, after the optimizer's; or None.
+
+        What it assigns is part of it as well, returned or not.
 
         For what a model notes of the batch that `loss` was last called with, such as which rows of
         a table are in use. With `--communication_period` there is none.

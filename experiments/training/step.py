@@ -8,7 +8,9 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import compat
 from compat import UserError, tf, tf1
+from compat.runtime.nodes import dependencies
 from compat.runtime.packing import packed, unpacked
+from compat.runtime.program_order import after, beside, in_program_order
 from experiments.training.seeds import seeded_variables
 
 # Names of a training step's values that are not the experiment's own.
@@ -42,18 +44,21 @@ def training_step(
         scalars.update(zip(names, averaged[len(gradients) + 1 :]))
         if remote:
             gradients = in_one_message(gradients, variables)
-        values: dict[str, Any] = {"loss": loss, **scalars}
-        values["learning_rate"] = tf.convert_to_tensor(experiment.learning_rate(global_step))
         pairs = list(zip(gradients, variables))
-        optimizer = grouped(experiment.optimizer(global_step), pairs)
+        rate, found = rate_and_optimizer(experiment, global_step)
+        values: dict[str, Any] = {"loss": loss, **scalars, "learning_rate": rate}
+        optimizer = grouped(found, pairs)
         if seen is None:
             values["train"] = wrap(optimizer).apply_gradients(pairs, global_step=global_step)
         else:
             values.update(counted(global_step, 1, optimizer.apply_gradients(pairs), seen))
         with tf.control_dependencies([values["train"]]):
-            after = experiment.after_update(global_step, optimizer)
-        if after is not None:
-            values["train"] = tf.group(values["train"], after)
+            more, effects = in_program_order(
+                lambda: experiment.after_update(global_step, optimizer)
+            )
+        if more is not None or effects:
+            effects += [] if more is None else [more]
+            values["train"] = tf.group(values["train"], *effects)
         return values
 
     return step
@@ -86,8 +91,9 @@ def loss_and_gradients(
     """Returns the loss of a batch, the scalars of its outputs, and gradients with their variables.
 
     `variables_of` is called when the loss has made its own; `again`: it has in a call before.
+    Gradients wait for what the experiment's functions do beside their values.
     """
-    loss, outputs = _loss_and_outputs(experiment, batch, training=True, again=again)
+    loss, outputs, effects = _loss_and_outputs(experiment, batch, training=True, again=again)
     scalars = {name: value for name, value in outputs.items() if value.shape.rank == 0}
     variables = variables_of()
     gradients = tf1.gradients(loss, variables)
@@ -98,23 +104,49 @@ def loss_and_gradients(
             "the loss depends on no trainable variable, so nothing can be trained; make it "
             "from variables of build() or get_variable"
         )
-    return loss, scalars, list(experiment.gradients(pairs))
+    with tf.control_dependencies(effects):  # Usually none.
+        pairs, more = in_program_order(lambda: list(experiment.gradients(pairs)))
+    applied, variables = [list(part) for part in zip(*pairs)]
+    effects = beside([*effects, *more], applied)
+    return loss, scalars, list(zip(after(effects, applied), variables))
+
+
+def rate_and_optimizer(experiment: Any, global_step: Any) -> tuple[Any, Any]:
+    """Returns the learning rate as a tensor, and what `Experiment.optimizer` returns."""
+
+    def both() -> tuple[Any, Any]:
+        rate = tf.convert_to_tensor(experiment.learning_rate(global_step))
+        return rate, experiment.optimizer(global_step)
+
+    (rate, optimizer), effects = in_program_order(both)
+    return after(beside(effects, rate), rate), optimizer
 
 
 def evaluate(experiment: Any, batch: Any) -> dict[str, Any]:
     """Returns the loss of a batch, all outputs, and `examples`, the number of its examples."""
-    loss, outputs = _loss_and_outputs(experiment, batch, training=False)
-    return {"loss": loss, "examples": _batch_size(batch), **outputs}
+    loss, outputs, effects = _loss_and_outputs(experiment, batch, training=False)
+    values = {"loss": loss, "examples": _batch_size(batch), **outputs}
+    return after(beside(effects, loss), values)
 
 
 def predict(experiment: Any, batch: Any) -> dict[str, Any]:
-    """Returns the predictions for a batch by name; see `Experiment.predict`."""
-    with _variables(experiment, training=False):
-        found = experiment.predict(batch)
+    """Returns the predictions for a batch by name; see `Experiment.predict`.
+
+    What needs more of the batch than they do, such as a check of the labels, is left out.
+    """
+
+    def call() -> Any:
+        with _variables(experiment, training=False):
+            return experiment.predict(batch)
+
+    found, effects = in_program_order(call)
     if not isinstance(found, Mapping) or not found:
         what = "an empty dict" if isinstance(found, Mapping) else type(found).__name__
         raise UserError(f"predict() returned {what}; return a dict of tensors by name")
-    return {str(name): tf.convert_to_tensor(value) for name, value in found.items()}
+    values = {str(name): tf.convert_to_tensor(value) for name, value in found.items()}
+    given = {tensor.op for tensor in tf.nest.flatten(batch, expand_composites=True)}
+    left = given - set(dependencies([*values.values()]))
+    return after([op for op in effects if not left & set(dependencies([op]))], values)
 
 
 @contextlib.contextmanager
@@ -153,10 +185,14 @@ def _variables(experiment: Any, training: bool, again: bool = False) -> Iterator
 
 def _loss_and_outputs(
     experiment: Any, batch: Any, training: bool, again: bool = False
-) -> tuple[Any, dict[str, Any]]:
-    """Calls `Experiment.loss`, and checks what it returns."""
-    with _variables(experiment, training, again):
-        found = experiment.loss(batch, training)
+) -> tuple[Any, dict[str, Any], list[Any]]:
+    """Calls `Experiment.loss`, and checks what it returns; also what has to run beside it."""
+
+    def call() -> Any:
+        with _variables(experiment, training, again):
+            return experiment.loss(batch, training)
+
+    found, effects = in_program_order(call)
     loss, outputs = found if isinstance(found, tuple) else (found, {})
     if not tf.is_tensor(loss) or loss.shape.rank != 0 or not loss.dtype.is_floating:
         what = f"shape {loss.shape} and {loss.dtype.name}" if tf.is_tensor(loss) else repr(loss)
@@ -168,7 +204,8 @@ def _loss_and_outputs(
     taken = sorted(_RESERVED & set(outputs))
     if taken:
         raise UserError(f"output {taken[0]!r} of loss() has a name that is taken; choose another")
-    return loss, {name: tf.convert_to_tensor(value) for name, value in outputs.items()}
+    tensors = {name: tf.convert_to_tensor(value) for name, value in outputs.items()}
+    return loss, tensors, effects
 
 
 def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:

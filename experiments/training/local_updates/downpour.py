@@ -18,6 +18,7 @@ from experiments.training.step import (
     grouped,
     in_one_message,
     loss_and_gradients,
+    rate_and_optimizer,
     step_now,
 )
 
@@ -105,9 +106,8 @@ def training_step(
         loss_and_gradients(experiment, parts[0], copies.known)
         begun, done = copies.begin()
         values: dict[str, Any] = {}
-        rate = tf.convert_to_tensor(experiment.learning_rate(global_step))
         with copies.local():
-            found = experiment.optimizer(global_step)
+            rate, found = rate_and_optimizer(experiment, global_step)
         for part in parts:
             with tf.control_dependencies(done):
                 loss, scalars, pairs = loss_and_gradients(

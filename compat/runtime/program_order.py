@@ -1,0 +1,142 @@
+"""What a step's function does beside its values: run in program order, or named where it is not.
+
+A graph of TensorFlow 1.x runs what a fetched value depends on, and nothing else. A `tf.function`
+has automatic control dependencies: what has state runs, in the order of the program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from typing import Any, Callable, Iterator, MutableMapping, Sequence, TypeVar
+
+from compat._tensorflow import private, tf, tf1
+from compat.runtime.nodes import dependencies
+
+_Found = TypeVar("_Found")
+_READING = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarIsInitializedOp")
+_WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter", "Scatter")
+_ACTING = (*_WRITING, "Print", "Assert")
+# Of `SyncReplicasOptimizer`, whose operations a queue runner or the start of a session runs.
+_OF_REPLICAS, _LOCAL_STEP = "AccumulatorTakeGradient", "sync_rep_local_step"
+# What runs in program order, by graph.
+_in_order: MutableMapping[Any, set[Any]] = weakref.WeakKeyDictionary()
+
+
+class Recorded:
+    """The operations that a function adds to a graph."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.before = graph.get_operations()
+        self.of_variables: set[Any] = set()  # Those that make variables.
+
+    def operations(self) -> list[Any]:
+        """Returns what each call may run: not what gives anything its first content."""
+        keys = tf1.GraphKeys
+        first: list[Any] = [*self.graph.get_collection(keys.TABLE_INITIALIZERS)]
+        for runner in self.graph.get_collection(keys.QUEUE_RUNNERS):
+            first += [*runner.enqueue_ops, runner.close_op, runner.cancel_op]
+        apart = self.of_variables.union(dependencies([op for op in first if op is not None]))
+        added = self.graph.get_operations()[len(self.before) :]
+        return [op for op in added if op not in apart and op.type != "MakeIterator"]
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[Recorded]:
+    """Records the operations that are added to the default graph."""
+    graph = tf1.get_default_graph()
+    found = Recorded(graph)
+
+    def create(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        first = len(graph.get_operations())
+        try:
+            return next_creator(**kwargs)
+        finally:
+            found.of_variables.update(graph.get_operations()[first:])
+
+    with tf.variable_creator_scope(create):
+        yield found
+
+
+def in_program_order(function: Callable[[], _Found]) -> tuple[_Found, list[Any]]:
+    """Calls a function that adds to the default graph, with the meaning of a `tf.function`.
+
+    Returns:
+      What the function returned, and the operations that have to run for what it does, such as
+      assignments, prints and assertions; see `beside` and `after`.
+    """
+    order = private.automatic_control_dependencies()
+    private.accept_unused()  # They are used: they run.
+    with recorded() as made:
+        graph, shown = made.graph, made.before  # Of a function that fails nothing is put in order.
+        try:
+            with order:
+                try:
+                    found = function()
+                    shown = [*made.before, *made.operations()]
+                finally:
+                    graph.get_operations = lambda: shown  # What TensorFlow puts in order.
+        finally:
+            del graph.get_operations
+    own = made.operations()
+    _in_order.setdefault(graph, set()).update(own)
+    effects = [op for op in graph.get_operations() if op in order.ops_which_must_run]
+    _warn(
+        [op.name for op in beside(own, [found, effects]) if op.type.startswith(_ACTING)],
+        "TensorFlow has no order for it in a loop of 1.x; let a value of the loop depend on it",
+    )
+    return found, [op for op in effects if op.type not in _READING]
+
+
+def beside(effects: Sequence[Any], values: Any) -> list[Any]:
+    """Returns those operations that no value of a structure depends on."""
+    flat = tf.nest.flatten(values, expand_composites=True)
+    kinds = (tf.Tensor, tf.Operation)
+    needed = set(dependencies([value for value in flat if isinstance(value, kinds)]))
+    return [op for op in effects if op not in needed]
+
+
+def after(effects: Sequence[Any], values: Any) -> Any:
+    """Returns a structure of tensors that wait for operations, if there are any."""
+    if not effects:
+        return values
+    with tf.control_dependencies(effects):
+        return tf.nest.map_structure(tf.identity, values, expand_composites=True)
+
+
+def warn_of_left_out(made: Recorded, fetched: Sequence[Any]) -> None:
+    """Names the assignments of a step that nothing runs, in a line."""
+    # Of a function, whose variables are outside.
+    outside = {id(inner): outer for outer, inner in getattr(made.graph, "captures", ())}
+    keys = tf1.GraphKeys
+    names = {
+        id(getattr(variable, "handle", None)): variable.name.partition(":")[0]
+        for key in (keys.GLOBAL_VARIABLES, keys.LOCAL_VARIABLES)
+        for variable in tf1.get_collection(key)
+    }
+    metrics = [getattr(v, "handle", None) for v in tf1.get_collection(keys.METRIC_VARIABLES)]
+    run = _in_order.get(made.graph, set()).union(dependencies(fetched))
+    left = []
+    for op in made.operations():
+        if op in run or not op.type.startswith(_WRITING) or not len(op.inputs):
+            continue
+        target = op.inputs[0]
+        if target.dtype == target.dtype.base_dtype != tf.resource:
+            continue  # Of no variable.
+        handle = outside.get(id(target), target)
+        name = names.get(id(handle), target.op.name)
+        of_replicas = any(_OF_REPLICAS in each.type for each in dependencies([op]))
+        if not of_replicas and _LOCAL_STEP not in name and not any(handle is m for m in metrics):
+            left.append(f"{op.name} (to {name})")
+    _warn(
+        left,
+        "no value that the step returns depends on it; return the operation as well, or let a "
+        "value depend on it by tf.control_dependencies",
+    )
+
+
+def _warn(names: Sequence[str], reason: str) -> None:
+    if names:
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        tf1.logging.warning("never run: %s, since %s", ", ".join(names[:3]) + more, reason)
