@@ -18,8 +18,8 @@ def correct(estimator: Any, exporter: Any) -> None:
 
 def _warn_of_empty_inputs(kind: Any) -> None:
     """Restores the warning of 1.15 that there was no step; 2.15 counts each before it is made."""
-    if "any_step_done" in kind._train_with_estimator_spec.__code__.co_varnames:
-        return
+    global _warns
+    _warns = "any_step_done" in kind._train_with_estimator_spec.__code__.co_varnames
     train = kind._train_model
 
     def trained(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -28,9 +28,12 @@ def _warn_of_empty_inputs(kind: Any) -> None:
     kind._train_model = trained
 
 
+_warns = False  # Whether the package does so itself.
+
+
 def warned(loss: Any) -> Any:
     """Returns the last loss of a call of `train`; warns if there is none."""
-    if loss is None:
+    if loss is None and not _warns:
         tf1.logging.warning(
             "Training with estimator made no steps. Perhaps input is empty or misspecified."
         )
