@@ -6,6 +6,8 @@ from typing import Any
 
 from compat._tensorflow import tf1
 from compat.errors import UserError
+from compat.estimator import worker_inputs
+from compat.estimator.lifted import inputs_of
 from compat.estimator.package import training
 from compat.server import Server
 
@@ -34,10 +36,13 @@ class _Executor(training._TrainingExecutor):
         return self._server
 
     def _start_distributed_training(self, saving_listeners: Any = None) -> None:
-        server = self._start_std_server(self._estimator.config)
+        estimator = self._estimator
+        server = self._start_std_server(estimator.config)
         if server is not None and server.serves:
+            worker_inputs.publish(server, inputs_of(estimator, self._train_spec.input_fn))
             server.join()
             return
+        estimator.workers_publish = server is not None
         super()._start_distributed_training(saving_listeners)
 
 

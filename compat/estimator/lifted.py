@@ -11,7 +11,7 @@ import numpy as np
 from compat._tensorflow import tf, tf1
 from compat.checkpoint.saver import Saver
 from compat.errors import UserError
-from compat.estimator import package
+from compat.estimator import package, worker_inputs
 from compat.estimator.lifted_inputs import Inputs
 from compat.estimator.package import names
 from compat.runtime.interface import current_runtime, device, get_or_create_global_step, step
@@ -49,11 +49,14 @@ def _train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> 
     setter = config.device_fn
     if setter is None and runtime.server is not None:
         setter = replica_device_setter(cluster=runtime.server.cluster)
-    inputs = Inputs(lambda: estimator._call_input_fn(input_fn, _TRAIN))
+    inputs = inputs_of(estimator, input_fn)
     build = _Build(estimator, inputs, hooks)
     with device(setter), _hashable():
         get_or_create_global_step()
-        made: Any = step(build, [], dataset=inputs.dataset)
+        dataset = inputs.dataset
+        if estimator.workers_publish and runtime.coordinator:  # type: ignore[attr-defined]
+            dataset = worker_inputs.of_workers(runtime.server, inputs)  # type: ignore[arg-type]
+        made: Any = step(build, [], dataset=dataset)
         if build.has_more:
             made.always(_LOSS, _TRAIN_OP)
     graph: Any = runtime.hook_graph  # type: ignore[attr-defined]
@@ -72,6 +75,11 @@ def _train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> 
         no_summary = types.SimpleNamespace(scalar=lambda *args: None)  # The step has it.
         args: Any = ([], hooks, tf1.train.get_global_step(), saving_listeners)
         return train_with_spec(estimator, _Session, spec, *args, summary=no_summary)
+
+
+def inputs_of(estimator: Any, input_fn: Any) -> Inputs:
+    """Returns what steps of this task would read."""
+    return Inputs(lambda: estimator._call_input_fn(input_fn, _TRAIN))
 
 
 _LOSS = "estimator/loss"

@@ -19,6 +19,7 @@ class Inputs:
 
     Attributes:
       dataset: for `compat.step`; None if there is none.
+      graph: what the function has built in a graph of its own.
 
     Raises:
       UserError: the function needs a session of TensorFlow.
@@ -35,6 +36,7 @@ class Inputs:
         with tf1.Graph().as_default() as graph, _iterators(element):
             returned = input_fn()
             _check(graph, len(made))
+        self.graph = graph
         self.dataset: Callable[[int, int], Any] | None = None
         self._returns_dataset = isinstance(returned, (tf.data.Dataset, tf1.data.Dataset))
         if self._returns_dataset:

@@ -8,7 +8,7 @@ import types
 from typing import Any, Callable
 
 from compat._tensorflow import embeddings, internals, saving, startup
-from compat.estimator import of_keras
+from compat.estimator import completion, corrections, of_keras
 
 
 def _load() -> Any:
@@ -28,6 +28,7 @@ estimator: Any = importlib.import_module(_INSIDE + "estimator")
 training: Any = importlib.import_module(_INSIDE + "training")
 run_config: Any = importlib.import_module(_INSIDE + "run_config")
 of_keras.accept(_INSIDE)
+corrections.correct(estimator, importlib.import_module(_INSIDE + "exporter"))
 
 
 def with_globals(function: Any, **replaced: Any) -> Callable[..., Any]:
@@ -41,3 +42,6 @@ def with_globals(function: Any, **replaced: Any) -> Callable[..., Any]:
     )
     copy.__kwdefaults__ = function.__kwdefaults__
     return copy
+
+
+completion.mark_ends(training._TrainingExecutor, with_globals)

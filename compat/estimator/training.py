@@ -6,14 +6,20 @@ import functools
 from typing import Any
 
 from compat.estimator import lifted
+from compat.estimator.corrections import warned
 from compat.estimator.lifted import train_with_spec
 from compat.runtime.interface import current_runtime
 from compat.runtime.monitored import MonitoredTrainingSession
 
 
 class _Trained:
-    """Trains by the runtime of this process; mixed into estimators of the package."""
+    """Trains by the runtime of this process; mixed into estimators of the package.
 
+    Attributes:
+      workers_publish: whether each worker stores what its input function makes, for the chief.
+    """
+
+    workers_publish = False
     _train_distribution: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -22,7 +28,7 @@ class _Trained:
 
     def _train_model(self, input_fn: Any, hooks: Any, saving_listeners: Any) -> Any:
         if not current_runtime().has_graph:
-            return lifted.train(self, input_fn, hooks, saving_listeners)
+            return warned(lifted.train(self, input_fn, hooks, saving_listeners))
         return super()._train_model(input_fn, hooks, saving_listeners)  # type: ignore[misc]
 
     def _train_with_estimator_spec(self, spec: Any, *args: Any) -> Any:

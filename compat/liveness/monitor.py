@@ -30,6 +30,7 @@ _REMEDIES = {
     "not TensorFlow": "start the task there, or correct its port",
     "no answer": "see whether it is stopped or another program, or correct its port",
     "other cluster": "give all tasks the same hosts and the same run token",
+    "no input yet": "see what its input_fn waits for; each task calls train_and_evaluate",
     "no change": "start its chief, and then this task",
 }
 _PAUSE_SECS = 0.2

@@ -1,7 +1,8 @@
 """`--track`: logs an unchanged script to TensorBoard and MLflow.
 
 Only the chief writes; flags are parameters, every scalar summary is a metric, MNIST that the script
-reads is the run's data set, and a SavedModel that it writes the run's model.
+reads is the run's data set, and a SavedModel that it writes the run's model. Metrics are named by
+their folder as well where a script writes several, and each start from the beginning is a run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any, Mapping
@@ -42,11 +44,12 @@ from compat.tracking import (
     tracking_command,
 )
 from compat.tracking.files import lock, write_atomically
-from compat.tracking.mlflow import model, run_id, spool
+from compat.tracking.mlflow import earlier_run, model, run_id, spool
 from compat.tracking.mlflow.source import environment as releases
 from compat.tracking.mlflow.system_metrics import sampled
 from compat.tracking.tensorboard import summaries
 from compat.tracking.tensorboard.eventfile import EventFile
+from compat.tracking.tensorboard.run_names import RunNames
 
 _SAMPLES_SECS = 10.0
 # Flags that name tasks and places, by which no runs are compared.
@@ -54,12 +57,18 @@ _PLACES = re.compile(r"(job|task|host|addr|port|server|cluster|replica|url|file|
 
 
 class Record:
-    """The MLflow run of a script, started when the script opens its first event file."""
+    """The MLflow run of a script, in the first folder to which the script writes events.
+
+    It starts with the first scalar, whose step tells whether the script resumes.
+    """
 
     def __init__(self) -> None:
         self._tracker: Tracker | None = None
+        self._opening = threading.Lock()
         self._logdir: str | None = None  # Of the run; of a task that is not the chief as it asked.
         self._locks: dict[str, Any] = {}
+        self._names = RunNames()
+        self._has_begun = False
         self._params: dict[str, Any] = {}
         self._has_settings = False  # For the HPARAMS tab.
         self._data: list[tuple[Any, ...]] = []
@@ -85,6 +94,7 @@ class Record:
             nowhere = tempfile.mkdtemp(prefix="compat-run-")
             atexit.register(shutil.rmtree, nowhere, ignore_errors=True)
             return nowhere
+        self._names.add(logdir)
         self._begin(logdir)
         return logdir
 
@@ -97,40 +107,55 @@ class Record:
         return logdir in self._locks
 
     def _begin(self, logdir: str) -> None:
-        if self._tracker is not None:
+        if self._has_begun:
             return
-        self._logdir = logdir
-        script = os.path.splitext(os.path.basename(sys.argv[0]))[0] or "script"
-        name = experiment(None, script)
-        self._tracker = Tracker(logdir, tracking_uri=None, experiment_name=name, run_name=None)
+        self._logdir, self._has_begun = logdir, True
         self._params = {
             name: value if isinstance(value, (bool, int, float, str)) else str(value)
             for name, value in script_flags.FLAGS.values().items()
         }
-        self._tracker.params(dict(self._params, script=sys.argv[0]))
-        self._tracker.tags(releases(distributed.task.cluster if distributed.task else {}))
-        for data in self._data:
-            self._tracker.dataset(*data)
         if os.environ.get(inherited.RECORD):
             write_atomically(os.environ[inherited.RECORD], logdir)
 
+    def _opened(self, step: int | None) -> Tracker:
+        """Returns the tracker, made for a script whose first scalar is of this step."""
+        with self._opening:  # Threads write summaries as well.
+            self._tracker = self._tracker or self._open(step)
+            return self._tracker
+
+    def _open(self, step: int | None) -> Tracker:
+        logdir = str(self._logdir)
+        if not earlier_run.is_resumed(logdir, step):
+            try:
+                earlier_run.set_aside(logdir)
+            except (UserError, OSError) as error:
+                distributed.say(f"{error}; this run is added to it")
+        script = os.path.splitext(os.path.basename(sys.argv[0]))[0] or "script"
+        name = experiment(None, script)
+        tracker = Tracker(logdir, tracking_uri=None, experiment_name=name, run_name=None)
+        tracker.params(dict(self._params, script=sys.argv[0]))
+        tracker.tags(releases(distributed.task.cluster if distributed.task else {}))
+        for data in self._data:
+            tracker.dataset(*data)
+        return tracker
+
     def hyperparameters(self, logdir: str) -> list[Any]:
         """Returns the summaries of the settings for the run's first event file, once."""
-        params, self._params = self._params, {}
-        if not params or logdir != self._logdir:
+        params = self._params
+        if not params or logdir != self._logdir or self._has_settings:
             return []
         self._has_settings = True
         tuned = [name for name in params if not _PLACES.search(name)]
         return summaries.param_summaries(redacted(params), tuned)
 
-    def event(self, event: Any) -> None:
-        """Logs the scalars of an event that the script writes as metrics."""
-        if self._tracker is None or not event.HasField("summary"):
+    def event(self, logdir: str, event: Any) -> None:
+        """Logs the scalars of an event that the script writes to a folder as metrics."""
+        if logdir not in self._locks or not event.HasField("summary"):
             return
-        scalars = (value for value in event.summary.value if value.HasField("simple_value"))
-        values = {value.tag: value.simple_value for value in scalars}
-        if values:
-            self._tracker.scalars(event.step, values)
+        scalars = [value for value in event.summary.value if value.HasField("simple_value")]
+        if scalars:
+            tracker, prefix = self._opened(event.step), self._names.prefix(logdir)
+            tracker.scalars(event.step, {prefix + each.tag: each.simple_value for each in scalars})
 
     def dataset(self, name: str, checksum: str, source: str, sizes: Mapping[str, int]) -> None:
         """Records data that the script has read as an input of the run."""
@@ -144,10 +169,13 @@ class Record:
 
     def close(self, exit_code: int) -> None:
         """Ends the run with the status of the script's exit code, and prints how to open it."""
-        if self._tracker is None and distributed.is_chief():
-            self._begin(os.path.abspath(time.strftime("runs/script-%Y%m%d-%H%M%S")))
+        if not self._has_begun and distributed.is_chief():
+            logdir = os.path.abspath(time.strftime("runs/script-%Y%m%d-%H%M%S"))
+            self._names.add(logdir)
+            self._begin(logdir)
+        tracker = self._opened(None) if self._has_begun else None
         self._sampling.close()
-        if self._tracker is None or self._logdir is None:
+        if tracker is None or self._logdir is None:
             return
         status = {0: FINISHED, 130: KILLED}.get(exit_code, FAILED)
         if self._has_settings:
@@ -157,9 +185,9 @@ class Record:
                 events.close()
         for prefix in history(self._logdir)[-1:]:
             for file in sorted(Path(prefix).parent.glob(Path(prefix).name + ".*")):
-                self._tracker.artifact(str(file), folder="checkpoint")
-        self._tracker.close(status)
-        print(f"TensorBoard:  tensorboard --logdir {self._logdir}")
+                tracker.artifact(str(file), folder="checkpoint")
+        tracker.close(status)
+        print(f"TensorBoard:  {self._names.command()}")
         print(f"MLflow:       {tracking_command(self._logdir, None)}", flush=True)
         page = run_page(self._logdir, None)
         if page is not None:
@@ -222,6 +250,7 @@ def install() -> None:
     class EventFileWriter(original):
         def __init__(self, logdir: str, *args: Any, **kwargs: Any) -> None:
             folder = RECORD.folder(logdir)
+            self._of_record = folder
             super().__init__(folder, *args, **kwargs)
             for summary in RECORD.hyperparameters(folder):
                 event = tf1.Event.FromString(_event(summary).SerializeToString())
@@ -229,7 +258,7 @@ def install() -> None:
 
         def add_event(self, event: Any) -> None:
             super().add_event(event)
-            RECORD.event(event)
+            RECORD.event(self._of_record, event)
 
     home.EventFileWriter = user.EventFileWriter = EventFileWriter
     _after(private.saved_model_builder(), "save", lambda path: RECORD.saved_model(_folder_of(path)))

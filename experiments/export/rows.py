@@ -69,13 +69,25 @@ class _NotReadableError(Exception):
     """What another package says of a broken file."""
 
 
-_BROKEN = (OSError, EOFError, zipfile.BadZipFile, zlib.error, csv.Error, _NotReadableError)
+_BROKEN = (
+    OSError,
+    EOFError,
+    MemoryError,  # The header of an array claims more than any machine has.
+    zipfile.BadZipFile,
+    zlib.error,
+    csv.Error,
+    _NotReadableError,
+)
 
 
 def _numpy(path: str, rows: Rows) -> Iterator[Arrays]:
     try:
-        found = np.load(path, allow_pickle=False)
-        whole = {_only(path, rows): found} if isinstance(found, np.ndarray) else dict(found)
+        # Mapped, so that nothing is allocated for what is not there; nor for arrays of no input.
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            whole = {_only(path, rows): found}
+        else:
+            whole = {name: found[name] if name in rows else None for name in found.files}
     except ValueError as error:
         if isinstance(error, UserError):
             raise
@@ -104,7 +116,7 @@ def _csv(path: str, rows: Rows) -> Iterator[Arrays]:
         columns = _columns(first, rows)
         if columns is None:
             columns = {_only(path, rows, "a first line that names their columns"): None}
-            if all(map(_is_number, first)):
+            if any(map(_is_number, first)):  # Not all: a row may lack a value.
                 lines = itertools.chain([first], reader)
         found = columns
 

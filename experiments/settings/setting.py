@@ -26,6 +26,8 @@ PROCESS_FLAGS = frozenset(
     + ["config", "print_config", "preset"]
 )
 _MOST = 2**53  # Up to here, TensorBoard shows an integer as it is.
+# Of float32, in which steps compute: what is beyond would be infinite there, or 0.
+_LARGEST, _SMALLEST = 3.4e38, 1.2e-38
 
 
 def setting(
@@ -152,6 +154,10 @@ def _check_number(field: Any, given: str, value: float) -> None:
         raise UserError(f"{given} is not a positive number; give one, such as 0.1")
     if not finite or (above is not None and value <= above):
         raise UserError(f"{given} is out of range; give a number {bounds(field)}".rstrip())
+    if isinstance(value, float) and abs(value) > _LARGEST:
+        raise UserError(f"{given} is too large; give {_LARGEST} or less, which float32 holds")
+    if isinstance(value, float) and 0 < abs(value) < _SMALLEST:
+        raise UserError(f"{given} is too small; give 0 or {_SMALLEST} or more, as float32 holds")
     if None not in (least, most) and not least <= value <= most:
         raise UserError(f"{given} is out of range; give {least} to {most}")
     if isinstance(value, int):

@@ -38,6 +38,8 @@ WRONG = [
     ("seed", 2**31, "--seed=2147483648 is out of range; give 0 to 2147483647"),
     ("learning_rate", 0.0, "--learning_rate=0.0 is not a positive number; give one, such as 0.1"),
     ("learning_rate", math.nan, "--learning_rate=nan is not a positive number"),
+    ("clip_norm", 1e300, "--clip_norm=1e+300 is too large; give 3.4e+38 or less, which float32"),
+    ("learning_rate", 1e-300, "--learning_rate=1e-300 is too small; give 0 or 1.2e-38 or more"),
     ("learning_rate", math.inf, "--learning_rate=inf is not a positive number"),
     ("rendezvous_timeout", -1.0, "--rendezvous_timeout=-1.0 is not a positive number"),
 ]

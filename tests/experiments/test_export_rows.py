@@ -90,6 +90,7 @@ def test_many_rows_come_in_parts(file: Any) -> None:
         ("a.png", "1", IMAGE, "a.png cannot be read ("),
         ("a.csv", "1,2,3\n", IMAGE, "a.csv, row 1 has 3 cells (cannot reshape"),
         ("a.csv", "1,2,3,x\n1,2,3,x\n", IMAGE, "a.csv, row 1 has 4 cells (could not convert"),
+        ("a.csv", "1,,3,4\n1,2,3,4\n", IMAGE, "a.csv, row 1 has 4 cells (could not convert"),
         ("a.csv", "1,2,3,256\n", IMAGE, "row 1: input 'image' is int64 [2, 2] a row; expected uin"),
         ("a.csv", "1,2,3,0.5\n", IMAGE, "row 1: input 'image' is float64 [2, 2] a row; expected "),
         ("a.csv", "1,2\n", CLICKS, "does not name the inputs numbers, kind, tag; give a first"),

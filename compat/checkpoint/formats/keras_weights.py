@@ -40,6 +40,7 @@ _VARIABLES: Mapping[str, Sequence[str]] = {
 # Those that come with all their variables, or with an unknown part of them.
 _WHOLE = {"batch_normalization": _NORM, "layer_normalization": _NORM[:2]}
 _UNTRAINED = _NORM[2:]
+_MOST_TIMES = 1100  # By which HDF5 compresses at most.
 _OPTIMIZER = "optimizer/vars"
 # The slots of Keras' optimizers in the order of the file.
 _SLOTS = {
@@ -69,6 +70,7 @@ def read(path: str) -> Stored:
         raise UserError(f"{path} is not a file; name one of model.save_weights of Keras 3")
     try:
         with _h5py().File(path, "r") as file:
+            _check_that_all_is_inside(path, file)
             groups = _groups(file)
             labels = {group: str(file[group].attrs.get("name", "")) for group in groups}
             arrays = {
@@ -96,6 +98,7 @@ def write(path: str, like: Stored, values: Values) -> None:
     """Writes a copy of the file that `like` was read from, with these values."""
     shutil.copyfile(like.path, path)
     with _h5py().File(path, "r+") as file:
+        _check_that_all_is_inside(like.path, file)
         for name, value in values.items():
             file[like.keys[name]][...] = value
 
@@ -107,6 +110,50 @@ def _h5py() -> Any:
         raise UserError(
             "the package h5py, by which Keras stores weights, is not installed; pip install h5py"
         ) from None
+
+
+def _check_that_all_is_inside(path: str, file: Any) -> None:
+    """Raises `UserError` if a part of a file is in another file, or far larger than the file.
+
+    HDF5 reads, and writes, any file of its user that the stored one names.
+    """
+    most = _MOST_TIMES * os.path.getsize(path)
+
+    def check(group: Any, place: str) -> None:
+        for name in group:
+            link, where = group.get(name, getlink=True), f"{place}{name}"
+            if type(link).__name__ == "ExternalLink":
+                raise _foreign(path, where, f"is a link to the file {link.filename!r}")
+            if type(link).__name__ != "HardLink":
+                continue  # What a soft link leads to has a hard one, too.
+            item = group[name]
+            if not hasattr(item, "shape"):
+                if hasattr(item, "keys") and item.id not in seen:
+                    seen.add(item.id)
+                    check(item, where + "/")
+                continue
+            stored = item.id.get_create_plist()
+            if stored.get_external_count():
+                other = stored.get_external(0)[0].decode("utf-8", "replace")
+                raise _foreign(path, where, f"has its values in the file {other!r}")
+            if getattr(item, "is_virtual", False):
+                raise _foreign(path, where, "is made of values of other files")
+            size = int(item.size or 0) * item.dtype.itemsize
+            if size > most:
+                raise UserError(
+                    f"{path}: {where} claims {size:,} bytes, more than a file of its size holds; "
+                    "name a file of model.save_weights"
+                )
+
+    seen = {file.id}
+    check(file, "")
+
+
+def _foreign(path: str, where: str, what: str) -> UserError:
+    return UserError(
+        f"{path}: {where} {what}, which is not read; name a file of model.save_weights, which "
+        "holds all of its values"
+    )
 
 
 def _groups(file: Any) -> dict[str, list[str]]:

@@ -101,7 +101,7 @@ def main() -> int:
         from compat.tracking.mlflow.delivery import Delivery  # imports MLflow
 
     with lock(
-        os.path.join(logdir, "tracking.lock"),
+        os.path.join(logdir, spool.SENDING),
         f"log folder {logdir!r} is being sent by another process; expected one sender a folder;"
         " wait until it has ended",
         patience=math.inf if following else 0.0,

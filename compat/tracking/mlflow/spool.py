@@ -33,7 +33,8 @@ from compat.errors import UserError
 from compat.tracking import files
 
 SPOOL = "tracking.jsonl"
-_OFFSET = "tracking.offset"
+OFFSET = "tracking.offset"
+SENDING = "tracking.lock"  # Held by the process that sends.
 # Seconds to wait for the lock: a killed process holds it for a moment after its pipes are closed,
 # and `abandoned` takes it for a moment to see whether it is free.
 _PATIENCE = 2.0
@@ -119,7 +120,7 @@ def _is_record(found: Any) -> bool:
 def delivered(logdir: str) -> int:
     """Returns how many bytes of the spool were delivered; 0 if that is not known."""
     try:
-        with open(os.path.join(logdir, _OFFSET), errors="replace") as file:
+        with open(os.path.join(logdir, OFFSET), errors="replace") as file:
             text = file.read()
         written = os.path.getsize(os.path.join(logdir, SPOOL))
     except FileNotFoundError:
@@ -130,7 +131,7 @@ def delivered(logdir: str) -> int:
 
 def set_delivered(logdir: str, offset: int) -> None:
     """Records that the spool was delivered up to byte `offset`."""
-    files.write_atomically(os.path.join(logdir, _OFFSET), str(offset))
+    files.write_atomically(os.path.join(logdir, OFFSET), str(offset))
 
 
 def pending(logdir: str) -> int:
@@ -142,6 +143,15 @@ def last_step(logdir: str) -> int:
     """Returns the highest step of a metric; -1 if there is none."""
     records = (record for record, _ in read(logdir))
     return max((r["step"] for r in records if r["kind"] == "metrics"), default=-1)
+
+
+def first_step(logdir: str) -> int | None:
+    """Returns the step of the first metric that was recorded; None if there is none."""
+    try:
+        records = (record for record, _ in read(logdir))
+        return next((r["step"] for r in records if r["kind"] == "metrics"), None)
+    except FileNotFoundError:
+        return None
 
 
 def joined(logdir: str) -> str | None:
