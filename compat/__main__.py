@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 
-from compat.errors import PeerError, UserError
+from compat.errors import PeerError, Stopped, UserError
+from compat.processes import stop_signals
+from compat.processes.command import begin, report
 
 # Purpose and module of each command.
 _COMMANDS = {
@@ -40,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         print("\npython -m compat COMMAND --help shows the options.")
         return 0 if argv else UserError.exit_code
     try:
+        begin()
         if argv[0] not in _COMMANDS:
             raise UserError(
                 f"command {argv[0]!r} is unknown, expected one of {', '.join(_COMMANDS)}; "
@@ -48,10 +52,11 @@ def main(argv: list[str] | None = None) -> int:
         command = importlib.import_module(f"compat.{_COMMANDS[argv[0]][1]}")
         if argv[0] == "completion":
             return int(command.main("compat", argv[1:], _COMMANDS, lambda name: main([name, "-h"])))
-        return int(command.main(argv[1:]))
-    except (UserError, PeerError) as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return error.exit_code
+        # A script handles signals as it likes; if it starts a cluster, `run` does.
+        with contextlib.nullcontext() if argv[0] == "run" else stop_signals.raised():
+            return int(command.main(argv[1:]))
+    except (UserError, PeerError, Stopped) as error:
+        return report(error)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,17 @@ from pathlib import Path
 
 from compat.errors import UserError
 from compat.processes import completion
-from compat.processes.exit_codes import report
+from compat.processes.command import begin, report
 
 _HERE = Path(__file__).parent
 
 
 def main() -> int:
     """Runs the program that the command line names, or lists all; returns the exit code."""
+    try:
+        begin()
+    except UserError as error:
+        return report(error)
     found = [*_HERE.glob("[!_]*.py"), *_HERE.glob("classics/[!_]*.py")]
     programs = {path.stem: path for path in found}
     programs.update((path.parent.name, path) for path in _HERE.glob("*/__main__.py"))

@@ -23,7 +23,9 @@ from typing import Iterator, Mapping, Sequence, TextIO
 
 from compat.cluster.spec import checked_cluster
 from compat.errors import Parser, UserError
+from compat.processes.command import run as run_command
 from compat.processes.local_cluster import LocalCluster, commands
+from compat.processes.output import open_log
 from compat.scripts.cluster import tasks
 from compat.scripts.cluster.task_arguments import Spelling
 from experiments.launching import manifests, program
@@ -181,7 +183,7 @@ def _logs(folder: str | None, names: Sequence[str]) -> Iterator[dict[str, TextIO
             for name in names if folder is not None else ():
                 os.makedirs(str(folder), exist_ok=True)
                 path = Path(str(folder), name.replace(" ", "-") + ".log")
-                logs[name] = stack.enter_context(path.open("w", encoding="utf-8"))
+                logs[name] = stack.enter_context(open_log(path))
         except OSError as error:
             raise UserError(
                 f"--log_dir={folder} cannot be written to ({error.strerror}); name another folder"
@@ -228,8 +230,4 @@ def _print(
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        sys.exit(error.exit_code)
+    run_command(lambda: main(sys.argv[1:]))

@@ -15,6 +15,7 @@ from typing import Any, Iterator, TextIO
 import numpy as np
 
 from compat.errors import UserError
+from compat.processes.command import run as run_command
 from experiments.export import commands, rows
 
 
@@ -81,4 +82,4 @@ def _written(path: str | None) -> Iterator[TextIO]:
 
 
 if __name__ == "__main__":
-    commands.run(main)
+    run_command(lambda: main(sys.argv[1:]))

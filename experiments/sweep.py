@@ -22,7 +22,8 @@ from typing import Any, Mapping, Sequence
 from absl import flags
 
 from compat.errors import Parser, Stopped, UserError
-from compat.processes.exit_codes import parse_flags, report
+from compat.processes.command import run as run_command
+from compat.processes.exit_codes import parse_flags
 from compat.tracking import (
     FAILED,
     FINISHED,
@@ -233,8 +234,4 @@ def _summarize(trials: Trials, program: str, given: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        code = main(sys.argv[1:])
-    except (UserError, Stopped) as error:
-        code = report(error)
-    sys.exit(code)
+    run_command(lambda: main(sys.argv[1:]))

@@ -15,7 +15,8 @@ from typing import Any, Mapping, Sequence
 import pytest
 
 import compat
-from compat.processes.forking import Forked, ForkServer, read_early
+from compat.processes.forked import Forked
+from compat.processes.forking import ForkServer, read_early
 
 PACKAGES = str(Path(compat.__file__).resolve().parents[1])  # The copy under test, not the folder.
 FORK_SERVERS: dict[Any, ForkServer] = {}  # By what their programs have in common.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from typing import Iterator
@@ -30,6 +31,7 @@ for line in sys.stdin.buffer:
         sys.stderr.flush()
 """
 _LAST_LINES_SECS = 5.0
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
@@ -39,9 +41,12 @@ def without_notes() -> Iterator[None]:
     TensorFlow 2.16 and later write some before any setting takes effect. Nothing else is lost.
     """
     sys.stderr.flush()
-    # No site-packages, to start fast; a session of its own, so that Ctrl-C does not reach it.
+    # No site-packages, to start fast. It ends with the pipe, and by no signal to stop, which may
+    # reach all processes of a program: see `compat.processes.stop_signals`.
     command = [sys.executable, "-I", "-S", "-c", _FILTER, _NOTE, _MORE]
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     shown = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     assert shown.stdin is not None
     kept = os.dup(2)
     os.dup2(shown.stdin.fileno(), 2)

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import os
+import re
+import shlex
 import sys
 import sysconfig
 import tempfile
@@ -24,14 +27,16 @@ _OURS = ("compat", "experiments", "models")
 _STANDARD = tuple(
     os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")
 )
+_PLAIN = re.compile(r"\w[\w./+@-]*|\.\.?/[\w./+@-]*")
+_SPECIAL = set("$*?[]\\\"'`")  # To Docker or to the shell, in one line or another.
 _CONTAINER = """\
 # Runs {script} with the packages of constraints.txt. From the folder of the script, with
 # the wheel of {project} {version} in {folder}, as `pip wheel --no-deps` makes it:
-#   docker build -f {folder}/Containerfile -t {name} .
+#   docker build -f {quoted}/Containerfile -t {name} .
 FROM python:{python}-slim
 WORKDIR /program
-COPY {folder} {folder}
-RUN pip install --no-cache-dir --find-links {folder} --constraint {folder}/constraints.txt \\
+{copied}
+RUN pip install --no-cache-dir --find-links {quoted} --constraint {quoted}/constraints.txt \\
     {packages}
 {copies}
 ENTRYPOINT [{command}]
@@ -55,9 +60,10 @@ def main(argv: list[str]) -> int:
     program = _Program(script)
     pins = sorted(constraints.closure({*program.packages, _own()}))
     lines = [f"{name}=={constraints.version(name)}" for name in pins]
+    container = _container(script, folder, program)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "constraints.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (folder / "Containerfile").write_text(_container(script, folder, program), encoding="utf-8")
+    (folder / "Containerfile").write_text(container, encoding="utf-8")
     print(f"{script}: {len(program.files)} files need {', '.join(sorted(program.packages))}")
     print(f"wrote {folder / 'constraints.txt'}, {len(lines)} packages, and Containerfile")
     if not options.no_audit:
@@ -139,7 +145,7 @@ def _own() -> str:
 
 
 def _container(script: Path, folder: Path, program: _Program) -> str:
-    relative = [Path(os.path.relpath(file, script.parent)).as_posix() for file in program.files]
+    place = _relative(folder, script)
     run = [] if program.is_migrated else ["-m", "compat", "run"]
     command = ["python", *run, script.name]
     packages = sorted({*program.packages, _PROJECT if program.is_migrated else _own()})
@@ -147,13 +153,33 @@ def _container(script: Path, folder: Path, program: _Program) -> str:
         script=script.name,
         project=_PROJECT,
         version=constraints.version(_PROJECT),
-        folder=Path(os.path.relpath(folder, script.parent)).as_posix(),
-        name=script.stem.lower(),
+        folder=place,
+        quoted=shlex.quote(place),
+        copied=_copy(place),
+        name=re.sub(r"[^a-z0-9]+", "-", script.stem.lower()).strip("-") or "program",
         python="{}.{}".format(*sys.version_info[:2]),
         packages=" ".join(f"'{name}'" for name in packages),
-        copies="\n".join(f"COPY {path} {path}" for path in relative),
-        command=", ".join(f'"{word}"' for word in command),
+        copies="\n".join(_copy(_relative(file, script)) for file in program.files),
+        command=", ".join(json.dumps(word, ensure_ascii=False) for word in command),
     )
+
+
+def _relative(path: Path, script: Path) -> str:
+    """Returns a path from the folder of the script, if it can be written in a container file."""
+    relative = Path(os.path.relpath(path, script.parent)).as_posix()
+    if not relative.isprintable() or set(relative) & _SPECIAL:
+        raise UserError(
+            f"file {relative!r} has a character in its name that a container file has no way to "
+            f"write, expected none of {' '.join(sorted(_SPECIAL))} and no line end; rename it"
+        )
+    return relative
+
+
+def _copy(path: str) -> str:
+    """Returns the line that copies a file into the image, to the same place."""
+    if _PLAIN.fullmatch(path):
+        return f"COPY {path} {path}"
+    return f"COPY {json.dumps([path, path], ensure_ascii=False)}"
 
 
 def _print_known(locked: list[str]) -> None:

@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field, replace
-from typing import IO, Mapping, cast
+from typing import IO, Mapping
 
 from compat.errors import UserError
+from compat.processes import stop_signals
 from compat.processes.forking import ForkServer, start
 from compat.processes.output import shown
 
@@ -46,33 +47,35 @@ class Watchdog:
     """Kills process groups, should the launcher end without doing so, as after SIGKILL.
 
     Those that have written their number to the pipe `fileno`, and have not been told to `leave`. A
-    small process waits for the end of the pipe, which only the launcher holds. Other than Linux'
-    PR_SET_PDEATHSIG this works on macOS as well, and reaches grandchildren.
+    small process waits for the end of the pipe, whose end to write only the launcher holds. Other
+    than Linux' PR_SET_PDEATHSIG this works on macOS as well, and reaches grandchildren.
     """
 
     def __init__(self) -> None:
+        # The launcher holds the other end, too: if this process is killed, nobody who writes fails.
+        self._reading, self._writing = os.pipe()
         # A session of its own, so that Ctrl-C does not reach it; no site-packages, to start fast.
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            bufsize=0,
-        )
-        self._pipe = cast(IO[bytes], self._process.stdin)
+        with stop_signals.blocked():
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _PROGRAM],
+                stdin=self._reading,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
 
     def fileno(self) -> int:
         """Returns the descriptor to which a process writes its id before its program begins."""
-        return self._pipe.fileno()
+        return self._writing
 
     def leave(self, group: int) -> None:
         """Ends the watch over a group that is empty, since its number may be given out anew."""
-        self._pipe.write(b"%d " % -group)
+        os.write(self._writing, b"%d " % -group)
 
     def close(self) -> None:
         """Ends the watchdog, which kills the groups that have not left."""
-        self._pipe.close()
+        os.close(self._writing)
+        os.close(self._reading)
         self._process.wait()
 
 

@@ -13,6 +13,7 @@ from absl import app, flags
 
 from compat.errors import PeerError, Stopped, UserError, one_line
 from compat.liveness import watchdog
+from compat.processes.command import begin, report
 from compat.runtime import interface
 
 _LINES = (UserError, PeerError, Stopped)
@@ -62,14 +63,11 @@ def run_main(
                 exit_at_once(shown)
             return report(shown)
 
+    try:
+        begin()
+    except UserError as error:
+        sys.exit(report(error))
     app.run(program, flags_parser=flags_parser or parse_flags)
-
-
-def report(error: BaseException) -> int:
-    """Prints an error's line, of a stop only if it has lost something; returns the exit code."""
-    if not isinstance(error, Stopped) or error.loses:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-    return int(getattr(error, "exit_code", 1))
 
 
 def exit_at_once(error: BaseException) -> None:

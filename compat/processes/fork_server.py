@@ -23,6 +23,8 @@ import socket
 import sys
 from typing import Any
 
+from compat.processes import stop_signals
+
 # Above the numbers that a program is handed; half of what most systems allow.
 _HIGH = 512
 _MOST_DESCRIPTORS = 64
@@ -162,6 +164,8 @@ def _threads() -> int:
 def _become(request: Any, descriptors: list[int]) -> None:
     """Makes this process what it would be had it been started as a program of its own."""
     os.setsid()
+    if not request["shielded"]:
+        stop_signals.unblock()
     high = [fcntl.fcntl(number, fcntl.F_DUPFD, _HIGH) for number in descriptors]
     for number in descriptors:
         os.close(number)

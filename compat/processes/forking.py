@@ -19,13 +19,12 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from typing import Any, Mapping, Sequence
 
-from compat.processes import fork_server
+from compat.processes import fork_server, stop_signals
 from compat.processes.fork_server import receive, send
+from compat.processes.forked import Forked
 
-_POLL_SECS = 0.02
 _LOADING_SECS = 300.0
 # Variables that Python and the libraries read as they are loaded: they are the server's.
 _READ_EARLY = ("PYTHON", "LANG", "LC_", "LD_", "TF_", "GRPC_", "XLA_", "OMP_", "OPENBLAS_", "MKL_")
@@ -58,19 +57,19 @@ def start(
     env: Mapping[str, str],
     stdin: int | None = None,
     watchdog: int | None = None,
+    shielded: bool = False,
     **options: Any,
 ) -> subprocess.Popen[bytes] | Forked:
     """Starts a program, forked if `server` can do that, else alone; see `ForkServer.start`."""
-    forked = server and server.start(argv, env=env, stdin=stdin, watchdog=watchdog, **options)
-    return forked or subprocess.Popen(
-        argv,
-        env=env,
-        stdin=subprocess.DEVNULL if stdin is None else stdin,
-        start_new_session=True,
-        # Not in a process that has threads, as one that trains.
-        preexec_fn=None if watchdog is None else lambda: os.write(watchdog, b"%d " % os.getpid()),
-        **options,
-    )
+    given: Any = {"env": env, "stdin": stdin, **options}
+    forked = server and server.start(argv, watchdog=watchdog, shielded=shielded, **given)
+    if forked:
+        return forked
+    if watchdog is not None:  # Not in a process that has threads, as one that trains.
+        given["preexec_fn"] = lambda: os.write(watchdog, b"%d " % os.getpid())
+    given["stdin"] = subprocess.DEVNULL if stdin is None else stdin
+    with stop_signals.blocked() if shielded else contextlib.nullcontext():
+        return subprocess.Popen(argv, start_new_session=True, **given)
 
 
 def inherited(module: str, env: Mapping[str, str]) -> ForkServer | None:
@@ -82,45 +81,6 @@ def _is_inherited(env: Mapping[str, str]) -> bool:
     """Returns whether the server that has forked this process can start programs with `env`."""
     ours = fork_server.environment
     return bool(ours) and read_early(env) == read_early(ours)
-
-
-class Forked:
-    """A program that was forked, with what `subprocess.Popen` has of a running one.
-
-    Attributes:
-      pid: of the process, which is also its session and process group.
-      returncode: as of `Popen`, None until `poll` or `wait` has seen the end.
-    """
-
-    def __init__(self, server: ForkServer, pid: int) -> None:
-        self._server = server
-        self.pid = pid
-        self.returncode: int | None = None
-
-    def poll(self) -> int | None:
-        """Returns the exit code, -n after signal n; None while the program runs."""
-        if self.returncode is None:
-            self.returncode = self._server.code_of(self.pid)
-        return self.returncode
-
-    def kill(self) -> None:
-        """Kills the program, unless it has ended."""
-        if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Returns the exit code when the program has ended.
-
-        Raises:
-          subprocess.TimeoutExpired: it still runs after `timeout` seconds.
-        """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while self.poll() is None:
-            if deadline is not None and time.monotonic() > deadline:
-                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
-            time.sleep(_POLL_SECS)
-        assert self.returncode is not None
-        return self.returncode
 
 
 class ForkServer:
@@ -164,6 +124,7 @@ class ForkServer:
         stdin: int | None = None,
         pass_fds: Sequence[int] = (),
         watchdog: int | None = None,
+        shielded: bool = False,
     ) -> Forked | None:
         """Starts a program in a session of its own.
 
@@ -176,6 +137,7 @@ class ForkServer:
           stdin: a descriptor; nothing to read by default.
           pass_fds: descriptors that keep their numbers.
           watchdog: a descriptor to which it writes its process id first.
+          shielded: whether it is kept from `stop_signals`, and has to end with this process.
 
         Returns:
           The program; None where it has to be started otherwise: on another system, with another
@@ -194,6 +156,7 @@ class ForkServer:
                     "env": dict(env),
                     "cwd": os.path.abspath(cwd or os.getcwd()),
                     "descriptors": [target for _, target in numbers],
+                    "shielded": shielded,
                 }
                 assert self._connection is not None
                 try:
@@ -204,7 +167,7 @@ class ForkServer:
             if pid is None:
                 return None
             self._codes[pid] = None
-            return Forked(self, pid)
+            return Forked(pid, self.code_of)
 
     def code_of(self, pid: int) -> int | None:
         """Returns the exit code of a program that it has started; None while that runs."""
@@ -248,7 +211,7 @@ class ForkServer:
             self._connection.settimeout(_LOADING_SECS)
             return
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with its:
+        with its, stop_signals.blocked():
             given = ",".join([str(its.fileno()), *self._preload])
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, given, " " * _TITLE_BYTES, _ROOT],

@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence, TextIO
 
 from compat import errors
 from compat.errors import PeerError, UserError
+from compat.processes import stop_signals
 from compat.processes.child import Child, Command, Watchdog
 from compat.processes.forking import ForkServer
 from compat.processes.output import Output, discard
@@ -30,11 +31,12 @@ class ProcessGroup:
 
     A command that fails is started again after a pause, if that may help, `max_restarts` times. The
     first one that fails for good stops all others: SIGTERM to each one's process group and, after a
-    grace period, SIGKILL. SIGINT and SIGTERM to this process do the same, a second SIGINT kills at
-    once. With this process, even if SIGKILL ends it, the commands end, too. Whatever a command
-    leaves behind in its process group when it ends is stopped in the same way.
+    grace period, SIGKILL. SIGINT, SIGTERM and SIGHUP to this process do the same, however many; a
+    second SIGINT kills at once. With this process, even if SIGKILL ends it, the commands end, too.
+    Whatever a command leaves behind in its process group when it ends is stopped in the same way.
 
-    What the commands write goes line by line to `out`, each with "[name] " before it.
+    What the commands write goes line by line to `out`, each with "[name] " before it. What cannot
+    be written, as on a full disk or a terminal that was closed, is lost, and the commands run on.
 
     Raises:
       UserError: `chief` is not the name of a command; on entering: a command cannot be started.
@@ -73,14 +75,14 @@ class ProcessGroup:
         self._chief_ended: float | None = None
         self._heard = 0.0  # When one of those beside last wrote something.
         self._signals: list[int] = []
-        self._handlers: dict[int, Any] = {}
+        self._handled = contextlib.ExitStack()
 
     def __enter__(self) -> ProcessGroup:
         self._watchdog = Watchdog()
         try:
-            for signum in (signal.SIGINT, signal.SIGTERM):
-                before = signal.signal(signum, lambda signum, frame: self._signals.append(signum))
-                self._handlers[signum] = before
+            self._handled.enter_context(
+                stop_signals.handled(lambda signum, frame: self._signals.append(signum))
+            )
             for command in self.commands:
                 env = {**self._output.environment(), **command.env}
                 command = replace(command, env=env)
@@ -98,16 +100,15 @@ class ProcessGroup:
             self._stop(self.grace)
             self.wait()
         finally:
-            for signum, handler in self._handlers.items():
-                signal.signal(signum, handler)
+            self._handled.close()
             self._watchdog.close()
 
     def wait(self) -> int:
         """Returns when all commands have ended.
 
         The result is 0 if all ended with 0; else what came first: the exit code of a command that
-        failed, 128 + n if signal n killed it; 130 after SIGINT and 143 after SIGTERM to us; 1 if
-        commands were still running long after the chief's end; 141 if nobody reads our output.
+        failed, 128 + n if signal n killed it or was received by us; 1 if commands were still
+        running long after the chief's end; 141 if nobody reads our output.
         """
         while self._is_busy():
             readable = [child.output for child in self._running() if not child.at_end]
@@ -220,8 +221,9 @@ class ProcessGroup:
         with self._writing():
             self._output.write(child.name, lines, child.unfinished)
         if lines and child.name in self.logs:
-            self.logs[child.name].write("".join(f"{line}\n" for line in lines))
-            self.logs[child.name].flush()
+            with contextlib.suppress(OSError):  # As for the output.
+                self.logs[child.name].write("".join(f"{line}\n" for line in lines))
+                self.logs[child.name].flush()
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -232,3 +234,5 @@ class ProcessGroup:
         except BrokenPipeError:
             discard(self._out)  # Or Python's exit would fail.
             self._conclude(128 + signal.SIGPIPE, "nobody reads the output any more")
+        except OSError:
+            pass

@@ -6,8 +6,13 @@ on a terminal and is left out elsewhere.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import io
 import os
-from typing import Sequence, TextIO
+import sys
+from pathlib import Path
+from typing import Any, Iterator, Sequence, TextIO
 
 # Set for each process: how many columns of our terminal its lines have; empty if there is none.
 _VARIABLE = "COMPAT_TERMINAL_COLUMNS"
@@ -26,6 +31,67 @@ def terminal_columns(stream: TextIO) -> int | None:
         return 0
     columns = os.environ.get(_VARIABLE, "")
     return int(columns) if columns.isdigit() else None
+
+
+def open_streams() -> None:
+    """Makes this process run on whatever becomes of its output; called where a program begins.
+
+    A standard stream that was closed, as by `>&-`, discards what is written, and no file that is
+    opened later gets its number. What cannot be written to standard output, as on a full disk, is
+    lost. A pipe that nobody reads still raises a `BrokenPipeError`.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)  # A file that was opened since has its number.
+            except OSError:
+                os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
+    stream = sys.stdout
+    if type(stream) is io.TextIOWrapper:
+        options: Any = {"encoding": stream.encoding, "errors": stream.errors}
+        options.update(line_buffering=stream.line_buffering, write_through=stream.write_through)
+        sys.stdout = _Lossy(stream.buffer, **options)
+        atexit.register(_end, sys.stdout)
+
+
+class _Lossy(io.TextIOWrapper):
+    """A stream that loses what cannot be written, without an error."""
+
+    def write(self, text: str) -> int:
+        with _losing():
+            super().write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with _losing():
+            super().flush()
+
+
+@contextlib.contextmanager
+def _losing() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError:
+        pass
+
+
+def _end(stream: _Lossy) -> None:
+    """Discards what is still buffered, if it cannot be written: Python's exit would fail."""
+    try:
+        super(_Lossy, stream).flush()
+    except BrokenPipeError:
+        pass
+    except (OSError, ValueError):
+        discard(stream)
+
+
+def open_log(path: str | Path, mode: str = "w") -> TextIO:
+    """Opens a file for lines that are lost, without an error, if they cannot be written."""
+    raw: Any = open(path, f"{mode}b", buffering=0)  # noqa: SIM115
+    return _Lossy(raw, encoding="utf-8", write_through=True)
 
 
 def discard(stream: TextIO) -> None:

@@ -19,6 +19,7 @@ import types
 from typing import Any
 
 from compat.errors import Parser, PeerError, UserError, one_line
+from compat.processes import stop_signals
 from compat.scripts import imports
 from compat.scripts.cluster import addresses, inherited, tasks
 from compat.scripts.names import era, libraries, namespace
@@ -41,7 +42,8 @@ def main(argv: list[str]) -> int:
             raise UserError("--cluster starts a script or a module, and -c was given; name a file")
         counts = tasks.parse(options.cluster)
         words = ["-m", target] if kind == "module" else [target]
-        return tasks.run(counts, words, _own(options), arguments, options.task_args)
+        with stop_signals.raised():
+            return tasks.run(counts, words, _own(options), arguments, options.task_args)
     _prepare(options, target)
     if kind == "code" and "multiprocessing" in target:
         _load_main_as_a_script()

@@ -18,6 +18,7 @@ from absl import flags
 
 from compat.errors import UserError
 from compat.processes.group import MOST_TASKS
+from compat.processes.output import open_log
 from compat.tracking import FAILED, FINISHED, KILLED, Tracker, store_uri, tracking_command
 from compat.tracking.mlflow import run_id
 from experiments.launching import command_line, launcher
@@ -74,7 +75,7 @@ def main(values: flags.FlagValues) -> int:
             for path in scaling_table.write(results, logdir):
                 tracker.artifact(path)
             code = code or ended
-            if ended in (130, 143):
+            if ended in (129, 130, 143):  # By a hangup, Ctrl-C, SIGTERM.
                 status = KILLED
                 return ended
         status = FAILED if code else FINISHED
@@ -109,7 +110,7 @@ def train(cell: Cell, own: Sequence[str], folder: str) -> int:
     joined = [] if together else [f"--runtime={cell.runtime}"]
     joined += ["--sync"] if cell.mode == "sync" and not together else []
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "output.log"), "w", encoding="utf-8") as out:
+    with open_log(os.path.join(folder, "output.log")) as out:
         return launcher.launch_local(
             "experiments.mnist",
             [*own, *joined],

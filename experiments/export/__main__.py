@@ -8,8 +8,10 @@ python -m experiments.export runs/1 --format=tflite
 from __future__ import annotations
 
 import os
+import sys
 
 from compat.errors import UserError
+from compat.processes.command import run as run_command
 from experiments.export import commands
 
 FORMATS = {"saved_model": "", "tflite": ".tflite"}
@@ -61,4 +63,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    commands.run(main)
+    run_command(lambda: main(sys.argv[1:]))

@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import sys
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Iterator
 
-from compat.errors import Parser, UserError, unless_usable
-from compat.processes.exit_codes import report
-from compat.processes.output import discard
+from compat.errors import Parser, unless_usable
 from compat.tracking.files import beside
 from experiments.launching.command_line import load_tensorflow
 
@@ -34,20 +31,6 @@ def parser(program: str, document: str | None) -> argparse.ArgumentParser:
         "--program", metavar="FILE", help="defines the experiment; default: as the run recorded it"
     )
     return made
-
-
-def run(main: Callable[[list[str]], None]) -> None:
-    """Runs a command, and exits; what is wrong takes one line."""
-    try:
-        main(sys.argv[1:])
-        sys.stdout.flush()
-    except UserError as error:
-        sys.exit(report(error))
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:  # As of `| head`: Python's exit would flush again, and fail.
-        discard(sys.stdout)
-        sys.exit(1)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from typing import ContextManager, Sequence, TextIO
 
 from compat.processes.child import Child, Command, Watchdog
 from compat.processes.local_cluster import visible_gpus
+from compat.processes.output import open_log
 from experiments.launching.command_line import log_level
 from experiments.launching.launcher import loading
 
@@ -55,7 +56,7 @@ class Programs(ContextManager["Programs"]):
             env["CUDA_VISIBLE_DEVICES"] = self._gpus[slot % len(self._gpus)]
         output.parent.mkdir(parents=True, exist_ok=True)
         child = Child(Command(name, tuple(argv), env), self._watchdog, self._fork_server)
-        self._children[name] = child, output.open("a", encoding="utf-8")
+        self._children[name] = child, open_log(output, "a")
         self._slots[slot], self._lines[name] = name, ""
 
     def stop(self, name: str) -> None:

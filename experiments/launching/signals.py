@@ -1,4 +1,4 @@
-"""Handles SIGINT and SIGTERM: stops at once or, where work would be lost, after the current steps.
+"""Handles the signals to stop: at once or, where work would be lost, after the current steps.
 
 Those may never finish, where they need a lost task; they are abandoned to exit within 20 s.
 """
@@ -12,6 +12,7 @@ import types
 from typing import Callable, Iterator
 
 from compat.errors import Stopped
+from compat.processes import stop_signals
 
 _LINGER_SECS = 8.0  # Less than the ten seconds that Docker and our launcher allow before SIGKILL.
 _PATIENCE_SECS = 6.0  # The rest is for finding it, for recording the end, and for Python's exit.
@@ -22,6 +23,7 @@ class Stop:
 
     def __init__(self) -> None:
         self._signum: int | None = None
+        self._received: list[int] = []
         self._requested_at = 0.0
         self._deferred = False
         self._lingers = False
@@ -29,7 +31,7 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether a stop was requested while `deferred`."""
+        """Whether a stop was requested, as while `deferred`."""
         return self._signum is not None
 
     def follow(self) -> None:
@@ -66,12 +68,15 @@ class Stop:
 
     @contextlib.contextmanager
     def deferred(
-        self, lost: Callable[[BaseException], Exception | None] = lambda error: None
+        self,
+        lost: Callable[[BaseException], Exception | None] = lambda error: None,
+        is_last: bool = False,
     ) -> Iterator[None]:
-        """Defers the first signal: the body checks `requested`, and leaving it raises `Stopped`.
+        """Defers a stop: the body checks `requested`, and leaving it raises `Stopped`.
 
         `lost` returns the lost peer that caused an error, or None. Where all tasks are asked to
-        stop, some may exit before this one has finished.
+        stop, some may exit before this one has finished. After the body that `is_last`, a stop
+        has nothing to cut off but what closes the records, which do not last; so nothing does.
         """
         self._deferred = True
         try:
@@ -82,15 +87,20 @@ class Stop:
                 raise
             raise Stopped(self._signum, str(peer)) from error
         finally:
-            self._deferred = False
+            self._deferred = is_last
         if self._signum is not None:
             raise Stopped(self._signum)
 
     def _handle(self, signum: int, frame: types.FrameType | None) -> None:
-        """Handles a signal: raises, unless it is the first one while `deferred`."""
-        if self._deferred and self._signum is None:
+        """Handles a signal: raises if it is the first, unless `deferred`, or a second Ctrl-C.
+
+        All others ask for what is being done already.
+        """
+        self._received.append(signum)
+        is_first = self._signum is None
+        if is_first:
             self._request(signum)
-        else:
+        if (is_first and not self._deferred) or stop_signals.is_abort(self._received):
             self._raised = Stopped(signum)
             raise self._raised
 
@@ -100,17 +110,13 @@ class Stop:
 
 @contextlib.contextmanager
 def signals() -> Iterator[Stop]:
-    """Handles SIGINT and SIGTERM inside the context."""
+    """Handles SIGINT, SIGTERM and SIGHUP inside the context."""
     stop = Stop()
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, stop._handle) for number in numbers]
-    try:
-        yield stop
-    except Exception:
-        if stop._raised is None:
-            raise
-        # C code that was calling Python, TensorFlow's say, turns `Stopped` into another error.
-        raise stop._raised from None
-    finally:
-        for number, handler in zip(numbers, before):
-            signal.signal(number, handler)
+    with stop_signals.handled(stop._handle):
+        try:
+            yield stop
+        except Exception:
+            if stop._raised is None:
+                raise
+            # C code that was calling Python, TensorFlow's say, turns `Stopped` into another error.
+            raise stop._raised from None

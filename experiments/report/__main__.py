@@ -7,8 +7,10 @@ python -m experiments.report runs/low-rate runs/high-rate --output=rates.html
 from __future__ import annotations
 
 import argparse
+import sys
 
 from compat.errors import Parser
+from compat.processes.command import run as run_command
 from experiments.export import commands
 from experiments.report import page, run_folder
 
@@ -35,4 +37,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    commands.run(main)
+    run_command(lambda: main(sys.argv[1:]))

@@ -14,6 +14,7 @@ _ENDS = {
     None: "no end recorded",
     0: "finished",
     PeerError.exit_code: "lost another task",
+    129: "stopped by a hangup",
     130: "stopped by Ctrl-C",
     143: "stopped",
 }
@@ -41,7 +42,7 @@ class Life:
         """The class of its end: good, stopped, bad or open."""
         if self.code is None:
             return "open"
-        return {0: "good", 130: "stopped", 143: "stopped"}.get(self.code, "bad")
+        return {0: "good", **dict.fromkeys((129, 130, 143), "stopped")}.get(self.code, "bad")
 
 
 def lives_of(

@@ -60,7 +60,7 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
     with contextlib.ExitStack() as outer, contextlib.ExitStack() as end, supervisor.managed_session(
         server.target if server else "", devices.session_config(settings)
     ) as session, stop.deferred(
-        lambda error: server.diagnose(error) if server else None
+        lambda error: server.diagnose(error) if server else None, is_last=True
     ), contextlib.ExitStack() as inner:
         if server is not None:
             end.callback(server.announce_end)  # This process opens one session.

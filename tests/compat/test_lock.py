@@ -79,6 +79,32 @@ def test_what_cannot_be_locked_writes_nothing(text: str | None, message: str) ->
     assert not Path("train.lock").exists()
 
 
+def test_names_of_files_are_quoted(program: Path) -> None:
+    (program / "my train.py").write_text("import digits\n")
+    assert lock.main(["my train.py", "--no_audit"]) == 0
+    lines = (program / "my train.lock" / "Containerfile").read_text().splitlines()
+    assert 'COPY ["my train.lock", "my train.lock"]' in lines
+    assert 'COPY ["my train.py", "my train.py"]' in lines
+    assert "COPY digits.py digits.py" in lines
+    (run,) = [line for line in lines if line.startswith("RUN")]
+    assert "--constraint 'my train.lock'/constraints.txt" in run
+    assert lines[-1] == 'ENTRYPOINT ["python", "-m", "compat", "run", "my train.py"]'
+    assert "#   docker build -f 'my train.lock'/Containerfile -t my-train ." in lines
+
+
+@pytest.mark.parametrize("name", ["a\nRUN echo.py", "a$HOME.py", "a*.py", 'a".py', "a\\.py"])
+def test_a_name_that_would_say_more_is_refused(program: Path, name: str) -> None:
+    (program / name).write_text("import digits\n")
+    with pytest.raises(UserError, match="rename it"):
+        lock.main([name, "--no_audit"])
+    assert not list(program.glob("*.lock"))
+    (program / "digits").mkdir()
+    (program / "digits" / name).write_text("")
+    with pytest.raises(UserError, match="rename it"):
+        lock.main(["train.py", "--no_audit"])
+    assert not list(program.glob("*.lock"))
+
+
 def test_an_optional_import_may_be_missing() -> None:
     text = "try:\n    import nowhere\nexcept ImportError:\n    import queue\n"
     Path("train.py").write_text(text)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,26 @@ def test_sigterm_stops_all(train: Any, record: Any) -> None:
     recorded = record(training.logdir)
     assert recorded.run[1] == "KILLED"
     assert recorded.checkpoints
+
+
+@pytest.mark.cluster
+def test_sigterm_to_all_processes_stops_all(train: Any, record: Any, runtime: str) -> None:
+    """As by systemd, `scancel` or `pkill`: the launcher, its tasks, and what serves these."""
+    flags = [ENDLESS, "--checkpoint_every=1000000", "--log_every=10", f"--runtime={runtime}"]
+    training = train("--strategy=ps", *flags).wait_until_it_says(r"^\[worker 0\] Step: ")
+    everybody = training.offspring()
+    for _ in range(3):
+        for pid in everybody:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        time.sleep(0.03)
+    assert training.wait().code == 143
+    assert training.left_running() == []
+    assert not re.search("Traceback|Error", training.out + training.err), training.err
+    recorded = record(training.logdir)
+    assert recorded.run[1] == "KILLED"
+    reached = max(map(int, re.findall("Step: ([0-9]+),", training.out)))
+    assert recorded.checkpoints[-1] >= reached
 
 
 @pytest.mark.long

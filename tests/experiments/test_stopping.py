@@ -1,7 +1,8 @@
-"""SIGINT and SIGTERM at each moment of a run; the signals are real."""
+"""Signals to stop, at each moment of a run; the signals are real."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -12,21 +13,22 @@ import experiments.launching.signals as module
 from compat.errors import PeerError, Stopped
 from experiments.launching.signals import signals
 
-BOTH = pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+EACH = pytest.mark.parametrize("signum", SIGNALS)
 
 
 def send(signum: int) -> None:
     os.kill(os.getpid(), signum)
 
 
-@BOTH
+@EACH
 def test_stops_at_once_outside_deferred(signum: int) -> None:
     with signals(), pytest.raises(Stopped) as caught:
         send(signum)
     assert caught.value.exit_code == 128 + signum
 
 
-@BOTH
+@EACH
 def test_stops_after_the_deferred_body(signum: int) -> None:
     done: list[str] = []
     with signals() as stop, pytest.raises(Stopped) as caught:
@@ -40,13 +42,68 @@ def test_stops_after_the_deferred_body(signum: int) -> None:
     assert caught.value.exit_code == 128 + signum
 
 
-@BOTH
-def test_second_signal_does_not_wait(signum: int) -> None:
+@EACH
+def test_further_signals_cut_nothing_off(signum: int) -> None:
+    done: list[str] = []
+    with pytest.raises(Stopped) as caught, signals() as stop:
+        try:
+            with stop.deferred(is_last=True):
+                for _ in range(3):
+                    send(signal.SIGTERM)
+                send(signum)
+                done.append("checkpoint")
+        finally:
+            send(signal.SIGTERM)
+            done.append("record")
+    assert done == ["checkpoint", "record"]
+    assert caught.value.exit_code == 143
+
+
+@EACH
+def test_what_stops_at_once_is_not_cut_off_either(signum: int) -> None:
+    done: list[str] = []
+    with pytest.raises(Stopped) as caught, signals():
+        try:
+            send(signal.SIGTERM)
+        finally:
+            send(signum)
+            done.append("closed")
+    assert (done, caught.value.exit_code) == (["closed"], 143)
+
+
+def test_a_second_interrupt_does_not_wait() -> None:
     with signals() as stop, pytest.raises(Stopped) as caught, stop.deferred():
+        send(signal.SIGINT)
         send(signal.SIGTERM)
-        send(signum)
+        send(signal.SIGINT)
         raise AssertionError("not reached")
-    assert caught.value.exit_code == 128 + signum
+    assert caught.value.exit_code == 130
+
+
+def test_a_stop_that_was_swallowed_is_still_requested() -> None:
+    """As in a destructor, of which Python ignores what it raises."""
+    with signals() as stop, pytest.raises(Stopped):
+        with contextlib.suppress(Stopped):
+            send(signal.SIGTERM)
+        with stop.deferred():
+            assert stop.requested
+
+
+def test_nothing_cuts_off_what_follows_the_last_body() -> None:
+    with signals() as stop:
+        with stop.deferred(is_last=True):
+            pass
+        send(signal.SIGTERM)
+
+
+def test_a_hangup_is_ignored_under_nohup() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with signals() as stop:
+            send(signal.SIGHUP)
+            assert not stop.requested
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_an_error_in_the_body_is_raised() -> None:
@@ -128,7 +185,7 @@ def test_is_not_an_exception() -> None:
 
 
 def test_restores_the_earlier_handlers() -> None:
-    before = [signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)]
+    before = [signal.getsignal(signum) for signum in SIGNALS]
     with signals():
         assert signal.getsignal(signal.SIGINT) != before[0]
-    assert [signal.getsignal(signum) for signum in (signal.SIGINT, signal.SIGTERM)] == before
+    assert [signal.getsignal(signum) for signum in SIGNALS] == before

@@ -12,7 +12,6 @@ import argparse
 import contextlib
 import math
 import os
-import signal
 import sys
 import threading
 import time
@@ -82,8 +81,6 @@ def main() -> int:
     ending = threading.Thread(target=_await_end, args=(logdir, args.follow, over), daemon=True)
     if following:
         _give_way()
-        # Ctrl-C is for the training, whose end it brings about.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         ending.start()
     if not os.path.exists(os.path.join(logdir, spool.SPOOL)):
         raise UserError(

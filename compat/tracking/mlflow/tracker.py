@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Callable, Collection, Mapping
 
 from compat.errors import UserError
-from compat.processes.forking import Forked, inherited, start
+from compat.processes.forked import Forked
+from compat.processes.forking import inherited, start
 from compat.tracking.files import writing_to
 from compat.tracking.mlflow import spool
 from compat.tracking.mlflow.source import source
@@ -210,8 +211,9 @@ class Tracker(Writer):
         self._pipe = os.fdopen(writing, "wb")  # It is closed when this process ends in any way.
         with os.fdopen(reading, "rb"), open(os.path.join(self._logdir, LOG), "ab") as log:
             outputs = {"stdout": log.fileno(), "stderr": log.fileno()}
-            # In a session of its own: neither Ctrl-C nor a kill of the run's group may reach it.
-            return start(inherited(DELIVERY, env), command, env=env, stdin=reading, **outputs)
+            # In a session of its own, and shielded: what stops the run brings about its end.
+            server = inherited(DELIVERY, env)
+            return start(server, command, env=env, stdin=reading, shielded=True, **outputs)
 
     def _append(self, kind: str, **fields: Any) -> None:
         if self._spool:

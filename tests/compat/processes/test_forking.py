@@ -187,6 +187,27 @@ def test_without_its_server_a_program_is_killed(tmp_path: Path) -> None:
         assert server.start(argv, env=ENV, stdout=1, stderr=2) is None
 
 
+def test_a_signal_to_stop_reaches_programs_and_not_their_server(tmp_path: Path) -> None:
+    """All get it at the same time, and a server that it ended would take the programs with it."""
+    (tmp_path / "program.py").write_text(
+        "import signal, time\nsignal.signal(signal.SIGTERM, lambda *_: exit(7))\n"
+        "open('ready', 'w').close()\ntime.sleep(600)"
+    )
+    argv = [sys.executable, str(tmp_path / "program.py")]
+    with ForkServer() as server:
+        program = server.start(argv, env=ENV, cwd=str(tmp_path), stdout=1, stderr=2)
+        assert program is not None
+        with open(f"/proc/{program.pid}/stat", encoding="utf-8") as file:
+            parent = int(file.read().rpartition(")")[2].split()[1])
+        until = time.monotonic() + SECONDS
+        while not (tmp_path / "ready").exists():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        for pid in (parent, program.pid):
+            os.kill(pid, signal.SIGTERM)
+        assert program.wait(SECONDS) == 7
+
+
 NESTED = """
 import os, sys
 from compat.processes.forking import ForkServer, inherited, start

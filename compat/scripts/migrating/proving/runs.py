@@ -15,6 +15,8 @@ from typing import Any, Iterable
 import numpy as np
 
 from compat.errors import UserError
+from compat.processes.child import Watchdog
+from compat.processes.forking import start
 from compat.scripts.migrating.proving.recorder import arrays
 from compat.scripts.migrating.proving.sides import Side
 
@@ -133,21 +135,19 @@ def run(
         env.pop("TF_CONFIG", None)
     if side.how == "plain":
         env.pop("PYTHONPATH", None)
-    with open(log, "wb") as output:
-        process = subprocess.Popen(
-            [side.python, "-c", _PROGRAM, _FOLDER, os.path.abspath(path)],
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    words = [side.python, "-c", _PROGRAM, _FOLDER, os.path.abspath(path)]
+    with open(log, "wb") as output, contextlib.closing(Watchdog()) as watchdog:
+        streams: Any = {"stdout": output.fileno(), "stderr": output.fileno()}
+        process = start(None, words, env=env, watchdog=watchdog.fileno(), **streams)
         try:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout)
             is_late = process.poll() is None
         finally:
-            _kill(process)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # Of which children may be left.
+            process.wait()
+            watchdog.leave(process.pid)
     done = read(side, folder)
     if is_late and (replay is not None or not done.calls):
         raise UserError(
@@ -155,13 +155,6 @@ def run(
             f"lower --steps; its last line is: {done.last_line()}"
         )
     return replace(done, is_cut=done.is_cut or is_late)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Ends the process group, of which children may be left."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def read(side: Side, folder: str) -> Run:

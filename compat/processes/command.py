@@ -1,0 +1,56 @@
+"""How a command begins and ends: its streams and its folder, signals, errors in a line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import Any, Callable, NoReturn
+
+from compat.errors import PeerError, Stopped, UserError
+from compat.processes import stop_signals
+from compat.processes.output import discard, open_streams
+
+
+def run(main: Callable[[], Any]) -> NoReturn:
+    """Runs a command, and exits with what it returns, 0 for None, or with the code of an error.
+
+    What asks it to stop is raised in it as `Stopped`, so that its children and its temporary files
+    go with it.
+    """
+    try:
+        begin()
+        with stop_signals.raised():
+            code = main()
+            sys.stdout.flush()
+    except (UserError, PeerError, Stopped) as error:
+        code = report(error)
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:  # As of `| head`: Python's exit would flush again, and fail.
+        discard(sys.stdout)
+        code = 1
+    sys.exit(code)
+
+
+def begin() -> None:
+    """Prepares this process for a command; see `open_streams`.
+
+    Raises:
+      UserError: the working directory was deleted.
+    """
+    open_streams()
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise UserError(
+            "the working directory was deleted, and relative paths mean nothing; cd to another"
+        ) from None
+
+
+def report(error: BaseException) -> int:
+    """Prints an error's line, of a stop only if it has lost something; returns the exit code."""
+    if not isinstance(error, Stopped) or error.loses:
+        with contextlib.suppress(OSError):  # As of a terminal that was closed.
+            print(f"error: {error}", file=sys.stderr, flush=True)
+    return int(getattr(error, "exit_code", 1))

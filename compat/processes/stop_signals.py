@@ -1,0 +1,78 @@
+"""The signals that ask a process to stop: Ctrl-C, a cluster manager or a logout, a closed terminal.
+
+systemd, `scancel` and `pkill` send them to a program and its children at the same time. So children
+that serve the others, and end with them, are started with these signals `blocked`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import types
+from typing import Any, Callable, Iterator, Optional
+
+from compat.errors import Stopped
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+Handler = Callable[[int, Optional[types.FrameType]], Any]
+
+
+@contextlib.contextmanager
+def handled(handler: Handler) -> Iterator[None]:
+    """Handles the signals inside the context, SIGHUP unless it is ignored, as under `nohup`.
+
+    Raises:
+      ValueError: this is not the main thread, the only one that receives signals.
+    """
+    before: dict[int, Any] = {}
+    try:
+        for signum in SIGNALS:
+            if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN:
+                before[signum] = signal.signal(signum, handler)
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+@contextlib.contextmanager
+def raised() -> Iterator[None]:
+    """Raises `Stopped` inside the context, so that a command leaves no child and no file behind.
+
+    Only the first signal and a second Ctrl-C are raised: no other one cuts off what cleans up.
+    Without effect in other threads than the main one.
+    """
+    received: list[int] = []
+
+    def handle(signum: int, frame: types.FrameType | None) -> None:
+        received.append(signum)
+        if len(received) == 1 or is_abort(received):
+            raise Stopped(signum)
+
+    main_thread = threading.current_thread() is threading.main_thread()
+    with handled(handle) if main_thread else contextlib.nullcontext():
+        yield
+
+
+def is_abort(received: list[int]) -> bool:
+    """Whether the last of these signals is a second Ctrl-C, which waits for nothing."""
+    return received[-1] == signal.SIGINT and received.count(signal.SIGINT) > 1
+
+
+@contextlib.contextmanager
+def blocked() -> Iterator[None]:
+    """Starts children inside the context that receive none of the signals, from their first moment.
+
+    Each has to end when its parent does, as by the end of a pipe.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def unblock() -> None:
+    """Makes this process, forked from one that was started `blocked`, receive the signals."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
