@@ -116,7 +116,7 @@ def _split(argv: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     raise UserError(f"{wrong}; usage: {_USAGE}")
 
 
-def _cluster(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, list[str]] | None]:
+def _cluster(options: argparse.Namespace) -> tuple[dict[str, int], dict[str, list[str]] | None]:  # noqa: C901
     """Returns how many tasks each job has and, if they are given, the addresses of each job."""
     hosts = {job: getattr(options, f"{job}_hosts") for job in _JOBS}
     given = {job: words.split(",") for job, words in hosts.items() if words is not None}

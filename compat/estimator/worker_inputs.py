@@ -124,7 +124,7 @@ def _entries(server: Server, workers: list[Task]) -> dict[Task, dict[str, str]]:
     return found
 
 
-def digest(graph: Any) -> str:
+def digest(graph: Any) -> str:  # noqa: C901
     """Returns what graphs have in common that two programs build alike.
 
     The names of functions, which count all functions of a process, do not matter.

@@ -88,7 +88,7 @@ def main() -> None:
     _run(request["argv"])
 
 
-def _serve(connection: socket.socket) -> tuple[Any, list[int]]:
+def _serve(connection: socket.socket) -> tuple[Any, list[int]]:  # noqa: C901
     """Answers requests for ever; returns in each process that is forked, with its request."""
     global _entrance
     wake, woken = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, _HIGH) for end in os.pipe())

@@ -134,7 +134,7 @@ class ProcessGroup:
     def _unfinished(self) -> list[str]:
         return [c.name for c in self._children if c.returncode is None or c.again_at is not None]
 
-    def _judge(self) -> None:
+    def _judge(self) -> None:  # noqa: C901
         """Stops the others if something has happened that calls for it."""
         if self._signals.count(signal.SIGINT) > 1:
             self._stop(grace=0.0)

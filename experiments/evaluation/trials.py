@@ -33,7 +33,7 @@ class Trials:
     mode: str  # "max" or "min", as of `selection.best`.
     record: Callable[[int, float], object]  # Told the number of trials and the best value so far.
 
-    def run(self, number: int, jobs: int, programs: Programs, stop: Stop) -> None:
+    def run(self, number: int, jobs: int, programs: Programs, stop: Stop) -> None:  # noqa: C901
         """Runs trials, `jobs` at a time, until the study has a number of them, or is to stop.
 
         If an invalid input ends a run before any is complete, that is raised as a `UserError`.

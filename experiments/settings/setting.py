@@ -191,7 +191,7 @@ def shortened(text: str, most: int = 60) -> str:
     return text if len(text) <= most else text[:most] + "..."
 
 
-def prepare(cls: type, base: type) -> None:
+def prepare(cls: type, base: type) -> None:  # noqa: C901
     """Verifies the fields that a class declares itself, before the decorator `dataclass` reads it.
 
     One that is declared again with a value keeps its help and bounds. `base` has all settings.

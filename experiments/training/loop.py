@@ -125,7 +125,7 @@ class _Training:
         for values in self._updates(lambda: end.poll(self.session.planned_step)):
             check_finite(values, self.program.experiment.settings.learning_rate)
 
-    def run_as_chief(self, outer: contextlib.ExitStack, mine: dict[str, str]) -> Result | None:
+    def run_as_chief(self, outer: contextlib.ExitStack, mine: dict[str, str]) -> Result | None:  # noqa: C901
         started = time.monotonic()
         program, session, schedule = self.program, self.session, self.schedule
         experiment, settings = program.experiment, program.experiment.settings

@@ -61,7 +61,7 @@ def build(tf1: Any, x: Any, y: Any) -> Any:
     return {"loss": loss, "risk": y + 0.0, "train": train}
 
 
-def observe(
+def observe(  # noqa: C901
     api: Any,
     tf1: Any,
     folder: str,

@@ -77,7 +77,7 @@ def without_state(graph_def: Any) -> tuple[Any, Any]:
     return body, state
 
 
-def reseeded(graph_def: Any, copy: int) -> Any:
+def reseeded(graph_def: Any, copy: int) -> Any:  # noqa: C901
     """Returns a graph whose seeded random operations draw other numbers in each copy but 0."""
     if not copy:
         return graph_def

@@ -129,7 +129,7 @@ def from_text(text: str, filename: str) -> Source:
     return Source(filename, text, is_python2(text))
 
 
-def is_python2(text: str) -> bool:
+def is_python2(text: str) -> bool:  # noqa: C901
     """Whether a program is written in Python 2, by its syntax or else by the names that it uses."""
     try:
         with deep(""):

@@ -131,7 +131,7 @@ class Tracker(Writer):
     def artifact(self, path: str, folder: str = "") -> None:
         self._append("artifact", path=os.path.abspath(path), folder=folder)
 
-    def close(self, status: str = FINISHED) -> None:
+    def close(self, status: str = FINISHED) -> None:  # noqa: C901
         """Ends the run, and waits for the delivery; a second call does nothing.
 
         What could not be delivered stays in the spool; a line names the command that sends it.

@@ -28,7 +28,7 @@ def elements(worker: int, workers: int) -> Any:
     return tf.data.Dataset.range(first, first + 4 + 2 * worker).map(element)
 
 
-def main(settings: dict[str, Any]) -> None:
+def main(settings: dict[str, Any]) -> None:  # noqa: C901
     compat.select_runtime(settings["runtime"])
     server = None
     if "cluster" in settings:

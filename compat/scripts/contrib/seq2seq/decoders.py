@@ -105,7 +105,7 @@ def _array(dtype: Any, size: Any, batch_size: Any) -> Any:
     return tf1.TensorArray(dtype, size=0, dynamic_size=True, element_shape=shape)
 
 
-def dynamic_decode(
+def dynamic_decode(  # noqa: C901
     decoder: Any,
     output_time_major: bool = False,
     impute_finished: bool = False,

@@ -88,7 +88,7 @@ class _Writing:
             if node in self.top and imports.loads(node)
         }
 
-    def result(self, of_chief: list[str]) -> migration.Migrated:
+    def result(self, of_chief: list[str]) -> migration.Migrated:  # noqa: C901
         """Returns the new program; the remarks `of_chief` are for what follows its updates."""
         moving = self._moving()
         before = self._before(moving)

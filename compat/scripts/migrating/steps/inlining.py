@@ -109,7 +109,7 @@ class _Inlining:
         is_method = self.function.path.startswith(f"{owner}.")
         return not owner or is_method or any(getattr(n, "id", "") == owner for n in given)
 
-    def _call(self, call: ast.Call) -> list[Edit]:
+    def _call(self, call: ast.Call) -> list[Edit]:  # noqa: C901
         """Returns the edits that put the function's statements in front of its call."""
         statement: Any = call
         is_elsewhere = False

@@ -109,7 +109,7 @@ class _Rewriting:
         self.taken.add(found)
         return found
 
-    def _shared(self) -> list[str]:
+    def _shared(self) -> list[str]:  # noqa: C901
         """Returns the names of the graph that the rest of the program uses as they are."""
         graph, shared = self.graph, set()
         done = self.calls.done | self.sessions.dropped
