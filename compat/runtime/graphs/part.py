@@ -9,6 +9,8 @@ from compat.runtime.graphs import draws
 from compat.runtime.graphs.dependence import VARIABLES, Dependence, holds_state, is_handle
 from compat.runtime.graphs.walk import Needed
 
+# Numbers in TensorFlow's full_type.proto.
+_UNSET, _PRODUCT, _INT32, _SHAPE_TENSOR = 0, 3, 207, 1005
 _PYTHON = ("PyFunc", "EagerPyFunc")
 
 
@@ -109,6 +111,7 @@ class Part:
             node.input.extend(kept)
             if op in self._dependence.state:
                 self._place(op, node)
+            _describe_integers(op, node)
             counter = draws.converted(op, node)
             if counter is not None:
                 self.counters[counter.handle] = counter
@@ -118,6 +121,28 @@ class Part:
         if library is not None:
             described.library.CopyFrom(library)
         return described
+
+
+def _is_reference_to_integers(tensor: Any) -> bool:
+    return tensor.dtype.base_dtype == tf.int32 != tensor.dtype
+
+
+def _describe_integers(op: Any, node: Any) -> None:
+    """States the type of integers by reference, which functions ask for and do not find.
+
+    A function's integers of 32 bits are in the memory of the host, and since 2.13 or so TensorFlow
+    notes that of tensors, not of references.
+    """
+    types = getattr(node, "experimental_type", None)
+    if types is None or not any(_is_reference_to_integers(tensor) for tensor in op.outputs):
+        return
+    types.Clear()
+    types.type_id = _PRODUCT
+    for tensor in op.outputs:
+        is_integer = tensor.dtype.base_dtype == tf.int32
+        types.args.add().type_id = _SHAPE_TENSOR if is_integer else _UNSET
+        if is_integer:
+            types.args[-1].args.add().type_id = _INT32
 
 
 def _lasts(handle: Any) -> bool:

@@ -77,6 +77,8 @@ class GraphSession:
         text = target.decode() if isinstance(target, bytes) else target
         cluster = _cluster if text in _cluster.targets else _alone
         self.target = target if cluster is _alone else ""
+        # Any other target is that of a server, whose sessions are TensorFlow's.
+        self._is_here = not self.target
         self._graph, self._cluster = graph, cluster
         if not hasattr(graph, "compat_parts"):
             graph.compat_parts = _Graph(graph)
@@ -89,6 +91,8 @@ class GraphSession:
 
     def extend(self) -> None:
         """Takes in what the program has added to its graph."""
+        if not self._is_here:
+            return
         with self._known.lock:
             self._known.dependence.update()
 
@@ -107,6 +111,8 @@ class GraphSession:
           operations: that are run besides.
           fed: values by tensors.
         """
+        if not self._is_here:
+            return None
         key = (
             self._known.dependence.version,
             tuple(t.name for t in fetches),

@@ -61,6 +61,17 @@ def global_step_and_schedule():
 
 
 @section
+def integers_of_32_bits():
+    count, pair = tf.Variable(0, trainable=False), tf.Variable([1, 2])
+    more = tf.assign(pair, pair + tf.assign_add(count, 1))
+    with tf.Session() as session:
+        session.run(initialize())
+        show(session.run(more), *session.run([count, pair, pair * 2]))
+        session.run(tf.group(more, tf.assign(count, 7)))
+        show(session.run(count))
+
+
+@section
 def dropout_is_one_stream():
     loss, feed = regression()
     x = next(iter(feed))
