@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Iterator, Mapping, Sequence, TextIO
 
 from compat.cluster.spec import checked_cluster
-from compat.errors import Parser, UserError
+from compat.errors import Parser, UserError, reason_of
 from compat.processes.local_cluster import LocalCluster, commands
 from compat.scripts.cluster import tasks
 from compat.scripts.cluster.task_arguments import Spelling
@@ -184,7 +184,7 @@ def _logs(folder: str | None, names: Sequence[str]) -> Iterator[dict[str, TextIO
                 logs[name] = stack.enter_context(path.open("w", encoding="utf-8"))
         except OSError as error:
             raise UserError(
-                f"--log_dir={folder} cannot be written to ({error.strerror}); name another folder"
+                f"--log_dir={folder} cannot be written to ({reason_of(error)}); name another folder"
             ) from None
         yield logs
 

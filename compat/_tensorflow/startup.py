@@ -38,6 +38,9 @@ def without_notes() -> Iterator[None]:
 
     TensorFlow 2.16 and later write some before any setting takes effect. Nothing else is lost.
     """
+    if sys.stderr is None:  # It is closed.
+        yield
+        return
     sys.stderr.flush()
     # No site-packages, to start fast; a session of its own, so that Ctrl-C does not reach it.
     command = [sys.executable, "-I", "-S", "-c", _FILTER, _NOTE, _MORE]
