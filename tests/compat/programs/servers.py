@@ -31,7 +31,7 @@ def kind(function: Any) -> list[str]:
     return []
 
 
-class Hook(compat.SessionRunHook):  # type: ignore[misc]
+class Hook(compat.SessionRunHook):
     """A hook of a program."""
 
 
