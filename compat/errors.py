@@ -72,13 +72,18 @@ def raised_as(kind: type[Exception]) -> Iterator[None]:
         raise both(None, None, str(error)) from None
 
 
+def reason_of(error: BaseException) -> str:
+    """Returns why an `OSError` was raised, also where it has no error number."""
+    return str(getattr(error, "strerror", None) or str(error) or type(error).__name__)
+
+
 @contextlib.contextmanager
 def unless_usable(what: str, remedy: str) -> Iterator[None]:
     """Raises an `OSError` as a `UserError`, such as "file x cannot be read (why); name it"."""
     try:
         yield
     except OSError as error:
-        raise UserError(f"{what} ({error.strerror}); {remedy}") from error
+        raise UserError(f"{what} ({reason_of(error)}); {remedy}") from error
 
 
 class PeerError(_LineError):

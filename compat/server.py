@@ -170,7 +170,9 @@ class Server:
         return None if self._server is None else self._server.server_def
 
     def start(self) -> None:
-        """Starts the server; only needed after `start=False`."""
+        """Starts the server, unless its strategy does; only needed after `start=False`."""
+        if self._server is None:
+            return
         with startup.without_notes():
             self._server.start()
         if not roles.is_local(self.cluster):
@@ -230,7 +232,11 @@ class Server:
         return Monitor(checks, self.rendezvous_timeout, self._say)
 
     def wait_for_peers(self, everybody: bool) -> None:
-        """Waits for the parameter servers and the chief or, if it needs them, for `everybody`."""
+        """Waits for the parameter servers and the chief or, if it needs them, for `everybody`.
+
+        For a later session the chief need not be there: its variables have their values.
+        """
+        needs_chief = self.state is not RunState.RUNNING
         # Without parameter servers, the servers start when all tasks have met.
         reason = identity.reason_not_met if self.synchronous else identity.reason_not_member
         checks = {
@@ -238,7 +244,8 @@ class Server:
                 reason, self.cluster.address_of(task), task, self.run
             )
             for task in all_tasks(self.cluster)
-            if (everybody or task.job == "ps" or task == self._trainers[0]) and task != self.task
+            if (everybody or task.job == "ps" or (needs_chief and task == self._trainers[0]))
+            and task != self.task
         }
         try:
             Monitor(checks, self.rendezvous_timeout, self._say).wait()

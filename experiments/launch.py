@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Iterator, Mapping, Sequence, TextIO
 
 from compat.cluster.spec import checked_cluster
-from compat.errors import Parser, UserError
+from compat.errors import Parser, UserError, reason_of
 from compat.processes.command import run as run_command
 from compat.processes.local_cluster import LocalCluster, commands
 from compat.processes.output import open_log
@@ -186,7 +186,7 @@ def _logs(folder: str | None, names: Sequence[str]) -> Iterator[dict[str, TextIO
                 logs[name] = stack.enter_context(open_log(path))
         except OSError as error:
             raise UserError(
-                f"--log_dir={folder} cannot be written to ({error.strerror}); name another folder"
+                f"--log_dir={folder} cannot be written to ({reason_of(error)}); name another folder"
             ) from None
         yield logs
 

@@ -40,6 +40,9 @@ def without_notes() -> Iterator[None]:
 
     TensorFlow 2.16 and later write some before any setting takes effect. Nothing else is lost.
     """
+    if sys.stderr is None:  # It is closed.
+        yield
+        return
     sys.stderr.flush()
     # No site-packages, to start fast. It ends with the pipe, and by no signal to stop, which may
     # reach all processes of a program: see `compat.processes.stop_signals`.

@@ -29,7 +29,10 @@ _OTHER_CHECKPOINT = "remove its files to do without it, or choose another log fo
 
 
 class NotFiniteError(ValueError):
-    """A trainable variable to be saved is NaN or infinite; the checkpoints that exist are kept."""
+    """A trainable variable to be saved is NaN or infinite; the checkpoints that exist are kept.
+
+    One whose initial value is infinite, such as that of a best loss, may be.
+    """
 
     TEXT = "variable {} has a value that is not finite; not saved"
 

@@ -16,7 +16,7 @@ import threading
 from typing import Any, ContextManager, Iterator
 
 from compat.cluster.address import split_address
-from compat.errors import UserError
+from compat.errors import UserError, reason_of
 
 _VARIABLE = "COMPAT_RESERVED_PORTS"  # "20001:5,20002:6", port and descriptor
 _LOOK_SECS = 0.1  # Between two looks whether the server is to start.
@@ -138,7 +138,7 @@ def check_free(address: str) -> None:
             probe.bind(("", port))
         except OSError as error:
             in_use = error.errno == errno.EADDRINUSE
-            state = "in use on this machine" if in_use else f"not to be had ({error.strerror})"
+            state = "in use on this machine" if in_use else f"not to be had ({reason_of(error)})"
             raise UserError(
                 f"port {port} of {address} is {state}; stop the process or choose another port"
             ) from None

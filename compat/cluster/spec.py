@@ -61,6 +61,10 @@ class ClusterSpec:
         loaded: type = tf1.train.ClusterSpec if "tensorflow" in sys.modules else ClusterSpec
         return loaded
 
+    def __reduce__(self) -> Any:
+        """Pickles this class, which `__class__` does not show."""
+        return type(self), (self.as_dict(),)
+
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
         """Returns a copy, job to list of addresses, or to index -> address if there are gaps."""
         return {

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from compat.cluster.access import is_loopback
 from compat.datasets import idx
 from compat.datasets.published import Published, verify
-from compat.errors import UserError
+from compat.errors import UserError, reason_of
 
 STALL_SECS = 10.0  # how long a mirror may be silent
 _CHUNK_BYTES = 1 << 16
@@ -59,7 +59,7 @@ def download(
                 del mirrors[0]
             except OSError as error:
                 raise DownloadError(
-                    f"{folder} cannot be written ({error.strerror}), expected a writable folder"
+                    f"{folder} cannot be written ({reason_of(error)}), expected a writable folder"
                 ) from error
             else:
                 say(f"downloaded {url} to {target} (SHA-256 of its contents verified)")

@@ -12,6 +12,7 @@ from typing import Any, Iterator, Mapping
 from compat.cluster import ports, proxies
 from compat.cluster.address import split_address
 from compat.doctor.packages import Finding
+from compat.errors import reason_of
 
 _CONNECT_SECS = 5
 # The command that makes ports available or reachable, by error.
@@ -54,7 +55,7 @@ def _ports() -> Finding:
         with ports.answered(address):
             socket.create_connection(split_address(address), _CONNECT_SECS).close()
     except OSError as error:
-        reason = error.strerror or error
+        reason = reason_of(error)
         return Finding("ports", f"none available on 127.0.0.1: {reason}", remedy(error))
     text = "available and reachable on 127.0.0.1"
     if _EPHEMERAL.exists():  # On Linux.

@@ -21,9 +21,13 @@ _TASK = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+)")
 _HEADING = re.compile(r"Graph execution error:|=*|.*From /job:\S+:|\d+ root error\(s\) found\.")
 # What TensorFlow reports of a peer that has gone, even if another one has its place now.
 _GONE = re.compile(
-    r"restarted|incarnation|is down|heartbeat|Collective ops is aborted|Socket closed"
-    r"|[Cc]onnection reset|[Ff]ailed to connect|Broken pipe|GOAWAY"
+    r"restarted|incarnation|is down|heartbeat|Collective ops is aborted|Socket closed|preempted"
+    r"|[Cc]onnection (reset|refused|timed out)|[Ff]ailed to connect|Connect Failed|Broken pipe"
+    r"|GOAWAY|OS Error|Endpoint read failed|Stream removed|RST_STREAM|[Tt]ransport (is )?clos"
+    r"|[Kk]eepalive|No route to host|Network is unreachable|empty address list"
 )
+# What it reports of others: a file system, say, whose storage does not answer.
+_OTHERS = re.compile(r"libcurl|HTTP (request|response)|\b(?!grpc|dns|ipv[46]|unix)[a-z0-9]+://")
 # A task that was killed closes its port some time after the connections of which the error is.
 _CLOSING_SECS = 1.0
 # Time for a packet that gets lost; the machine of a task that is gone reports it at once.
@@ -39,9 +43,9 @@ def peer_error(
 ) -> PeerError | None:
     """Returns the `PeerError` that stands behind an error of TensorFlow, or None.
 
-    A program may raise errors of the same classes itself: where all peers answer, and TensorFlow
-    does not report that one was lost, the error is the program's. TensorFlow mentions `own`, this
-    very task, as well, for it has noticed.
+    Errors of the same classes have other causes: the program, or a file system. Where all peers
+    answer, and TensorFlow does not report that one was lost, the error is no peer's. TensorFlow
+    mentions `own`, this very task, as well, for it has noticed.
     """
     errors = tf1.errors
     # Workers that make each update together get the last two.
@@ -57,7 +61,7 @@ def peer_error(
         lost = lost_task(suspects, cluster, remedy)
         if lost is not None:
             return lost
-    if not isinstance(error, errors.UnavailableError) and not _GONE.search(str(error)):
+    if not _GONE.search(str(error)) or _OTHERS.search(str(error)):
         peers = [task for task in suspects if task != own]
         return lost_task(peers, cluster, remedy, reason_not_serving)
     what = "a task of the cluster"

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import IO, Mapping
 
-from compat.errors import UserError
+from compat.errors import UserError, reason_of
 from compat.processes import stop_signals
 from compat.processes.forking import ForkServer, start
 from compat.processes.output import shown
@@ -103,7 +103,7 @@ class Child:
             self.output.close()
             raise UserError(
                 f"{command.name}: {command.argv[0]!r} cannot be started "
-                f"({error.strerror}); correct the path of the program"
+                f"({reason_of(error)}); correct the path of the program"
             ) from None
         finally:
             os.close(writing)

@@ -11,7 +11,7 @@ from compat._tensorflow import tf1
 
 
 class _TrainClass:
-    """A class of `tf.compat.v1.train`: call it, extend it, or test for instances of it."""
+    """A class of `tf.compat.v1.train`: call it, extend it, or test for what is one."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -27,6 +27,11 @@ class _TrainClass:
 
     def __instancecheck__(self, instance: Any) -> bool:
         return isinstance(instance, self._load())
+
+    def __subclasscheck__(self, subclass: Any) -> bool:
+        if isinstance(subclass, _TrainClass):
+            subclass = subclass._load()
+        return issubclass(subclass, self._load())
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # Asked for by tools that look at the module.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import importlib
+import threading
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import coordinator_module, tf, version
@@ -133,6 +134,7 @@ class Runtime(abc.ABC):
 
 
 _current: Runtime | None = None
+_lock = threading.RLock()  # A program may make its first server on a thread.
 
 
 def select_runtime(name: str = "auto") -> Runtime:
@@ -156,25 +158,26 @@ def select_runtime(name: str = "auto") -> Runtime:
     global _current
     if name not in RUNTIMES:
         raise UserError(f"runtime {name!r} is unknown; choose one of {', '.join(RUNTIMES)}")
-    if name == "auto":
-        name = _current.name if _current else "modern" if coordinator_module() else "legacy"
-    if _current is not None:
-        if _current.name != name:
+    with _lock:
+        if name == "auto":
+            name = _current.name if _current else "modern" if coordinator_module() else "legacy"
+        if _current is not None:
+            if _current.name != name:
+                raise UserError(
+                    f"runtime {name!r} was asked for in a process that already uses "
+                    f"{_current.name!r}; start a process of its own for it"
+                )
+            return _current
+        if name == "modern" and not coordinator_module():
             raise UserError(
-                f"runtime {name!r} was asked for in a process that already uses "
-                f"{_current.name!r}; start a process of its own for it"
+                f"runtime 'modern' needs TensorFlow 2.4 or later, this is {version()}; "
+                "use --runtime=legacy or a newer TensorFlow"
             )
+        if name == "modern" and not tf.executing_eagerly():
+            _current = importlib.import_module("compat.runtime.legacy.runtime").create_modern()
+        else:
+            _current = importlib.import_module(f"compat.runtime.{name}.runtime").create()
         return _current
-    if name == "modern" and not coordinator_module():
-        raise UserError(
-            f"runtime 'modern' needs TensorFlow 2.4 or later, this is {version()}; "
-            "use --runtime=legacy or a newer TensorFlow"
-        )
-    if name == "modern" and not tf.executing_eagerly():
-        _current = importlib.import_module("compat.runtime.legacy.runtime").create_modern()
-    else:
-        _current = importlib.import_module(f"compat.runtime.{name}.runtime").create()
-    return _current
 
 
 def runtime_from(argv: list[str], default: str = "legacy") -> str:

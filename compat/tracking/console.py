@@ -8,6 +8,7 @@ import shutil
 import sys
 from typing import Any, Mapping, TextIO
 
+from compat.errors import reason_of
 from compat.processes.output import discard, terminal_columns
 from compat.tracking.redaction import redacted_text
 
@@ -100,7 +101,7 @@ class Console:
                     file.write(text + "\n")
             except OSError as error:
                 path, self._path = self._path, None
-                self.say(f"{path!r} cannot be written to ({error.strerror}); the run continues")
+                self.say(f"{path!r} cannot be written to ({reason_of(error)}); the run continues")
 
     def progress(self, step: int) -> None:
         """Moves the bar to global step `step`.

@@ -18,7 +18,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from compat.errors import UserError
+from compat.errors import UserError, reason_of
 from compat.tracking.files import lock, writing_to
 from experiments.evaluation import best_checkpoint, early_stopping
 
@@ -119,7 +119,7 @@ class Selection:
             # Last: if the process is killed before, the next one evaluates again.
             self.append(evaluation)
         except OSError as error:
-            reason = error.strerror or error
+            reason = reason_of(error)
             self.say(f"the evaluation of {prefix} is not kept ({reason}); the run continues")
 
     def append(self, evaluation: Evaluation) -> None:

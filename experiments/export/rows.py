@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Sequence, T
 import numpy as np
 
 from compat.checkpoint.matching import cast
-from compat.errors import UserError
+from compat.errors import UserError, reason_of
 
 MOST_ROWS = 1000  # In a call of the model.
 STDIN = "-"
@@ -61,7 +61,7 @@ def read(path: str, rows: Rows) -> Iterator[Arrays]:
     except UnicodeDecodeError as error:
         raise UserError(f"--input={path} is not UTF-8 text; convert it") from error
     except _BROKEN as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = reason_of(error)
         raise UserError(f"--input={path} cannot be read ({reason}); name another file") from error
 
 

@@ -7,7 +7,7 @@ import json
 import os
 from typing import Any
 
-from compat.errors import UserError, one_line
+from compat.errors import UserError, one_line, reason_of
 from compat.tracking import redacted
 from compat.tracking.files import write_atomically
 from experiments.settings.setting import checked, shortened
@@ -71,7 +71,7 @@ def read_pairs(path: str, flag: str = "config") -> list[tuple[Any, Any]]:
             raw = file.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # The latter of a NUL in the name.
         raise UserError(
-            f"--{flag}={path} cannot be read ({getattr(error, 'strerror', error)}); name a file of "
+            f"--{flag}={path} cannot be read ({reason_of(error)}); name a file of "
             "settings, such as settings.yaml of a log folder"
         ) from error
     try:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from compat.cluster.address import split_address
-from compat.errors import PeerError, UserError
+from compat.errors import PeerError, UserError, unless_usable
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,10 @@ def test_malformed(address: str, sentence: str) -> None:
 
 def test_exit_codes_are_permanent_for_users_and_retryable_for_peers() -> None:
     assert (UserError.exit_code, PeerError.exit_code) == (2, 138)
+
+
+@pytest.mark.parametrize(("error", "why"), [(OSError("why"), "why"), (OSError(), "OSError")])
+def test_an_error_without_a_number_says_why(error: OSError, why: str) -> None:
+    with pytest.raises(UserError) as raised, unless_usable("it fails", "mend it"):
+        raise error
+    assert str(raised.value) == f"it fails ({why}); mend it"

@@ -115,7 +115,10 @@ def test_who_is_back_is_named_and_never_this_very_task() -> None:
         cluster = ClusterSpec({"worker": [own], "ps": [other]})
         for told, expected in (
             (SOCKET_CLOSED, f"/job:ps/task:0 at {other}, which is back (Socket closed)"),
-            ("From /job:worker/replica:0/task:0:\nwhy", "a task of the cluster (why)"),
+            (
+                "From /job:worker/replica:0/task:0:\nBroken pipe",
+                "a task of the cluster (Broken pipe)",
+            ),
         ):
             error = tf1.errors.UnavailableError(None, None, told)
             lost = peer_error(error, cluster, own=Task("worker", 0))

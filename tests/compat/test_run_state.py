@@ -31,11 +31,8 @@ def test_a_process_opens_several_sessions(
     trains = runtime == "legacy"  # The other worker; else it serves the first until that has ended.
     with start_cluster(PROGRAM, runtime, ps=1, worker=2) as cluster:
         ps = cluster.start("ps")
-        # A worker opens no session once its chief has ended.
-        last = {"creates": str(tmp_path / "over")} if trains else {}
-        waits = {"waits_for": str(tmp_path / "over")} if trains else {}
-        chief = cluster.start("worker", 0, **settings, **waits)
-        worker = cluster.start("worker", 1, **settings, **last)
+        chief = cluster.start("worker", 0, **settings)
+        worker = cluster.start("worker", 1, **settings)
         losses = chief.report
         assert [len(each) for each in losses] == [3] * len(sessions)
         assert [len(each) for each in worker.report] == [3 * trains] * len(sessions)
@@ -43,6 +40,26 @@ def test_a_process_opens_several_sessions(
     if not trains:  # Nobody else updates the weight.
         each = [loss for session in losses for loss in session]
         assert each == sorted(each, reverse=True)  # Each session continues the one before.
+
+
+@pytest.mark.cluster
+def test_a_later_session_does_without_the_chief(
+    start_cluster: StartCluster, tmp_path: Path
+) -> None:
+    """It has given the variables their values; on the legacy runtime, where each worker trains."""
+    settings = {"steps": 3, "logdir": str(tmp_path)}
+    over = tmp_path / "over"
+    with start_cluster(PROGRAM, "legacy", ps=1, worker=2) as cluster:
+        ps = cluster.start("ps")
+        worker = cluster.start(
+            "worker", 1, **settings, sessions=["monitored", "supervised"], waits_for=str(over)
+        )
+        chief = cluster.start("worker", 0, **settings, sessions=["supervised"], pause=1)
+        worker.wait_until_it_says("left a session")
+        assert chief.wait().code == 0
+        over.touch()
+        assert [len(losses) for losses in worker.report] == [3, 3]
+        assert ps.report == "succeeded"
 
 
 @pytest.mark.cluster

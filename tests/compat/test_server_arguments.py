@@ -43,7 +43,7 @@ def seen(run_program: RunProgram, programs: Path, runtime: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "fact", ["is theirs", "is ours", "taken", "message", "back", "resolved", "port"]
+    "fact", ["is theirs", "is ours", "taken", "message", "returned", "resolved", "port"]
 )
 def test_a_cluster_is_taken_for_one_of_tensorflows(seen: Any, fact: str) -> None:
     assert seen[fact] is True
@@ -72,6 +72,30 @@ def test_an_error_of_the_program_is_not_a_lost_peer(seen: Any) -> None:
     """All peers answer; only what TensorFlow reports of a restart is one."""
     assert seen["own error"] == "None"
     assert seen["restarted peer"] == "lost a task of the cluster"
+
+
+def test_an_unavailable_storage_is_not_a_lost_peer(seen: Any) -> None:
+    assert seen["storage"] == ["None"] * 4
+    assert seen["back"] == [
+        "lost a task of the cluster (Socket closed)",
+        "lost /job:local/task:0 at ADDRESS, which is back (OS Error)",
+    ]
+
+
+def test_threads_choose_one_runtime(seen: Any) -> None:
+    assert seen["runtimes"] == 1
+
+
+def test_classes_of_hooks_are_classes(seen: Any) -> None:
+    assert seen["hooks"] == [True, False, True, True]
+
+
+def test_a_cluster_is_pickled(seen: Any) -> None:
+    assert seen["copies"] == ["ClusterSpecTrue"] * 2
+
+
+def test_a_strategy_starts_the_server_of_a_coordinator(seen: Any) -> None:
+    assert seen["coordinator"] == "retrying"
 
 
 @pytest.fixture

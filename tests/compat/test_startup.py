@@ -11,6 +11,16 @@ import pytest
 
 from compat._tensorflow import startup
 
+
+def test_standard_error_may_be_closed() -> None:
+    source = (
+        "import sys; from compat import tf; assert sys.stderr is None; print(tf.constant(1.5) + 1)"
+    )
+    command = ["sh", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, source]
+    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=200, check=False)
+    assert (done.returncode, b"2.5" in done.stdout) == (0, True)
+
+
 NOTES = b"""\
 2026-11-22 03:18:02.364799: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on.
 WARNING: All log messages before absl::InitializeLog() is called are written to STDERR

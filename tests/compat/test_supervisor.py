@@ -116,6 +116,13 @@ class TestEnd:
     def test_a_peer_that_a_thread_misses_is_known_before_the_end(self, supervised: Any) -> None:
         assert supervised["of_2016_with_a_lost_peer"] == ["lost", ["PeerError"]]
 
+    def test_a_session_is_closed_whose_first_checkpoint_fails(self, supervised: Any) -> None:
+        refused = "variable weight has a value that is not finite; not saved"
+        assert supervised["first_checkpoint_fails"] == [refused, refused, [True, True]]
+
+    def test_a_variable_that_begins_infinite_is_saved(self, supervised: Any) -> None:
+        assert supervised["begins_infinite"] == [True, ["model.ckpt-0", "model.ckpt-1"]]
+
     def test_a_program_of_2016_ends_by_stop(self, supervised: Any) -> None:
         assert supervised["of_2016"] == [3, True, 0.875]
 

@@ -70,6 +70,7 @@ class _Creator:
     ) -> None:
         self._runtime, self._steps, self._arguments = runtime, steps, arguments
         self._graph = tf1.get_default_graph()
+        self._session: _HookedSession | None = None
 
     def create_session(self) -> Any:
         """Returns a session whose variables have values, restored ones after a loss."""
@@ -119,7 +120,14 @@ class _Creator:
         ).create_session()
 
     def _hooked(self, raw: Any) -> Any:
-        return _HookedSession.of(raw, _Unsupervised(self._runtime), self._steps)
+        session = _HookedSession.of(raw, _Unsupervised(self._runtime), self._steps)
+        self._session = session
+        return session
+
+    def close(self) -> None:
+        """Closes the session that was made last."""
+        if self._session is not None:
+            self._session.close()
 
 
 class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
@@ -136,10 +144,11 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             savers.append(saver)  # Where a scaffold looks for one.
         kind = tf1.train.MonitoredSession
         kind = kind if arguments.recovers else tf1.train.SingularMonitoredSession
+        creator = _Creator(runtime, steps, arguments)
         try:
             # That of the base of both, which is given a creator.
             super(kind, self).__init__(
-                _Creator(runtime, steps, arguments),
+                creator,
                 arguments.hooks,
                 should_recover=arguments.recovers,
                 stop_grace_period_secs=arguments.stop_grace_period_secs,
@@ -147,6 +156,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         except BaseException as error:
             runtime.ended_by(error)
             self._release()
+            creator.close()  # As a hook has failed.
             raise
 
     def _release(self) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import types
 from typing import Any, Iterator, NamedTuple, Sequence
 
+import numpy as np
+
 from compat._tensorflow import private, tf, tf1
 from compat.checkpoint import pieces
 from compat.checkpoint.files import PARTS, NotFiniteError
 from compat.runtime.legacy.variables import filled
+
+_SMALL_BYTES = 1 << 20  # Larger constants are those of weights.
 
 
 class _Member(NamedTuple):
@@ -35,7 +39,8 @@ class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
         return super()._AddShardedSaveOps(*args)
 
     def save_op(self, filename_tensor: Any, saveables: Any) -> Any:
-        self._trained = {variable.op for variable in tf1.trainable_variables()}
+        trainable = tf1.trainable_variables()
+        self._trained = {variable.op for variable in trainable if not _begins_infinite(variable)}
         batches = list(pieces.batches(_members(saveables)))
         if len(batches) < 2 or self._write_version != tf1.train.SaverDef.V2:
             members = [_Member(saveable) for saveable in saveables]
@@ -94,6 +99,18 @@ class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
             yield types.SimpleNamespace(name=spec.name, slice_spec=slice_spec, tensor=tensor)
 
 
+def _begins_infinite(variable: Any) -> bool:
+    """Whether a constant of infinity is its initial value: that of a best loss, not of a weight."""
+    given = getattr(variable.initializer, "inputs", ())[1:2]
+    if not given or not given[0].dtype.base_dtype.is_floating or _bytes(variable) > _SMALL_BYTES:
+        return False
+    op = given[0].op
+    while op.type in ("Fill", "Identity"):
+        op = op.inputs[-1].op
+    # Not by `get_static_value`, after which the tensor could not be fed.
+    return op.type == "Const" and bool(np.isinf(tf.make_ndarray(op.get_attr("value"))).any())
+
+
 def _members(saveables: Sequence[Any]) -> Iterator[tuple[_Member, int]]:
     """Yields what is saved at a time, and its bytes."""
     for saveable in saveables:
@@ -107,10 +124,14 @@ def _members(saveables: Sequence[Any]) -> Iterator[tuple[_Member, int]]:
 
 def _size(saveable: Any) -> int:
     """Returns the bytes of a variable; 0 of what has no shape, such as an iterator."""
-    shape = getattr(saveable.op, "shape", None)
+    return _bytes(saveable.op)
+
+
+def _bytes(variable: Any) -> int:
+    shape = getattr(variable, "shape", None)
     if shape is None or not shape.is_fully_defined():
         return 0
-    return pieces.size(shape.as_list(), saveable.op.dtype.base_dtype.as_numpy_dtype)
+    return pieces.size(shape.as_list(), variable.dtype.base_dtype.as_numpy_dtype)
 
 
 def _is_table(saveable: Any) -> bool:

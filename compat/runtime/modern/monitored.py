@@ -131,6 +131,8 @@ class _HookedSession:
 class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
     """What a monitored session of TensorFlow's needs for workers to run its steps."""
 
+    _hooked: Any = None
+
     def __init__(self, runtime: ModernRuntime, arguments: MonitoredArguments) -> None:
         self._runtime, self._arguments = runtime, arguments
         graph = self._hook_graph = runtime.hook_graph
@@ -190,6 +192,8 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         except BaseException as error:
             runtime.ended_by(error)
             self._release()
+            if self._hooked is not None:  # It is a hook that has failed.
+                self._hooked.close()
             raise
 
     def _release(self) -> None:

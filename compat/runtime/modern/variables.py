@@ -179,6 +179,15 @@ class Placement:
                     value = value()
                 variable.assign(tf.convert_to_tensor(value, variable.dtype))
 
+    def begins_infinite(self, variable: Any) -> bool:
+        """Whether infinity is in its initial value: in that of a best loss, not of a weight."""
+        for known, value in self._first:
+            if known is variable:
+                while callable(value):
+                    value = value()
+                return bool(np.isinf(np.asarray(value)).any())
+        return False
+
     def slices(self) -> dict[str, Any]:
         """Returns the `SaveSliceInfo` of each part of a variable and of its slots, by name."""
         found = dict(self._slices)

@@ -17,7 +17,7 @@ from typing import Mapping, NamedTuple, Sequence
 from compat._tensorflow import startup
 from compat.checkpoint.formats.stored import Stored
 from compat.checkpoint.matching import MatchOptions, match
-from compat.errors import Parser, UserError
+from compat.errors import Parser, UserError, reason_of
 from compat.scripts.converting import report, saved_model, stores
 
 _USAGE = "python -m compat convert-checkpoint (OLD [NEW --like=CHECKPOINT] | GRAPH [NEW]) [options]"
@@ -159,7 +159,7 @@ def _pairs(flags: Sequence[str], path: str | None) -> list[Rename]:
         try:
             lines = Path(path).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", "not UTF-8 text")
+            reason = reason_of(error) if isinstance(error, OSError) else "not UTF-8 text"
             raise UserError(
                 f"--renames={path} cannot be read ({reason}); name a text file with "
                 "OLD_NAME:NEW_NAME in each line"

@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence
 
 from compat.checkpoint.formats.stored import Stored, Values
 from compat.checkpoint.matching import Match, dtype_name, unused
-from compat.errors import UserError
+from compat.errors import UserError, reason_of
 from compat.tracking.files import beside
 
 _MOST_HINTS = 5
@@ -76,7 +76,7 @@ def write(path: str | None, content: Mapping[str, Any]) -> None:
             unfinished.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UserError(
-            f"--report={path} cannot be written ({error.strerror}); name a file in a folder "
+            f"--report={path} cannot be written ({reason_of(error)}); name a file in a folder "
             "that exists"
         ) from None
 

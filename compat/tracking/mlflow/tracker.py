@@ -16,7 +16,7 @@ import uuid
 from pathlib import Path
 from typing import Any, Callable, Collection, Mapping
 
-from compat.errors import UserError
+from compat.errors import UserError, reason_of
 from compat.processes.forked import Forked
 from compat.processes.forking import inherited, start
 from compat.tracking.files import writing_to
@@ -223,6 +223,6 @@ class Tracker(Writer):
                 self._spool.close()
                 self._spool = None
                 self._say(
-                    f"MLflow: no more is recorded in {self._logdir!r} ({error.strerror});"
+                    f"MLflow: no more is recorded in {self._logdir!r} ({reason_of(error)});"
                     " the run continues"
                 )

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Callable, Collection, Container, Mapping, Sequence
 
-from compat.errors import UserError
+from compat.errors import UserError, reason_of
 from compat.tracking.files import lock, writing_to
 from compat.tracking.redaction import redacted
 from compat.tracking.tensorboard import projector, summaries
@@ -197,7 +197,7 @@ class TensorBoard(Writer):
             self._file.close()
             self._file = None
         self._say(
-            f"TensorBoard: no more events are written to {self._logdir!r} ({error.strerror});"
+            f"TensorBoard: no more events are written to {self._logdir!r} ({reason_of(error)});"
             " the run continues"
         )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import compat
+from compat import tf, tf1
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import Program, case, checkpoints, refusal
@@ -97,6 +98,47 @@ def not_finite_at_the_end(logdir: Path) -> Any:
             session.run(program.train, np.float32(np.nan))
 
     return [refusal(body, compat.NotFiniteError), supervisor.should_stop(), checkpoints(logdir)]
+
+
+@case
+def first_checkpoint_fails(logdir: Path) -> Any:
+    """The session that was opened for it is closed."""
+    opened: list[Any] = []
+    with compat.device(None):
+        tf.Variable(np.float32(np.nan), name="weight")
+    compat.get_or_create_global_step()
+    scaffold = compat.Scaffold(init_fn=lambda _, session: opened.append(session))
+
+    def monitored() -> None:
+        compat.MonitoredTrainingSession(checkpoint_dir=str(logdir), scaffold=scaffold)
+
+    def supervised() -> None:
+        supervisor = compat.Supervisor(logdir=str(logdir), init_fn=opened.append)
+        supervisor.prepare_or_wait_for_session()
+
+    seen = [refusal(function, compat.NotFiniteError) for function in (monitored, supervised)]
+    return [*seen, [is_closed(session) for session in opened]]
+
+
+def is_closed(session: Any) -> bool:
+    """Whether a session of TensorFlow was closed; one of the modern runtime holds nothing else."""
+    if not isinstance(session, tf1.Session):
+        return True
+    with session.graph.as_default():
+        return "closed" in refusal(lambda: session.run(tf1.global_variables()), RuntimeError)
+
+
+@case
+def begins_infinite(logdir: Path) -> Any:
+    """A variable that is trainable by default, and that no optimizer updates."""
+    program = Program()
+    with compat.device(None):
+        best = tf.Variable(np.float32(np.inf), name="best_loss")
+    supervisor = compat.Supervisor(logdir=str(logdir))
+    with supervisor.managed_session() as session:
+        session.run(program.train, np.float32(1))
+        value = float(session.run(best))
+    return [value == np.inf, checkpoints(logdir)]
 
 
 class ServerStub:

@@ -89,10 +89,8 @@ def main(settings: dict[str, Any]) -> None:
         losses = kinds[kind](server, step, settings)
         report.append(losses)
         print(f"left a session, {server.state.value}", flush=True)
-    if "creates" in settings:
-        Path(settings["creates"]).touch()
-    while "waits_for" in settings and not Path(settings["waits_for"]).exists():
-        time.sleep(0.1)
+        while "waits_for" in settings and not Path(settings["waits_for"]).exists():
+            time.sleep(0.1)
     print(json.dumps(report))
 
 

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from typing import Iterator
 
-from compat.errors import Parser, UserError
+from compat.errors import Parser, UserError, reason_of
 from compat.scripts.migrating.proving import comparison, operations, report, runs, sides
 
 _USAGE = "python -m compat prove [--a=WHAT] [--b=WHAT] [options] SCRIPT [arguments of the script]"
@@ -150,7 +150,7 @@ def _folder(kept: str | None) -> Iterator[str]:
             os.makedirs(kept)
         except OSError as error:
             raise UserError(
-                f"--keep={kept} cannot be made ({error.strerror}); name a new folder"
+                f"--keep={kept} cannot be made ({reason_of(error)}); name a new folder"
             ) from None
         yield kept
         return
@@ -167,4 +167,4 @@ def _write(path: str, text: str) -> None:
             file.write(text)
         os.replace(path + ".tmp", path)
     except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}); name another") from None
+        raise UserError(f"{path} cannot be written ({reason_of(error)}); name another") from None

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 
-from compat.errors import UserError
+from compat.errors import UserError, reason_of
 from compat.scripts.migrating.proving import migrated
 
 # Prints the release of TensorFlow that a Python has, without loading it.
@@ -113,7 +113,7 @@ def _release(python: str) -> str:
     try:
         done = subprocess.run([python, "-c", _RELEASE], capture_output=True, text=True, timeout=60)
     except OSError as error:
-        raise UserError(f"{python} cannot be started ({error.strerror}); {_NO_PYTHON}") from None
+        raise UserError(f"{python} cannot be started ({reason_of(error)}); {_NO_PYTHON}") from None
     return done.stdout.strip()
 
 
