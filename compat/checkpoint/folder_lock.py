@@ -200,7 +200,10 @@ def _remove_unfinished(folder: str, dead: str) -> None:
     """Removes what the dead process with this token was writing."""
     for name in os.listdir(folder):
         if name.startswith(f"{UNFINISHED}{dead}-"):
-            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)  # Follows no links.
+            path = os.path.join(folder, name)
+            shutil.rmtree(path, ignore_errors=True)  # Follows no links; removes no file.
+            with contextlib.suppress(OSError):
+                os.remove(path)
 
 
 def _leave_to_parent() -> None:
