@@ -33,6 +33,16 @@ def appending(path: str) -> BinaryIO:
     return os.fdopen(descriptor, "ab", buffering=0)
 
 
+def local_folder(given: str) -> str:
+    """Returns the absolute path of a log folder, or raises `UserError` if it is a URL."""
+    if "://" in given:
+        raise UserError(
+            f"log folder {given} is a URL, and the record of a run is written to a folder of this "
+            "machine; name one, or mount it"
+        )
+    return os.path.abspath(os.path.expanduser(given))
+
+
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
     """Opens a new file, which replaces `path` if the block ends without an error."""
