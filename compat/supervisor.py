@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
-from pathlib import Path
+import os
 from typing import Any, Callable, Iterator, Sequence
 
 from compat._tensorflow import private, tf1
@@ -77,7 +77,7 @@ class Supervisor(Coordinated):
         self.runtime = current_runtime()
         self.is_chief = is_chief
         self.logdir = logdir if is_chief else None
-        self.save_path = str(Path(logdir) / checkpoint_basename) if is_chief and logdir else None
+        self.save_path = os.path.join(logdir, checkpoint_basename) if is_chief and logdir else None
         self.save_summaries_secs = save_summaries_secs if self.logdir else 0
         self.recovery_wait_secs = recovery_wait_secs
         self.stop_grace_secs = stop_grace_secs

@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from compat._tensorflow import quietly, tf, tf1
+from compat._tensorflow import quietly, tf1
 from compat.checkpoint import pieces
 from compat.checkpoint.comparison import compare, stored_values, unfit
 from compat.checkpoint.folder_lock import UNFINISHED, token
@@ -142,7 +142,7 @@ def reading(prefix: str, remedy: str) -> Iterator[Any]:
     """Gives TensorFlow's reader; raises `UserError`, which ends with `remedy`, where it fails."""
     try:
         with readable(prefix) as path:
-            yield tf.train.load_checkpoint(path)
+            yield tf1.train.NewCheckpointReader(path)
     except (tf1.errors.OpError, LookupError, ValueError, RuntimeError) as error:
         # Which one depends on the release; a LookupError is for a truncated data file.
         reason = str(error).splitlines()[0]

@@ -28,6 +28,7 @@ FILE = "chief.lock"
 UNFINISHED = ".unfinished-"  # How names of what is not finished begin; the token follows.
 # A process that was killed holds the lock until the kernel has taken it down.
 _PATIENCE_SECS = 2.0
+_NO_LOCK = "cannot be locked ({}); make sure that no other process writes checkpoints to it"
 _TOKEN = re.compile("[0-9a-f]{16}")
 
 _mutex = threading.RLock()
@@ -58,7 +59,7 @@ class FolderLock:
 
     def __init__(self, folder: str) -> None:
         with _mutex:
-            self._path = os.path.realpath(folder)
+            self._path = folder if "://" in folder else os.path.realpath(folder)
             found = _held.get(self._path)
             if found is None or not found.is_in_place():
                 found = _held[self._path] = _Holding(folder)
@@ -89,6 +90,9 @@ class _Holding:
         self.users = 0
         self.descriptor: int | None = None
         self._file = os.path.join(folder, FILE)
+        if "://" in folder:
+            print(f"log folder {folder} {_NO_LOCK.format('it is a URL')}", file=sys.stderr)
+            return
         self._made = _missing(os.path.abspath(folder))
         try:
             self.descriptor = _locked(folder, self._file)
@@ -99,11 +103,7 @@ class _Holding:
                     "folder"
                 ) from error
             if os.path.exists(self._file):
-                print(
-                    f"log folder {folder} cannot be locked ({error.strerror}); make sure that no "
-                    "other process writes to it",
-                    file=sys.stderr,
-                )
+                print(f"log folder {folder} {_NO_LOCK.format(error.strerror)}", file=sys.stderr)
             return
         # A full disk may have no room for the name of the holder; it is locked all the same.
         with contextlib.suppress(OSError):
@@ -200,7 +200,10 @@ def _remove_unfinished(folder: str, dead: str) -> None:
     """Removes what the dead process with this token was writing."""
     for name in os.listdir(folder):
         if name.startswith(f"{UNFINISHED}{dead}-"):
-            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)  # Follows no links.
+            path = os.path.join(folder, name)
+            shutil.rmtree(path, ignore_errors=True)  # Follows no links; removes no file.
+            with contextlib.suppress(OSError):
+                os.remove(path)
 
 
 def _leave_to_parent() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
@@ -58,7 +59,7 @@ class Recovery:
     """The newest whole checkpoint in a log folder, for a saver of ours or TensorFlow's."""
 
     def __init__(self, logdir: str | None, saver: Any, basename: str) -> None:
-        self._logdir = logdir if saver else None
+        self._logdir = os.fspath(logdir) if logdir and saver else None
         self._saver = saver
         self._basename = basename  # Of the checkpoints that the run writes, without the step.
         self.prefixes: list[str] = []  # Of the checkpoints found last, oldest first.

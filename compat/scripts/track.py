@@ -88,6 +88,8 @@ class Record:
 
     def folder(self, logdir: str) -> str:
         """Returns the folder for a writer: the script's own, or a temporary one to discard."""
+        if "://" in os.fspath(logdir):  # It has no locks, and is not read from here.
+            return logdir
         logdir = os.path.abspath(os.fspath(logdir))
         if not distributed.is_chief() or not self._own(logdir):
             self._logdir = self._logdir or logdir

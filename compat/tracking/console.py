@@ -10,6 +10,7 @@ from typing import Any, Mapping, TextIO
 
 from compat.errors import reason_of
 from compat.processes.output import discard, terminal_columns
+from compat.tracking.files import appending
 from compat.tracking.redaction import redacted_text
 
 LOG = "console.log"
@@ -97,8 +98,8 @@ class Console:
         if self._path is not None:
             try:
                 os.makedirs(os.path.dirname(self._path), exist_ok=True)
-                with open(self._path, "a", encoding="utf-8") as file:
-                    file.write(text + "\n")
+                with appending(self._path) as file:
+                    file.write(f"{text}\n".encode())
             except OSError as error:
                 path, self._path = self._path, None
                 self.say(f"{path!r} cannot be written to ({reason_of(error)}); the run continues")

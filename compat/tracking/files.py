@@ -1,16 +1,61 @@
-"""Locks files, replaces them atomically, and refuses folders that cannot be written to."""
+"""Locks files, replaces them atomically, and refuses folders that cannot be written to.
+
+A log folder may have been prepared by others: nothing is written through a link in it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
+import itertools
 import os
 import tempfile
 import time
 from pathlib import Path
 from typing import BinaryIO, Iterator
 
+from compat.checkpoint.folder_lock import UNFINISHED, token
 from compat.errors import UserError, unless_usable
+
+_number = itertools.count()  # Of the files that this process has begun.
+
+
+def appending(path: str) -> BinaryIO:
+    """Opens a file to append to, without a buffer; an `OSError` if it is a link."""
+    try:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        descriptor = os.open(path, flags, 0o666)
+    except OSError as error:
+        if os.path.islink(path):
+            raise OSError(errno.ELOOP, f"{os.path.basename(path)} is a link", path) from error
+        raise
+    return os.fdopen(descriptor, "ab", buffering=0)
+
+
+def local_folder(given: str) -> str:
+    """Returns the absolute path of a log folder, or raises `UserError` if it is a URL."""
+    if "://" in given:
+        raise UserError(
+            f"log folder {given} is a URL, and the record of a run is written to a folder of this "
+            "machine; name one, or mount it"
+        )
+    return os.path.abspath(os.path.expanduser(given))
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """Opens a new file, which replaces `path` if the block ends without an error."""
+    folder, name = os.path.split(path)
+    begun = os.path.join(folder, f"{UNFINISHED}{token()}-{next(_number)}-{name}")
+    try:
+        with open(begun, "xb") as file:
+            yield file
+        os.replace(begun, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(begun)
+        raise
 
 
 def lock(path: str, busy: str, patience: float = 0.0) -> BinaryIO:
@@ -20,7 +65,7 @@ def lock(path: str, busy: str, patience: float = 0.0) -> BinaryIO:
     nothing to clean up. A forked child shares it, one that runs another program does not. If
     another process holds it for `patience` seconds, `busy` is the message of a `UserError`.
     """
-    file = open(path, "ab", buffering=0)  # noqa: SIM115 (held by the caller)
+    file = appending(path)
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -35,9 +80,8 @@ def lock(path: str, busy: str, patience: float = 0.0) -> BinaryIO:
 
 def write_atomically(path: str, text: str) -> None:
     """Writes a small file such that a reader gets either all of the old text or all of the new."""
-    with open(path + ".tmp", "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(path + ".tmp", path)
+    with replacing(path) as file:
+        file.write(text.encode())
 
 
 @contextlib.contextmanager

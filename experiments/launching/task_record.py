@@ -17,6 +17,8 @@ import os
 import time
 from typing import Any, Callable, Dict, Iterator
 
+from compat.tracking.files import appending
+
 FILE = "tasks.jsonl"
 _LATEST = 1e11  # In the year 5138.
 Event = Dict[str, Any]
@@ -45,7 +47,7 @@ def append(logdir: str, events: list[Event]) -> bool:
     """Appends events to the file in one write; returns False if that fails, without an error."""
     text = "".join(json.dumps(event) + "\n" for event in events)
     try:
-        with open(os.path.join(logdir, FILE), "ab", buffering=0) as file:
+        with appending(os.path.join(logdir, FILE)) as file:
             file.write(text.encode())
     except OSError:
         return False

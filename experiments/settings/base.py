@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 import re
 import time
 import unicodedata
@@ -13,6 +12,7 @@ from typing import Any
 
 from compat.errors import UserError
 from compat.tracking import experiment, redacted, store_uri
+from compat.tracking.files import local_folder
 from experiments.settings.setting import check_class, checked, prepare, setting, shortened
 
 ALLOW_NETWORK = (
@@ -245,8 +245,7 @@ class Settings:
 
     def resolved(self, name: str) -> Any:
         """Returns the settings with what depends on the experiment's name and the time."""
-        logdir = self.logdir or time.strftime(f"runs/{name}-%Y%m%d-%H%M%S")
-        logdir = os.path.abspath(os.path.expanduser(logdir))
+        logdir = local_folder(self.logdir or time.strftime(f"runs/{name}-%Y%m%d-%H%M%S"))
         store_uri(self.tracking_uri, logdir)  # Reported before anything is started.
         return dataclasses.replace(
             self, logdir=logdir, experiment_name=experiment(self.experiment_name, name)

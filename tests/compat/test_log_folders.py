@@ -76,6 +76,12 @@ def test_a_list_of_checkpoints_that_are_gone_is_refused(folders: Any) -> None:
     assert first == 0
 
 
+def test_a_url_is_not_taken_for_a_local_folder(folders: Any) -> None:
+    if folders["a_url"] is None:
+        pytest.skip("this TensorFlow has no file system in memory")
+    assert folders["a_url"] == [[0, 2, 4], "model.ckpt-6", []]
+
+
 def test_only_what_a_dead_chief_was_writing_is_removed(folders: Any) -> None:
     removed, left = folders["left_by_a_killed_chief"]
     assert removed == [".unfinished-0123456789abcdef-3"]

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from compat.errors import UserError
+from experiments.settings import Settings
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -83,3 +86,14 @@ def test_checkpoints_that_nothing_names_keep_their_curves(
     assert f"resuming from step 10 in {logdir}" in resumed.out.splitlines()
     record(logdir).assert_one_training()
     assert record(logdir).checkpoints[-1] == 40
+
+
+def test_a_url_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as refusal:
+        Settings(logdir="gs://bucket/runs").resolved("mnist")
+    assert str(refusal.value) == (
+        "log folder gs://bucket/runs is a URL, and the record of a run is written to a folder of "
+        "this machine; name one, or mount it"
+    )
+    assert not list(tmp_path.iterdir())

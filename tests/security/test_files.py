@@ -17,7 +17,13 @@ from compat.errors import UserError
 from compat.scripts.cluster import addresses, inherited
 from compat.scripts.contrib.learn.preprocessing import VocabularyProcessor
 from compat.tracking.console import Console
-from compat.tracking.mlflow.spool import reason_refused
+from compat.tracking.files import write_atomically
+from compat.tracking.mlflow import learning_curve
+from compat.tracking.mlflow.spool import SPOOL, Spool, reason_refused
+from compat.tracking.tensorboard.eventfile import event_files
+from compat.tracking.tensorboard.writer import TensorBoard
+from experiments.evaluation import best_checkpoint
+from experiments.launching import task_record
 
 DEADLINE_SECS = 240
 ROOT = str(Path(experiments.__file__).resolve().parents[1])
@@ -179,3 +185,57 @@ def test_the_file_of_ports_is_the_users_own(
     monkeypatch.setenv(inherited.PORTS, str(path))
     with pytest.raises(UserError, match="ports.json cannot hold the ports"):
         addresses.mapped("pc-01:2222")
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Any:
+    """Makes links in a log folder, `tmp_path / "log"`, to files that are not its own."""
+    (tmp_path / "log").mkdir()
+    (tmp_path / "home").mkdir()
+
+    def link(*names: str) -> Path:
+        for name in names:
+            (tmp_path / "home" / name).write_text("precious")
+            (tmp_path / "log" / name).symlink_to(tmp_path / "home" / name)
+        return tmp_path / "log"
+
+    yield link
+    texts = {path.name: path.read_text() for path in (tmp_path / "home").iterdir()}
+    assert set(texts.values()) == {"precious"}, texts
+
+
+def test_what_is_replaced_is_not_written_through_links(linked: Any, tmp_path: Path) -> None:
+    names = ["settings.yaml", "settings.yaml.tmp", "trimming.tmp", learning_curve.FILE]
+    names += ["model.ckpt-1.index", "model.ckpt-1.index.tmp", "checkpoint.tmp"]
+    logdir = linked(*names)
+    write_atomically(str(logdir / "settings.yaml"), "a: 1\n")
+    assert (logdir / "settings.yaml").read_text() == "a: 1\n"
+    for step, resumed in ((5, None), (4, 3)):
+        board = TensorBoard(str(logdir), resume_step=resumed)
+        board.scalars(step, {"cost": 1.0})
+        board.close()
+    assert len(event_files(str(logdir))) == 2
+    (logdir / SPOOL).write_text(
+        '{"kind": "metrics", "step": 1, "time": 1, "values": {"cost": 1.0}}\n'
+    )
+    assert learning_curve.draw(str(logdir)) is not None
+    assert (logdir / learning_curve.FILE).read_bytes().startswith(b"\x89PNG")
+    for end in ("index", "data-00000-of-00001"):
+        (tmp_path / f"model.ckpt-1.{end}").write_text("saved")
+    prefix = best_checkpoint.keep(str(tmp_path / "model.ckpt-1"), str(logdir))
+    assert Path(prefix + ".index").read_text() == "saved"
+    assert not [path.name for path in logdir.iterdir() if path.name.startswith(".")]
+
+
+def test_what_is_appended_to_is_no_link(linked: Any, capsys: Any) -> None:
+    logdir = linked("console.log", task_record.FILE, "tensorboard.lock", SPOOL)
+    Console(str(logdir)).say("hello")
+    assert capsys.readouterr().out == (
+        f"hello\n'{logdir}/console.log' cannot be written to (console.log is a link); the run "
+        "continues\n"
+    )
+    assert not task_record.append(str(logdir), [{"task": "ps 0"}])
+    with pytest.raises(UserError, match="written to .tensorboard.lock is a link.; expected a f"):
+        TensorBoard(str(logdir))
+    with pytest.raises(OSError, match="is a link"):
+        Spool(str(logdir))

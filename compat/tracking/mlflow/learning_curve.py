@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Dict, List, Tuple
 
+from compat.tracking.files import replacing
 from compat.tracking.mlflow import spool
 
 FILE = "learning_curve.png"
@@ -48,5 +49,6 @@ def draw(logdir: str) -> str | None:
             axes.legend()
     figure.tight_layout()
     path = os.path.join(logdir, FILE)
-    figure.savefig(path)
+    with replacing(path) as file:
+        figure.savefig(file, format="png")
     return path

@@ -19,7 +19,7 @@ from typing import Any, Callable, Collection, Mapping
 from compat.errors import UserError, reason_of
 from compat.processes.forked import Forked
 from compat.processes.forking import inherited, start
-from compat.tracking.files import writing_to
+from compat.tracking.files import appending, writing_to
 from compat.tracking.mlflow import spool
 from compat.tracking.mlflow.source import source
 from compat.tracking.mlflow.stores import experiment, is_given, store_uri
@@ -209,7 +209,7 @@ class Tracker(Writer):
         command = [sys.executable, "-m", _SENDER, self._logdir, f"--follow={self._patience:g}"]
         reading, writing = os.pipe()
         self._pipe = os.fdopen(writing, "wb")  # It is closed when this process ends in any way.
-        with os.fdopen(reading, "rb"), open(os.path.join(self._logdir, LOG), "ab") as log:
+        with os.fdopen(reading, "rb"), appending(os.path.join(self._logdir, LOG)) as log:
             outputs = {"stdout": log.fileno(), "stderr": log.fileno()}
             # In a session of its own, and shielded: what stops the run brings about its end.
             server = inherited(DELIVERY, env)

@@ -16,6 +16,8 @@ import struct
 import time
 from typing import TYPE_CHECKING, Callable, Iterator
 
+from compat.tracking.files import replacing
+
 if TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event
 
@@ -54,16 +56,16 @@ def read_events(path: str) -> Iterator[tuple[bytes, Event]]:
 
 def trim(path: str, keep: Callable[[Event], bool]) -> None:
     """Rewrites an event file, as a whole, without events not to keep, nor a torn last record."""
-    # Not named "tfevents": TensorBoard would read it.
-    trimmed = os.path.join(os.path.dirname(path), "trimming.tmp")
-    with open(trimmed, "wb") as file:
+    with contextlib.suppress(_Unchanged), replacing(path) as file:
         for record, event in read_events(path):
             if keep(event):
                 file.write(record)
-    if os.path.getsize(trimmed) == os.path.getsize(path):
-        os.remove(trimmed)
-    else:
-        os.replace(trimmed, path)
+        if file.tell() == os.path.getsize(path):
+            raise _Unchanged
+
+
+class _Unchanged(Exception):
+    """The file has no events to remove, and stays."""
 
 
 class EventFile:

@@ -8,7 +8,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Sequence
 
-from compat.tracking.files import write_atomically
+from compat.tracking.files import replacing, write_atomically
 from compat.tracking.tensorboard.summaries import png
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def write(
         images = images[:_MOST, ::every, ::every]
         entry.sprite.image_path = stem + ".png"
         entry.sprite.single_image_dim.extend([images.shape[2], images.shape[1]])
-        with open(os.path.join(logdir, entry.sprite.image_path), "wb") as picture:
+        with replacing(os.path.join(logdir, entry.sprite.image_path)) as picture:
             picture.write(png(_sprite(images, side)))
     write_atomically(path, text_format.MessageToString(config))
 

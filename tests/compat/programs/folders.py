@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ else:
 NAMES = ("lr=[1]", "lr=?*", r"lr=\1", "[ab")
 
 
-def trained(folder: Path, updates: int, **arguments: Any) -> int:
+def trained(folder: Path | str, updates: int, **arguments: Any) -> int:
     """Trains as a program of its own; returns the step that it begins with."""
     fresh()
     program = Program()
@@ -34,7 +35,7 @@ def trained(folder: Path, updates: int, **arguments: Any) -> int:
     return int(first)
 
 
-def monitored(folder: Path, last_step: int, every: int = 2) -> int:
+def monitored(folder: Path | str, last_step: int, every: int = 2) -> int:
     """Does the same by a monitored session, which keeps five checkpoints."""
     fresh()
     program = Program()
@@ -132,6 +133,19 @@ def its_checkpoints_are_gone(folder: Path) -> Any:
     said = refusal(lambda: compat.Supervisor(logdir=str(folder)))
     (folder / "checkpoint").unlink()
     return [said.replace(str(folder), "FOLDER"), trained(folder, 1)]
+
+
+@case
+def a_url(folder: Path) -> Any:
+    """A file system in memory, which TensorFlow has since 2.5 or so."""
+    try:
+        tf1.gfile.MakeDirs("ram://runs")
+    except tf1.errors.UnimplementedError:
+        return None
+    steps = [trained("ram://runs/a", 2) for _ in range(2)]
+    steps.append(monitored("ram://runs/a", 6))
+    newest = os.path.basename(files.history("ram://runs/a")[-1])
+    return [steps, newest, sorted(path.name for path in Path().iterdir() if "ram" in path.name)]
 
 
 @case
