@@ -91,9 +91,12 @@ def parse_flags(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list
     try:
         rest: list[str] = values(argv)
         for name in values:
-            if "\0" in str(values[name].value):
+            text = str(values[name].value)
+            if "\0" in text:
                 raise flags.IllegalFlagValueError(f"flag --{name} has a NUL in its value")
-    except (flags.Error, UnicodeDecodeError) as error:  # The latter of a --flagfile.
+            if text != text.encode("utf-8", "replace").decode("utf-8"):
+                raise flags.IllegalFlagValueError(f"--{name}={text} is not UTF-8")
+    except (flags.Error, ValueError) as error:  # The latter of absl's own, and of a --flagfile.
         reason = one_line(" ".join(str(error).split()))
         found = _UNCONVERTED.fullmatch(reason)
         kind = found and _KINDS.get(values[found[1]].parser.flag_type())

@@ -48,7 +48,7 @@ def open_streams() -> None:
                 os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
             setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
     stream = sys.stdout
-    if type(stream) is io.TextIOWrapper:
+    if type(stream) is io.TextIOWrapper and stream is sys.__stdout__:  # Which keeps it open.
         options: Any = {"encoding": stream.encoding, "errors": stream.errors}
         options.update(line_buffering=stream.line_buffering, write_through=stream.write_through)
         sys.stdout = _Lossy(stream.buffer, **options)

@@ -10,10 +10,16 @@ from absl import flags, logging
 
 from compat._tensorflow import tf1
 from compat.errors import UserError
+from compat.processes.command import report
 from compat.processes.exit_codes import parse_flags, run_main
 from compat.processes.output import discard
 from experiments.settings.flags import help_text
 
+# Flags of absl with which a program without a terminal exits at once, with 0.
+_IDLE = {
+    "only_check_args": "give --print_config, which checks and shows the settings, or leave it out",
+    "run_with_pdb": "run it in a terminal, or leave it out",
+}
 _HELP = {"--help", "-help", "--helpshort", "-helpshort", "-h", "-?"}
 
 
@@ -36,7 +42,14 @@ def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
             document = (sys.modules["__main__"].__doc__ or "").strip()
             print(f"{document}\n\nflags:\n\n{text}".lstrip(), flush=True)
             sys.exit(0)
-        return parse_flags(argv, values)
+        rest = parse_flags(argv, values)
+        for name, remedy in _IDLE.items():
+            debugs = name == "run_with_pdb" and sys.stdin.isatty()
+            if name in values and values[name].value and not debugs:
+                raise UserError(f"--{name} of absl would train nothing here; {remedy}")
+        return rest
+    except UserError as error:
+        sys.exit(report(error))
     except (SystemExit, BrokenPipeError) as error:
         try:
             sys.stdout.flush()

@@ -95,7 +95,13 @@ def _warm_start(settings: Any) -> Callable[[Any], None] | None:
     path = settings.warm_start
     if path is None or history(settings.logdir):
         return None
-    is_prefix = exists(path) and not tf1.gfile.IsDirectory(path)
+    try:
+        is_prefix = exists(path) and not tf1.gfile.IsDirectory(path)
+    except tf1.errors.OpError as error:  # As of a file system that TensorFlow does not have.
+        raise compat.UserError(
+            f"--warm_start={path} cannot be read ({error.message}); name a log folder, or the "
+            "prefix of a checkpoint, on this machine"
+        ) from None
     prefix = path if is_prefix else best_checkpoint.find(path, given="--warm_start")[1]
     start = warm_start(prefix)
     others = f"; others begin anew: {', '.join(start.found.different)}"

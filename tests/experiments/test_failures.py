@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -127,10 +128,15 @@ def test_sigterm_to_all_processes_stops_all(train: Any, record: Any, runtime: st
                 os.kill(pid, signal.SIGTERM)
         time.sleep(0.03)
     assert training.wait().code == 143
-    assert training.left_running() == []
+    # The sender has its time, in which a busy machine may not even have loaded MLflow.
+    senders = training.offspring("compat.tracking.mlflow.sender")
+    assert set(training.offspring()) <= set(senders)
     assert not re.search("Traceback|Error", training.out + training.err), training.err
     recorded = record(training.logdir)
-    assert recorded.run[1] == "KILLED"
+    lines = (training.logdir / "tracking.jsonl").read_text(encoding="utf-8").splitlines()
+    ends = [json.loads(line) for line in lines if '"end"' in line]
+    assert [end["status"] for end in ends] == ["KILLED"]
+    assert training.left_running() or recorded.run[1] == "KILLED"
     reached = max(map(int, re.findall("Step: ([0-9]+),", training.out)))
     assert recorded.checkpoints[-1] >= reached
 

@@ -37,6 +37,7 @@ def warm(
     files.write(nothing, {"hidden/bias": np.zeros(100), "global_step": values["global_step"]})
     begun["nothing"] = train(f"--warm_start={nothing}")
     begun["missing"] = train("--warm_start=missing")
+    begun["elsewhere"] = train("--warm_start=nowhere://bucket/model")
     return {name: training.wait() for name, training in begun.items()}
 
 
@@ -79,3 +80,6 @@ def test_what_has_nothing_for_the_model_is_refused(warm: dict[str, Training]) ->
     assert warm["missing"].code == 2
     expected = "error: --warm_start=missing is not a folder; name the log folder of a run\n"
     assert warm["missing"].err == expected
+    assert warm["elsewhere"].code == 2
+    assert warm["elsewhere"].err.startswith("error: --warm_start=nowhere://bucket/model cannot be")
+    assert warm["elsewhere"].err.count("\n") == 1

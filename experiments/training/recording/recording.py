@@ -13,7 +13,7 @@ from typing import Any, ContextManager
 from compat import Server
 from compat.checkpoint.files import history as checkpoints
 from compat.cluster.spec import Task
-from compat.errors import Stopped, unless_usable
+from compat.errors import Stopped, UserError, unless_usable
 from compat.runtime.interface import current_runtime
 from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, run_page, tracking_command
 from compat.tracking.console import LOG
@@ -32,6 +32,9 @@ from experiments.training.recording.run import Result
 
 def check_logdir(logdir: str) -> None:
     """Sees that the log folder can be made and written to; leaves nothing behind."""
+    whole = os.path.abspath(logdir)
+    if whole != whole.encode("utf-8", "replace").decode("utf-8"):
+        raise UserError(f"log folder {whole} is not UTF-8; choose another with --logdir")
     paths = map(str, (Path(logdir), *Path(logdir).parents))
     what, remedy = f"log folder {logdir} cannot be written to", "choose another with --logdir"
     with unless_usable(what, remedy):
