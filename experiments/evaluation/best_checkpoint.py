@@ -74,8 +74,8 @@ def keep(prefix: str, folder: str) -> str:
     os.makedirs(folder, exist_ok=True)
     for file in files:
         target = os.path.join(folder, file.name)
-        with replacing(target) as new, file.open("rb") as old:
-            shutil.copyfileobj(old, new, 1 << 20)
+        with replacing(target) as new, file.open("rb") as given:
+            shutil.copyfileobj(given, new, 1 << 20)
     # As TensorFlow writes and reads it, but by its name alone: the folder may be moved.
     state = f'model_checkpoint_path: "{name}"\nall_model_checkpoint_paths: "{name}"\n'
     write_atomically(os.path.join(folder, "checkpoint"), state)

@@ -87,7 +87,8 @@ def _numpy(path: str, rows: Rows) -> Iterator[Arrays]:
         if isinstance(found, np.ndarray):
             whole = {_only(path, rows): found}
         else:
-            whole = {name: found[name] if name in rows else None for name in found.files}
+            unused = np.zeros(0)
+            whole = {name: found[name] if name in rows else unused for name in found.files}
     except ValueError as error:
         if isinstance(error, UserError):
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Mapping, Sequence
+from typing import Any, Mapping
 
 from compat._tensorflow import startup, tf, tf1
 from compat.cluster import ports
@@ -26,7 +26,7 @@ class Membership(session.Cluster):
     """This task of a cluster, which connects with others once a session needs them.
 
     Args:
-      cluster: addresses by job.
+      cluster: addresses by job, as in a `ClusterSpec`.
       job: of this task.
       index: of this task in its job.
 
@@ -34,7 +34,7 @@ class Membership(session.Cluster):
       UserError: this TensorFlow cannot have several programs in a cluster.
     """
 
-    def __init__(self, cluster: Mapping[str, Sequence[str]], job: str, index: int) -> None:
+    def __init__(self, cluster: Mapping[str, Any], job: str, index: int) -> None:
         programs = sum(len(tasks) for name, tasks in cluster.items() if name != "ps")
         if programs > 1 and not sees_variables_of_others():
             raise UserError(
