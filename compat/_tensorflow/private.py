@@ -112,8 +112,8 @@ def set_slice_info(variable: Any, part: Any) -> None:
 def on_slice_info(variable: Any, note: Callable[[Any], None]) -> None:
     """Has `note` called in place of a variable whose `SaveSliceInfo` is set.
 
-    TensorFlow's optimizers ask a part that knows it for its operation; eager ones have none. Where
-    the method is gone, a part is saved as a variable of its own.
+    TensorFlow's optimizers ask a part that knows it for its operation; eager ones have none.
+    Where the method is gone, a part is saved as a variable of its own.
     """
 
     def set_info(part: Any) -> None:

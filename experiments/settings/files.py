@@ -43,6 +43,21 @@ def write_settings(settings: Any, logdir: str) -> None:
     write_atomically(os.path.join(logdir, FILE), text_of(settings))
 
 
+def changes(settings: Any, logdir: str) -> list[str]:
+    """Returns what differs from the `settings.yaml` of a log folder, a line for each setting."""
+    path = os.path.join(logdir, FILE)
+    try:
+        before = dict(read_pairs(path))
+    except (UserError, TypeError):  # It is not there, or somebody has changed it.
+        return []
+    now = dict(_parse(text_of(settings)))
+    return [
+        one_line(f"--{name} is {value}, in the run so far it was {shortened(str(before[name]))}")
+        for name, value in now.items()
+        if name in before and before[name] != value
+    ]
+
+
 def read_settings(path: str, known: Any) -> dict[str, Any]:
     """Returns the settings, of the class `known`, that a YAML or JSON file gives, by name."""
     fields = {field.name: field for field in dataclasses.fields(known)}

@@ -172,6 +172,7 @@ class _Training:
             # Now: a worker that found no record of the run when it ends would leave no count in it.
             agreement.publish(self.server, mine)
         experiment.on_start(run)
+        reporter.say_interval()
         with Profile(settings, console.say) as profile:
             for values in self._updates(lambda: reporter.request is not None, profile.call):
                 reporter.report(values)

@@ -17,9 +17,11 @@ from compat.runtime.placement import describe_load, stored_bytes
 from experiments.evaluation.evaluate import evaluate
 from experiments.evaluation.metrics import Metric
 from experiments.training import inputs, step
+from experiments.training.experiment import Experiment
 from experiments.training.inputs import Data
 from experiments.training.local_updates import downpour
 from experiments.training.local_updates.elastic import ElasticCopies
+from experiments.training.recording.report import named
 from experiments.training.recording.schedule import Schedule
 from experiments.training.seeds import seed_operations, seeded_variables
 
@@ -122,7 +124,23 @@ def build(
             train = _train(update, data, settings, repeats)
         sync = wrapped[0] if wrapped else None
         evaluations = _evaluations(experiment, data, copies)
-        return Program(experiment, data, train, sync, evaluations, experiment.metrics())
+        found = Program(experiment, data, train, sync, evaluations, experiment.metrics())
+        _check_monitor(found)
+        return found
+
+
+def _check_monitor(program: Program) -> None:
+    """Refuses a monitor that no evaluation gives, before a run and not at its first evaluation."""
+    experiment, evaluation = program.experiment, program.evaluations.get("validation")
+    if evaluation is None or experiment.monitor == Experiment.monitor:
+        return  # A run without a monitor of its own may call its loss something else.
+    scalars = set(evaluation.names) - {"examples", "global_step"}
+    values = named("validation", dict.fromkeys([*scalars, *program.metrics]), experiment.loss_name)
+    if experiment.monitor not in values:
+        raise UserError(
+            f"monitor {experiment.monitor!r} of {type(experiment).__name__} is not a value of an "
+            f"evaluation; set monitor to one of {', '.join(sorted(values))}"
+        )
 
 
 def _train(

@@ -16,6 +16,7 @@ from compat.cluster.environment import check_agreement
 from compat.errors import UserError
 from experiments import Experiment
 from experiments.mnist import MNIST
+from experiments.settings.files import changes, write_settings
 from experiments.settings.flags import define_flags, settings_from_flags
 from experiments.settings.place import check_evaluation, place_from_flags
 from experiments.settings.setting import PROCESS_FLAGS
@@ -257,6 +258,17 @@ def test_number_of_an_evaluator(parse: Any) -> None:
 def test_a_server_that_could_not_answer_is_refused() -> None:
     with pytest.raises(UserError, match="--inter_op_threads=1 leaves a server of the modern runt"):
         devices.configure_eager(Settings(inter_op_threads=1), alone=False)
+
+
+def test_settings_that_a_resumed_run_changes_are_named(tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    assert changes(Settings(), folder) == []
+    write_settings(Settings(learning_rate=0.5, epochs=3), folder)
+    assert changes(Settings(learning_rate=0.5, epochs=3, logdir=folder), folder) == []
+    assert changes(Settings(learning_rate=0.1, epochs=3, run_name="b"), folder) == [
+        "--learning_rate is 0.1, in the run so far it was 0.5",
+        "--run_name is b, in the run so far it was None",
+    ]
 
 
 def test_what_an_experiment_lacks_is_an_error_of_the_user() -> None:

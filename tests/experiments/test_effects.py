@@ -77,6 +77,17 @@ def test_a_false_assertion_ends_a_run(start_effects: Train, runtime: str, place:
 
 
 @pytest.mark.once
+def test_a_monitor_that_no_evaluation_gives_is_refused_at_once(start_effects: Train) -> None:
+    refused = start_effects("--watched=validation/acc").wait()
+    sentence = (
+        "error: monitor 'validation/acc' of Effects is not a value of an evaluation; set monitor "
+        "to one of validation/accuracy, validation/loss\n"
+    )
+    assert (refused.code, refused.err) == (2, sentence)
+    assert "Step: " not in refused.out
+
+
+@pytest.mark.once
 def test_gradients_of_several_batches_in_a_call(start_effects: Train, runtime: str) -> None:
     flags = ["--communication_period=5", "--epochs=6", f"--runtime={runtime}"]
     found = found_by(start_effects(*PLACES["cluster"], *flags))

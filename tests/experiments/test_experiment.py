@@ -134,7 +134,7 @@ def test_complete_run_resumes_with_more_epochs_on_the_other_runtime(
         logdir=logdir,
     ).wait()
     assert resumed.code == 0, resumed.out + resumed.err
-    assert re.search(r"resuming from step 4\d\d in ", resumed.out)
+    assert re.search(r"(?s)resuming from step 4\d\d in .*--epochs is 60, in the run", resumed.out)
 
 
 def test_help_shows_own_settings(run_file: RunFile) -> None:

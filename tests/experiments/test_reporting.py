@@ -45,10 +45,12 @@ class Chief:
       lines: what it said.
     """
 
-    def __init__(self, logdir: Path, record: Any, step: int = 0, **settings: Any) -> None:
+    def __init__(
+        self, logdir: Path, record: Any, step: int = 0, batches: int | None = 10, **settings: Any
+    ) -> None:
         self.experiment = Hooked(Settings(**settings))
         schedule = Schedule(
-            batches_per_epoch=10, num_workers=2, total_steps=60, steps_per_loop=1, log_every=5
+            batches_per_epoch=batches, num_workers=2, total_steps=60, steps_per_loop=1, log_every=5
         )
         self.time = 0.0
         self.saved: list[int] = []
@@ -105,6 +107,19 @@ def test_lines(chief: Any) -> None:
         "Step: 10,  Epoch:  1,  Batch:   5 of  10,  Cost: 1.5000,  AvgTime: 1000.00ms",
         "Step: 20,  Epoch:  1,  Batch:  10 of  10,  Cost: 1.5000,  AvgTime: 1000.00ms",
     ]
+
+
+@pytest.mark.parametrize(
+    ("batches", "eval_every", "said"), [(None, 0, True), (None, 50, False), (10, 0, False)]
+)
+def test_interval_of_evaluations_is_said_where_no_epoch_says_it(
+    chief: Any, batches: int | None, eval_every: int, said: bool
+) -> None:
+    settings = {"early_stopping_patience": 2, "checkpoint_every": 40, "eval_every": eval_every}
+    chief = chief(batches=batches, **settings)
+    chief.reporter.say_interval()
+    begin = "early stopping counts evaluations, one every 40 updates as --checkpoint_every says,"
+    assert [line.startswith(begin) for line in chief.lines] == [True] * said
 
 
 def test_average_time_is_that_of_a_batch_of_one_worker(chief: Any) -> None:

@@ -24,6 +24,7 @@ from compat.tracking.writer import FAILED, FINISHED, KILLED
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.early_stopping import StopRequest
 from experiments.settings import write_settings
+from experiments.settings.files import changes
 from experiments.training.recording import completion, origin
 from experiments.training.recording.log_folder import newest_checkpoint
 from experiments.training.recording.report import Values
@@ -93,6 +94,7 @@ class Recording:
     def start(self, total_steps: int | None, graph_def: bytes, request: StopRequest | None) -> None:
         """Records the graph of a new run; of another one, logs where it resumes, or why not."""
         completion.clear(self._logdir)
+        changed = changes(self._settings, self._logdir) if self._step else []
         write_settings(self._settings, self._logdir)
         origin.write(self._experiment, self._logdir)
         if self._step == 0:
@@ -108,6 +110,8 @@ class Recording:
             self._console.say(f"resuming from step {self._step} in {self._logdir}{again}")
         else:
             self._console.say(completion.message(self._logdir, self._step))
+        for line in changed:
+            self._console.say(line)
 
     def artifact(self, checkpoint: str) -> None:
         """Keeps a copy of the files of a checkpoint, which is the last one so far."""

@@ -46,7 +46,7 @@ def has_histogram(variable: Any) -> bool:
     return 0 < (variable.shape.num_elements() or 0) <= _MOST_WEIGHTS
 
 
-def named(split: str, values: Values, loss_name: str) -> dict[str, float]:
+def named(split: str, values: Mapping[str, Any], loss_name: str) -> dict[str, Any]:
     """Returns values under the names of their curves, as "validation/accuracy"."""
     return {
         f"{split}/{loss_name if name == 'loss' else name}": value
@@ -81,6 +81,26 @@ class Reporter:
         self._line_time = self.clock()
         self._rated = [(self._line_time, self.step)]  # Points from which speed is measured.
 
+    @property
+    def _eval_every(self) -> int:
+        """Updates between two evaluations."""
+        settings = self.run.settings
+        every = settings.eval_every or self.schedule.steps_per_epoch or settings.checkpoint_every
+        return int(every)
+
+    def say_interval(self) -> None:
+        """Logs how often a run is evaluated that may end early, where no epoch says it."""
+        if (
+            self.run.settings.early_stopping_patience
+            and self.schedule.steps_per_epoch is None
+            and not self.run.settings.eval_every
+        ):
+            self.console.say(
+                f"early stopping counts evaluations, one every {self._eval_every} updates as "
+                "--checkpoint_every says, since the length of the stream is not known; "
+                "--eval_every changes that"
+            )
+
     def report(self, values: Values) -> None:
         """Receives the values of one update."""
         settings, schedule = self.run.settings, self.schedule
@@ -90,8 +110,7 @@ class Reporter:
             return
         self.step, self.loss, self._values = after, values["loss"], values
         self.console.progress(after)
-        eval_every = settings.eval_every or schedule.steps_per_epoch or settings.checkpoint_every
-        evaluating = self.measure is not None and due(eval_every, before, after)
+        evaluating = self.measure is not None and due(self._eval_every, before, after)
         saving = due(settings.checkpoint_every, before, after)
         writing = due(settings.summary_every or schedule.steps_per_point, before, after)
         position = schedule.line(before, after)

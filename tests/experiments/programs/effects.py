@@ -20,6 +20,7 @@ class Effects(Experiment):
     class Settings(Settings):
         """Settings of this experiment."""
 
+        watched: str = setting("validation/accuracy", "What the best checkpoint goes by.")
         labels: int = setting(10, "How many labels are thought to be possible.", at_least=1)
         learning_rate: float = 0.05
         epochs: int = 16
@@ -30,6 +31,7 @@ class Effects(Experiment):
         return split({"x": x.astype("float32") / 16 + 9, "y": y.astype("int32")}, 0.2, 0.2)
 
     def build(self):
+        self.monitor = self.settings.watched
         layers = tf.keras.layers
         normal = layers.BatchNormalization(momentum=0.9, name="normal")
         dense = layers.Dense(10, name="dense")
