@@ -10,7 +10,7 @@ import abc
 import importlib
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, NamedTuple, Sequence
 
-from compat._tensorflow import coordinator_module, version
+from compat._tensorflow import coordinator_module, datasets, version
 from compat.errors import UserError
 from compat.runtime.session import Session, Step, StepDefinition
 
@@ -143,6 +143,7 @@ def select_runtime(name: str = "auto") -> Runtime:
             "use --runtime=legacy or a newer TensorFlow"
         )
     _current = importlib.import_module(f"compat.runtime.{name}.runtime").create()
+    datasets.give_iterators()
     return _current
 
 
