@@ -11,7 +11,7 @@ import importlib
 import threading
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, NamedTuple, Sequence
 
-from compat._tensorflow import coordinator_module, tf, version
+from compat._tensorflow import coordinator_module, datasets, tf, version
 from compat.errors import UserError
 from compat.runtime.session import Session, Step, StepDefinition
 
@@ -177,6 +177,7 @@ def select_runtime(name: str = "auto") -> Runtime:
             _current = importlib.import_module("compat.runtime.legacy.runtime").create_modern()
         else:
             _current = importlib.import_module(f"compat.runtime.{name}.runtime").create()
+        datasets.give_iterators()
         return _current
 
 

@@ -16,7 +16,7 @@ from typing import Sequence
 
 from compat.errors import Parser, UserError, unless_usable
 from compat.scripts.checking import sources
-from compat.scripts.migrating import migration
+from compat.scripts.migrating import installed, migration
 from compat.scripts.migrating.beside import Beside, beside
 from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.proving import command as proving
@@ -196,7 +196,7 @@ def _migrated(
     try:
         migrated = migration.migrate(source, chosen, is_imported)
         if to == "v1":
-            return migrated
+            return installed.prepared(path, migrated)
         text = own.renamed(path, migrated.text) if own else migrated.text
         write = rewriting.migrate if to == "compat" else writing.migrate
         found = write(path, text, own.texts() if own else {})

@@ -11,7 +11,7 @@ import sys
 import types
 from typing import Any
 
-from compat._tensorflow import internals, private, startup, tf1
+from compat._tensorflow import datasets, internals, private, startup, tf1
 from compat._tensorflow.layers import without
 from compat.errors import UserError
 from compat.runtime import interface
@@ -178,6 +178,7 @@ def top() -> Any:
     if runtime == "legacy":  # Which has resource variables.
         tf1.enable_resource_variables()
     real = importlib.import_module("tensorflow.compat.v1")
+    datasets.give_iterators()
     for name in when_loaded:
         if runtime is None or name not in _OF_CLUSTERS:  # A runtime has its own.
             importlib.import_module(name).install()

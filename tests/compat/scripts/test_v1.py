@@ -112,3 +112,37 @@ def test_a_program_has_a_folder_of_models(command: list[str], tmp_path: Path) ->
     (tmp_path / "program.py").write_text(text, encoding="utf-8")
     done = run_python(*command, "program.py", cwd=tmp_path)
     assert done.stdout == "3\n", done.stderr
+
+
+INSTALLED = """
+import sys
+sys.path.insert(0, "site-packages")
+import tensorflow as tf
+import made_elsewhere
+
+data = made_elsewhere.load()
+once = data.map(lambda x: x * 2).batch(3).make_one_shot_iterator().get_next()
+again = data.batch(3).make_initializable_iterator()
+value = again.get_next()
+with tf.Session() as session:
+    session.run(again.initializer)
+    print(session.run(once))
+    print(session.run(value))
+print(data.output_types.name)
+"""
+
+
+def test_datasets_of_installed_packages_have_iterators(tmp_path: Path) -> None:
+    """The package imports today's TensorFlow, before the program uses it."""
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    text = "import tensorflow as tf\n\n\ndef load():\n    return tf.data.Dataset.range(3)\n"
+    (package / "made_elsewhere.py").write_text(text)
+    (tmp_path / "old.py").write_text(INSTALLED)
+    migrated = run_python("-m", "compat", "migrate", "old.py", cwd=tmp_path)
+    assert migrated.returncode == 0, migrated.stdout + migrated.stderr
+    new = (tmp_path / "old_v1.py").read_text()
+    assert "import compat.v1 as tf\ntf.disable_v2_behavior()  # Before another" in new
+    for command in (["old_v1.py"], ["-m", "compat", "run", "old.py"]):
+        ran = run_python(*command, cwd=tmp_path)
+        assert ran.stdout.splitlines() == ["[0 2 4]", "[0 1 2]", "int64"], ran.stderr

@@ -1,0 +1,68 @@
+"""Prepares TensorFlow for the packages that a migrated program imports.
+
+`compat.v1` loads TensorFlow on its first use. A package that makes a dataset before that makes one
+of TensorFlow 2, outside of any graph.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import sysconfig
+from typing import Iterator
+
+from compat.scripts.migrating.migration import Migrated
+from compat.scripts.names import libraries
+
+_ITERATORS = ("make_one_shot_iterator", "make_initializable_iterator")
+_CALL = "{}.disable_v2_behavior()  # Before another package makes datasets.\n"
+# Packages that make none, beside those whose old names are served.
+_OTHERS = {"PIL", "absl", "compat", "cv2", "h5py", "matplotlib", "six", "tensorflow", "tqdm"}
+
+
+def prepared(path: str, found: Migrated) -> Migrated:
+    """Returns a migrated program that reads datasets of packages, with TensorFlow set up first."""
+    if not found.is_changed or not any(name in found.text for name in _ITERATORS):
+        return found
+    tree = ast.parse(found.text)
+    aliases = [
+        (node, alias.asname)
+        for node in tree.body
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == "compat.v1" and alias.asname
+    ]
+    if not aliases or not any(_is_installed(name, path) for name in _imported(tree)):
+        return found
+    node, name = aliases[0]
+    call = _CALL.format(name)
+    if call.partition("  #")[0] in found.text:
+        return found
+    lines = found.text.splitlines(True)
+    lines[node.lineno - 1] += call
+    move = [(line + (line > node.lineno), text) for line, text in found.remarks]
+    return found._replace(text="".join(lines), remarks=move)
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def _is_installed(name: str, path: str) -> bool:
+    """Whether a module is neither Python's nor the script's own, nor one that makes no dataset."""
+    folder = os.path.dirname(os.path.abspath(path))
+    standard = sysconfig.get_path("stdlib")
+    dynamic = os.path.join(standard, "lib-dynload")
+    names = [name, name + ".py"]
+    if name in _OTHERS or name in sys.builtin_module_names or libraries.is_old(name):
+        return False
+    if any(os.path.exists(os.path.join(place, n)) for place in (folder, standard) for n in names):
+        return False
+    return not (
+        os.path.isdir(dynamic) and any(n.startswith(name + ".") for n in os.listdir(dynamic))
+    )
