@@ -11,7 +11,8 @@ from compat.cluster.address import split_address
 from compat.cluster.roles import Role
 from compat.cluster.spec import Task, all_tasks, checked_cluster, only_task
 from compat.errors import PeerError, UserError, raised_as
-from compat.liveness import diagnosis, identity, shutdown
+from compat.liveness import diagnosis, identity, key_value, shutdown
+from compat.liveness.departures import Departures
 from compat.liveness.monitor import Monitor
 from compat.liveness.probe import reason_not_serving, reason_unreachable
 from compat.liveness.run_state import Lifecycle, RunState, at_exit
@@ -163,6 +164,22 @@ class Server:
     def trainer_index(self) -> int:
         """Number of this task among those that hand out updates; the chief is 0."""
         return self._trainers.index(self.task)
+
+    @property
+    def shards(self) -> list[Task]:
+        """The tasks that compute updates, in the order in which they are given shards of data."""
+        if self._roles == "modern" and not self.synchronous:
+            return [Task("worker", i) for i in self.cluster.task_indices("worker")]
+        return list(self._trainers)
+
+    @property
+    def departures(self) -> Departures | None:
+        """What trainers that make updates of their own tell the chief; None if there are none."""
+        alone = self._roles == "modern" or self.serves or len(self._trainers) < 2
+        if alone or roles.is_local(self.cluster):
+            return None
+        trainers = {task.name: self.cluster.address_of(task) for task in self._trainers}
+        return Departures(key_value.place(self.cluster), trainers, self.task.name)
 
     @property
     def server_def(self) -> Any:

@@ -24,9 +24,10 @@ class Supervisor(Coordinated):
     `summary_op` may need placeholders, and no hidden call takes elements from a queue. A training
     call is one that updates the global step or, where there is none, a trainable variable.
     Waiting tasks try again after a second, not after thirty. Leaving `managed_session` without an
-    error saves a last checkpoint. A checkpoint goes through the chief, and one with NaN or
-    infinity in a trainable variable is refused. A chief that saves checkpoints has the log folder
-    for itself until `stop`.
+    error saves a last checkpoint, and so does `stop` where other trainers have made updates
+    meanwhile: the chief waits for those that still train, unless they are lost. A checkpoint goes
+    through the chief, and one with NaN or infinity in a trainable variable is refused. A chief
+    that saves checkpoints has the log folder for itself until `stop`.
 
     On the legacy runtime the rest is TensorFlow's own, its other attributes included. On the
     modern runtime the same program drives a `ClusterCoordinator`; arguments about graphs and
@@ -155,11 +156,13 @@ class Supervisor(Coordinated):
                 yield session
             self.coord.raise_requested_exception()  # A thread's, which the body may have missed.
             collections.deque(session.drain(), maxlen=0)
+            self.services.follow_others()
             if self.is_chief and self.save_model_secs and start_standard_services:
                 self.save(session)
             session.leave()
         except BaseException as error:
             self.runtime.ended_by(error)
+            self.services.part = None  # Others are not waited for.
             self.request_stop(error if isinstance(error, Exception) else None)
             if session is not None:
                 session.close()
@@ -201,6 +204,7 @@ class Supervisor(Coordinated):
         if self.is_chief and self.summary_writer:
             self.summary_writer.reopen()
         session = self.runtime.open_session(self, master, config)
+        self.services.enter(session)
         if serves:
             self.request_stop()
             return session
@@ -278,8 +282,8 @@ class Supervisor(Coordinated):
         Raises:
           Exception: what a thread passed to `request_stop`.
         """
+        self.services.stop()
         self.request_stop()
-        self.services.running = False
         try:
             self.coord.join(
                 threads,

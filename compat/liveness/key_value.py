@@ -6,7 +6,8 @@ import contextlib
 from typing import Any, Iterator
 
 from compat._tensorflow import tf1
-from compat.cluster.spec import Task
+from compat.cluster.roles import chief_task
+from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import PeerError
 from compat.liveness.watchdog import connected
 
@@ -14,6 +15,14 @@ ANSWER_SECS = 20.0  # Time for a server to answer.
 # A filter that no task passes: the session waits for no other one of the cluster, which may have
 # gone, or be another cluster's and never come.
 _NOBODY = "/job:nobody"
+
+
+def place(cluster: ClusterSpec) -> tuple[str, Task]:
+    """Returns the server for entries of all: the first parameter server's, else the chief's."""
+    task = chief_task(cluster)
+    if "ps" in cluster.jobs:
+        task = Task("ps", cluster.task_indices("ps")[0])
+    return "grpc://" + cluster.address_of(task), task
 
 
 def read(target: str, task: Task, key: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compat._tensorflow import tf1
+from compat.liveness.departures import Departures, updates_together
 from compat.runtime.session import Session, Values
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ class Services:
         self._supervisor = supervisor
         self._lock = threading.RLock()  # A program may train on several threads.
         self.running = False
+        # The session in which this task makes its updates, and its part in the run.
+        self.part: tuple[Session, Departures] | None = None
         self._last_summary: float | None = None
         self._last_save = self._last_count = 0.0
         self._counted = 0
@@ -45,6 +49,42 @@ class Services:
             self._write_rate(0.0, self._counted)
         if supervisor.save_model_secs and not supervisor.recovery.prefixes:
             self.save(session)
+
+    def enter(self, session: Session) -> None:
+        """Announces to the chief that this task trains in a session, where it would not know."""
+        server, supervisor = self._supervisor.runtime.server, self._supervisor
+        departures = None if server is None else server.departures
+        # Replicas make no update without their chief.
+        together = supervisor.graph is not None and updates_together(supervisor.graph)
+        if departures is not None and not together:
+            departures.enter()
+            self.part = session, departures
+
+    def follow_others(self, *args: Any, **kwargs: Any) -> bool:
+        """Ends the part of this task; the chief waits for others: returns whether some trained.
+
+        The arguments are those of `Departures.wait_for_others`.
+        """
+        part, self.part = self.part, None
+        if part is None:
+            return False
+        part[1].leave()
+        return part[1].wait_for_others(*args, **kwargs)
+
+    def stop(self) -> None:
+        """Ends the services; the chief saves what others have updated since it ended its part."""
+        part, saves = self.part, self.running and bool(self._supervisor.save_model_secs)
+        try:
+            self._supervisor.coord.raise_requested_exception()
+            fails = isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit))
+        except BaseException:  # Which `Supervisor.stop` raises.
+            fails = True
+        if part is not None and not fails and self.follow_others() and saves:
+            try:
+                self.save(part[0])
+            except RuntimeError:  # The program has closed the session.
+                print("nobody saves the updates since the chief closed its session")
+        self.running, self.part = False, None
 
     def after_training_call(
         self,

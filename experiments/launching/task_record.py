@@ -4,9 +4,11 @@
 
     {"time": 1700000000.0, "task": "worker 1", "event": "start"}
     {"time": 1700000042.5, "task": "worker 1", "event": "end", "code": 137}
-    {"time": 1700000060.0, "task": "worker 0", "event": "updates", "count": 250, "staleness": 0.9}
+    {"time": 1700000060.0, "task": "worker 0", "event": "updates", "count": 250, "staleness": 0.9,
+     "examples": 25000}
 
-Times are in seconds since 1970; `code` is the exit code, 128 + n of a task that signal n ended.
+Times are in seconds since 1970; `code` is the exit code, 128 + n of a task that signal n ended;
+`examples` are those that the worker has used since the run began, its earlier lives included.
 What asynchronous workers have made they record themselves, or their coordinator does, at the end.
 """
 
@@ -68,6 +70,7 @@ def read(logdir: str) -> Iterator[Event]:
             if event["event"] == "updates":
                 event["count"] = int(event["count"])
                 event["staleness"] = float(event["staleness"])
+                event["examples"] = int(event.get("examples", 0))
             if 0 <= event["time"] < _LATEST and isinstance(event["event"], str):
                 yield event
         except (ValueError, TypeError, LookupError, OverflowError, RecursionError):

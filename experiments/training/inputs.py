@@ -144,30 +144,46 @@ def chunks(arrays: Arrays, size: int) -> Iterator[tuple[np.ndarray, ...]]:
 
 
 class Batched:
-    """Indices of the examples in the calls of a step: those of each trainer, in turn."""
+    """Indices of the examples in the calls of a step: those of each trainer, in turn.
 
-    def __init__(self, number: int, settings: Any, trainers: Sequence[int]) -> None:
+    Args:
+      number: of the examples.
+      settings: of the experiment.
+      trainers: whose batches they are.
+      limit: updates after which there are no more; None for no end.
+    """
+
+    def __init__(
+        self, number: int, settings: Any, trainers: Sequence[int], limit: int | None = None
+    ) -> None:
         self._period = settings.communication_period
+        self._left = limit
         self._batches = [
             Batches(number, settings.batch_size, settings.seed, trainer) for trainer in trainers
         ]
 
     def skip(self, updates: int) -> None:
         """Goes on as if so many updates had been made."""
+        self._left = None if self._left is None else max(0, self._left - updates)
         for batches in self._batches:
             batches.skip(updates)
 
     def next(self, updates: int) -> np.ndarray:
-        """Returns the next batches, in as many calls of the step as make the updates, or more."""
+        """Returns the next batches, in as many calls of the step as make the updates, or more.
+
+        No call at all where there are no more.
+        """
+        updates = updates if self._left is None else min(updates, self._left)
         calls = -(-updates // self._period)
+        self._left = None if self._left is None else max(0, self._left - calls * self._period)
         drawn = [batches.next(calls * self._period) for batches in self._batches]
         size = drawn[0].shape[1]
         shape = [self._period, size] if self._period > 1 else [size]
         return np.stack(drawn, axis=1).reshape(-1, *shape)
 
 
-def cardinality(stream: Callable[[int, int], Any], num_workers: int) -> int | None:
-    """Returns the number of batches of all workers in a pass over a stream, None if unknown.
+def sizes(stream: Callable[[int, int], Any], num_workers: int) -> list[int] | None:
+    """Returns the number of batches of each worker in a pass over a stream, None if unknown.
 
     TensorFlow knows it of what is made of arrays, and of a dataset that says so by
     `tf.data.experimental.assert_cardinality`.
@@ -180,7 +196,24 @@ def cardinality(stream: Callable[[int, int], Any], num_workers: int) -> int | No
             with tf1.Graph().as_default(), tf1.Session() as session:
                 found = session.run(tf.data.experimental.cardinality(stream(worker, num_workers)))
         numbers.append(int(found))
-    return None if min(numbers) < 0 else sum(numbers)
+    return None if min(numbers) < 0 else numbers
+
+
+def passes(dataset: Any, epochs: int | None, used: Any) -> Any:
+    """Returns what is left of so many passes over a dataset when some batches have been `used`.
+
+    Args:
+      dataset: of batches.
+      epochs: the number of passes; None for no end, whatever was used.
+      used: int64 scalar.
+    """
+    if epochs is None:
+        return dataset.repeat()
+    size = tf.data.experimental.cardinality(dataset)
+    # Whole passes need not be read to be passed over, where it is known how long they are.
+    whole = tf.where(size > 0, used // tf.maximum(size, 1), tf.zeros_like(size))
+    left = tf.maximum(epochs - whole, 0)
+    return dataset.repeat(left).skip(used - whole * tf.maximum(size, 0))
 
 
 def _arrays(split_name: str, found: Mapping[str, Any]) -> Arrays:

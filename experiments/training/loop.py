@@ -21,7 +21,8 @@ from experiments.evaluation.selection import Selection
 from experiments.launching.signals import Stop
 from experiments.training import agreement, devices, inputs
 from experiments.training.inputs import Data
-from experiments.training.program import Program, build
+from experiments.training.program import Program, build, schedule_of
+from experiments.training.recording import completion, seen
 from experiments.training.recording.profile import Profile
 from experiments.training.recording.recording import Recording, system_metrics
 from experiments.training.recording.report import (
@@ -33,7 +34,7 @@ from experiments.training.recording.report import (
 )
 from experiments.training.recording.run import Result, Run
 from experiments.training.recording.schedule import Schedule
-from experiments.training.recording.tally import Tally
+from experiments.training.recording.tally import Tally, tally_of
 
 
 def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop) -> Result | None:
@@ -42,8 +43,9 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
     chief = server is None or server.is_chief
     together = server is None or settings.sync or server.synchronous
     num_workers = 1 if server is None or together else server.num_workers
-    schedule = _schedule(settings, data, num_workers)
-    program = build(experiment, data, server, schedule)
+    schedule = schedule_of(settings, data, server)
+    tally = tally_of(server, settings.batch_size)
+    program = build(experiment, data, server, schedule, tally.batches)
     mine = agreement.fingerprint(settings, data, current_runtime().variables().values())
     if server is not None and chief:
         server.wait_for_peers(everybody=together)
@@ -67,22 +69,28 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
         modern = current_runtime().name == "modern"
         # Of which the modern runtime's coordinator makes the calls, each with a batch of its own.
         replicas = server.num_workers if server and settings.sync and modern else 1
+        resumes = agreement.resume(settings, server, session.planned_step, tally, mine)
+        ends = schedule.total_steps is None  # With the data of each worker.
         batches = None
-        if not data.streams:
+        if data.streams:
+            if ends and tally.own is not None:
+                program.go_on(session, tally.batches(tally.workers.index(tally.own)))
+        else:
             trainer = server.trainer_index if server else 0
             number = inputs.examples(data.train)
-            batches = inputs.Batched(number, settings, range(trainer, trainer + replicas))
-            batches.skip(session.planned_step // (1 if modern else num_workers))
-        tally = None
+            limit = settings.epochs * (number // settings.batch_size) if ends else None
+            batches = inputs.Batched(number, settings, range(trainer, trainer + replicas), limit)
+            used = session.planned_step // (1 if modern else num_workers)
+            if not modern and not together and resumes:
+                used = tally.batches(trainer)
+            batches.skip(used)
+        session.on_updates = tally.add
         if server is not None and not together:
-            tally = Tally(server)
-            session.on_updates = tally.add
             inner.callback(tally.record, settings.logdir)
         training = _Training(
-            program, server, schedule, supervisor, session, batches, replicas, stop, tally
+            program, server, schedule, supervisor, session, batches, replicas, stop, tally, resumes
         )
         if server is not None and not chief:
-            agreement.check(server, mine, settings.rendezvous_timeout)
             with system_metrics(settings, server.task):
                 training.run_as_worker(server)
             return None
@@ -124,19 +132,23 @@ class _Training:
     batches: inputs.Batched | None
     replicas: int  # Calls of the step that make one update.
     stop: Stop
-    tally: Tally | None
+    tally: Tally
+    resumes: bool  # It is known which data were used before.
 
     def run_as_worker(self, server: compat.Server) -> None:
-        end = agreement.EarlyEnd(server)
+        end = agreement.EarlyEnd(server, self.tally)
         for values in self._updates(lambda: end.poll(self.session.planned_step)):
             check_finite(values, self.program.experiment.settings.learning_rate)
+        # A lost server is reported where it is needed.
+        with contextlib.suppress(tf1.errors.OpError, compat.PeerError):
+            agreement.announce_seen(server, self.tally)
 
     def run_as_chief(self, outer: contextlib.ExitStack, mine: dict[str, str]) -> Result | None:  # noqa: C901
         started = time.monotonic()
         program, session, schedule = self.program, self.session, self.schedule
         experiment, settings = program.experiment, program.experiment.settings
         first = session.planned_step
-        console = Console(settings.logdir, schedule.total_steps)
+        console = Console(settings.logdir, schedule.last_step)
         if settings.log_device_placement:
             console.say(program.placement())
         warning = imbalance(program.stored() or [0])
@@ -167,7 +179,9 @@ class _Training:
             select=select,
         )
         reporter.request = early_stopping.standing(settings.logdir, first, patience)
-        recording.start(schedule.total_steps, program.train.graph_def(), reporter.request)
+        goes_on = self.resumes and schedule.total_steps is None
+        graph_def = program.train.graph_def()
+        recording.start(schedule.last_step, graph_def, reporter.request, goes_on)
         if self.server is not None:
             # Now: a worker that found no record of the run when it ends would leave no count in it.
             agreement.publish(self.server, mine)
@@ -182,18 +196,19 @@ class _Training:
             agreement.announce_early_end(self.server)
         for values in session.drain():
             reporter.report(values)
+        reached = self._follow_others(console.say, reporter.step, request is not None)
         if request is not None:
             recording.ended_early(request, reporter.step)
-        elif first == max(reporter.step, session.planned_step) and not (
-            schedule.is_over(first) or self.stop.requested
-        ):
+        elif first == reached and self.resumes and schedule.total_steps is None:
+            console.say(completion.message(settings.logdir, first))
+        elif first == reached and not (schedule.is_over(first) or self.stop.requested):
             raise compat.UserError(
                 f"the training data have no batch of --batch_size={settings.batch_size} for worker "
                 "0; give more examples or files, or a smaller batch"
             )
         if schedule.total_steps is None and not self.stop.requested and select is None:
             reporter.evaluate()  # That these updates are the last ones was not known before.
-        if reporter.step > first:
+        if reached > first:
             recording.artifact(reporter.save())
         if self.stop.requested:
             recording.stopped()
@@ -204,14 +219,15 @@ class _Training:
         if "test" in program.evaluations:
             evaluate = functools.partial(program.evaluate, session, "test")
             test = evaluate()
-            if reporter.step > first:
+            if reached > first:
                 write_pictures(program.metrics, run.writer, reporter.step, "test")
         write_at_end(program.metrics, run.writer)  # Of the test or, without one, the validation.
         if test:
             best = evaluate_best(session, settings.logdir, evaluate, console.say)
             metrics = {**named("test", test, loss_name), **named("best_test", best, loss_name)}
         test.pop("global_step", None)
-        result = recording.finish(reporter.step, reporter.evaluated, metrics)
+        used = self.tally.examples()
+        result = recording.finish(reached, reporter.evaluated, metrics, used)
         experiment.on_end(replace(run, step=result.step), result)
         seconds = time.monotonic() - started
         for line in closing_lines(test, seconds, reporter.loss, loss_name):
@@ -228,6 +244,7 @@ class _Training:
         `around` opens a context for each loop, which it is given the first step of.
         """
         session, step, stop = self.session, self.program.train, self.stop
+        period = self.program.experiment.settings.communication_period
         while not self.schedule.is_over(session.planned_step):
             ending = session.any_worker(stop.requested or ends_early())
             # All know now that it ends, so they ask each other whether because one was stopped.
@@ -240,63 +257,48 @@ class _Training:
             if self.batches is not None:
                 stacked = [self.batches.next(number)]
                 calls = len(stacked[0])
+                if not calls:
+                    return
+            made = getattr(step, "made", None)  # Else the session reports what it has made.
             try:
                 with around(session.planned_step):
                     values = session.run_many(step, *stacked, count=calls)
             except tf1.errors.OutOfRangeError:
                 return
-            if self.tally is not None:
-                period = self.program.experiment.settings.communication_period
-                self.tally.add(None, calls * period, values)
+            if made is not None:
+                self.tally.add(None, (step.made - made) * period, values)
             yield values
+
+    def _follow_others(self, say: Callable[[str], object], step: int, ended: bool) -> int:
+        """Waits for workers that still make updates of their own; returns the global step."""
+        settings, schedule = self.program.experiment.settings, self.schedule
+        if self.stop.requested or self.server is None or self.server.departures is None:
+            return max(step, self.session.planned_step)
+        ends = schedule.total_steps is None and not ended
+        more = {"absent_secs": settings.rendezvous_timeout} if ends else {}
+        self.supervisor.services.follow_others(say, lambda: self.stop.requested, **more)
+        agreement.take_seen(self.server, self.tally)
+        step = int(self.session.read({"step": self.supervisor.global_step})["step"])
+        if ends and not self.stop.requested and step < (schedule.last_step or 0):
+            say(
+                f"the run ends at step {step} of {schedule.last_step}: a worker was lost, or did "
+                "not start, and the rest of its data was not used"
+            )
+        return step
 
     def _save(self) -> str:
         """Writes a checkpoint, unless a variable is NaN or infinite; returns its prefix."""
         try:
-            return self.supervisor.save(self.session)
+            agreement.take_seen(self.server, self.tally)
+            used = self.tally.seen()  # Before the values are read: what is used again is known.
+            prefix = self.supervisor.save(self.session)
+            seen.write(self.program.experiment.settings.logdir, prefix, used)
+            return prefix
         except compat.NotFiniteError as error:
             raise DivergedError(
                 f"{error}; the last good checkpoint stays; "
                 f"lower --learning_rate={self.program.experiment.settings.learning_rate:g}"
             ) from error
-
-
-def _schedule(settings: Any, data: Data, num_workers: int) -> Schedule:
-    if data.streams:
-        total = inputs.cardinality(data.train, num_workers)
-        batches = None if total is None else max(1, total // num_workers)
-    else:
-        examples = inputs.examples(data.train)
-        batches = examples // settings.batch_size
-        if batches == 0:
-            raise compat.UserError(
-                f"--batch_size={settings.batch_size} is more than the {examples} training "
-                "examples; give fewer"
-            )
-    ends = None if batches is None else settings.epochs * batches * num_workers
-    total_steps = settings.max_steps or ends
-    if total_steps is not None and (settings.profiled or (0, 0))[0] >= total_steps:
-        raise compat.UserError(
-            f"--profile_steps={settings.profile_steps} begins when the run has ended, at step "
-            f"{total_steps}; give earlier steps"
-        )
-    modern = current_runtime().name == "modern"
-    # A backup replica would wait, in a loop of several, for updates that no other makes any more.
-    most = 50 if modern else 1 if settings.replicas_to_aggregate else 20
-    # Whole periods: else loops of several sizes take turns, each of which is traced and optimized.
-    period = settings.communication_period
-    steps_per_loop = max(period, most - most % period)
-    intervals = (settings.summary_every, settings.eval_every, settings.checkpoint_every)
-    return Schedule(
-        batches_per_epoch=batches,
-        num_workers=num_workers,
-        total_steps=total_steps,
-        steps_per_loop=settings.steps_per_loop or steps_per_loop,
-        log_every=settings.log_every,
-        intervals=tuple(every for every in intervals if every),
-        stops=settings.profiled or (),
-        num_loops=1 if modern else num_workers,
-    )
 
 
 def selection(experiment: Any, resume_step: int, say: Callable[[str], object]) -> Selection:

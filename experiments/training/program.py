@@ -7,6 +7,8 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
+import numpy as np
+
 import compat
 from compat import UserError, tf
 from compat.runtime.device_placement import shortened
@@ -38,6 +40,15 @@ class Program:
     sync_optimizer: Any  # The `Replicas` that aggregate gradients, or None.
     evaluations: Mapping[str, compat.Step]  # By the splits that can be evaluated.
     metrics: Mapping[str, Any]  # By name; they hold what the last evaluation has given them.
+    used: Any = (
+        None  # The variable of a graph from which a stream is opened; None if there is none.
+    )
+
+    def go_on(self, session: compat.Session, used: int) -> None:
+        """Opens the stream of this worker anew, behind the batches that it has used."""
+        if self.used is not None and used:
+            session.assign({"used": self.used}, {"used": np.asarray(used)})
+            session.restart(self.train)
 
     def evaluate(self, session: compat.Session, split: str) -> dict[str, float]:
         """Returns "global_step", the loss, and the metrics of a split by name."""
@@ -72,16 +83,76 @@ class Program:
         return stored_bytes(current_runtime().variables().values(), servers)
 
 
+def schedule_of(settings: Any, data: Data, server: compat.Server | None) -> Schedule:
+    """Returns the course of a run.
+
+    It ends after a number of updates only where each of them is given the next batch, whoever makes
+    it: where workers have batches of their own, each makes as many updates as it has.
+    """
+    together = server is None or settings.sync or server.synchronous
+    num_workers = 1 if server is None or together else server.num_workers
+    modern = current_runtime().name == "modern"
+    ends_with_data = not (modern or together)
+    total: int | None = None
+    if data.streams:
+        shards = 1 if server is None else len(server.shards)
+        sizes = inputs.sizes(data.train, shards)
+        batches = None if sizes is None else max(1, sum(sizes) // shards)
+        # Replicas of the legacy runtime end together, with the shortest shard.
+        ends_with_data = modern or not settings.sync
+        if sizes is not None:
+            lockstep = together and (server is None or not modern or server.synchronous)
+            updates = min(sizes) if lockstep else sum(sizes) // (shards if together else 1)
+            total = settings.epochs * updates
+            batches = batches if num_workers > 1 else max(1, updates)
+    else:
+        examples = inputs.examples(data.train)
+        batches = examples // settings.batch_size
+        if batches == 0:
+            raise compat.UserError(
+                f"--batch_size={settings.batch_size} is more than the {examples} training "
+                "examples; give fewer"
+            )
+        total = settings.epochs * batches * num_workers
+    total = settings.max_steps or total
+    if total is not None and (settings.profiled or (0, 0))[0] >= total:
+        raise compat.UserError(
+            f"--profile_steps={settings.profile_steps} begins when the run has ended, at step "
+            f"{total}; give earlier steps"
+        )
+    # A backup replica would wait, in a loop of several, for updates that no other makes any more.
+    most = 50 if modern else 1 if settings.replicas_to_aggregate else 20
+    # Whole periods: else loops of several sizes take turns, each of which is traced and optimized.
+    period = settings.communication_period
+    steps_per_loop = max(period, most - most % period)
+    intervals = (settings.summary_every, settings.eval_every, settings.checkpoint_every)
+    return Schedule(
+        batches_per_epoch=batches,
+        num_workers=num_workers,
+        total_steps=None if ends_with_data and not settings.max_steps else total,
+        known_steps=total,
+        steps_per_loop=settings.steps_per_loop or steps_per_loop,
+        log_every=settings.log_every,
+        intervals=tuple(every for every in intervals if every),
+        stops=settings.profiled or (),
+        num_loops=1 if modern else num_workers,
+    )
+
+
 def build(
     experiment: Any,
     data: Data,
     server: compat.Server | None = None,
     schedule: Schedule | None = None,
+    used: Callable[[int], int] = lambda worker: 0,
 ) -> Program:
-    """Makes variables, on parameter servers if any, and steps; without a schedule none trains."""
+    """Makes variables, on parameter servers if any, and steps; without a schedule none trains.
+
+    `used` returns how many batches a worker has used of its stream, when it opens it.
+    """
     settings = experiment.settings
     seed_operations(settings.seed, server.trainer_index if server else 0)
-    setter = train = None
+    setter = train = opened = None
     if server is not None:
         setter = compat.replica_device_setter(
             worker_device=server.task.name, cluster=server.cluster
@@ -118,13 +189,17 @@ def build(
                     wrap=wrap,
                     stale=stale,
                     remote=server is not None and not (server.synchronous or settings.sync),
+                    counts=data.streams,
                 )
             # A stream is repeated without end where the number of updates ends the run.
             repeats = settings.epochs if schedule.total_steps is None else None
-            train = _train(update, data, settings, repeats)
+            if data.streams and current_runtime().name == "legacy":
+                opened = compat.worker_variable(np.int64(0), "batches_used")
+            train = _train(update, data, settings, repeats, opened, used)
         sync = wrapped[0] if wrapped else None
         evaluations = _evaluations(experiment, data, copies)
-        found = Program(experiment, data, train, sync, evaluations, experiment.metrics())
+        metrics = experiment.metrics()
+        found = Program(experiment, data, train, sync, evaluations, metrics, opened)
         _check_monitor(found)
         return found
 
@@ -144,7 +219,12 @@ def _check_monitor(program: Program) -> None:
 
 
 def _train(
-    update: Callable[[Any], Any], data: Data, settings: Any, repeats: int | None
+    update: Callable[[Any], Any],
+    data: Data,
+    settings: Any,
+    repeats: int | None,
+    opened: Any,
+    used: Callable[[int], int],
 ) -> compat.Step:
     if data.streams:
         if settings.communication_period > 1:
@@ -152,9 +232,12 @@ def _train(
                 f"--communication_period={settings.communication_period} needs a training split of "
                 "arrays; leave it out for one of tf.data"
             )
-        return compat.step(
-            update, [], dataset=lambda worker, workers: data.train(worker, workers).repeat(repeats)
-        )
+
+        def stream(worker: int, workers: int) -> Any:
+            left = tf.constant(used(worker), tf.int64) if opened is None else opened.read_value()
+            return inputs.passes(data.train(worker, workers), repeats, left)
+
+        return compat.step(update, [], dataset=stream)
     names, period = sorted(data.train), settings.communication_period
 
     def on_indices(*tensors: Any) -> Any:

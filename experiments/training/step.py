@@ -6,6 +6,8 @@ import collections
 import contextlib
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 import compat
 from compat import UserError, tf, tf1
 from compat.runtime.nodes import dependencies
@@ -14,7 +16,15 @@ from compat.runtime.program_order import after, beside, in_program_order
 from experiments.training.seeds import seeded_variables
 
 # Names of a training step's values that are not the experiment's own.
-_RESERVED = {"examples", "global_step", "learning_rate", "loss", "staleness", "train"}
+_RESERVED = {
+    "examples",
+    "examples_seen",
+    "global_step",
+    "learning_rate",
+    "loss",
+    "staleness",
+    "train",
+}
 
 
 def training_step(
@@ -24,13 +34,15 @@ def training_step(
     wrap: Callable[[Any], Any] = lambda optimizer: optimizer,
     stale: bool = False,
     remote: bool = False,
+    counts: bool = False,
 ) -> Callable[[Any], dict[str, Any]]:
     """Returns the function of a batch that makes one update, which the global step counts.
 
     It returns `loss` and the scalars among the experiment's outputs, of the batch before the
     update, `learning_rate` and, if `stale`, `staleness`: how many updates of other workers came
     between reading the variables and updating them. `wrap` makes of the optimizer the one that is
-    used, such as `SyncReplicasOptimizer`; `remote` variables are on parameter servers.
+    used, such as `SyncReplicasOptimizer`; `remote` variables are on parameter servers. If it
+    `counts`, `examples_seen` is how many examples this worker has used since it was started.
     """
 
     def step(batch: Any) -> dict[str, Any]:
@@ -59,6 +71,11 @@ def training_step(
         if more is not None or effects:
             effects += [] if more is None else [more]
             values["train"] = tf.group(values["train"], *effects)
+        if counts:
+            seen_here = compat.worker_variable(np.int64(0), "examples_seen")
+            values["examples_seen"] = seen_here.read_value() + _batch_size(batch)
+            noted = seen_here.assign(values["examples_seen"])
+            values["train"] = tf.group(values["train"], getattr(noted, "op", noted))
         return values
 
     return step

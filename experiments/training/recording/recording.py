@@ -91,8 +91,17 @@ class Recording:
     def __enter__(self) -> Recording:
         return self
 
-    def start(self, total_steps: int | None, graph_def: bytes, request: StopRequest | None) -> None:
-        """Records the graph of a new run; of another one, logs where it resumes, or why not."""
+    def start(
+        self,
+        total_steps: int | None,
+        graph_def: bytes,
+        request: StopRequest | None,
+        goes_on: bool = False,
+    ) -> None:
+        """Records the graph of a new run; of another one, logs where it resumes, or why not.
+
+        Streams of data go on behind what was used if this is known, and else begin anew.
+        """
         completion.clear(self._logdir)
         changed = changes(self._settings, self._logdir) if self._step else []
         write_settings(self._settings, self._logdir)
@@ -106,7 +115,9 @@ class Recording:
                 f"than {request.patience}, or another --logdir to start anew"
             )
         elif total_steps is None or self._step < total_steps:
-            again = "; its stream of data begins anew" if self._streams else ""
+            streams = "each worker resumes its stream of data; a few batches may be used again"
+            again = f"; {streams if goes_on else 'its stream of data begins anew'}"
+            again = again if self._streams else ""
             self._console.say(f"resuming from step {self._step} in {self._logdir}{again}")
         else:
             self._console.say(completion.message(self._logdir, self._step))
@@ -130,7 +141,9 @@ class Recording:
         self._status = KILLED
         self._console.say(f"stopped; the same command with --logdir={self._logdir} resumes")
 
-    def finish(self, step: int, evaluated: Values, test: Values) -> Result:
+    def finish(
+        self, step: int, evaluated: Values, test: Values, used: Values | None = None
+    ) -> Result:
         """Records that the run is complete; returns its result.
 
         Args:
@@ -138,12 +151,13 @@ class Recording:
             since, which the checkpoint has.
           evaluated: the last values of the validation split.
           test: those of the test split, which are recorded at the step of the checkpoint.
+          used: how many examples the workers have used.
         """
         if self._checkpoint is not None:
             step = max(step, best_checkpoint.step_of(self._checkpoint))
         # A run that was complete before has these values already, at this very step.
-        if step > self._step and test:
-            self.writer.scalars(step, test)
+        if step > self._step and (test or used):
+            self.writer.scalars(step, {**test, **(used or {})})
         self._status = FINISHED
         # Before the other tasks are told: one that is started again finds them, or the marker.
         if self._checkpoint is not None:

@@ -139,7 +139,8 @@ class Reporter:
 
     def _write_summary(self, values: Values) -> None:
         now = self.clock()
-        others = {name: v for name, v in values.items() if name != "learning_rate"}
+        apart = ("learning_rate", "examples_seen")  # The latter is one worker's own.
+        others = {name: v for name, v in values.items() if name not in apart}
         scalars = named("train", others, self.experiment.loss_name)
         scalars["learning_rate"] = values.get("learning_rate", self.run.settings.learning_rate)
         while len(self._rated) > 1 and now - self._rated[1][0] >= _RATE_SECS:

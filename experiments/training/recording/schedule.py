@@ -19,11 +19,12 @@ class Schedule:
 
     batches_per_epoch: int | None  # Of each worker; None of a stream of unknown length.
     num_workers: int  # Each passes over the training set.
-    total_steps: int | None  # Updates of all workers; None: the run ends with its data.
+    total_steps: int | None  # After so many updates of all workers it ends; None: with its data.
     steps_per_loop: int  # The most updates between two checks of the chief.
     log_every: int  # Batches of each worker between two lines.
     intervals: tuple[int, ...] = ()  # Updates between two of what else the chief has to do.
     stops: tuple[int, ...] = ()  # Steps at which a call ends as well.
+    known_steps: int | None = None  # Updates of a run that ends with its data, where known.
     num_loops: int = 1  # How many are run at a time, which share the updates up to the next stop.
 
     @property
@@ -34,7 +35,12 @@ class Schedule:
     @property
     def steps_per_point(self) -> int:
         """Updates between two points of a curve: 100, or a tenth of a short run."""
-        return 100 if self.total_steps is None else max(1, min(100, self.total_steps // 10))
+        return 100 if self.last_step is None else max(1, min(100, self.last_step // 10))
+
+    @property
+    def last_step(self) -> int | None:
+        """The step of the last update; of data whose end is known, unless a worker is lost."""
+        return self.known_steps if self.total_steps is None else self.total_steps
 
     def is_over(self, step: int) -> bool:
         """Whether all updates have been made."""
@@ -48,8 +54,8 @@ class Schedule:
         stops = [next_line * self.num_workers]
         stops += [(step // every + 1) * every for every in self.intervals]
         stops += [stop for stop in self.stops if stop > step]
-        if self.total_steps is not None:
-            stops.append(self.total_steps)
+        if self.last_step is not None and self.last_step > step:
+            stops.append(self.last_step)
         if self.num_loops == 1:
             return min(self.steps_per_loop, min(stops) - step)
         share = max(_LEAST_LOOP, (min(stops) - step) // self.num_loops)
@@ -66,8 +72,8 @@ class Schedule:
         Both are those of one worker and count from 1; a line is due after every `log_every`
         batches, at the end of an epoch and of the run.
         """
-        if self.is_over(after) and not self.is_over(before):
-            batches = max(1, (self.total_steps or 0) // self.num_workers)
+        if self.last_step is not None and before < self.last_step <= after:
+            batches = max(1, self.last_step // self.num_workers)
         else:
             batches = self._last_line(after // self.num_workers)
             if batches <= before // self.num_workers:

@@ -1,44 +1,122 @@
-"""Counts the updates of each worker, and how stale they were, for the record of a run."""
+"""Counts what each worker has used and made: batches and examples of the run, updates of a life."""
 
 from __future__ import annotations
 
 import os
 import time
-from typing import Any, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Dict, Mapping, Sequence, Tuple
 
 import compat
 from experiments.launching import task_record
 from experiments.settings.files import FILE as SETTINGS
 
+# Batches and examples that each worker has used since the run began, by its name.
+Seen = Dict[str, Tuple[int, int]]
 
+
+@dataclass
+class _Count:
+    updates: int = 0  # In this life of the process that counts.
+    calls: int = 0
+    staleness: float = 0.0  # Its sum over calls.
+    batches: int = 0  # In the whole run.
+    examples: int = 0
+    before: int = 0  # Examples of earlier lives.
+    counted: float = 0.0  # What the worker has counted last, from 0 in each life.
+
+
+@dataclass
 class Tally:
     """Receives updates as a session makes them; a coordinator's are those of all workers.
 
-    Those of a task that is killed are not recorded.
+    Attributes:
+      workers: the names of all that have a shard of the data, in the order of the shards.
+      own: the name of the one that this process is; None in a coordinator.
+      batch_size: examples of a batch, where the batches do not differ.
     """
 
-    def __init__(self, server: compat.Server) -> None:
-        self._own = f"{server.task.job} {server.task.index}"
-        self._coordinates = server.runtime == "modern"
-        self._found: dict[str, list[float]] = {}  # Updates, calls, and the sum of their staleness.
+    workers: Sequence[str]
+    own: str | None
+    batch_size: int
+    _found: dict[str, _Count] = field(default_factory=dict)
 
     def add(self, worker: int | None, number: int, values: Mapping[str, Any]) -> None:
-        """Takes updates that a worker has made; `values` are those of the last."""
-        if worker is None and self._coordinates:
-            return  # TensorFlow does not show whose they are.
-        name = self._own if worker is None else f"worker {worker}"
-        found = self._found.setdefault(name, [0, 0, 0.0])
-        found[0] += number
-        found[1] += 1
-        found[2] += values.get("staleness", 0.0)
+        """Takes updates that a worker has made; `values` are those of the last.
+
+        Those of a worker that TensorFlow does not show are counted under no name.
+        """
+        name = self.own or ("" if worker is None else self.workers[worker])
+        found = self._found.setdefault(name, _Count())
+        found.updates += number
+        found.batches += number
+        found.calls += 1
+        found.staleness += values.get("staleness", 0.0)
+        counted = values.get("examples_seen")
+        if counted is None:
+            found.examples += number * self.batch_size
+            return
+        if counted < found.counted:  # The worker has begun anew.
+            found.before += int(found.counted)
+        found.counted = counted
+        found.examples = found.before + int(counted)
+
+    def resume(self, seen: Seen) -> None:
+        """Takes what workers had used before this process counts."""
+        for name, (batches, examples) in seen.items():
+            if name != self.own and self.own is not None:
+                self.take(name, (batches, examples))
+                continue
+            count = self._found.setdefault(name, _Count())
+            count.batches, count.examples, count.before = batches, examples, examples
+
+    def take(self, name: str, seen: tuple[int, int] | None) -> None:
+        """Takes what another worker has announced, if it has."""
+        if seen is not None:
+            self._found.setdefault(name, _Count()).batches = seen[0]
+            self._found[name].examples = seen[1]
+
+    def batches(self, worker: int) -> int:
+        """Returns how many batches a worker has used, as far as is known here."""
+        return self._found.get(self.workers[worker], _Count()).batches
+
+    def seen(self) -> Seen:
+        """Returns what each worker has used; "" is any of them."""
+        return {name: (c.batches, c.examples) for name, c in sorted(self._found.items())}
+
+    def examples(self) -> dict[str, float]:
+        """Returns how many examples were used, in total and by worker, by their curves' names."""
+        seen = {name: float(examples) for name, (_, examples) in self.seen().items()}
+        by_worker = {f"examples_seen/{n.replace(' ', '_')}": v for n, v in seen.items() if n}
+        return {"examples_seen": sum(seen.values()), **by_worker}
 
     def record(self, logdir: str) -> None:
-        """Adds the numbers to the record of the run, where this task sees its log folder."""
+        """Adds this life's numbers to the record of the run, where this task sees its log folder.
+
+        Those of a task that is killed are not recorded.
+        """
         if not os.path.isfile(os.path.join(logdir, SETTINGS)):
             return
         now = time.time()
         events = [
-            {"time": now, "task": task, "event": "updates", "count": n, "staleness": total / calls}
-            for task, (n, calls, total) in sorted(self._found.items())
+            {
+                "time": now,
+                "task": task,
+                "event": "updates",
+                "count": count.updates,
+                "staleness": count.staleness / count.calls,
+                "examples": count.examples,
+            }
+            for task, count in sorted(self._found.items())
+            if task and count.calls
         ]
         task_record.append(logdir, events)
+
+
+def tally_of(server: compat.Server | None, batch_size: int) -> Tally:
+    """Returns the tally of this process."""
+    if server is None:
+        return Tally(["worker 0"], "worker 0", batch_size)
+    workers = [f"{task.job} {task.index}" for task in server.shards]
+    coordinates = server.runtime == "modern" and not server.synchronous
+    return Tally(workers, None if coordinates else workers[server.trainer_index], batch_size)
