@@ -56,9 +56,10 @@ def training_step(
             more, effects = in_program_order(
                 lambda: experiment.after_update(global_step, optimizer)
             )
-        if more is not None or effects:
-            effects += [] if more is None else [more]
-            values["train"] = tf.group(values["train"], *effects)
+        done = [values["train"], *([] if more is None else [more])]
+        done += beside(effects, done)
+        if len(done) > 1:
+            values["train"] = tf.group(*done)
         return values
 
     return step
