@@ -68,9 +68,10 @@ def training_step(
             more, effects = in_program_order(
                 lambda: experiment.after_update(global_step, optimizer)
             )
-        if more is not None or effects:
-            effects += [] if more is None else [more]
-            values["train"] = tf.group(values["train"], *effects)
+        done = [values["train"], *([] if more is None else [more])]
+        done += beside(effects, done)
+        if len(done) > 1:
+            values["train"] = tf.group(*done)
         if counts:
             seen_here = compat.worker_variable(np.int64(0), "examples_seen")
             values["examples_seen"] = seen_here.read_value() + _batch_size(batch)

@@ -15,6 +15,7 @@ from compat.runtime.program_order import after, beside, in_program_order
 from tests.experiments.conftest import Training
 
 PROGRAM = Path(__file__).parent / "programs" / "effects.py"
+_DEADLINE_SECS = 400.0  # A busy machine takes minutes to send the record.
 PLACES = {"alone": [], "cluster": ["--strategy=ps", "--num_ps=1", "--num_workers=2"]}
 
 Train = Callable[..., Training]
@@ -49,7 +50,7 @@ def place(request: pytest.FixtureRequest) -> str:
 
 def found_by(training: Training) -> dict[str, float]:
     """Returns what the program has printed at its end."""
-    assert training.wait().code == 0, training.out + training.err
+    assert training.wait(_DEADLINE_SECS).code == 0, training.out + training.err
     (line,) = [line for line in training.out.splitlines() if '{"in_loss"' in line]
     values: dict[str, float] = json.loads(line[line.index("{") :])
     return values
@@ -71,7 +72,9 @@ def test_each_update_does_all_once(start_effects: Train, runtime: str, place: st
 
 
 def test_a_false_assertion_ends_a_run(start_effects: Train, runtime: str, place: str) -> None:
-    training = start_effects(*PLACES[place], f"--runtime={runtime}", "--labels=5").wait()
+    training = start_effects(*PLACES[place], f"--runtime={runtime}", "--labels=5").wait(
+        _DEADLINE_SECS
+    )
     assert training.code != 0
     assert "a label too large" in training.out + training.err
 
