@@ -17,7 +17,7 @@ def test_standard_error_may_be_closed() -> None:
         "import sys; from compat import tf; assert sys.stderr is None; print(tf.constant(1.5) + 1)"
     )
     command = ["sh", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, source]
-    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=200, check=False)
+    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=500, check=False)
     assert (done.returncode, b"2.5" in done.stdout) == (0, True)
 
 
