@@ -24,10 +24,10 @@ class Supervisor(Coordinated):
     `summary_op` may need placeholders, and no hidden call takes elements from a queue. A training
     call is one that updates the global step or, where there is none, a trainable variable.
     Waiting tasks try again after a second, not after thirty. Leaving `managed_session` without an
-    error saves a last checkpoint, and so does `stop` where other trainers have made updates
-    meanwhile: the chief waits for those that still train, unless they are lost. A checkpoint goes
-    through the chief, and one with NaN or infinity in a trainable variable is refused. A chief
-    that saves checkpoints has the log folder for itself until `stop`.
+    error saves a last checkpoint, for which the chief waits for the updates of the other trainers
+    that are not lost; `stop` does so if others still train. A checkpoint goes through the chief,
+    and one with NaN or infinity in a trainable variable is refused. A chief that saves
+    checkpoints has the log folder for itself until `stop`.
 
     On the legacy runtime the rest is TensorFlow's own, its other attributes included. On the
     modern runtime the same program drives a `ClusterCoordinator`; arguments about graphs and
@@ -156,8 +156,10 @@ class Supervisor(Coordinated):
                 yield session
             self.coord.raise_requested_exception()  # A thread's, which the body may have missed.
             collections.deque(session.drain(), maxlen=0)
-            self.services.follow_others()
-            if self.is_chief and self.save_model_secs and start_standard_services:
+            saves = self.is_chief and self.save_model_secs and start_standard_services
+            if saves or not self.is_chief:
+                self.services.follow_others()
+            if saves:
                 self.save(session)
             session.leave()
         except BaseException as error:

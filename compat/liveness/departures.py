@@ -91,15 +91,16 @@ class Departures:
 
 
 class DepartureHook(tf1.train.SessionRunHook):
-    """Makes a chief's hooks behind it end when the updates of all trainers are made."""
+    """Makes a chief's hooks behind it, of which one `saves`, end when all updates are made."""
 
-    def __init__(self, departures: Departures, say: Callable[[str], object] = print) -> None:
-        self._departures, self._say = departures, say
-        self._together = False
+    def __init__(
+        self, departures: Departures, saves: bool, say: Callable[[str], object] = print
+    ) -> None:
+        self._departures, self._waits, self._say = departures, saves, say
 
     def begin(self) -> None:
         """Called when the graph is complete."""
-        self._together = updates_together(tf1.get_default_graph())
+        self._waits = self._waits and not updates_together(tf1.get_default_graph())
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Called with each session."""
@@ -110,7 +111,7 @@ class DepartureHook(tf1.train.SessionRunHook):
         """Called after the last call of a session that ends without an error."""
         del session
         self._departures.leave()
-        if not self._together:
+        if self._waits:
             self._departures.wait_for_others(self._say)
 
 

@@ -79,7 +79,10 @@ def wait_until_over(
                 deadline = now + _GRACE_SECS
                 if now > done + _GRACE_SECS and not has_said:
                     has_said = True
-                    say(f"the chief is done; serving trainers {sorted(missing)}, which train on")
+                    say(
+                        f"the chief is done; serving trainers {sorted(missing)}, which train on: "
+                        "nobody saves checkpoints from now on"
+                    )
             deadline = min(deadline, now + _GRACE_SECS)
         if missing:
             say(f"training has ended; trainers {sorted(missing)} did not report their end")

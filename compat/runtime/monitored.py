@@ -35,6 +35,9 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
     its hooks run unchanged. A hook fetches a value of a step as `step["loss"]`, the global step as
     `tf1.train.get_global_step()`, and `tf1.summary` operations inside a step by `SummarySaverHook`.
 
+    A chief that saves waits at its end for the trainers that still make updates, unless they are
+    lost, before its hooks end: so its last checkpoint has all updates.
+
     A checkpoint is that of a `compat.Saver`, unless the scaffold has another one: it goes through
     the chief, and one with NaN or infinity in a trainable variable is refused. A chief that saves
     checkpoints has the folder for itself until the session is closed.

@@ -79,7 +79,8 @@ class Services:
             fails = isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit))
         except BaseException:  # Which `Supervisor.stop` raises.
             fails = True
-        if part is not None and not fails and self.follow_others() and saves:
+        follows = not fails and (saves or not self._supervisor.is_chief)
+        if part is not None and follows and self.follow_others() and saves:
             try:
                 self.save(part[0])
             except RuntimeError:  # The program has closed the session.

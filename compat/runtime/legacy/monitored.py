@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from compat._tensorflow import private, tf, tf1
 from compat.checkpoint.recovery import default_saver, folder_of_hooks
 from compat.errors import PeerError, is_success
+from compat.liveness.departures import DepartureHook
 from compat.runtime.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.legacy.session import LegacySession
@@ -142,6 +143,11 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), default_saver()
         if not savers and saver is not None:
             savers.append(saver)  # Where a scaffold looks for one.
+        departures = runtime.server.departures if runtime.server is not None else None
+        hooks = list(arguments.hooks)
+        if departures is not None:  # First, so that the last checkpoint has all updates.
+            saves = any(isinstance(hook, tf1.train.CheckpointSaverHook) for hook in hooks)
+            hooks.insert(0, DepartureHook(departures, saves))
         kind = tf1.train.MonitoredSession
         kind = kind if arguments.recovers else tf1.train.SingularMonitoredSession
         creator = _Creator(runtime, steps, arguments)
@@ -149,7 +155,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             # That of the base of both, which is given a creator.
             super(kind, self).__init__(
                 creator,
-                arguments.hooks,
+                hooks,
                 should_recover=arguments.recovers,
                 stop_grace_period_secs=arguments.stop_grace_period_secs,
             )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import sys
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping
 
 from compat._tensorflow import tf1
-from compat.cluster import access, ports, proxies
-from compat.liveness import shutdown
+from compat.cluster import access, ports, proxies, roles
+from compat.cluster.spec import ClusterSpec as CheckedSpec
+from compat.errors import UserError
+from compat.liveness import key_value, shutdown
+from compat.liveness.departures import DepartureHook, Departures
 from compat.liveness.probe import reason_not_serving
 from compat.runtime.graphs import session
 from compat.runtime.graphs.cluster import Membership
@@ -19,6 +23,7 @@ from compat.scripts.cluster import addresses, inherited
 
 _SYNC_GRACE_SECS = 2
 _CHIEFS = ("chief", "master")
+_HOOKS, _CHIEF_HOOKS = 3, 4  # Places among a monitored session's arguments behind `master`.
 _REMEDY = (
     "add --allow_network after `compat run`, or --local for a cluster on this machine; "
     f"for a migrated program set {inherited.ALLOW_NETWORK}=1"
@@ -113,6 +118,9 @@ class Server(tf1.train.Server, metaclass=Old):
 
     def join(self) -> None:
         """Blocks forever, as in TensorFlow; under `--track`, until the workers have finished."""
+        departing = departures()
+        if departing is not None:
+            departing.leave()  # A worker that computes what others ask for.
         if not self._ends or task is None or task.job != "ps":
             super().join()
             return
@@ -124,6 +132,20 @@ class Server(tf1.train.Server, metaclass=Old):
         shutdown.wait_until_over(
             text(self.target), f"/job:ps/task:{task.index}", len(workers) or 1, answers=answers
         )
+
+
+def departures() -> Departures | None:
+    """Returns what the trainers tell the chief of their ends; None if they have nothing to tell."""
+    if task is None or task.job == "ps":
+        return None
+    try:
+        cluster = CheckedSpec(task.cluster)
+        trainers = roles.trainers(cluster, "legacy")
+    except UserError:  # Jobs of a kind that is not known.
+        return None
+    own = next(t.name for t in trainers if (t.job, t.index) == (task.job, task.index))
+    addresses = {t.name: cluster.address_of(t) for t in trainers}
+    return Departures(key_value.place(cluster), addresses, own) if len(trainers) > 1 else None
 
 
 def install() -> None:
@@ -187,8 +209,14 @@ class Supervisor(tf1.train.Supervisor, metaclass=Old):
         """Returns a session at the mapped address."""
         if self.is_chief:
             atexit.register(release, tf1.get_default_graph(), _target(master))
-        return super().prepare_or_wait_for_session(_target(master), *args, **kwargs)
+        session = super().prepare_or_wait_for_session(_target(master), *args, **kwargs)
+        departing = departures()
+        if departing is not None and departing.is_chief == self.is_chief:
+            departing.enter()
+            self._part = session, departing
+        return session
 
+    _part: tuple[Any, Departures] | None = None
     PrepareSession = prepare_or_wait_for_session
 
     def stop(self, *args: Any, **kwargs: Any) -> None:
@@ -196,12 +224,42 @@ class Supervisor(tf1.train.Supervisor, metaclass=Old):
         if tf1.get_collection(RELEASE):
             self._stop_grace_secs: float = _SYNC_GRACE_SECS
             kwargs.setdefault("ignore_live_threads", True)
+        self._follow_others()
         super().stop(*args, **kwargs)
+
+    def _follow_others(self) -> None:
+        """Waits, in a chief, for the updates of others, and saves them."""
+        part, self._part = self._part, None
+        try:
+            self.coord.raise_requested_exception()
+        except BaseException:  # Which `stop` raises.
+            return
+        ended = isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit))
+        if part is None or ended or tf1.get_collection(RELEASE):
+            return
+        session, departing = part
+        departing.leave()
+        saves = self._logdir and self._saver and self._save_model_secs
+        if saves and departing.wait_for_others(say):
+            try:
+                self._saver.save(session, self._save_path, global_step=self._global_step)
+            except RuntimeError:  # The script has closed the session.
+                say("nobody saves the updates since the chief closed its session")
 
 
 def train_MonitoredTrainingSession(master: Any = "", *args: Any, **kwargs: Any) -> Any:
-    """Returns a session at the mapped address."""
-    if kwargs.get("is_chief", args[0] if args else True):
+    """Returns a session at the mapped address, whose chief waits for the others when it ends."""
+    is_chief = kwargs.get("is_chief", args[0] if args else True)
+    departing = departures()
+    if departing is not None and departing.is_chief == bool(is_chief):
+        saves = bool(kwargs.get("checkpoint_dir", args[1] if len(args) > 1 else None))
+        place, name = (_CHIEF_HOOKS, "chief_only_hooks") if is_chief else (_HOOKS, "hooks")
+        hooks: list[Any] = [DepartureHook(departing, saves, say)]  # Before the one that saves.
+        if len(args) > place:
+            args = (*args[:place], [*hooks, *(args[place] or [])], *args[place + 1 :])
+        else:
+            kwargs[name] = [*hooks, *(kwargs.get(name) or [])]
+    if is_chief:
         atexit.register(release, tf1.get_default_graph(), _target(master))
     if tf1.get_collection(RELEASE):  # Otherwise TensorFlow waits two minutes for that thread.
         kwargs.setdefault("stop_grace_period_secs", _SYNC_GRACE_SECS)

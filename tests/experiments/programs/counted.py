@@ -14,7 +14,8 @@ from compat.tracking import Writer
 from experiments import Experiment, Settings, run, setting
 from experiments.training.recording import recording
 
-recording.Tracker = lambda *_, **__: Writer()  # type: ignore[misc]  # MLflow takes long to load.
+# MLflow takes long to load.
+setattr(recording, "Tracker", lambda *_, **__: Writer())  # noqa: B010
 
 
 class Counted(Experiment):

@@ -1,0 +1,130 @@
+"""A chief that ends first waits for the workers that still train, and saves their updates."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import environment
+
+if TYPE_CHECKING:
+    from tests.conftest import StartCluster
+
+pytestmark = pytest.mark.once
+EXAMPLES = [6, 40]
+TOTAL = sum(n * (n + 1) // 2 for n in EXAMPLES)
+SCRIPT = """
+import time
+import tensorflow as tf
+tf.app.flags.DEFINE_string("job_name", "worker", "")
+tf.app.flags.DEFINE_integer("task_index", 0, "")
+tf.app.flags.DEFINE_string("ps_hosts", "localhost:21110", "")
+tf.app.flags.DEFINE_string("worker_hosts", "localhost:21111,localhost:21112", "")
+tf.app.flags.DEFINE_string("logdir", "", "")
+F = tf.app.flags.FLAGS
+
+def main(_):
+    cluster = tf.train.ClusterSpec(
+        {"ps": F.ps_hosts.split(","), "worker": F.worker_hosts.split(",")})
+    server = tf.train.Server(cluster, job_name=F.job_name, task_index=F.task_index)
+    if F.job_name == "ps":
+        server.join()
+        return
+    chief = F.task_index == 0
+    with tf.device(tf.train.replica_device_setter(
+            worker_device="/job:worker/task:%d" % F.task_index, cluster=cluster)):
+        step = tf.train.get_or_create_global_step()
+        with tf.device("/job:worker/task:%d" % F.task_index):
+            data = tf.data.Dataset.range(6 if chief else 40)
+            batch = tf.data.make_one_shot_iterator(data).get_next()
+        total = tf.get_variable("total", initializer=tf.constant(0, tf.int64))
+        with tf.control_dependencies([tf.assign_add(total, batch + 1, use_locking=True)]):
+            train = tf.assign_add(step, 1, use_locking=True)
+    if "SUPERVISOR":
+        sv = tf.train.Supervisor(is_chief=chief, logdir=F.logdir, save_model_secs=600)
+        sv.summary_writer
+        with sv.managed_session(server.target) as s:
+            try:
+                while True:
+                    s.run(train)
+                    time.sleep(0.1)
+            except tf.errors.OutOfRangeError:
+                pass
+    else:
+        with tf.train.MonitoredTrainingSession(
+                master=server.target, is_chief=chief, checkpoint_dir=F.logdir or None,
+                save_checkpoint_secs=600) as s:
+            while not s.should_stop():
+                s.run(train)
+                time.sleep(0.1)
+
+if __name__ == "__main__":
+    tf.app.run()
+"""
+
+
+@pytest.mark.parametrize("kind", ["managed", "stop", "monitored"])
+def test_updates_after_the_chiefs_are_saved(
+    start_cluster: StartCluster, programs: Path, runtime: str, kind: str, tmp_path: Path
+) -> None:
+    given = {"kind": kind, "logdir": str(tmp_path / "logs"), "examples": EXAMPLES}
+    with start_cluster(programs / "uneven.py", runtime, ps=1, worker=2) as cluster:
+        tasks = [cluster.start("ps"), cluster.start("worker", 1, **given)]
+        chief = cluster.start("worker", 0, **given)
+        assert chief.report == {"global_step": sum(EXAMPLES), "total": TOTAL}
+        assert [task.wait().code for task in tasks] == [0, 0]
+
+
+def test_a_chief_does_not_wait_for_a_worker_that_was_lost(
+    start_cluster: StartCluster, programs: Path, tmp_path: Path
+) -> None:
+    given = {"kind": "managed", "logdir": str(tmp_path / "logs"), "examples": [60, 100000]}
+    with start_cluster(programs / "uneven.py", "legacy", ps=1, worker=2) as cluster:
+        cluster.start("ps")
+        worker = cluster.start("worker", 1, **given)
+        chief = cluster.start("worker", 0, **given)
+        worker.wait_until_it_says("made 10")
+        chief.wait_until_it_says("made 59")
+        chief.wait_until_it_says("the chief has made its updates; waiting for those of")
+        worker.send(signal.SIGKILL)
+        assert 70 < chief.report["global_step"] < 100000
+
+
+@pytest.mark.parametrize("kind", ["monitored", "supervisor"])
+def test_old_scripts(kind: str, tmp_path: Path) -> None:
+    is_supervisor = "True" if kind == "supervisor" else "False"
+    (tmp_path / "script.py").write_text(SCRIPT.replace('"SUPERVISOR"', is_supervisor))
+    argv = [sys.executable, "-m", "compat", "run", "--cluster", "ps=1,worker=2", "script.py"]
+    done = subprocess.run(
+        [*argv, "--logdir=logs"],
+        cwd=str(tmp_path),
+        env=environment(),
+        timeout=500,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    out = done.stdout.decode()
+    assert done.returncode == 0, out
+    read = (
+        "import json, sys; from compat.checkpoint import files\n"
+        "values = files.read(files.history('logs')[-1])\n"
+        "print(json.dumps({name: int(values[name]) for name in ('global_step', 'total')}))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", read],
+        cwd=str(tmp_path),
+        env=environment(),
+        timeout=150,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    last = re.findall(r"^\{.*\}$", found.stdout.decode(), re.MULTILINE)[-1]
+    assert json.loads(last) == {"global_step": sum(EXAMPLES), "total": TOTAL}
