@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compat._tensorflow import tf1
+from compat.errors import is_success
 from compat.liveness.departures import Departures, updates_together
 from compat.runtime.session import Session, Values
 
@@ -76,7 +77,8 @@ class Services:
         part, saves = self.part, self.running and bool(self._supervisor.save_model_secs)
         try:
             self._supervisor.coord.raise_requested_exception()
-            fails = isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit))
+            error = sys.exc_info()[1]  # That leaves the program.
+            fails = isinstance(error, (KeyboardInterrupt, SystemExit)) and not is_success(error)
         except BaseException:  # Which `Supervisor.stop` raises.
             fails = True
         follows = not fails and (saves or not self._supervisor.is_chief)
