@@ -126,7 +126,8 @@ for target, steps in ((0.5, 30), (0.0, 60), (0.9, 90), (2.0, 120)):  # What eval
 print("warnings", warnings())
 folder = "model/export/best_exporter"
 read = lambda name: tf1.train.load_variable(os.path.join(folder, name, "variables/variables"), "w")
-print("exported", [round(float(read(name)), 2) for name in sorted(os.listdir(folder))])
+names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+print("exported", [round(float(read(name)), 2) for name in names])
 """
 )
 

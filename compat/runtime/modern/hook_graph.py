@@ -29,6 +29,16 @@ class _UnknownName(UserError, KeyError):
         return str(self.args[0])  # That of a `KeyError` is in quotes.
 
 
+def _of_operation(name: str) -> str:
+    """Returns the name of an operation for one that people read, which may be any text.
+
+    A graph tells apart those that become the same.
+    """
+    parts = [re.sub(r"[^\w.-]", "_", part, flags=re.ASCII) for part in name.split("/") if part]
+    made = "/".join(parts) or "_"
+    return made if re.match("[A-Za-z0-9.]", made) else "v" + made
+
+
 class HookGraph(tf1.Graph):
     """A placeholder for each value of a step, for its summary, for each variable and the step.
 
@@ -86,7 +96,7 @@ class HookGraph(tf1.Graph):
     def add_operations(self, names: Sequence[str]) -> dict[str, Any]:
         """Adds what stands for each operation of a step, which returns nothing."""
         with self.as_default():
-            return {name: tf1.no_op(re.sub(r"[^\w.]", "_", f"run_{name}")) for name in names}
+            return {name: tf1.no_op(_of_operation(f"run_{name}")) for name in names}
 
     def add_variables(self, variables: Mapping[str, Any], global_step: Any) -> None:
         """Adds those of the variables that are new, and the global step, which may be None."""
@@ -101,7 +111,7 @@ class HookGraph(tf1.Graph):
                     self.variables[self._placeholder(variable, name).op] = variable
 
     def _placeholder(self, spec: Any, name: str) -> Any:
-        made = tf1.placeholder(spec.dtype, spec.shape, re.sub(r"[^\w./-]|^[^\w.]", "_", name))
+        made = tf1.placeholder(spec.dtype, spec.shape, _of_operation(name))
         made.to_proto = lambda export_scope=None: None  # For meta graphs, which want variables.
         return made
 

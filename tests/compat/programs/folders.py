@@ -138,10 +138,15 @@ def its_checkpoints_are_gone(folder: Path) -> Any:
 
 @case
 def a_url(folder: Path) -> Any:
-    """A file system in memory, which TensorFlow has since 2.5 or so."""
+    """A file system in memory, which TensorFlow has, and lists, since 2.5 or so."""
     try:
-        tf1.gfile.MakeDirs("ram://runs")
-    except tf1.errors.UnimplementedError:
+        tf1.gfile.MakeDirs("ram://runs/listed")
+        with tf1.gfile.GFile("ram://runs/listed/file", "w") as file:
+            file.write("a")
+        is_listed = "file" in tf1.gfile.ListDirectory("ram://runs/listed")
+    except tf1.errors.OpError:
+        return None
+    if not is_listed:
         return None
     steps = [trained("ram://runs/a", 2) for _ in range(2)]
     steps.append(monitored("ram://runs/a", 6))
