@@ -97,12 +97,15 @@ def lost_parameter_server(cluster: ClusterSpec, remedy: str) -> PeerError | None
     return lost_task(_parameter_servers(cluster), cluster, remedy)
 
 
-def call_monitor(server: Server, workers: bool) -> Callable[[], None]:
+def call_monitor(
+    server: Server, workers: bool, then: Callable[[], None] = lambda: None
+) -> Callable[[], None]:
     """Returns what is polled while a call into TensorFlow does not return; it raises `PeerError`.
 
     A parameter server that refuses connections is lost. A task that does not answer is given time,
     and reported: TensorFlow, which receives nothing, may wait without end. With `workers` the call
-    needs these, too; the coordinator itself does without one that refuses connections.
+    needs these, too; the coordinator itself does without one that refuses connections. Where no
+    task is lost, `then` is called.
     """
     began, cluster = time.monotonic(), server.cluster
     servers = _parameter_servers(cluster)
@@ -122,6 +125,7 @@ def call_monitor(server: Server, workers: bool) -> Callable[[], None]:
         monitor.poll()
         if monitor.missing:
             server.while_waiting(time.monotonic() - began)
+        then()
 
     return poll
 

@@ -194,6 +194,10 @@ def number_of_updates(stacked: Sequence[Any], count: int | None) -> int:
     return rows[0]
 
 
+class Interrupted(Exception):
+    """A call was given up, as the program has asked for by `Session.is_overdue`."""
+
+
 class Session(abc.ABC):
     """Runs steps; opened by `Supervisor.managed_session` or `prepare_or_wait_for_session`.
 
@@ -203,10 +207,13 @@ class Session(abc.ABC):
         what the coordinator has scheduled.
       on_updates: called by the modern runtime with the index of a worker, None if it is not known,
         how many updates it has made, and the values of the last.
+      is_overdue: asked while a call is being built, and every few seconds while it is waited for;
+        if it says so, the call raises `Interrupted`. A call that has begun may still be made.
     """
 
     planned_step: int = 0
     on_updates: Callable[[int | None, int, Values], object] | None = None
+    is_overdue: Callable[[], bool] | None = None
 
     @abc.abstractmethod
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
@@ -243,6 +250,11 @@ class Session(abc.ABC):
     @abc.abstractmethod
     def drain(self) -> Iterator[Values]:
         """Waits for all that was scheduled, and yields the values that were not seen yet."""
+
+    def check_overdue(self) -> None:
+        """Raises `Interrupted` if the session `is_overdue`."""
+        if self.is_overdue is not None and self.is_overdue():
+            raise Interrupted
 
     def read(self, variables: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Returns the variables' values by name."""

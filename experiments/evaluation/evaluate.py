@@ -33,6 +33,7 @@ def evaluate(
     sums: dict[str, float] = {}
     examples = global_step = 0.0
     for chunk in chunks:
+        session.check_overdue()
         try:
             outputs = {name: np.asarray(v) for name, v in session.run(step, *chunk).items()}
         except tf1.errors.OutOfRangeError:

@@ -14,6 +14,7 @@ from typing import Callable, Iterator
 from compat.errors import Stopped
 from compat.processes import stop_signals
 
+_OVERDUE_SECS = 4.0  # In which most steps and evaluations are done.
 _LINGER_SECS = 8.0  # Less than the ten seconds that Docker and our launcher allow before SIGKILL.
 _PATIENCE_SECS = 6.0  # The rest is for finding it, for recording the end, and for Python's exit.
 
@@ -26,13 +27,20 @@ class Stop:
         self._received: list[int] = []
         self._requested_at = 0.0
         self._deferred = False
-        self._lingers = False
+        self._lingers = self._interrupts = False
         self._raised: Stopped | None = None
 
     @property
     def requested(self) -> bool:
         """Whether a stop was requested, as while `deferred`."""
         return self._signum is not None
+
+    def is_overdue(self) -> bool:
+        """Whether a stop was requested a while ago: no call that takes long is waited for then."""
+        if self._signum is None or time.monotonic() - self._requested_at < _OVERDUE_SECS:
+            return False
+        self._interrupts = True
+        return True
 
     def follow(self) -> None:
         """Requests a stop because another task was asked to stop."""
@@ -45,6 +53,7 @@ class Stop:
         The request has to be old enough as well, so that any later wait is abandoned, too.
         """
         age = time.monotonic() - self._requested_at
+        waited = age if self._interrupts else waited  # For the call that was given up before.
         if self._signum is not None and min(waited, age) >= _PATIENCE_SECS:
             raise Stopped(
                 self._signum,

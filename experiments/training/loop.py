@@ -10,18 +10,17 @@ from typing import Any, Callable, ContextManager, Iterator, Mapping
 
 import compat
 from compat import tf1
-from compat.checkpoint.files import exists, history
-from compat.checkpoint.warm_start import warm_start
 from compat.runtime.interface import current_runtime
 from compat.runtime.placement import imbalance
+from compat.runtime.session import Interrupted
 from compat.tracking import Console, closing_lines
-from experiments.evaluation import best_checkpoint, early_stopping
+from experiments.evaluation import early_stopping
 from experiments.evaluation.evaluate import Values, evaluate_best, write_at_end, write_pictures
 from experiments.evaluation.selection import Selection
 from experiments.launching.signals import Stop
 from experiments.training import agreement, devices, inputs
 from experiments.training.inputs import Data
-from experiments.training.program import Program, build, schedule_of
+from experiments.training.program import Program, build, first_values, schedule_of
 from experiments.training.recording import completion, seen
 from experiments.training.recording.profile import Profile
 from experiments.training.recording.recording import Recording, system_metrics
@@ -57,7 +56,7 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
         save_summaries_secs=0,
         save_model_secs=0,
         sync_optimizer=program.sync_optimizer,
-        init_fn=_warm_start(settings) if chief else None,
+        init_fn=first_values(settings) if chief else None,
     )
     with contextlib.ExitStack() as outer, contextlib.ExitStack() as end, supervisor.managed_session(
         server.target if server else "", devices.session_config(settings)
@@ -90,34 +89,14 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
         training = _Training(
             program, server, schedule, supervisor, session, batches, replicas, stop, tally, resumes
         )
+        if not together or server is None:  # Else all have to make each call.
+            session.is_overdue = stop.is_overdue
         if server is not None and not chief:
             with system_metrics(settings, server.task):
                 training.run_as_worker(server)
             return None
         # The record is closed last, when the other tasks have been told that the run is over.
         return training.run_as_chief(outer, mine)
-
-
-def _warm_start(settings: Any) -> Callable[[Any], None] | None:
-    """Returns what sets the first values of a new run that begins with those of another one."""
-    path = settings.warm_start
-    if path is None or history(settings.logdir):
-        return None
-    try:
-        is_prefix = exists(path) and not tf1.gfile.IsDirectory(path)
-    except tf1.errors.OpError as error:  # As of a file system that TensorFlow does not have.
-        raise compat.UserError(
-            f"--warm_start={path} cannot be read ({error.message}); name a log folder, or the "
-            "prefix of a checkpoint, on this machine"
-        ) from None
-    prefix = path if is_prefix else best_checkpoint.find(path, given="--warm_start")[1]
-    start = warm_start(prefix)
-    others = f"; others begin anew: {', '.join(start.found.different)}"
-    print(
-        f"warm start: {len(start.found.same)} variables begin with the values of {prefix}"
-        + (others if start.found.different else "")
-    )
-    return start.init_fn
 
 
 @dataclass(frozen=True)
@@ -137,13 +116,14 @@ class _Training:
 
     def run_as_worker(self, server: compat.Server) -> None:
         end = agreement.EarlyEnd(server, self.tally)
-        for values in self._updates(lambda: end.poll(self.session.planned_step)):
-            check_finite(values, self.program.experiment.settings.learning_rate)
+        with contextlib.suppress(Interrupted):
+            for values in self._updates(lambda: end.poll(self.session.planned_step)):
+                check_finite(values, self.program.experiment.settings.learning_rate)
         # A lost server is reported where it is needed.
         with contextlib.suppress(tf1.errors.OpError, compat.PeerError):
             agreement.announce_seen(server, self.tally)
 
-    def run_as_chief(self, outer: contextlib.ExitStack, mine: dict[str, str]) -> Result | None:  # noqa: C901
+    def run_as_chief(self, outer: contextlib.ExitStack, mine: dict[str, str]) -> Result | None:
         started = time.monotonic()
         program, session, schedule = self.program, self.session, self.schedule
         experiment, settings = program.experiment, program.experiment.settings
@@ -187,32 +167,48 @@ class _Training:
             agreement.publish(self.server, mine)
         experiment.on_start(run)
         reporter.say_interval()
-        with Profile(settings, console.say) as profile:
+        with Profile(settings, console.say) as profile, contextlib.suppress(Interrupted):
             for values in self._updates(lambda: reporter.request is not None, profile.call):
                 reporter.report(values)
         request = None
         if not schedule.is_over(session.planned_step) and not self.stop.requested:
             request = reporter.request
             agreement.announce_early_end(self.server)
-        for values in session.drain():
-            reporter.report(values)
-        reached = self._follow_others(console.say, reporter.step, request is not None)
+        with contextlib.suppress(Interrupted):
+            for values in session.drain():
+                reporter.report(values)
+        with contextlib.suppress(Interrupted):
+            return self._end(reporter, recording, request, started)
+        recording.stopped()
+        return None
+
+    def _end(  # noqa: C901
+        self, reporter: Reporter, recording: Recording, request: Any, started: float
+    ) -> Result | None:
+        """Saves what was reached and, if the run is complete, tests it."""
+        program, session, schedule, run = self.program, self.session, self.schedule, reporter.run
+        experiment, settings, first = program.experiment, run.settings, run.step
+        reached = self._follow_others(reporter.console.say, reporter.step, request is not None)
         if request is not None:
             recording.ended_early(request, reporter.step)
         elif first == reached and self.resumes and schedule.total_steps is None:
-            console.say(completion.message(settings.logdir, first))
+            reporter.console.say(completion.message(settings.logdir, first))
         elif first == reached and not (schedule.is_over(first) or self.stop.requested):
             raise compat.UserError(
                 f"the training data have no batch of --batch_size={settings.batch_size} for worker "
                 "0; give more examples or files, or a smaller batch"
             )
-        if schedule.total_steps is None and not self.stop.requested and select is None:
+        if schedule.total_steps is None and not self.stop.requested and reporter.select is None:
             reporter.evaluate()  # That these updates are the last ones was not known before.
         if reached > first:
-            recording.artifact(reporter.save())
+            asked, session.is_overdue = session.is_overdue, None  # Nothing is as due as this.
+            prefix = self._save()
+            session.is_overdue = asked
+            recording.artifact(prefix)
+            if reporter.select is not None:
+                reporter.evaluate(prefix)
         if self.stop.requested:
-            recording.stopped()
-            return None
+            raise Interrupted
         loss_name = experiment.loss_name
         test: Values = {}
         metrics: Values = {}
@@ -223,7 +219,7 @@ class _Training:
                 write_pictures(program.metrics, run.writer, reporter.step, "test")
         write_at_end(program.metrics, run.writer)  # Of the test or, without one, the validation.
         if test:
-            best = evaluate_best(session, settings.logdir, evaluate, console.say)
+            best = evaluate_best(session, settings.logdir, evaluate, reporter.console.say)
             metrics = {**named("test", test, loss_name), **named("best_test", best, loss_name)}
         test.pop("global_step", None)
         used = self.tally.examples()
@@ -231,7 +227,7 @@ class _Training:
         experiment.on_end(replace(run, step=result.step), result)
         seconds = time.monotonic() - started
         for line in closing_lines(test, seconds, reporter.loss, loss_name):
-            console.say(line)
+            reporter.console.say(line)
         return result
 
     def _updates(

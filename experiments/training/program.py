@@ -10,12 +10,15 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 import compat
-from compat import UserError, tf
+from compat import UserError, tf, tf1
+from compat.checkpoint.files import exists, history
+from compat.checkpoint.warm_start import warm_start
 from compat.runtime.device_placement import shortened
 from compat.runtime.interface import current_runtime
 from compat.runtime.legacy.replicas import Replicas
 from compat.runtime.modern.gradient_accumulation import Accumulating
 from compat.runtime.placement import describe_load, stored_bytes
+from experiments.evaluation import best_checkpoint
 from experiments.evaluation.evaluate import evaluate
 from experiments.evaluation.metrics import Metric
 from experiments.training import inputs, step
@@ -216,6 +219,28 @@ def _check_monitor(program: Program) -> None:
             f"monitor {experiment.monitor!r} of {type(experiment).__name__} is not a value of an "
             f"evaluation; set monitor to one of {', '.join(sorted(values))}"
         )
+
+
+def first_values(settings: Any) -> Callable[[Any], None] | None:
+    """Returns what sets the first values of a new run that begins with those of another one."""
+    path = settings.warm_start
+    if path is None or history(settings.logdir):
+        return None
+    try:
+        is_prefix = exists(path) and not tf1.gfile.IsDirectory(path)
+    except tf1.errors.OpError as error:  # As of a file system that TensorFlow does not have.
+        raise UserError(
+            f"--warm_start={path} cannot be read ({error.message}); name a log folder, or the "
+            "prefix of a checkpoint, on this machine"
+        ) from None
+    prefix = path if is_prefix else best_checkpoint.find(path, given="--warm_start")[1]
+    start = warm_start(prefix)
+    others = f"; others begin anew: {', '.join(start.found.different)}"
+    print(
+        f"warm start: {len(start.found.same)} variables begin with the values of {prefix}"
+        + (others if start.found.different else "")
+    )
+    return start.init_fn
 
 
 def _train(

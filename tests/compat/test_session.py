@@ -29,6 +29,10 @@ def test_many_updates_are_what_as_many_calls_are(ran: Any, runtime: str, kind: s
         assert found["many"] == found["one"]
 
 
+def test_a_call_is_given_up_while_it_is_built(ran: Any, runtime: str) -> None:
+    assert ran["interrupted"] == ([8, 200, 200, 250] if runtime == "modern" else None)
+
+
 def test_the_planned_step_counts_what_was_handed_out(ran: Any) -> None:
     assert ran["planned"] == [0, 1, 4]
 

@@ -189,7 +189,8 @@ class LegacySession(tf1.Session, Session):
         server = self._supervisor.runtime.server
         if server is None:
             return call()
-        return run_with_watchdog(call, call_monitor(server, workers=False))
+        poll = call_monitor(server, workers=False, then=self.check_overdue)
+        return run_with_watchdog(call, poll)
 
     def __del__(self) -> None:
         self._is_dropped = True

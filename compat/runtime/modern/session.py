@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from compat.runtime.modern.runtime import ModernRuntime
     from compat.supervisor import Supervisor
 
-
 NO_PLACEHOLDERS = (
     "feed_dict feeds the arrays of a step, by the names in its signature, and the modern runtime "
     "has no other placeholders; write session.run(step, feed_dict={'x': ...})"
@@ -148,6 +147,7 @@ class ModernSession(Session):
         self, step: ModernStep, count: int, arguments: Any, summary: bool, wait: bool = False
     ) -> Outcome:
         summary = step.with_summary(summary)
+        step.before_copy = self.check_overdue
         if step.on_coordinator:
             return self._run_alone(step, count, arguments, summary)
         return self._run_on_workers(step, count, arguments, summary, wait or summary)
@@ -238,7 +238,7 @@ class ModernSession(Session):
         """Returns what `function` does, which needs the cluster, or raises if a task is lost."""
         if self._runtime.coordinator is None or self._runtime.server is None:
             return function()
-        poll = call_monitor(self._runtime.server, workers=True)
+        poll = call_monitor(self._runtime.server, workers=True, then=self.check_overdue)
         return run_with_watchdog(function, poll)
 
     def drain(self) -> Iterator[Values]:

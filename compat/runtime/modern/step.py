@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import copy
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -100,6 +100,8 @@ class ModernStep(Step):
         if self.trains and self._hook_graph.shown is None:
             self._hook_graph.shown = self
         self._loops: dict[tuple[int, bool], Any] = {}
+        # Each takes up to a second to make, and may raise what interrupts that.
+        self.before_copy: Callable[[], object] = lambda: None
 
     def begin_session(self) -> None:
         """Forgets what runs of the step have left: local variables of workers, iterators."""
@@ -204,6 +206,7 @@ class ModernStep(Step):
         def unrolled(first: Any, count: int) -> Any:
             """Runs the steps from `first` on; returns the values of the last."""
             for i in range(count):
+                self.before_copy()
                 inputs = [*data.arrays, *[array[first + i] for array in stacked]]
                 last = self._lifted(inputs, resources, first_copy + i, summary)
             return last

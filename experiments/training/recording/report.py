@@ -151,13 +151,6 @@ class Reporter:
         self._rated.append((now, self.step))
         self.run.writer.scalars(self.step, scalars)
 
-    def save(self) -> str:
-        """Writes a checkpoint, and evaluates it if the chief does so; returns its prefix."""
-        prefix = self.write_checkpoint()
-        if self.select is not None:
-            self.evaluate(prefix)
-        return prefix
-
     def evaluate(self, prefix: str | None = None) -> None:
         """Evaluates the weights as they are now, which a checkpoint just written may have."""
         if self.measure is None:

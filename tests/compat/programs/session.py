@@ -12,6 +12,7 @@ import numpy as np
 import compat
 from compat import tf, tf1
 from compat.runtime import interface as runtimes
+from compat.runtime.session import Interrupted
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import fresh, refusal
@@ -115,6 +116,7 @@ def main(name: str) -> None:
     report["of_any_shape"] = of_any_shape()
     report["seeded"] = seeded()
     report["in_one_call"] = {kind: in_one_call(kind) for kind in ("function", "tape", "dropout")}
+    report["interrupted"] = interrupted() if name == "modern" else None
     report["looks_while_training"] = looks_while_training()
     print(json.dumps(report))
 
@@ -213,6 +215,27 @@ def in_one_call(kind: str) -> dict[str, Any]:
             read = session.read(runtimes.current_runtime().variables())
             found[how] = [values, {name: value.tolist() for name, value in sorted(read.items())}]
     return found
+
+
+def interrupted() -> list[Any]:
+    """The steps before and after a call that is given up while it is built, and after the next."""
+    batches = np.ones((50, 8), np.float32)
+    fresh()
+    with compat.device(None):
+        step = compat.step(
+            slope("tape"), [tf.TensorSpec([8], tf.float32)], per_worker_data=[np.float32([3])]
+        )
+    asked: list[int] = []
+    with compat.Supervisor().managed_session() as session:
+        seen = [session.run_many(step, batches)["global_step"] for _ in range(4)]
+        session.is_overdue = lambda: bool(asked.append(1)) or len(asked) > 7
+        try:
+            session.run_many(step, batches)
+        except Interrupted:
+            seen.append(int(session.run(compat.get_or_create_global_step())))
+        session.is_overdue = None
+        seen.append(session.run_many(step, batches)["global_step"])
+    return [len(asked), *seen[3:]]
 
 
 def slope(kind: str) -> Callable[..., Any]:
