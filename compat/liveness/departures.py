@@ -18,7 +18,8 @@ from compat.liveness import key_value
 from compat.liveness.monitor import side_by_side
 from compat.liveness.probe import reason_not_serving
 
-GRACE_SECS = 8.0  # For a trainer that is silent: it may be busy, or just be started again.
+GRACE_SECS = 8.0  # For a trainer whose port is closed: it may just be started again.
+_SILENCE_SECS = 60.0  # For one that does not answer, such as on a busy machine.
 _REPORT_SECS = 5.0
 _PAUSE_SECS = 0.3
 _TRAINS, _LEFT = "trains", "left"
@@ -53,14 +54,16 @@ class Departures:
     ) -> bool:
         """Blocks the chief until no other makes updates; returns whether one still did.
 
-        A trainer that does not answer for a few seconds is lost, and is not waited for. One that
-        has not begun yet is given `absent_secs`. `gives_up` is called all the time.
+        A trainer whose port is closed for a few seconds is lost, and is not waited for, nor is one
+        that does not answer for a minute. One that has not begun yet is given `absent_secs`.
+        `gives_up` is called all the time.
         """
         if not self.is_chief:
             return False
         left = {name: address for name, address in self._trainers.items() if name != self._own}
         begun = reported = time.monotonic()
         until = dict.fromkeys(left, begun + absent_secs)  # When the patience with each ends.
+        answered = dict.fromkeys(left, begun)
         waited = False
         # A parameter server that is lost is reported by what the chief does next.
         with contextlib.suppress(tf1.errors.OpError, PeerError):
@@ -71,7 +74,9 @@ class Departures:
                 now = time.monotonic()
                 for name, reason in side_by_side(there).items():
                     if found[name] == _TRAINS and reason is None:
-                        waited, until[name] = True, now + GRACE_SECS
+                        waited, answered[name], until[name] = True, now, now + GRACE_SECS
+                    elif reason != "refused":
+                        until[name] = max(until[name], answered[name] + _SILENCE_SECS)
                 left = {name: left[name] for name in left if now < until[name]}
                 if left and now >= reported + _REPORT_SECS:
                     reported = now

@@ -92,9 +92,16 @@ def in_program_order(function: Callable[[], _Found]) -> tuple[_Found, list[Any]]
 def beside(effects: Sequence[Any], values: Any) -> list[Any]:
     """Returns those operations that no value of a structure depends on."""
     flat = tf.nest.flatten(values, expand_composites=True)
-    kinds = (tf.Tensor, tf.Operation)
-    needed = set(dependencies([value for value in flat if isinstance(value, kinds)]))
+    needed = set(dependencies([v for v in flat if isinstance(v, tf.Operation) or _has_op(v)]))
     return [op for op in effects if op not in needed]
+
+
+def _has_op(value: Any) -> bool:
+    """Whether a value is a tensor of a graph, or a variable's; not an eager tensor, as a handle."""
+    try:
+        return value.op is not None
+    except AttributeError:
+        return False
 
 
 def after(effects: Sequence[Any], values: Any) -> Any:

@@ -81,9 +81,10 @@ def resume(
         return own is not None
     found = seen.read(settings.logdir, step, tally.workers)
     tally.resume(found or {})
-    if server is not None and tally.own is not None:
+    # In a new run nothing was used, which a worker that begins amid it cannot tell by the step.
+    if server is not None and tally.own is not None and (found is not None or step == 0):
         for name in tally.workers:
-            if name in tally.seen() and name != tally.own and _read_seen(server, name) is None:
+            if name != tally.own and _read_seen(server, name) is None:
                 _write_seen(server, name, tally)
     return found is not None
 
@@ -106,7 +107,7 @@ def take_seen(server: compat.Server | None, tally: Tally) -> None:
 
 
 def _write_seen(server: compat.Server, worker: str, tally: Tally) -> None:
-    entry = json.dumps(tally.seen()[worker])
+    entry = json.dumps(tally.seen().get(worker, (0, 0)))
     key_value.write(*key_value.place(server.cluster), _key(worker), entry)
 
 

@@ -25,6 +25,7 @@ WEIGHTS = {"hidden/kernel": 78400, "hidden/bias": 100, "output/kernel": 1000, "o
 TRAINING = ["train/cost", "train/accuracy", "learning_rate", "steps_per_sec"]
 VALIDATION = ["validation/cost", "validation/accuracy"]
 TEST = ["test/cost", "test/accuracy"]
+SEEN = ["examples_seen"]
 IMAGES = ["input", "first_layer"]
 CURVES = [f"pr_curve/{label}" for label in range(10)]
 PICTURES = [
@@ -50,7 +51,7 @@ def steps(recorded: Any, tag: str) -> list[int]:
 def curves(recorded: Any) -> dict[str, list[tuple[int, float]]]:
     return {
         tag: [(step, value.simple_value) for step, value in recorded.points[tag]]
-        for tag in TRAINING + VALIDATION + TEST
+        for tag in TRAINING + VALIDATION + TEST + SEEN
     }
 
 
@@ -59,7 +60,7 @@ def test_there_is_one_event_file(recorded: Any) -> None:
 
 
 def test_tags(recorded: Any) -> None:
-    expected = TRAINING + VALIDATION + TEST + IMAGES + PICTURES + HISTOGRAMS + SETTINGS
+    expected = TRAINING + VALIDATION + TEST + SEEN + IMAGES + PICTURES + HISTOGRAMS + SETTINGS
     assert sorted(recorded.points) == sorted(expected)
 
 
@@ -75,7 +76,7 @@ def test_steps_are_those_of_the_schedule(recorded: Any) -> None:
         assert steps(recorded, tag)[-1] == 48
     for tag in VALIDATION + HISTOGRAMS + ["first_layer"]:
         assert steps(recorded, tag) == [12, 24, 36, 48], tag
-    for tag in TEST:
+    for tag in TEST + SEEN:
         assert steps(recorded, tag) == [48], tag
     for tag in PICTURES:
         assert steps(recorded, tag) == ([48] if "test" in tag else [12, 24, 36, 48]), tag

@@ -88,7 +88,8 @@ class Tally:
         """Returns how many examples were used, in total and by worker, by their curves' names."""
         seen = {name: float(examples) for name, (_, examples) in self.seen().items()}
         by_worker = {f"examples_seen/{n.replace(' ', '_')}": v for n, v in seen.items() if n}
-        return {"examples_seen": sum(seen.values()), **by_worker}
+        several = by_worker if len(seen) > 1 else {}
+        return {"examples_seen": sum(seen.values()), **several}
 
     def record(self, logdir: str) -> None:
         """Adds this life's numbers to the record of the run, where this task sees its log folder.
