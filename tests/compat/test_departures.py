@@ -15,7 +15,7 @@ from tests.conftest import environment
 if TYPE_CHECKING:
     from tests.conftest import StartCluster
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.long]
 EXAMPLES = [6, 40]
 TOTAL = sum(n * (n + 1) // 2 for n in EXAMPLES)
 SCRIPT = """
@@ -98,6 +98,7 @@ def test_a_chief_does_not_wait_for_a_worker_that_was_lost(
         assert 70 < chief.report["global_step"] < 100000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["monitored", "supervisor"])
 def test_old_scripts(kind: str, tmp_path: Path) -> None:
     is_supervisor = "True" if kind == "supervisor" else "False"

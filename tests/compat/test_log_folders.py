@@ -144,6 +144,7 @@ def test_a_second_chief_is_refused(chiefs: Any, tmp_path: Path) -> None:
     assert not (logdir / "chief.lock").exists()
 
 
+@pytest.mark.slow
 def test_the_first_chief_goes_on(chiefs: Any, tmp_path: Path) -> None:
     first = chiefs(True)
     first.wait_until_it_says("holding")

@@ -21,6 +21,8 @@ PROGRAM = Path(__file__).with_name("programs") / "sessions_in_turn.py"
 
 
 @pytest.mark.cluster
+@pytest.mark.once
+@pytest.mark.long
 @pytest.mark.parametrize(
     "sessions", [["supervised", "supervised"], ["monitored", "supervised", "monitored"]]
 )
@@ -43,6 +45,8 @@ def test_a_process_opens_several_sessions(
 
 
 @pytest.mark.cluster
+@pytest.mark.once
+@pytest.mark.long
 def test_a_later_session_does_without_the_chief(
     start_cluster: StartCluster, tmp_path: Path
 ) -> None:
@@ -63,6 +67,8 @@ def test_a_later_session_does_without_the_chief(
 
 
 @pytest.mark.cluster
+@pytest.mark.once
+@pytest.mark.long
 @pytest.mark.parametrize(("session", "code"), [("supervised", 0), ("monitored", None)])
 def test_the_exit_of_a_chief_by_0_is_a_success(
     start_cluster: StartCluster, tmp_path: Path, runtime: str, session: str, code: int | None
@@ -86,6 +92,8 @@ def test_the_exit_of_a_chief_by_0_is_a_success(
 
 
 @pytest.mark.cluster
+@pytest.mark.once
+@pytest.mark.long
 @pytest.mark.endings
 def test_the_exit_of_a_chief_by_another_code_is_a_failure(
     start_cluster: StartCluster, tmp_path: Path, runtime: str
@@ -102,6 +110,8 @@ def test_the_exit_of_a_chief_by_another_code_is_a_failure(
 
 
 @pytest.mark.cluster
+@pytest.mark.once
+@pytest.mark.long
 def test_a_cluster_may_be_in_one_process(
     run_program: RunProgram, tmp_path: Path, runtime: str
 ) -> None:

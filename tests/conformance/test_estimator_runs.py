@@ -149,6 +149,8 @@ def run_tasks(
 
 
 @pytest.mark.cluster
+@pytest.mark.once
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "workers"), [("shards", 2), ("same", 1)])
 def test_all_shards_are_read(
     start_program: Callable[..., Any], runtimes: list[str], tmp_path: Path, kind: str, workers: int
@@ -164,6 +166,7 @@ def test_all_shards_are_read(
 
 @pytest.mark.cluster
 @pytest.mark.once
+@pytest.mark.long
 def test_tensors_that_differ_by_task_are_refused(
     start_program: Callable[..., Any], runtimes: list[str], tmp_path: Path
 ) -> None:
@@ -177,6 +180,8 @@ def test_tensors_that_differ_by_task_are_refused(
 
 
 @pytest.mark.cluster
+@pytest.mark.once
+@pytest.mark.long
 def test_the_evaluator_ends_with_a_run_of_no_max_steps(
     start_program: Callable[..., Any], runtime: str, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def test_a_false_assertion_ends_a_run(start_effects: Train, runtime: str, place:
 
 
 @pytest.mark.once
+@pytest.mark.long
 def test_a_monitor_that_no_evaluation_gives_is_refused_at_once(start_effects: Train) -> None:
     refused = start_effects("--watched=validation/acc").wait()
     sentence = (
@@ -91,6 +92,7 @@ def test_a_monitor_that_no_evaluation_gives_is_refused_at_once(start_effects: Tr
 
 
 @pytest.mark.once
+@pytest.mark.slow
 def test_gradients_of_several_batches_in_a_call(start_effects: Train, runtime: str) -> None:
     flags = ["--communication_period=5", "--epochs=6", f"--runtime={runtime}"]
     found = found_by(start_effects(*PLACES["cluster"], *flags))
@@ -98,6 +100,7 @@ def test_gradients_of_several_batches_in_a_call(start_effects: Train, runtime: s
 
 
 @pytest.mark.once
+@pytest.mark.slow
 def test_replicas_that_make_each_update_together(start_effects: Train, runtime: str) -> None:
     found = found_by(start_effects(*PLACES["cluster"], "--sync", f"--runtime={runtime}"))
     assert 0 <= found["in_loss"] - 2 * found["step"] <= 2

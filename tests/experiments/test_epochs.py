@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from experiments.launching import task_record
 from tests.experiments.conftest import Training
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.long]
 PROGRAM = Path(__file__).parent / "programs" / "counted.py"
 Start = Callable[..., Training]
 
@@ -69,6 +69,7 @@ def test_uneven_shards_are_used_once_each(runtime: str, counted: Start, record: 
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     sizes=st.lists(st.integers(0, 12), min_size=1, max_size=3).filter(lambda s: sum(s) >= 3),
@@ -100,6 +101,7 @@ def test_law(
     assert sum(examples for _, examples in used.values()) == sum(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hides", [[], ["--hides"]])
 def test_a_resumed_run_goes_on_in_its_stream(
     runtime: str, counted: Start, hides: list[str]
@@ -119,6 +121,7 @@ def test_a_resumed_run_goes_on_in_its_stream(
     assert counts(more) == [3] * 40
 
 
+@pytest.mark.slow
 def test_a_resumed_cluster_uses_each_batch_again_at_the_most(runtime: str, counted: Start) -> None:
     flags = ["--sizes=80,160", f"--runtime={runtime}", "--checkpoint_every=20"]
     flags += ["--steps_per_loop=1", "--max_restarts=0"]

@@ -14,7 +14,7 @@ from experiments.settings import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.long]
 ENDLESS = "--max_steps=1000000"
 
 
@@ -49,6 +49,7 @@ def test_a_second_start_leaves_the_first_alone(
     assert not [name for name in names if name.startswith((".unfinished", "chief.lock"))]
 
 
+@pytest.mark.slow
 @pytest.mark.cluster
 def test_a_second_cluster_leaves_the_first_alone(train: Any, runtime: str, tmp_path: Path) -> None:
     logdir = tmp_path / "log"
@@ -62,6 +63,7 @@ def test_a_second_cluster_leaves_the_first_alone(train: Any, runtime: str, tmp_p
     assert list(logdir.glob("model.ckpt-*.index"))
 
 
+@pytest.mark.slow
 def test_checkpoints_that_nothing_names_keep_their_curves(
     train: Any, record: Any, runtime: str, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def test_prints_the_same_on_both(section: str, outputs: dict[str, dict[str, str]
 
 
 @pytest.mark.cluster
+@pytest.mark.long
 @pytest.mark.skipif(not sees_variables_of_others(), reason="one program for each cluster")
 def test_two_programs_share_variables_and_a_queue_on_two_servers(run_script: RunScript) -> None:
     options = ("--runtime=modern", "--cluster", "ps=2,worker=2")
