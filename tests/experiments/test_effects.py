@@ -56,6 +56,8 @@ def found_by(training: Training) -> dict[str, float]:
     return values
 
 
+@pytest.mark.once
+@pytest.mark.long
 def test_each_update_does_all_once(start_effects: Train, runtime: str, place: str) -> None:
     training = start_effects(*PLACES[place], f"--runtime={runtime}")
     found = found_by(training)
@@ -71,6 +73,8 @@ def test_each_update_does_all_once(start_effects: Train, runtime: str, place: st
     assert float(accuracy) > 0.85  # By the moving averages.
 
 
+@pytest.mark.once
+@pytest.mark.slow
 def test_a_false_assertion_ends_a_run(start_effects: Train, runtime: str, place: str) -> None:
     training = start_effects(*PLACES[place], f"--runtime={runtime}", "--labels=5").wait(
         _DEADLINE_SECS
