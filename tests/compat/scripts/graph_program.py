@@ -67,7 +67,8 @@ def integers_of_32_bits():
     with tf.Session() as session:
         session.run(initialize())
         show(session.run(more), *session.run([count, pair, pair * 2]))
-        session.run(tf.group(more, tf.assign(count, 7)))
+        session.run(tf.group(more))
+        session.run(tf.assign(count, 7))
         show(session.run(count))
 
 
