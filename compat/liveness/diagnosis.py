@@ -23,8 +23,9 @@ _HEADING = re.compile(r"Graph execution error:|=*|.*From /job:\S+:|\d+ root erro
 _GONE = re.compile(
     r"restarted|incarnation|is down|heartbeat|Collective ops is aborted|Socket closed|preempted"
     r"|[Cc]onnection (reset|refused|timed out)|[Ff]ailed to connect|Connect Failed|Broken pipe"
-    r"|GOAWAY|OS Error|Endpoint read failed|Stream removed|RST_STREAM|[Tt]ransport (is )?clos(ed|ing)"
-    r"|[Kk]eepalive|No route to host|Network is unreachable|empty address list"
+    r"|GOAWAY|OS Error|Endpoint read failed|Stream removed|RST_STREAM"
+    r"|[Tt]ransport (is )?(closed|closing)|[Kk]eepalive|No route to host"
+    r"|Network is unreachable|empty address list"
 )
 # What it reports of others: a file system, say, whose storage does not answer.
 _OTHERS = re.compile(r"libcurl|HTTP (request|response)|\b(?!grpc|dns|ipv[46]|unix)[a-z0-9]+://")

@@ -173,10 +173,13 @@ def select_runtime(name: str = "auto") -> Runtime:
                 f"runtime 'modern' needs TensorFlow 2.4 or later, this is {version()}; "
                 "use --runtime=legacy or a newer TensorFlow"
             )
-        if name == "modern" and not tf.executing_eagerly():
-            _current = importlib.import_module("compat.runtime.legacy.runtime").create_modern()
-        else:
-            _current = importlib.import_module(f"compat.runtime.{name}.runtime").create()
+        has_graph = name == "legacy" or not tf.executing_eagerly()
+        module = importlib.import_module(
+            f"compat.runtime.{'legacy' if has_graph else 'modern'}.runtime"
+        )
+        is_graph_of_modern = has_graph and name == "modern"
+        _current = module.create_modern() if is_graph_of_modern else module.create()
+        assert _current is not None
         datasets.give_iterators()
         return _current
 

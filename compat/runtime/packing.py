@@ -1,4 +1,4 @@
-"""Several tensors as one: a small step takes as long as its messages, and each tensor is one."""
+"""Several tensors, or gradients of a row, as one: a small step takes as long as its messages."""
 
 from __future__ import annotations
 
@@ -101,3 +101,17 @@ def _operation(name: str) -> str:
     A control input only waits.
     """
     return "" if name.startswith("^") else name.partition(":")[0]
+
+
+def distinct_rows(gradient: Any) -> Any:
+    """Returns a sparse gradient with the sum of each row once, in their order; a tensor as it is.
+
+    `SparseConditionalAccumulator` expects such. Of others it may add the gradients of a row where
+    it should average them, depending on which of them arrives first.
+    """
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    rows, places = tf.unique(gradient.indices)
+    sums = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
+    order = tf.argsort(rows)
+    return tf.IndexedSlices(tf.gather(sums, order), tf.gather(rows, order), gradient.dense_shape)

@@ -7,8 +7,7 @@ from typing import Any, Sequence
 
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.legacy.chain import IN_STEP, MOST_UPDATES, Chain
-from compat.runtime.packing import packed, unpacked
-from compat.runtime.sparse_gradients import distinct_rows
+from compat.runtime.packing import distinct_rows, packed, unpacked
 
 
 class Replicas:
