@@ -15,10 +15,7 @@ from tests.compat.scripts.conftest import run_python
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
 
-pytestmark = [
-    pytest.mark.skipif(not coordinator_module(), reason="no modern runtime before 2.4"),
-    pytest.mark.feature,
-]
+pytestmark = pytest.mark.skipif(not coordinator_module(), reason="no modern runtime before 2.4")
 PROGRAM = Path(__file__).with_name("graph_program.py")
 SECTIONS = re.findall(r"@section\ndef (\w+)", PROGRAM.read_text(encoding="utf-8"))
 CLUSTER = """
