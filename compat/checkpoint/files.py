@@ -185,7 +185,7 @@ def history(folder: str) -> list[str]:
     That is the one which TensorFlow reads, named by the first line of the file `checkpoint`.
     """
     newest, listed = _named(folder)
-    if newest in listed:  # Whoever goes back to it does without the later ones, but may keep them.
+    if newest in listed:  # A run that goes back to it ignores the later ones, which stay.
         after = listed.index(newest) + 1
         listed = [*listed[after:], *listed[: after - 1]]
     there = _names(folder)

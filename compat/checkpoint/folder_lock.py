@@ -145,7 +145,7 @@ def _missing(folder: str) -> list[str]:
 
 
 def _locked(folder: str, path: str) -> int:
-    """Returns a descriptor of the file, locked; what was removed meanwhile is made again."""
+    """Returns a descriptor of the file, locked; makes the file again if it was removed."""
     deadline = time.monotonic() + _PATIENCE_SECS
     while True:
         os.makedirs(folder, exist_ok=True)
