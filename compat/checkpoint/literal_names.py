@@ -10,9 +10,7 @@ import contextlib
 import os
 import re
 import tempfile
-from typing import Any, Iterator
-
-from compat._tensorflow import tf1
+from typing import Iterator
 
 _SPECIAL = re.compile(r"[*?\[\]\\]")
 # The prefix of a checkpoint of several files before TensorFlow 0.12 is a pattern by itself.
@@ -47,18 +45,3 @@ def readable(prefix: str) -> Iterator[str]:
         else:
             os.symlink(os.path.abspath(folder or "."), os.path.join(links, "folder"))
             yield os.path.join(links, "folder", name)
-
-
-class LiteralSaver(tf1.train.Saver):
-    """TensorFlow's saver, which finds and deletes checkpoints by their literal names."""
-
-    def recover_last_checkpoints(self, checkpoint_paths: Any) -> None:
-        names = {pattern(tf1.compat.as_str(path)): path for path in checkpoint_paths}
-        super().recover_last_checkpoints(list(names))
-        found = [(names[path], time) for path, time in self._last_checkpoints]
-        self.set_last_checkpoints_with_time(found)
-
-    def _MaybeDeleteOldCheckpoints(self, *args: Any, **kwargs: Any) -> None:  # noqa: N802
-        waiting = self._checkpoints_to_be_deleted
-        waiting[:1] = [(pattern(path), time) for path, time in waiting[:1]]
-        super()._MaybeDeleteOldCheckpoints(*args, **kwargs)

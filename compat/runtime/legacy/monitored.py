@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 from compat._tensorflow import private, tf, tf1
 from compat.checkpoint.recovery import default_saver, folder_of_hooks
 from compat.errors import PeerError, is_success
-from compat.liveness.departures import DepartureHook
+from compat.liveness.departure_hook import DepartureHook
 from compat.runtime.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.legacy.session import LegacySession

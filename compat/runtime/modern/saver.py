@@ -11,7 +11,7 @@ import numpy as np
 from compat._tensorflow import quietly, tf1
 from compat.checkpoint import pieces
 from compat.checkpoint.files import NotFiniteError, fitted, read, write_parts
-from compat.checkpoint.literal_names import LiteralSaver
+from compat.checkpoint.literal_saver import LiteralSaver
 from compat.checkpoint.saver import Saver, named, step_number, user_errors
 from compat.errors import UserError, UserTypeError
 from compat.runtime.interface import current_runtime

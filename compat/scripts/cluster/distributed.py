@@ -14,7 +14,8 @@ from compat.cluster import access, ports, proxies, roles
 from compat.cluster.spec import ClusterSpec as CheckedSpec
 from compat.errors import UserError
 from compat.liveness import key_value, shutdown
-from compat.liveness.departures import DepartureHook, Departures
+from compat.liveness.departure_hook import DepartureHook
+from compat.liveness.departures import Departures
 from compat.liveness.probe import reason_not_serving
 from compat.runtime.graphs import session
 from compat.runtime.graphs.cluster import Membership
