@@ -312,19 +312,22 @@ def replace_in_sessions(session: Any) -> None:
 
     Args:
       session: a class, made of a session's target and graph, with `target`, `extend()`,
-        `run(in_session, fetches, operations, fed)`, which returns None for what TensorFlow's
-        session is to run, `cancel()` and `close()`.
+        `run(in_session, fetches, operations, fed, options)`, which returns None for what
+        TensorFlow's session is to run, `cancel()` and `close()`.
     """
     base = _base_session()
     init, extend, close = base.__init__, base._extend_graph, base.close
     call = base._call_tf_sessionrun
+    read_buffer = importlib.import_module(base.__module__).tf_session.TF_GetBuffer
     base.compat_session = None
 
     def open_session(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
         graph = tf1.get_default_graph() if graph is None else graph
         self.compat_session = session(target, graph)
-        init(self, self.compat_session.target, graph, config)
-        self._target = target.encode() if isinstance(target, str) else target
+        opened = self.compat_session.target
+        init(self, opened, graph, config)
+        if opened != target:  # The program asks for the one that it has given.
+            self._target = target.encode() if isinstance(target, str) else target
 
     def extend_graph(self: Any) -> None:
         self.compat_session.extend()
@@ -345,6 +348,7 @@ def replace_in_sessions(session: Any) -> None:
             [tensor(fetch) for fetch in fetches],
             [operation(target) for target in targets],
             {tensor(output): value for output, value in feeds.items()},
+            None if options is None else tf1.RunOptions.FromString(read_buffer(options)),
         )
         return call(self, options, feeds, fetches, targets, metadata) if found is None else found
 
@@ -357,6 +361,13 @@ def replace_in_sessions(session: Any) -> None:
 
     base.__init__, base._extend_graph, base.close = open_session, extend_graph, close_session
     base._call_tf_sessionrun = run
+
+
+def resource_variable() -> Any:
+    """Returns the class of resource variables, those of graphs as well."""
+    return importlib.import_module(
+        "tensorflow.python.ops.resource_variable_ops"
+    ).BaseResourceVariable
 
 
 def _base_session() -> Any:

@@ -201,6 +201,11 @@ def selected() -> str | None:
     return None if _current is None else _current.name
 
 
+def has_steps() -> bool:
+    """Whether this process has settled on a runtime of steps, where nothing else has a graph."""
+    return _current is not None and not _current.has_graph
+
+
 def current_runtime() -> Runtime:
     """Returns the runtime of this process; settles on "auto" where nothing was chosen yet."""
     return _current if _current is not None else select_runtime("auto")

@@ -67,7 +67,7 @@ def _prepare(options: argparse.Namespace, target: str) -> None:
     os.environ.update(tasks.log_level())
     inherited.prepare_children(_own(options))
     if options.runtime == "modern":
-        namespace.when_loaded.append(_MODERN)
+        namespace.when_loaded.insert(0, _MODERN)  # What changes sessions besides stands on it.
     namespace.when_loaded.extend(namespace.FOR_SCRIPTS)
     if options.allow_network:
         os.environ[inherited.ALLOW_NETWORK] = "1"

@@ -36,9 +36,12 @@ def rows(*modules: str, pairs: Sequence[str] = ()) -> Iterator[str]:
 
 def upstream() -> Iterator[str]:
     """Yields the lines of TensorFlow's own tests."""
-    yield from ["", "| tests of | all | pass | the others fail |", "|---|---|---|---|"]
-    for row in load("../upstream/rows")["ROWS"]:
-        yield line(*row.cells)
+    table = load("../upstream/rows")
+    for name in ("ROWS", "MODERN"):
+        of = "tests of" if name == "ROWS" else "on the modern runtime, tests of"
+        yield from ["", f"| {of} | all | pass | the others fail |", "|---|---|---|---|"]
+        for row in table[name]:
+            yield line(*row.cells)
 
 
 def load(module: str) -> dict[str, Any]:

@@ -40,6 +40,7 @@ MOVED_IMPORTS = {
     r"^from tensorflow\.python\.trackable import tracking as": (
         "from tensorflow.python.trackable import autotrackable as"
     ),
+    r"^ops\.RegisterShape\(.*": "",  # Shapes are those of C++ now.
     r"^from tensorflow\.python\.trackable import util as": (
         "from tensorflow.python.checkpoint import checkpoint as"
     ),

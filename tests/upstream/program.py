@@ -1,7 +1,8 @@
-"""Runs one of TensorFlow's test files with our names in it; prints the tests that do not pass.
+"""Runs one of TensorFlow's test files on a runtime; prints the tests that do not pass.
 
-The file is read from the git directory of a TensorFlow 2.0 tree, and run on the legacy runtime of
-the TensorFlow that is installed. Only its imports of modules that have moved are changed.
+The file is read from the git directory of a TensorFlow 2.0 tree, and run by the TensorFlow that is
+installed: on the legacy runtime with our names in it, on the modern one with TensorFlow's own,
+whose sessions run on it. Only its imports of modules that have moved are changed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import traceback
 import types
 import unittest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Mapping
 
 import compat
 
@@ -55,14 +56,14 @@ class Proxy(types.ModuleType):
         delattr(self.__dict__["_module"], name)
 
 
-def load(file: str) -> types.ModuleType:
+def load(file: str, ours: Mapping[str, str]) -> types.ModuleType:
     """Returns the module of a test file, whose names of modules of TensorFlow's are proxies."""
     package: Any = importlib.import_module(TRAINING)
     test_util: Any = importlib.import_module("tensorflow.python.framework.test_util")
     originals, proxies = {}, {}
     for module in {*OURS.values(), "training"}:
         originals[module] = importlib.import_module(f"{TRAINING}.{module}")
-        names = {n: getattr(compat, n) for n, m in OURS.items() if module in (m, "training")}
+        names = {n: getattr(compat, n) for n, m in ours.items() if module in (m, "training")}
         proxies[module] = Proxy(originals[module], names)
     vars(package).update(proxies)
     test_util.server_lib = proxies["server_lib"]
@@ -102,10 +103,10 @@ def failure(test: unittest.TestCase, runtime: Any) -> str:
 
 def main(settings: dict[str, Any]) -> None:
     compat.tf1.disable_v2_behavior()  # First: the runtime enables resource variables.
-    runtime = compat.select_runtime("legacy")
+    runtime = compat.select_runtime(settings["runtime"])
     compat.tf1.logging.set_verbosity("ERROR")
     old_tree.prepare(settings["git_dir"])
-    module = load(settings["file"])
+    module = load(settings["file"], OURS if runtime.name == "legacy" else {})
     seen = {test.id().partition(".")[2]: failure(test, runtime) for test in tests(module)}
     print()
     print(json.dumps(seen), flush=True)

@@ -7,6 +7,7 @@ from typing import Mapping, NamedTuple
 
 RELEASE = "2.21"  # TensorFlow's own names fail some of these tests there, other ones elsewhere.
 # Those fail with TensorFlow's own names as well: on this release, or on the legacy runtime.
+# Those of the modern runtime, with TensorFlow's own names, fail so besides.
 NATIVE = "by the release"
 RUNTIME = "by resource variables"
 TRAINING = "tensorflow/python/training/"
@@ -20,6 +21,7 @@ class Row(NamedTuple):
     file: str
     tests: int
     failing: Mapping[str, str] = {}  # By what each of them does not pass.
+    runtime: str = "legacy"
 
     @property
     def cells(self) -> tuple[str, int, int, str]:
@@ -34,6 +36,38 @@ def because(why: str, case: str, *tests: str) -> dict[str, str]:
     return {f"{case}.{test}": why for test in tests}
 
 
+OF_SAVER = {
+    **because(RUNTIME, "SaverTest", "testBasicsWithListOfVariables", "testInt64", "testReshape"),
+    **because(RUNTIME, "MetaGraphTest", "testClearExtraneousSavers"),
+    **because(RUNTIME, "MetaGraphTest", "testMultiSaverCollection"),
+    **because(NATIVE, "MetaGraphTest", "testStrippedOpListDef"),
+    **because(RUNTIME, "TrackableCompatibilityTests", "testGraphChangedForRestoreErrorRaised"),
+}
+OF_MANAGER = {
+    **because(
+        RUNTIME,
+        "SessionManagerTest",
+        "testPrepareSessionFails",
+        "testPrepareSessionWithCyclicInitializer",
+        "testPrepareSessionWithInsufficientReadyForLocalInitCheck",
+        "testPrepareSessionWithPartialInitOp",
+        "testPrepareSessionWithReadyForLocalInitOp",
+        "testRecoverSession",
+        "testRecoverSessionFailsStillRunsLocalInitOp",
+        "testRecoverSessionNoChkptStillRunsLocalInitOp",
+        "testRecoverSessionWithReadyForLocalInitOp",
+        "testRecoverSessionWithReadyForLocalInitOpFailsToReadyLocal",
+        "testWaitForSessionInsufficientReadyForLocalInitCheck",
+        "testWaitForSessionLocalInit",
+    ),
+    **because(
+        RUNTIME,
+        "ObsoleteSessionManagerTest",
+        "testPrepareSessionFails",
+        "testRecoverSession",
+        "testWaitForSessionReturnsNoneAfterTimeout",
+    ),
+}
 ROWS = [
     Row(
         "`Saver`",
@@ -41,15 +75,7 @@ ROWS = [
         82,
         {
             "SaverTest.testSaveToNonexistingPath": ("by our message, where the folder is a file"),
-            **because(
-                RUNTIME, "SaverTest", "testBasicsWithListOfVariables", "testInt64", "testReshape"
-            ),
-            **because(RUNTIME, "MetaGraphTest", "testClearExtraneousSavers"),
-            **because(RUNTIME, "MetaGraphTest", "testMultiSaverCollection"),
-            **because(NATIVE, "MetaGraphTest", "testStrippedOpListDef"),
-            **because(
-                RUNTIME, "TrackableCompatibilityTests", "testGraphChangedForRestoreErrorRaised"
-            ),
+            **OF_SAVER,
         },
     ),
     Row(
@@ -111,34 +137,62 @@ ROWS = [
     Row("`SyncReplicasOptimizer`", TRAINING + "sync_replicas_optimizer_test.py", 5),
     Row("`replica_device_setter`", TRAINING + "device_setter_test.py", 10),
     Row("its strategies", CONTRIB + "training/python/training/device_setter_test.py", 5),
-    Row(
-        "session manager",
-        TRAINING + "session_manager_test.py",
-        27,
-        {
-            **because(
-                RUNTIME,
-                "SessionManagerTest",
-                "testPrepareSessionFails",
-                "testPrepareSessionWithCyclicInitializer",
-                "testPrepareSessionWithInsufficientReadyForLocalInitCheck",
-                "testPrepareSessionWithPartialInitOp",
-                "testPrepareSessionWithReadyForLocalInitOp",
-                "testRecoverSession",
-                "testRecoverSessionFailsStillRunsLocalInitOp",
-                "testRecoverSessionNoChkptStillRunsLocalInitOp",
-                "testRecoverSessionWithReadyForLocalInitOp",
-                "testRecoverSessionWithReadyForLocalInitOpFailsToReadyLocal",
-                "testWaitForSessionInsufficientReadyForLocalInitCheck",
-                "testWaitForSessionLocalInit",
-            ),
-            **because(
-                RUNTIME,
-                "ObsoleteSessionManagerTest",
-                "testPrepareSessionFails",
-                "testRecoverSession",
-                "testWaitForSessionReturnsNoneAfterTimeout",
-            ),
-        },
-    ),
+    Row("session manager", TRAINING + "session_manager_test.py", 27, OF_MANAGER),
+]
+# After `compat.select_runtime("modern")`, whose sessions are TensorFlow's own.
+MODERN = [
+    Row(name, file, tests, failing, "modern")
+    for name, file, tests, failing in (
+        ("monitored sessions", TRAINING + "monitored_session_test.py", 98, {}),
+        (
+            "their hooks",
+            TRAINING + "basic_session_run_hooks_test.py",
+            68,
+            because(NATIVE, "ResourceSummarySaverHookTest", "test_save_steps"),
+        ),
+        (
+            "supervisor",
+            TRAINING + "supervisor_test.py",
+            34,
+            {
+                **because(RUNTIME, "SupervisorTest", "testSetupFail"),
+                **because(
+                    NATIVE,
+                    "SupervisorTest",
+                    "testDefaultGlobalStep",
+                    "testStandardServicesWithGlobalStep",
+                ),
+            },
+        ),
+        ("saver", TRAINING + "saver_test.py", 82, OF_SAVER),
+        ("session manager", TRAINING + "session_manager_test.py", 27, OF_MANAGER),
+        (
+            "session",
+            "tensorflow/python/client/session_test.py",
+            100,
+            {
+                **because(
+                    NATIVE,
+                    "SessionTest",
+                    "testDefaultLogDevicePlacement",
+                    "testFeedIndexedSlices",
+                    "testFeedIndexedSlicesWithoutDenseShape",
+                    "testFeedSparsePlaceholderConstantShape",
+                    "testInvalidArgument",
+                    "testMultipleInteractiveSessionsWarning",
+                    "testNonInteractiveSessionNesting",
+                    "testNotEntered",
+                    "testStringFeed",
+                    "testStringFeedWithUnicode",
+                    "testStringFetch",
+                ),
+                **because(RUNTIME, "SessionTest", "testOperationRunMethod"),
+                **because(
+                    "by functions, which leave no trace in `RunMetadata`",
+                    "SessionTest",
+                    "testMakeCallableOnOperationWithRunOptions",
+                ),
+            },
+        ),
+    )
 ]

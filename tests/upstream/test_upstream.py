@@ -1,4 +1,4 @@
-"""TensorFlow's own tests of the old API, with our names in the place of TensorFlow's.
+"""TensorFlow's own tests of the old API: with our names, and with its own on the modern runtime.
 
 They are read from the git directory of a TensorFlow 2.0 tree that `UPSTREAM_TENSORFLOW` names.
 `rows.py` lists those that do not pass; a row that passes fails here, and so does a new failure.
@@ -20,7 +20,7 @@ from compat._tensorflow import version
 
 HERE = Path(__file__).parent
 TABLE = runpy.run_path(str(HERE / "rows.py"))
-ROWS, RELEASE = TABLE["ROWS"], TABLE["RELEASE"]
+ROWS, RELEASE = [*TABLE["ROWS"], *TABLE["MODERN"]], TABLE["RELEASE"]
 TREE = "UPSTREAM_TENSORFLOW"
 PROGRAM = HERE / "program.py"
 DEADLINE_SECS = 900
@@ -29,11 +29,12 @@ DEADLINE_SECS = 900
 @pytest.mark.slow
 @pytest.mark.timeout(DEADLINE_SECS + 30)
 @pytest.mark.skipif(TREE not in os.environ, reason=f"{TREE} names no git directory of TensorFlow")
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: Path(row.file).stem)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{Path(row.file).stem}-{row.runtime}")
 def test_what_does_not_pass_has_a_row(row: Any, tmp_path: Path) -> None:
     if not version().startswith(RELEASE):
         pytest.skip(f"the rows are those of TensorFlow {RELEASE}")
     settings = {"git_dir": os.path.abspath(os.environ[TREE]), "file": row.file}
+    settings["runtime"] = row.runtime
     process = subprocess.run(
         [sys.executable, str(PROGRAM), json.dumps(settings)],
         cwd=tmp_path,

@@ -8,6 +8,7 @@ operations are known.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import re
 import threading
@@ -102,6 +103,7 @@ class GraphSession:
         fetches: Sequence[Any],
         operations: Sequence[Any],
         fed: dict[Any, Any],
+        options: Any,
     ) -> list[Any] | None:
         """Runs a call; returns None where TensorFlow's session does all of it.
 
@@ -110,6 +112,10 @@ class GraphSession:
           fetches: tensors, whose values are returned.
           operations: that are run besides.
           fed: values by tensors.
+          options: a `tf.RunOptions`, whose time limit holds; None if the program has given none.
+
+        Raises:
+          DeadlineExceededError: the time limit has passed.
         """
         if not self._is_here:
             return None
@@ -129,19 +135,36 @@ class GraphSession:
         values = {t.name: value for t, value in fed.items()}
         if cut.edges or cut.targets:
             values.update(zip((t.name for t in cut.edges), in_session(cut.edges, cut.targets)))
+        if options is not None and options.trace_level:
+            _say_what_is_traced()
+        secs = options.timeout_in_ms / 1000 if options is not None else 0
         with eagerly():
             arguments = [tf.constant(values[t.name], t.dtype) for t in cut.inputs]
-            outputs = self._called(function, arguments)
+            outputs = self._called(function, arguments, secs)
             return [output.numpy() for output in outputs[: len(fetches)]]
 
-    def _called(self, function: Any, arguments: Sequence[Any]) -> Any:
+    def _called(self, function: Any, arguments: Sequence[Any], secs: float) -> Any:
         cancellation = private.cancellation_manager()  # An error in a call cancels its own.
         self._waiting.add(cancellation)
+        is_late = threading.Event()
+
+        def end() -> None:
+            is_late.set()
+            cancellation.start_cancel()
+
+        timer = threading.Timer(secs, end) if secs else None
+        if timer is not None:
+            timer.start()
         try:
             return cancellation.get_cancelable_function(function)(*arguments)
         except tf1.errors.OpError as error:
+            if is_late.is_set():
+                late = f"Timed out after {secs:g} s, the limit of tf.RunOptions"
+                raise tf1.errors.DeadlineExceededError(None, None, late) from None
             raise type(error)(None, None, _of_session(error.message)) from None
         finally:
+            if timer is not None:
+                timer.cancel()
             self._waiting.discard(cancellation)
 
     def _lifted(self, fetches: Any, operations: Any, fed: Any) -> Any:
@@ -190,6 +213,16 @@ class GraphSession:
         if nodes:
             with contextlib.suppress(tf1.errors.OpError), eagerly():
                 part.free(list(nodes.values()))
+
+
+@functools.lru_cache(maxsize=None)
+def _say_what_is_traced() -> None:
+    """Says once in a process what a trace lacks, since TensorFlow traces no function's nodes."""
+    print(
+        "compat: on the modern runtime tf.RunMetadata has the part of a call that depends on no "
+        "variable; trace the other part with tf.profiler, or use --runtime=legacy",
+        flush=True,
+    )
 
 
 def _of_session(message: str) -> str:

@@ -8,6 +8,7 @@ from compat._tensorflow import private, tf, tf1
 from compat.checkpoint.recovery import default_saver, folder_of_hooks
 from compat.errors import PeerError, is_success
 from compat.liveness.departure_hook import DepartureHook
+from compat.liveness.departures import updates_together
 from compat.runtime.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.legacy.session import LegacySession
@@ -17,6 +18,8 @@ from compat.runtime.services import Services
 
 if TYPE_CHECKING:
     from compat.runtime.legacy.runtime import LegacyRuntime
+
+_PATIENCE_SECS = 2
 
 
 class _Unsupervised:
@@ -143,6 +146,8 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), default_saver()
         if not savers and saver is not None:
             savers.append(saver)  # Where a scaffold looks for one.
+        # A thread waits for the next gradients of replicas, which do not come any more.
+        patience = _PATIENCE_SECS if updates_together(tf1.get_default_graph()) else float("inf")
         departures = runtime.server.departures if runtime.server is not None else None
         hooks = list(arguments.hooks)
         if departures is not None:  # First, so that the last checkpoint has all updates.
@@ -157,7 +162,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
                 creator,
                 hooks,
                 should_recover=arguments.recovers,
-                stop_grace_period_secs=arguments.stop_grace_period_secs,
+                stop_grace_period_secs=min(arguments.stop_grace_period_secs, patience),
             )
         except BaseException as error:
             runtime.ended_by(error)

@@ -70,16 +70,17 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
         if not kwargs.get("total_num_replicas", 1):
             kwargs.pop("total_num_replicas")  # 0 meant `replicas_to_aggregate`.
         super().__init__(opt, replicas_to_aggregate, *args, **kwargs)
-        self._is_modern = interface.selected() == "modern"
+        self._has_steps = interface.has_steps()
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
         """Returns the training operation; adds the operation that `release` runs to the graph.
 
-        On the modern runtime the replicas are the calls of a session: without tokens and queues.
+        In a `compat.step` of the modern runtime the replicas are its calls: without tokens and
+        queues.
         """
-        if self._is_modern:
+        if self._has_steps:
             self.local_step_init_op = self.chief_init_op = tf1.no_op()
             self.ready_for_local_init_op = None
             return interface.current_runtime().apply_mean(
@@ -92,13 +93,13 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
         # Of the step, since none can be made behind it: outside of a graph that returns None.
-        return self.chief_init_op if self._is_modern else super().get_init_tokens_op(num_tokens)
+        return self.chief_init_op if self._has_steps else super().get_init_tokens_op(num_tokens)
 
     def get_chief_queue_runner(self) -> Any:
-        return None if self._is_modern else super().get_chief_queue_runner()
+        return None if self._has_steps else super().get_chief_queue_runner()
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> Any:
-        if self._is_modern:
+        if self._has_steps:
             return tf1.train.SessionRunHook()
         return super().make_session_run_hook(is_chief, num_tokens)
 

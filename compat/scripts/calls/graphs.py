@@ -33,11 +33,14 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
 
 
 def start_queue_runners(*args: Any, **kwargs: Any) -> Any:
-    """Starts the threads of a graph; none on the modern runtime, where steps start their own."""
-    if interface.selected() == "modern":
+    """Starts the threads of a graph; none where steps start their own, on the modern runtime."""
+    if interface.has_steps():
         return []
     return tf1.train.start_queue_runners(*args, **kwargs)
 
+
+# Of TensorFlow 2's variables, which refuse them; `variable -= value` is a tensor to a script.
+_IN_PLACE = ("__iadd__", "__isub__", "__imul__", "__itruediv__", "__ipow__")
 
 _ended: Any = weakref.WeakSet()  # The sessions of which a call has found the end of its input.
 
@@ -116,6 +119,8 @@ def install() -> None:
     embeddings.gather_rows()
     rounding.keep_order()
     saving.read_steps_when_due()
+    for name in _IN_PLACE:
+        setattr(private.resource_variable(), name, lambda self, value: NotImplemented)
     shapes, seeds = private.shapes_and_seeds()
     dimension, seed_of = shapes.Dimension.__init__, seeds.get_seed
 

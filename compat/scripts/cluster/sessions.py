@@ -70,9 +70,13 @@ def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) ->
     return lambda *given: _called(session, lambda: call(*given))
 
 
-def _unless_python_ends(session: Any, destroy: Callable[[], None]) -> None:
+def _unless_python_ends(
+    session: Any,
+    destroy: Callable[[], None],
+    is_finalizing: Callable[[], bool] = sys.is_finalizing,  # Python unsets the name `sys` as well.
+) -> None:
     """Destroys a session, but not at interpreter exit, where pending calls no longer return."""
-    if not sys.is_finalizing():
+    if not is_finalizing():
         destroy()
 
 

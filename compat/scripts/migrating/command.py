@@ -16,13 +16,10 @@ from typing import Sequence
 
 from compat.errors import Parser, UserError, unless_usable
 from compat.scripts.checking import sources
-from compat.scripts.migrating import installed, migration
+from compat.scripts.migrating import installed, migration, runtimes
 from compat.scripts.migrating.beside import Beside, beside
-from compat.scripts.migrating.experiment import writing
 from compat.scripts.migrating.proving import command as proving
-from compat.scripts.migrating.steps import expressions, rewriting
 from compat.scripts.rules import catalog
-from compat.scripts.rules.program import RefusedError
 from compat.scripts.rules.rule import Rule
 from compat.scripts.source import conversion, modules
 from compat.tracking.files import beside as replacing
@@ -77,7 +74,7 @@ def main(argv: list[str]) -> int:
 def _module(file: str, chosen: Sequence[Rule]) -> migration.Migrated:
     """Migrates a module of a program that runs on either runtime."""
     migrated = _migrated(file, chosen, is_imported=True)
-    return migrated._replace(text=expressions.in_module(file, migrated.text))
+    return runtimes.migrate(file, migrated, False) if migrated.is_changed else migrated
 
 
 def _beside(own: Beside, output: str, options: argparse.Namespace, needed: set[str]) -> int:
@@ -163,10 +160,10 @@ def _parser() -> argparse.ArgumentParser:
     add("path", metavar="PATH", nargs="?", help="a script, or a folder of them")
     add(
         "--to",
-        choices=("v1", "compat", "experiment"),
+        choices=("v1", "compat"),
         default="v1",
-        help="what to migrate to: v1, compat.v1 (default); compat, a step that either runtime "
-        "runs; experiment, an Experiment",
+        help="what to migrate to: v1, compat.v1 (default); compat, the same with the names of "
+        "compat and a flag --runtime",
     )
     output = parser.add_mutually_exclusive_group()
     output.add_argument(
@@ -198,45 +195,10 @@ def _migrated(
         if to == "v1":
             return installed.prepared(path, migrated)
         text = own.renamed(path, migrated.text) if own else migrated.text
-        write = rewriting.migrate if to == "compat" else writing.migrate
-        found = write(path, text, own.texts() if own else {})
-        return found._replace(counts={**migrated.counts, **found.counts}, left=migrated.left)
-    except RefusedError as error:
-        file = _file_of(error, [path, *(own.found if own else ())])
-        line = _line_before(conversion.read(file)[0].text, error.text, error.line)
-        shown = path if file == path else os.path.relpath(file)
-        raise UserError(f"{shown}:{line}: {error.why}") from None
+        return runtimes.migrate(path, migrated._replace(text=text))
     except SyntaxError as error:
         place = f"{path}:{error.lineno or 1}"
         raise UserError(f"{place}: {' '.join(str(error.msg).split())}; correct it") from None
-
-
-def _file_of(error: RefusedError, files: Sequence[str]) -> str:
-    """Returns the first of a script and its modules that has the line of an error, or the script.
-
-    Definitions of modules have been written in the script.
-    """
-    line = error.text.split("\n")[error.line - 1].strip()
-    for file in files:
-        if line in map(str.strip, conversion.read(file)[0].text.split("\n")):
-            return file
-    return files[0]
-
-
-def _line_before(old: str, new: str, line: int) -> int:
-    """Returns the line of the old text of which a line of the new one was made."""
-    # Without indents: statements may have moved into a block.
-    before, after = ([line.strip() for line in text.split("\n")] for text in (old, new))
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
-    blocks = matcher.get_opcodes()
-    tag, start, end, new_start, _ = next((b for b in blocks if line <= b[4]), blocks[-1])
-    if tag == "equal":
-        return start + line - new_start
-
-    def likeness(i: int) -> float:
-        return difflib.SequenceMatcher(None, before[i], after[line - 1]).ratio()
-
-    return 1 + max(range(start, end) or [max(0, start - 1)], key=likeness)
 
 
 def _report(path: str, output: str, migrated: migration.Migrated) -> int:

@@ -49,20 +49,6 @@ class UnmarkedError(GiveUpError):
         super().__init__(node, "its place is not known, as inside of an f-string")
 
 
-class RefusedError(UserError):
-    """A program cannot be migrated any further, because of a node.
-
-    Attributes:
-      text: the program, which edits have made of a script.
-      line: of the node in it.
-      why: the message without the place.
-    """
-
-    def __init__(self, program: Program, node: ast.AST, why: str) -> None:
-        self.text, self.line, self.why = program.text, getattr(node, "lineno", 1), why
-        super().__init__(f"{program.source.filename}:{self.line}: {why}")
-
-
 class Program:
     """A script as Python 3, which Python 2 is converted to first.
 
@@ -88,14 +74,6 @@ class Program:
     def nodes(self, *kinds: type) -> list[Any]:
         """Returns the nodes of these classes."""
         return [node for node in self._nodes if isinstance(node, kinds)]
-
-    def enclosing(self, node: ast.AST) -> ast.AST:
-        """Returns the innermost function that a node is in, or the module."""
-        while node is not self.tree:
-            node = self.parents.get(node, self.tree)
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                break
-        return node
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Returns start and end of a node, without parentheses around it."""
@@ -172,15 +150,6 @@ class Program:
             top = module.partition(".")[0]
             new = f"compat.v1.packages.{top} as {top}"
         return Edit(start + found.start(1), start + found.end(1), new)
-
-    def inner_lines(self) -> set[int]:
-        """Returns the starts of lines within a text that has several."""
-        return {
-            token.startpos + found.end()
-            for token in self._marked.tokens
-            if token.type == tokenize.STRING
-            for found in re.finditer("\n", token.string)
-        }
 
     def head(self) -> int:
         """Returns where lines of import can be added: before the first import."""

@@ -23,7 +23,7 @@ from compat.tracking.mlflow.stores import artifact_root, make_database
 _METRICS_A_BATCH = 1000
 _NAMES_A_BATCH = 100
 _NAME_LENGTH = 250
-_PARAM_LENGTH = 250
+_PARAM_LENGTHS = (6000, 500, 250)  # Of MLflow 3, of 1.28 to 2, and of older ones.
 _TAG_LENGTH = 5000
 _DIGEST_LENGTH = 36
 _LEAST_METRICS = 50
@@ -200,13 +200,12 @@ class Delivery:
 
     def _log_params(self, values: Mapping[str, object]) -> None:
         """Logs parameters; one that the run has with another value goes as tag `resumed.<name>`."""
-        texts = _texts(values, _PARAM_LENGTH)
+        texts = _texts(values, _PARAM_LENGTHS[0])
         new = {name: text for name, text in texts.items() if name not in self._params}
         self._log("params", [Param(name, text) for name, text in new.items()], _NAMES_A_BATCH)
         self._params.update(new)
-        self._set_tags(
-            {"resumed." + name: text for name, text in texts.items() if text != self._params[name]}
-        )
+        changed = {n: text for n, text in texts.items() if not _is_of(text, self._params[n])}
+        self._set_tags({"resumed." + name: text for name, text in changed.items()})
 
     def _set_tags(self, values: Mapping[str, str]) -> None:
         texts = _texts(values, _TAG_LENGTH)
@@ -255,7 +254,12 @@ class Delivery:
             except MlflowException as error:
                 if error.error_code != "INVALID_PARAMETER_VALUE":
                     raise
-                if len(batch) == 1:
+                shorter = _shortened(batch[0]) if len(batch) == 1 and kind == "params" else None
+                if shorter is not None:
+                    what = f"setting {shorter.key!r} is cut to {len(shorter.value)} characters"
+                    self._say(f"{what}, which its server takes; settings.yaml has all of it")
+                    self._log(kind, [shorter], most)
+                elif len(batch) == 1:
                     self._refuse(f"{kind} {batch[0].key!r}", error)
                 else:  # One bad item must not cost its neighbours.
                     self._log(kind, batch, len(batch) // 2)
@@ -273,8 +277,19 @@ def _name(name: str) -> str:
 
 def _texts(values: Mapping[str, object], length: int) -> dict[str, str]:
     """Returns names that every MLflow takes, with texts of at most `length` characters."""
-    texts = {_name(name): str(value) for name, value in values.items()}
-    return {
-        name: text if len(text) <= length else text[: length - 3] + "..."
-        for name, text in texts.items()
-    }
+    return {_name(name): _cut(str(value), length) for name, value in values.items()}
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def _shortened(param: Any) -> Any:
+    """Returns a parameter as an older server takes it; None if it is short enough for all."""
+    lengths = [length for length in _PARAM_LENGTHS if length < len(param.value)]
+    return Param(param.key, _cut(param.value, lengths[0])) if lengths else None
+
+
+def _is_of(text: str, kept: str) -> bool:
+    """Whether a run has a text as its parameter, which may be cut."""
+    return text == kept or (kept.endswith("...") and text.startswith(kept[:-3]))

@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Callable
 import numpy as np
 import pytest
 
-from compat.scripts.migrating import migration
-from compat.scripts.migrating.steps import rewriting
-from compat.scripts.rules.catalog import RULES
-from compat.scripts.source import conversion
+from compat.scripts.migrating import command
 from tests.conftest import RUNTIMES
 
 if TYPE_CHECKING:
@@ -96,11 +93,14 @@ def test_a_small_constant_in_a_logarithm_counts(run_script: RunScript) -> None:
 
 
 @pytest.mark.once
-def test_it_counts_on_either_runtime(run_step: Callable[[str, str], Ran], runtime: str) -> None:
+def test_it_counts_on_either_runtime(
+    run_step: Callable[[str, str], Ran], runtime: str, tmp_path: Path
+) -> None:
     pytest.importorskip("asttokens")
     pytest.importorskip("fissix")
-    source = conversion.from_text(SATURATED, "old.py")
-    text = rewriting.migrate("old.py", migration.migrate(source, RULES).text).text
+    (tmp_path / "old.py").write_text(SATURATED, encoding="utf-8")
+    assert command.main(["--to=compat", str(tmp_path / "old.py")]) == 0
+    text = (tmp_path / "old_compat.py").read_text(encoding="utf-8")
     assert run_step(text, runtime).out == AS_IN_1_4
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from compat.errors import UserError
 from compat.scripts.migrating.command import main
 from tests.compat.scripts.conftest import HAS_CONTRIB, NEEDED, run_python
 
@@ -87,23 +86,8 @@ def test_names_of_estimators_are_those_of_compat(
     assert "tf.estimator" not in text
     model = (tmp_path / "model_v1.py").read_text(encoding="utf-8")
     assert "import compat\nimport compat.v1 as tf\n" in model
+    assert "select_runtime" not in model
     assert "return compat.estimator.EstimatorSpec(mode" in model
-
-
-def test_a_session_beside_an_estimator_is_left_with_a_remark(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    script = write(tmp_path, f"{SCRIPT}\nwith tf.Session() as session:\n    pass\n")
-    assert main(["--to=compat", str(script)]) == 1
-    assert "remark 1: this session is of TensorFlow" in capsys.readouterr().out
-
-
-def test_an_estimator_of_tpus_is_refused(tmp_path: Path) -> None:
-    new = "tf.contrib.tpu.TPUEstimator(model.model_fn"
-    script = write(tmp_path, SCRIPT.replace("tf.estimator.Estimator(model.model_fn", new))
-    with pytest.raises(UserError, match="tf.contrib.tpu.TPUEstimator opens sessions of its own"):
-        main(["--to=compat", str(script)])
-    assert not (tmp_path / "train_compat.py").exists()
 
 
 def test_modules_of_the_package_of_a_script_are_written(

@@ -1,4 +1,4 @@
-"""`python -m compat migrate --to=compat` and `--to=experiment` of scripts with modules."""
+"""`python -m compat migrate`, also with `--to=compat`, of scripts with modules."""
 
 from __future__ import annotations
 
@@ -83,39 +83,27 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_module_that_trains_is_followed(
+def test_a_module_is_migrated_beside_the_new_program(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is migrated beside the new program, which imports what it still needs of it."""
-    assert main(["--to=experiment", "train.py"]) == 0
+    assert main(["--to=compat", "train.py"]) == 0
     assert "\nwrote model_v1.py\n" in capsys.readouterr().out
-    names = ["model.py", "model_v1.py", "sizes.py", "train.py", "train_experiment.py"]
+    names = ["model.py", "model_v1.py", "sizes.py", "train.py", "train_compat.py"]
     assert sorted(path.name for path in project.iterdir()) == names
     new = (project / "model_v1.py").read_text(encoding="utf-8")
     assert "import compat.v1 as tf\nimport sizes\n" in new
     assert "tf.multiply(" in new
-    made = (project / "train_experiment.py").read_text(encoding="utf-8")
-    assert "from model_v1 import inference, RATE\n" in made
-    assert (
-        made[made.index("    def learning_rate") : made.index("if __name__")].strip()
-        == """\
-def learning_rate(self, step):
-        rate = tf.train.exponential_decay(0.01, step, 10, 0.5)
-        return rate
-
-    def optimizer(self, step):
-        optimizer = tf.train.MomentumOptimizer(self.learning_rate(step), RATE)
-        return optimizer"""
-    )
+    made = (project / "train_compat.py").read_text(encoding="utf-8")
+    assert "from model_v1 import inference, train\n" in made
     # As it is, a module is written once; a changed one is left.
-    assert main(["--to=compat", "train.py"]) == 0
+    assert main(["--to=compat", "--output=again.py", "train.py"]) == 0
     (project / "model_v1.py").write_text(new + "RATE = 0.8\n", encoding="utf-8")
     os.remove("train_compat.py")
     capsys.readouterr()
     with pytest.raises(UserError, match="model_v1.py exists, and is not what model.py becomes"):
         main(["--to=compat", "train.py"])
     assert not (project / "train_compat.py").exists()
-    main(["--to=experiment", "--output=new/train.py", "train.py"])
+    main(["--to=compat", "--output=new/train.py", "train.py"])
     assert sorted(os.listdir("new")) == ["model_v1.py", "sizes.py", "train.py"]
     (project / "sizes.py").write_text("INPUTS = 4\nprint INPUTS\n", encoding="utf-8")
     assert main(["--to=compat", "--output=older/train.py", "train.py"]) == 0
@@ -125,20 +113,12 @@ def learning_rate(self, step):
     assert main(["--to=compat", "--output=last/train.py", "train.py"]) == 0
     text = (project / "last" / "sizes_v1.py").read_text(encoding="utf-8")
     assert text == "import model_v1 as model\nINPUTS = 4\n"
-    (project / "model.py").write_text(f"{MODEL}\nFLAGS = tf.app.flags.FLAGS\n", encoding="utf-8")
-    with pytest.raises(UserError, match="train.py:4: .* model_v1.py, which it still needs, reads"):
-        main(["--to=experiment", "--output=newer/train.py", "train.py"])
-    assert not (project / "newer").exists()
 
 
-def test_a_module_has_sizes_of_shapes_that_either_runtime_takes(
-    project: Path, runtime: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_module_has_sizes_of_shapes_on_either_runtime(project: Path, runtime: str) -> None:
     text = MODEL.replace("[sizes.INPUTS, 8]", "[x.get_shape()[1].value, 8]")
     (project / "model.py").write_text(text, encoding="utf-8")
     assert main(["--to=compat", "train.py"]) == 0
-    new = (project / "model_v1.py").read_text(encoding="utf-8")
-    assert "[tf.dimension_value(x.get_shape()[1]), 8]" in new
     done = run_python("train_compat.py", f"--runtime={runtime}", cwd=project)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -207,47 +187,19 @@ def test_what_cannot_be_read_is_left_out_of_a_folder(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("to", ["compat", "experiment"])
-def test_it_is_proven(project: Path, to: str) -> None:
-    done = run_python("-m", "compat", "migrate", f"--to={to}", "--prove", "train.py")
+def test_it_is_proven(project: Path) -> None:
+    done = run_python("-m", "compat", "migrate", "--to=compat", "--prove", "train.py")
     assert re.search("equal: 20 losses of 20 training calls; .* difference 0,", done.stdout), done
 
 
 def test_what_is_left_to_do_by_hand_is_in_the_exit_code(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = "tf.train.MomentumOptimizer(rate, RATE)"
-    assert one in MODEL
-    several = MODEL.replace(one, f"tf.train.SyncReplicasOptimizer({one}, 2)")
-    (project / "model.py").write_text(several, encoding="utf-8")
-    assert main(["--to=experiment", "train.py"]) == 1
-    said = capsys.readouterr().out
-    assert "remark 1: synchronous replicas are the flag --sync\n" in said
-    assert said.count(" remark ") == said.count(": note: ") == 1
-
-
-@pytest.mark.parametrize("to", ["compat", "experiment"])
-@pytest.mark.parametrize(
-    "wrong",
-    ["y = tf.identity(tf.placeholder(tf.float32))", "y = tf.neg(tf.placeholder(tf.float32))"],
-)
-def test_a_refusal_names_the_line_of_the_script(to: str, wrong: str, project: Path) -> None:
-    """Not that of the program in today's names, which has more lines."""
-    text = """
-import tensorflow as tf
-x = tf.placeholder(tf.float32, [None, 4])
-print "shape", x.get_shape()
-sound = tf.contrib.ffmpeg.decode_audio(x)
-z = tf.sub(x, tf.svd(x, True, False)[0])
-WRONG
-loss = tf.reduce_mean(tf.mul(x, tf.Variable(1.0)))
-train = tf.train.AdamOptimizer().minimize(loss)
-with tf.Session() as sess:
-    sess.run(train, {x: [[1, 2, 3, 4]]})
-"""
-    (project / "old.py").write_text(text.replace("WRONG", wrong), encoding="utf-8")
-    with pytest.raises(UserError, match="^old.py:7: this cannot become "):
-        main([f"--to={to}", "old.py"])
+    """Also what is left in a module."""
+    left = MODEL.replace("    w =", "    tf.contrib.ffmpeg.decode_audio(x)\n    w =")
+    (project / "model.py").write_text(left, encoding="utf-8")
+    assert main(["--to=compat", "train.py"]) == 1
+    assert re.search(r"(?m)^model_v1.py:\d+: remark 1: ", capsys.readouterr().out)
 
 
 def test_modules_by_the_name_of_the_package_that_the_script_is_in(
@@ -285,4 +237,5 @@ def test_all_names_of_a_package_that_compat_has_may_be_imported(tmp_path: Path) 
         encoding="utf-8",
     )
     assert main(["--to=compat", str(script)]) == 0
-    assert "compat.step(" in (tmp_path / "old_compat.py").read_text(encoding="utf-8")
+    text = (tmp_path / "old_compat.py").read_text(encoding="utf-8")
+    assert "from compat.v1.contrib.seq2seq import *\n" in text

@@ -48,7 +48,7 @@ class BaseEstimator:
     """Trains, evaluates and predicts with `core`, from arrays or input functions."""
 
     def __init__(self, core: Any, feature_engineering_fn: Callable[..., Any] | None = None) -> None:
-        if interface.selected() == "modern":
+        if interface.has_steps():
             kind: Any = type(core)
             core.__class__ = trained(kind)
         self.core = core

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Iterator
 
 from compat.errors import one_line
-from compat.scripts.migrating.proving import page
+from compat.scripts.migrating.proving import batches, page
 from compat.scripts.migrating.proving.comparison import Comparison
 from compat.scripts.migrating.proving.operations import Trace
 from compat.scripts.migrating.proving.runs import Run
@@ -101,9 +101,17 @@ def notes(proof: Proof) -> Iterator[str]:
         shown = ", ".join(f"{own} for {other}" for own, other in list(renamed.items())[:_MOST])
         more = f" and {len(renamed) - _MOST} more" if len(renamed) > _MOST else ""
         yield f"matched by their order: B's variables {shown} of A{more}"
-    unfed = sorted({name for record in proof.b.calls for name in record.get("unfed", ())})
+    yield from _inputs(proof.b)
+
+
+def _inputs(b: Run) -> Iterator[str]:
+    """Yields how the batches of B are not those of A."""
+    unfed = sorted({name for record in b.calls for name in record.get("unfed", ())})
     if unfed:
         yield f"not controlled: B feeds {', '.join(unfed[:_MOST])}, which A does not"
+    drawn = batches.line(b)
+    if drawn:
+        yield drawn
 
 
 def as_dict(proof: Proof) -> dict[str, Any]:

@@ -117,6 +117,7 @@ def run(
         "script": side.script,
         "args": [word.replace(OUT, out) for word in words],
         "how": side.how,
+        "options": side.options,
         "packages": _PACKAGES,
         "begun": begun,
         "folder": os.path.abspath(folder),

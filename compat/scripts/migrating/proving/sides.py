@@ -43,6 +43,7 @@ class Side:
       name: "A" or "B".
       how: the program runs as it is ("plain"), under `compat run` ("run"), or imports `compat.v1`.
       says: what it is, for people.
+      options: of `compat run`, where it runs the program.
       arguments: of this side alone.
       takes_flags: whether the arguments of the script are its own as well.
     """
@@ -52,6 +53,7 @@ class Side:
     script: str
     how: str
     says: str
+    options: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     takes_flags: bool = True
 
@@ -61,15 +63,18 @@ def side(name: str, given: str, script: str, folder: str) -> Side:
 
     Args:
       name: "A" or "B".
-      given: "run", "migrated", a program, a Python or a constraints file.
+      given: "run", with options of `compat run` behind it if any, "migrated", a program, a Python
+        or a constraints file.
       script: the script to prove.
       folder: where a migrated program is written.
 
     Raises:
       UserError: there is no such side.
     """
-    if given == "run":
-        return Side(name, sys.executable, script, "run", f"compat run {script}, {_here()}")
+    if given.split()[:1] == ["run"]:
+        options = tuple(shlex.split(given)[1:])
+        says = " ".join(("compat run", *options, script))
+        return Side(name, sys.executable, script, "run", f"{says}, {_here()}", options)
     if given == "migrated":
         path = migrated.write(script, os.path.join(folder, "migrated"))
         says = f"{script} migrated to compat.v1, {_here()}"
@@ -84,11 +89,12 @@ def side(name: str, given: str, script: str, folder: str) -> Side:
     if given.endswith(".py"):
         with open(given, "rb") as file:
             text = file.read()
-        is_migrated = b"compat.v1" in text
-        how = "compat.v1" if is_migrated else "run"
-        says = f"{'' if is_migrated else 'compat run '}{given}, {_here()}"
+        is_experiment = b"from experiments import" in text
+        is_program = is_experiment or b"compat.v1" in text
+        how = "compat.v1" if is_program else "run"
+        says = f"{'' if is_program else 'compat run '}{given}, {_here()}"
         found = Side(name, sys.executable, given, how, says)
-        if b"from experiments import" in text:
+        if is_experiment:
             found = replace(found, arguments=_EXPERIMENT, takes_flags=False)
         return found
     python = _environment(given) if given.endswith(".txt") else given

@@ -48,15 +48,23 @@ def _encoded(text):
     return text if isinstance(text, bytes) else text.encode("utf-8")
 
 
-def paired(theirs, ours, stored):
-    """Returns arrays for our names: by the same name, then in order; and our names left over."""
+def paired(theirs, ours, stored, takes=None):
+    """Returns arrays for our names, and our names left over.
+
+    They are paired by the same name, then in order, of arrays whose shape `takes` allows if there
+    are such.
+    """
     same = [name for name in ours if name in theirs and name in stored]
     if len(theirs) == len(ours):  # TensorFlow has numbered these, by kind: they go in order.
         same = [name for name in same if not name.startswith("Placeholder")]
     found = dict((name, stored[name]) for name in same)
     left = [name for name in theirs if name not in found and name in stored]
     rest = [name for name in ours if name not in found]
-    if len(left) == len(rest):
-        found.update((name, stored[other]) for name, other in zip(rest, left))
-        rest = []
-    return found, rest
+    if len(left) != len(rest):
+        return found, rest
+    for name in rest:
+        fitting = [other for other in left if takes is None or takes(name, stored[other])]
+        other = (fitting or left)[0]
+        left.remove(other)
+        found[name] = stored[other]
+    return found, []

@@ -140,6 +140,28 @@ def sources(operations):
     return plain, rest
 
 
+def reads(graph, name):
+    """Whether a tensor is data that the graph reads, and not drawn by chance."""
+    return bool(_DATA.match(graph.get_tensor_by_name(name).op.type))
+
+
+def rows(graph, operations, feeds):
+    """Returns the names of batches that are rows of arrays in the graph, whose numbers are fed."""
+    learned, found = trainable(graph), []
+    for operation in operations:
+        if operation.type in ("Gather", "GatherV2", "ResourceGather"):
+            array, numbers = operation.inputs[:2]
+            if numbers.name in feeds and array.op.name not in learned:
+                found.append(operation.outputs[0].name)
+    return found
+
+
+def is_handle(graph, name):
+    """Whether a tensor tells which iterator is read, and is no batch."""
+    consumers = graph.get_tensor_by_name(name).consumers()
+    return bool(consumers) and all(op.type.startswith("IteratorFrom") for op in consumers)
+
+
 def note(ys, xs, gradients):
     """Remembers, in its graph, a call of `tf.gradients`."""
     for gradient in gradients:

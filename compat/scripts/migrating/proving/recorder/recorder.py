@@ -158,14 +158,18 @@ class Recorder(object):
             fed = dict(call.feeds)
         else:
             stored = arrays.load(self.path("feeds", number, True))
-            # An experiment has its batches in the graph, where a placeholder has them by default.
-            inputs = [name for name in plan.inputs if name not in call.feeds]
-            inputs = inputs or _in_order(call, call.feeds)
-            fed, missing = arrays.paired(known["fed"], inputs, stored)
+            # An experiment has its batches in the graph, where a placeholder has them by default,
+            # or as rows of arrays.
+            inputs = [name for name in plan.inputs if name not in call.feeds] or plan.rows
+            fed = [name for name in call.feeds if not graphs.is_handle(call.graph, name)]
+            inputs = inputs or _in_order(call, fed)
+            fed, missing = arrays.paired(known["fed"], inputs, stored, call.takes)
             theirs, ours = known["drawn"], plan.sources
             if known["fed"] and not inputs:  # What is fed there is read from queues here.
                 theirs, ours = known["fed"] + theirs, plan.used_sources
-            drawn, uncontrolled = arrays.paired(theirs, ours, stored)
+            drawn, uncontrolled = arrays.paired(theirs, ours, stored, call.takes)
+            if known["fed"]:
+                self._draw(call, plan, number, stored, dict(drawn, **fed))
             drawn = call.converted(drawn)
             # Of what is drawn, the other run has nothing.
             record["uncontrolled"] += uncontrolled
@@ -181,6 +185,19 @@ class Recorder(object):
         if known is None:
             arrays.save(self.path("feeds", number), feeds)
         return feeds
+
+    def _draw(self, call, plan, number, stored, given):
+        """Records the batch that the graph has for a call, beside what it is given instead."""
+        own = [name for name in given if name in plan.batches]
+        if not own:
+            return
+        drawn = call.values([plan.batches[name] for name in own], call.feeds)
+        # By the names of the other run.
+        theirs = dict((id(array), name) for name, array in stored.items())
+        found = dict((theirs[id(given[name])], drawn.get(plan.batches[name])) for name in own)
+        arrays.save(self.path("given", number), dict((name, stored[name]) for name in found))
+        known = dict((name, array) for name, array in found.items() if array is not None)
+        arrays.save(self.path("drawn", number), known)
 
     def _look(self, call, plan, feeds, number, record):
         """Returns the losses that the program does not fetch; records operations if asked to."""
@@ -239,6 +256,8 @@ class _Plan(object):
         more = graphs.closure([tensor.op for tensor in found], call.feeds)
         self.all_operations = sorted(set(operations + more), key=lambda operation: operation._id)
         given = [op for op in self.all_operations if op.type == "PlaceholderWithDefault"]
+        # The tensors that have a batch of the graph's own, by what is fed instead.
+        self.batches = dict((op.outputs[0].name, op.inputs[0].name) for op in given)
         self.inputs = [operation.outputs[0].name for operation in given]
         self.gradients = graphs.gradients(call.graph, operations)
         plain, rest = graphs.sources(self.all_operations)
@@ -246,6 +265,9 @@ class _Plan(object):
         self.sources = [tensor.name for tensor in given]
         self.used_sources = [tensor.name for tensor in given if tensor.consumers()]
         self.uncontrolled = [operation.name for operation in rest]
+        read = [name for name in self.used_sources if graphs.reads(call.graph, name)]
+        self.rows = graphs.rows(call.graph, operations, call.feeds)
+        self.batches.update((name, name) for name in read + self.rows)
 
 
 def _described(graph, operations, names):

@@ -85,6 +85,10 @@ class Call(object):
             found[name] = value.astype(dtype) if is_number else value
         return found
 
+    def takes(self, name, value):
+        """Whether an array has a shape that a tensor may have."""
+        return self.graph.get_tensor_by_name(name).shape.is_compatible_with(value.shape)
+
     def _tensor(self, item):
         item = item.deref() if hasattr(item, "deref") else item
         if isinstance(item, bytes) and not isinstance(item, str):

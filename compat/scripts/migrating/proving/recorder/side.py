@@ -21,8 +21,9 @@ _SINCE = []  # type: list[float]
 def main(path):
     """Runs the program that a file of JSON describes, and exits as it does.
 
-    The file has "script", "args", "how" ("plain", "compat.v1" or "run"), "packages", the folder of
-    this project, "begun", the time at which the proof began, and the arguments of `Recorder`.
+    The file has "script", "args", "how" ("plain", "compat.v1" or "run"), the "options" of `compat
+    run`, "packages", the folder of this project, "begun", the time at which the proof began, and
+    the arguments of `Recorder`.
     """
     with open(path) as file:
         spec = json.load(file)
@@ -75,7 +76,7 @@ def _run(spec):
         from compat.scripts import run
 
         sys.path.insert(0, "")  # Which becomes the folder of the script.
-        return run.main([script] + list(spec["args"]))
+        return run.main(list(spec["options"]) + [script] + list(spec["args"]))
     sys.path.insert(0, os.path.dirname(script))
     sys.argv = [spec["script"]] + list(spec["args"])
     runpy.run_path(script, run_name="__main__")
@@ -83,7 +84,7 @@ def _run(spec):
 
 
 def _install_with_runtime():
-    """Patches TensorFlow as soon as a program on `compat.step` has chosen its runtime."""
+    """Patches TensorFlow as soon as a program has chosen its runtime."""
     import compat
     from compat.runtime import interface
 
@@ -94,7 +95,7 @@ def _install_with_runtime():
         runtime = select(name)
         # What `compat.v1` changes comes when the program imports it, as without `prove`.
         install()
-        if runtime.name == "modern":
+        if not runtime.has_graph:
             from . import steps
 
             steps.install(_RECORDER[0])

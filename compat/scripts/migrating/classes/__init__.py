@@ -1,1 +1,0 @@
-"""Classes of models as plain statements, of which steps are made."""

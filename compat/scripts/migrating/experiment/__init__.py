@@ -1,4 +1,0 @@
-"""Writes a migrated program as an `Experiment`: settings, data, loss and optimizer.
-
-The loop, the session, checkpoints and records are those of `experiments.run`.
-"""

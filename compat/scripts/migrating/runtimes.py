@@ -1,0 +1,95 @@
+"""Writes a program of `compat.v1` as one that runs on either runtime, which its flag chooses."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator
+
+from compat.errors import UserError
+from compat.scripts.migrating import migration
+from compat.scripts.rules.program import Edit, Program
+from compat.scripts.source import conversion, literals
+
+# A graph of TensorFlow 1.x, on either runtime, is what a program builds behind this.
+_HEAD = """import sys
+
+import compat
+import compat.v1
+
+compat.v1.disable_v2_behavior()
+# --runtime=legacy, the default, or --runtime=modern.
+compat.select_runtime(compat.runtime_from(sys.argv))
+
+"""
+_FLAG = "runtime"
+_SERVERS = ("distribute.Server", "train.Server")
+# What `compat` has for them watches the other tasks, and ends with them.
+_OURS = {
+    name: f"compat.{name.rpartition('.')[2]}"
+    for name in (
+        "estimator",
+        "train.ClusterSpec",
+        "train.MonitoredTrainingSession",
+        "train.Supervisor",
+        "train.replica_device_setter",
+        *_SERVERS,
+    )
+}
+
+
+def migrate(path: str, migrated: migration.Migrated, is_main: bool = True) -> migration.Migrated:
+    """Returns a program of `compat.v1`, or a module of one, with the names of `compat`.
+
+    The program chooses its runtime before anything else. What it builds and how it runs it stays.
+
+    Raises:
+      UserError: the program has a flag `--runtime` of its own.
+    """
+    program = Program(conversion.Source(path, migrated.text, False), marked=True)
+    if any(literals.dotted(c.func) == "compat.select_runtime" for c in program.nodes(ast.Call)):
+        return migrated._replace(is_changed=False, was_migrated=True)
+    if is_main:
+        _check_flags(path)
+    edits = [*_renamed(program)]
+    if is_main:
+        edits = [Edit(program.head(), program.head(), _HEAD), *edits]
+    elif edits:
+        edits = [Edit(program.head(), program.head(), "import sys\n\nimport compat\n"), *edits]
+    text = program.edited(edits)
+    counts = {**migrated.counts, "runtimes": len(edits)}
+    remarks = migration.remarks_in(text)
+    return migrated._replace(text=text, counts=counts, remarks=remarks, is_changed=True)
+
+
+def _renamed(program: Program) -> Iterator[Edit]:
+    """Yields the edits that name what is of `compat`, and end a server's program with it."""
+    imports = [alias for node in program.nodes(ast.Import) for alias in node.names]
+    names = {alias.asname for alias in imports if alias.name == "compat.v1"}
+    servers = set()
+    for node in program.nodes(ast.Attribute):
+        first, _, name = literals.dotted(node).partition(".")
+        if first not in names or name not in _OURS:
+            continue
+        yield Edit(*program.span(node), _OURS[name])
+        statement = program.parents[program.parents[node]]
+        if name in _SERVERS and isinstance(statement, ast.Assign):
+            servers |= {literals.dotted(target) for target in statement.targets}
+    for statement in program.nodes(ast.Expr):
+        call = statement.value
+        called = literals.dotted(call.func) if isinstance(call, ast.Call) else ""
+        server, _, method = called.rpartition(".")
+        # TensorFlow's never returns; ours does when the training is over.
+        if method == "join" and server in servers:
+            start, end = program.span(call)
+            yield Edit(start, end, f"sys.exit({program.text[start:end]})")
+
+
+def _check_flags(path: str) -> None:
+    """Raises a `UserError` if a script has the flag that chooses the runtime."""
+    for node in ast.walk(Program(conversion.read(path)[0]).tree):
+        if isinstance(node, ast.Call):
+            for word in node.args:
+                if literals.text(word).strip("-") == _FLAG:
+                    raise UserError(
+                        f"{path}:{node.lineno}: it has a flag `{_FLAG}` of its own; rename it"
+                    )
