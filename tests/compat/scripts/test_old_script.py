@@ -1,4 +1,4 @@
-"""The guide docs/old-script.md: its commands print what it shows, from a script to an experiment."""
+"""The guide docs/old-script.md: its commands print what it shows."""
 
 from __future__ import annotations
 
