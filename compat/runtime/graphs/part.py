@@ -189,7 +189,7 @@ def function(part: Part, counters: Mapping[str, Any]) -> Any:
             return [*fetched, tf.constant(0)]
 
     # Without automatic control dependencies: the program's own are what TensorFlow 1.x promised.
-    return tf1.wrap_function(run, [tf.TensorSpec(t.shape, t.dtype) for t in part.inputs])
+    return tf1.wrap_function(run, [tf.TensorSpec(t.shape, t.dtype.base_dtype) for t in part.inputs])
 
 
 def _value(tensor: Any, like: Any) -> Any:

@@ -139,7 +139,7 @@ class GraphSession:
             _say_what_is_traced()
         secs = options.timeout_in_ms / 1000 if options is not None else 0
         with eagerly():
-            arguments = [tf.constant(values[t.name], t.dtype) for t in cut.inputs]
+            arguments = [tf.constant(values[t.name], t.dtype.base_dtype) for t in cut.inputs]
             outputs = self._called(function, arguments, secs)
             return [output.numpy() for output in outputs[: len(fetches)]]
 

@@ -325,6 +325,12 @@ def fetches_and_feeds_of_any_kind():
         call = session.make_callable([loss, total], [x, list(feed)[1]])
         show(*call(*feed.values()))
         show(loss.eval(feed), session.run(tf.trainable_variables()[0]))
+        # A variable of the second kind of TensorFlow 1.x, which is a tensor.
+        show(
+            session.run(
+                total, {tf.get_default_graph().get_tensor_by_name("m:0"): np.ones(3), **feed}
+            )
+        )
 
 
 @section
