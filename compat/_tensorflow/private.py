@@ -364,7 +364,7 @@ def replace_in_sessions(session: Any) -> None:
 
 
 def resource_variable() -> Any:
-    """Returns the class of resource variables, those of graphs as well."""
+    """Returns the class of resource variables, also of graphs; where it is gone, it fails."""
     return importlib.import_module(
         "tensorflow.python.ops.resource_variable_ops"
     ).BaseResourceVariable

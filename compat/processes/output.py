@@ -80,6 +80,8 @@ def _losing() -> Iterator[None]:
 
 def _end(stream: _Lossy) -> None:
     """Discards what is still buffered, if it cannot be written: Python's exit would fail."""
+    if stream.closed:  # As in a child that `multiprocessing` has spawned.
+        return
     try:
         super(_Lossy, stream).flush()
     except BrokenPipeError:

@@ -76,7 +76,8 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
     assert found.data.tags["mlflow.source.type"] == "LOCAL"
     assert found.data.tags["data"] == "http://***@host/mnist"
     long = found.data.params.pop("long")
-    assert long == "x" * 247 + "..."
+    # Of 6,000 characters in MLflow 3, and of 500 in older ones.
+    assert long in ("x" * (length - 3) + "..." for length in (6000, 500))
     assert found.data.params == {"batch_size": "100", "sync": "True", "password": "***"}
     assert history(logdir, "train/cost") == [(s, pytest.approx(1 / s)) for s in range(1, 601)]
     assert history(logdir, "odd_name_µ_/x/y") == [(602, 1.0)]
