@@ -109,8 +109,7 @@ class Part:
             kept = [name for name in node.input if name[0] != "^" or name[1:] in names]
             del node.input[:]
             node.input.extend(kept)
-            if op in self._dependence.state:
-                self._place(op, node)
+            self._place(op, node)
             _describe_integers(op, node)
             counter = draws.converted(op, node)
             if counter is not None:

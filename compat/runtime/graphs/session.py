@@ -89,6 +89,7 @@ class GraphSession:
         self._counters: dict[str, Any] = {}
         self._parts: dict[Any, Any] = {}
         self._waiting: set[Any] = set()  # Calls that have begun.
+        self._servers: set[str] = set()  # Tasks that store what the graph needs, but for this one.
 
     def extend(self) -> None:
         """Takes in what the program has added to its graph."""
@@ -168,14 +169,14 @@ class GraphSession:
             self._waiting.discard(cancellation)
 
     def _lifted(self, fetches: Any, operations: Any, fed: Any) -> Any:
+        stores = {self._known.homes.of(op) for op in self._known.dependence.state} - {""}
+        self._servers = stores - {self._cluster.own_task} if self._cluster.own_task else set()
         cut = part.Part(
             self._graph, self._known.dependence, fetches, operations, list(fed), self._place
         )
         if cut.is_empty:
             return None
-        self._cluster.connect(
-            {self._known.homes.of(op) for op in self._known.dependence.state} - {""}
-        )
+        self._cluster.connect(stores)
         with eagerly():
             for name, counter in cut.counters.items():
                 if name not in self._counters:
@@ -191,10 +192,17 @@ class GraphSession:
         return self._prefix + (op.get_attr("shared_name").decode() or op.name)
 
     def _place(self, op: Any, node: Any) -> None:
-        """Makes a node in a function the handle of state that stays when the function ends."""
-        node.device = self._device(op)
-        if "shared_name" in node.attr:
-            node.attr["shared_name"].s = self._name(op).encode()
+        """Sets the task of a node in a function, and the name of state, which stays behind it.
+
+        What a program computes where a variable is sees its value as in TensorFlow 1.x, which hands
+        out no copy there: `SyncReplicasOptimizer` reads a global step before it is increased.
+        """
+        if op in self._known.dependence.state:
+            node.device = self._device(op)
+            if "shared_name" in node.attr:
+                node.attr["shared_name"].s = self._name(op).encode()
+        elif self._known.homes.of(op) in self._servers and not private.is_in_branch_or_loop(op):
+            node.device = self._device(op)
 
     def cancel(self) -> None:
         """Ends the calls that wait, such as for a queue."""

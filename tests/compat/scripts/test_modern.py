@@ -50,6 +50,44 @@ with supervisor.prepare_or_wait_for_session(server.target) as session:
         found = sorted(session.run(wait))
         print("told by %s, total %.0f" % ([int(i) for i in found], session.run(total)))
 """
+# The chief applies the mean of the gradients of both, in a thread of its own.
+REPLICAS = """
+import sys
+import tensorflow as tf
+
+job, index, hosts = sys.argv[1], int(sys.argv[2]), ["pc-%d:2222" % i for i in range(3)]
+cluster = tf.train.ClusterSpec({"ps": hosts[:1], "worker": hosts[1:]})
+server = tf.train.Server(cluster, job_name=job, task_index=index)
+if job == "ps":
+    server.join()
+is_chief, own = index == 0, "/job:worker/task:%d" % index
+with tf.device(tf.train.replica_device_setter(worker_device=own, cluster=cluster)):
+    step = tf.Variable(0, name="global_step", trainable=False)
+    w = tf.Variable([3.0])
+    loss = tf.reduce_sum(tf.square(w))
+    replicas = tf.train.SyncReplicasOptimizer(
+        tf.train.GradientDescentOptimizer(0.1), replicas_to_aggregate=2, total_num_replicas=2
+    )
+    train = replicas.minimize(loss, global_step=step)
+    init = tf.global_variables_initializer()
+    runner, tokens = replicas.get_chief_queue_runner(), replicas.get_init_tokens_op()
+supervisor = tf.train.Supervisor(
+    is_chief=is_chief,
+    init_op=init,
+    local_init_op=replicas.chief_init_op if is_chief else replicas.local_step_init_op,
+    ready_for_local_init_op=replicas.ready_for_local_init_op,
+    global_step=step,
+    recovery_wait_secs=1,
+)
+with supervisor.prepare_or_wait_for_session(server.target) as session:
+    if is_chief:
+        session.run(tokens)
+        supervisor.start_queue_runners(session, [runner])
+    at = 0
+    while at < 20:
+        _, at = session.run([train, step])
+    print("ended at %d" % at)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +114,18 @@ def test_two_programs_share_variables_and_a_queue_on_two_servers(run_script: Run
     ran = run_script(CLUSTER, options=options, seconds=280)
     assert ran.code == 0, ran.out + ran.err
     assert "told by [0, 1], total 100" in ran.out
+
+
+@pytest.mark.cluster
+@pytest.mark.long
+@pytest.mark.skipif(not sees_variables_of_others(), reason="one program for each cluster")
+def test_replicas_of_two_programs_go_on_together(run_script: RunScript) -> None:
+    """The step of each token is the one behind the update, or their gradients would be too old."""
+    options = ("--runtime=modern", "--cluster", "ps=1,worker=2")
+    options += ("--task_args", "{job} {index}")
+    ran = run_script(REPLICAS, options=options, seconds=280)
+    assert ran.code == 0, ran.out + ran.err
+    assert len(re.findall(r"ended at 2\d", ran.out)) == 2, ran.out
 
 
 @pytest.mark.cluster
