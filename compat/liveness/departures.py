@@ -75,7 +75,7 @@ class Departures:
                 for name, reason in side_by_side(there).items():
                     if found[name] == _TRAINS and reason is None:
                         waited, answered[name], until[name] = True, now, now + GRACE_SECS
-                    elif reason != "refused":
+                    elif reason not in (None, "refused"):
                         until[name] = max(until[name], answered[name] + _SILENCE_SECS)
                 left = {name: left[name] for name in left if now < until[name]}
                 if left and now >= reported + _REPORT_SECS:

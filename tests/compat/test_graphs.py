@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,6 @@ def test_a_lost_server_is_named(start_cluster: StartCluster, programs: Path) -> 
         server = cluster.start("ps", 0, graph=True)
         worker = cluster.start("worker", 0, graph=True, steps=10**6, pause=0.01)
         worker.wait_until_it_says("training")
-        server.kill()
+        server.send(signal.SIGKILL)
         assert worker.report["exit_code"] == 138
         assert "ps" in worker.report["lost"]

@@ -67,6 +67,14 @@ class _Restorer:
             session.run(others)
 
 
+def _other_local_values(sync: Any) -> list[Any]:
+    """Returns what initializes tables, and local variables but for the step of replicas."""
+    step = getattr(sync, "_local_step", None)
+    kept = [v for v in tf1.local_variables() if v is not step]
+    makes = [v.initializer for v in kept if v.initializer is not sync.local_step_init_op]
+    return [*makes, tf1.tables_initializer()]
+
+
 def _first_tokens(sync: Any) -> Any:
     """Returns what lets replicas make the gradients of the first update, without a token each.
 
@@ -139,7 +147,7 @@ class LegacyRuntime(Runtime):
             sync, is_chief = supervisor.sync_optimizer, supervisor.is_chief
             local = sync.chief_init_op if is_chief else sync.local_step_init_op
             arguments.setdefault("ready_for_local_init_op", sync.ready_for_local_init_op)
-            arguments.setdefault("local_init_op", local)
+            arguments.setdefault("local_init_op", tf1.group(local, *_other_local_values(sync)))
             if is_chief:
                 self._tokens = [_first_tokens(sync), sync.get_init_tokens_op(_LAST_TOKENS)]
         if isinstance(supervisor.summary_op, Step):
