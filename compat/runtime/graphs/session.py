@@ -89,7 +89,6 @@ class GraphSession:
         self._counters: dict[str, Any] = {}
         self._parts: dict[Any, Any] = {}
         self._waiting: set[Any] = set()  # Calls that have begun.
-        self._servers: set[str] = set()  # Tasks that store what the graph needs, but for this one.
 
     def extend(self) -> None:
         """Takes in what the program has added to its graph."""
@@ -170,10 +169,9 @@ class GraphSession:
 
     def _lifted(self, fetches: Any, operations: Any, fed: Any) -> Any:
         stores = {self._known.homes.of(op) for op in self._known.dependence.state} - {""}
-        self._servers = stores - {self._cluster.own_task} if self._cluster.own_task else set()
-        cut = part.Part(
-            self._graph, self._known.dependence, fetches, operations, list(fed), self._place
-        )
+        others = stores - {self._cluster.own_task} if self._cluster.own_task else set()
+        place = functools.partial(self._place, others)
+        cut = part.Part(self._graph, self._known.dependence, fetches, operations, list(fed), place)
         if cut.is_empty:
             return None
         self._cluster.connect(stores)
@@ -191,7 +189,7 @@ class GraphSession:
     def _name(self, op: Any) -> str:
         return self._prefix + (op.get_attr("shared_name").decode() or op.name)
 
-    def _place(self, op: Any, node: Any) -> None:
+    def _place(self, servers: set[str], op: Any, node: Any) -> None:
         """Sets the task of a node in a function, and the name of state, which stays behind it.
 
         What a program computes where a variable is sees its value as in TensorFlow 1.x, which hands
@@ -201,7 +199,7 @@ class GraphSession:
             node.device = self._device(op)
             if "shared_name" in node.attr:
                 node.attr["shared_name"].s = self._name(op).encode()
-        elif self._known.homes.of(op) in self._servers and not private.is_in_branch_or_loop(op):
+        elif self._known.homes.of(op) in servers and not private.is_in_branch_or_loop(op):
             node.device = self._device(op)
 
     def cancel(self) -> None:

@@ -34,22 +34,6 @@ class Beside(NamedTuple):
         places = {f: os.path.join(folder, os.path.relpath(n, self.root)) for f, n in new.items()}
         return {file: place for file, place in places.items() if file != place}
 
-    def needed(self, path: str, text: str) -> set[str]:
-        """Returns the files of the modules that a new program of the script still imports."""
-        texts, waiting = self.texts(), [(path, text)]
-        found: set[str] = set()
-        while waiting:
-            path, text = waiting.pop()
-            imports = [n for n in ast.walk(ast.parse(text)) if isinstance(n, _IMPORTS)]
-            more = {
-                file
-                for n in imports
-                for file in modules.files(n, path, self.root, texts.__contains__)
-            }
-            waiting += [(file, texts[file]) for file in more - found]
-            found |= more
-        return {file for file in self.found if self.names.get(file, file) in found}
-
     def renamed(self, path: str, text: str) -> str:
         """Returns the text of a program of the script with imports of the new modules."""
         if conversion.is_python2(text):

@@ -54,8 +54,7 @@ def main(argv: list[str]) -> int:
     if options.to != "v1":
         own = beside(options.path, lambda file: _module(file, others))
     migrated = _migrated(options.path, others if own else chosen, options.to, own)
-    needed = own.needed(options.path, migrated.text) if own else set()
-    code = _beside(own, output, options, needed) if own else 0
+    code = _beside(own, output, options) if own else 0
     code = max(code, _report(options.path, output, migrated))
     if options.diff:
         _print_diff(options.path, output, migrated.text)
@@ -77,11 +76,10 @@ def _module(file: str, chosen: Sequence[Rule]) -> migration.Migrated:
     return runtimes.migrate(file, migrated, False) if migrated.is_changed else migrated
 
 
-def _beside(own: Beside, output: str, options: argparse.Namespace, needed: set[str]) -> int:
-    """Writes the modules of a script that are needed; returns the exit code."""
+def _beside(own: Beside, output: str, options: argparse.Namespace) -> int:
+    """Writes the modules of a script; returns the exit code."""
     code, texts, new, targets = 0, own.texts(), {}, own.targets(output)
-    for file in filter(needed.__contains__, own.found):
-        migrated = own.found[file]
+    for file, migrated in own.found.items():
         shown, target = os.path.relpath(file), os.path.relpath(targets.get(file, file))
         if file in own.names or migrated.remarks:
             code = max(code, _report(shown, target, migrated))
@@ -213,8 +211,6 @@ def _report(path: str, output: str, migrated: migration.Migrated) -> int:
         print(f"{path}:{line}: {why}")
     for number, (line, text) in enumerate(migrated.remarks, 1):
         print(f"{path if migrated.was_migrated else output}:{line}: remark {number}: {text}")
-    for line, text in migrated.notes:
-        print(f"{output}:{line}: note: {text}")
     return int(bool(migrated.remarks))
 
 

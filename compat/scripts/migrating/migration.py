@@ -40,7 +40,6 @@ class Migrated(NamedTuple):
     left: list[tuple[int, str]]  # Line in the old text, and why a rule left it, which works.
     is_changed: bool = True
     was_migrated: bool = False
-    notes: Sequence[tuple[int, str]] = ()  # Line in the new text, and what is good to know.
 
 
 def migrate(

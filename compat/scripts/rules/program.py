@@ -107,14 +107,6 @@ class Program:
             start, end = before.startpos, after.endpos
         return self.text[start:end]
 
-    def colon(self, statement: Any) -> int:
-        """Returns the end of the colon before the body of a statement."""
-        self.span(statement.body[0])
-        token = self._next(statement.body[0].first_token, -1)
-        while token.string != ":":
-            token = self._next(token, -1)
-        return int(token.endpos)
-
     def between(self, left: ast.AST, right: ast.AST) -> tuple[int, int]:
         """Returns start and end of the operator, with the blanks around it, between two nodes."""
         self.span(left), self.span(right)
@@ -157,21 +149,14 @@ class Program:
         imports = [node for node in rest if _imports(node)]
         return self.line_start((imports or rest)[0])
 
-    def edited(self, edits: Iterable[Edit], span: tuple[int, int] | None = None) -> str:
-        """Returns the text, or that of a span, after the edits in it, which do not overlap."""
-        position, stop = span or (0, len(self.text))
-        inner = [edit for edit in edits if position <= edit.start and edit.end <= stop]
-        pieces = []
-        for edit in sorted(inner, key=lambda edit: edit[:2]):
+    def edited(self, edits: Iterable[Edit]) -> str:
+        """Returns the text after edits, which do not overlap."""
+        position, pieces = 0, []
+        for edit in sorted(edits, key=lambda edit: edit[:2]):
             assert edit.start >= position, edit
             pieces += [self.text[position : edit.start], edit.text]
             position = edit.end
-        return "".join([*pieces, self.text[position:stop]])
-
-    def after(self, edits: Iterable[Edit]) -> Program:
-        """Returns the program after edits."""
-        text = self.edited(edits)
-        return Program(conversion.Source(self.source.filename, text, False), marked=True)
+        return "".join([*pieces, self.text[position:]])
 
     def _next(self, token: Any, step: int = 1) -> Any:
         """Returns the token after another, or with a `step` of -1 before it; no comment."""

@@ -1,4 +1,4 @@
-"""Names of a program: which statements bind them, and where they are used."""
+"""Names of a program: which of them statements bind, and which nothing makes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def bound(nodes: Iterable[ast.AST], without: Iterable[ast.AST] = ()) -> set[str]:
-    """Returns the names that statements bind in their own scope, `without` some of them."""
-    left_out = set(without)
-    return {name for node in nodes for name in _bound(node, left_out)}
+def bound(nodes: Iterable[ast.AST]) -> set[str]:
+    """Returns the names that statements bind in their own scope."""
+    return {name for node in nodes for name in _bound(node)}
 
 
-def _bound(node: ast.AST, left_out: set[ast.AST]) -> Iterator[str]:
-    if node in left_out:
-        return
+def _bound(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
         yield node.id
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -33,7 +30,7 @@ def _bound(node: ast.AST, left_out: set[ast.AST]) -> Iterator[str]:
     if isinstance(node, (ast.Lambda, *_COMPREHENSIONS)):
         return
     for child in ast.iter_child_nodes(node):
-        yield from _bound(child, left_out)
+        yield from _bound(child)
 
 
 def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
@@ -44,38 +41,6 @@ def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
             waiting += [*ast.iter_child_nodes(node)][::-1]
-
-
-def uses(scope: ast.AST, names: set[str], without: Iterable[ast.AST] = ()) -> list[Any]:
-    """Returns the uses of names in a scope and in functions inside, `without` some statements."""
-    left_out = {id(node) for node in without}
-    found: list[Any] = []
-
-    def visit(node: ast.AST, names: set[str]) -> None:
-        if id(node) in left_out:
-            return
-        if isinstance(node, ast.Name) and node.id in names:
-            found.append(node)
-        if node is not scope and isinstance(node, _FUNCTIONS):
-            names = names - _own(node)
-        for child in ast.iter_child_nodes(node):
-            visit(child, names)
-
-    visit(scope, names)
-    return found
-
-
-def _own(function: Any) -> set[str]:
-    """Returns the names that are a function's own."""
-    body = function.body if isinstance(function.body, list) else [function.body]
-    declared = {
-        name
-        for statement in body
-        for node in ast.walk(statement)
-        if isinstance(node, (ast.Global, ast.Nonlocal))
-        for name in node.names
-    }
-    return parameters(function) | (bound(body) - declared)
 
 
 def parameters(function: Any) -> set[str]:
