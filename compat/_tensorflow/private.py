@@ -363,6 +363,11 @@ def replace_in_sessions(session: Any) -> None:
     base._call_tf_sessionrun = run
 
 
+def step_of_replicas(optimizer: Any) -> Any:
+    """Returns the local variable of a `SyncReplicasOptimizer`; None where it has none, as ours."""
+    return getattr(optimizer, "_local_step", None)
+
+
 def resource_variable() -> Any:
     """Returns the class of resource variables, also of graphs; where it is gone, it fails."""
     return importlib.import_module(

@@ -69,7 +69,7 @@ class _Restorer:
 
 def _other_local_values(sync: Any) -> list[Any]:
     """Returns what initializes tables, and local variables but for the step of replicas."""
-    step = getattr(sync, "_local_step", None)
+    step = private.step_of_replicas(sync)
     kept = [v for v in tf1.local_variables() if v is not step]
     makes = [v.initializer for v in kept if v.initializer is not sync.local_step_init_op]
     return [*makes, tf1.tables_initializer()]
