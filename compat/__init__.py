@@ -23,6 +23,7 @@ from compat.checkpoint.saver import Saver
 from compat.cluster.spec import ClusterSpec
 from compat.errors import PeerError, UserError
 from compat.processes.exit_codes import run_main
+from compat.runtime.graphs.ahead import ahead
 from compat.runtime.hooks import (
     CheckpointSaverHook,
     CheckpointSaverListener,
@@ -92,6 +93,7 @@ __all__ = [
     "Supervisor",
     "UserError",
     "WorkerSessionCreator",
+    "ahead",
     "average",
     "byte_size_load_fn",
     "device",

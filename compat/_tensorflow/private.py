@@ -317,8 +317,6 @@ def replace_in_sessions(session: Any) -> None:
     """
     base = _base_session()
     init, extend, close = base.__init__, base._extend_graph, base.close
-    call = base._call_tf_sessionrun
-    read_buffer = importlib.import_module(base.__module__).tf_session.TF_GetBuffer
     base.compat_session = None
 
     def open_session(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
@@ -333,25 +331,6 @@ def replace_in_sessions(session: Any) -> None:
         self.compat_session.extend()
         extend(self)
 
-    def run(self: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
-        tensor, operation = (
-            self.graph._get_tensor_by_tf_output,
-            self.graph._get_operation_by_tf_operation,
-        )
-
-        def in_session(tensors: Sequence[Any], operations: Sequence[Any]) -> Any:
-            outputs, ops = [t._as_tf_output() for t in tensors], [o._c_op for o in operations]
-            return call(self, options, feeds, outputs, ops, metadata)
-
-        found = self.compat_session.run(
-            in_session,
-            [tensor(fetch) for fetch in fetches],
-            [operation(target) for target in targets],
-            {tensor(output): value for output, value in feeds.items()},
-            None if options is None else tf1.RunOptions.FromString(read_buffer(options)),
-        )
-        return call(self, options, feeds, fetches, targets, metadata) if found is None else found
-
     def close_session(self: Any) -> None:
         if self.compat_session is not None:
             self.compat_session.cancel()
@@ -360,7 +339,107 @@ def replace_in_sessions(session: Any) -> None:
             self.compat_session.close()
 
     base.__init__, base._extend_graph, base.close = open_session, extend_graph, close_session
+    _ask_in_calls()
+
+
+def before_calls(
+    called: Callable[..., Any],
+    other: Callable[..., None],
+    closed: Callable[..., None],
+    left: Callable[..., None],
+) -> None:
+    """Makes all sessions of TensorFlow ask before a call whether it is to be made now.
+
+    Where a method is gone, it fails with an `AttributeError`.
+
+    Args:
+      called: is given the session, what runs tensors and operations in it with the call's feed,
+        the tensors and operations that are fetched, the feed by tensors, and whether the call has
+        options; it returns values, or None for a call that is made now.
+      other: is called before a partial run.
+      closed: is called with a session before that is closed.
+      left: is called with a session and the arguments of its `__exit__`, which may close it in
+        another thread.
+    """
+    base = _base_session()
+    base.compat_called = staticmethod(called)
+    _ask_in_calls()
+    _call_before(base, "_call_tf_sessionprun", other)
+    _call_before(base, "close", closed)
+    _call_before(tf1.Session, "__exit__", left)
+
+
+def _call_before(owner: Any, name: str, before: Callable[..., None]) -> None:
+    """Calls something before a method, on its arguments; where that is gone, it fails."""
+    method = getattr(owner, name)
+
+    @functools.wraps(method)
+    def replaced(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before(self, *args)
+        return method(self, *args, **kwargs)
+
+    setattr(owner, name, replaced)
+
+
+@functools.lru_cache(maxsize=None)
+def _ask_in_calls() -> None:
+    """Makes sessions ask what `before_calls` and `replace_in_sessions` were given, in this order.
+
+    Where the method or its arguments have changed, it fails with an `AttributeError`.
+    """
+    base = _base_session()
+    call = base._call_tf_sessionrun
+    read_buffer = importlib.import_module(base.__module__).tf_session.TF_GetBuffer
+
+    def run(self: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
+        graph = self.graph
+        tensors = [graph._get_tensor_by_tf_output(fetch) for fetch in fetches]
+        operations = [graph._get_operation_by_tf_operation(target) for target in targets]
+        fed = {graph._get_tensor_by_tf_output(key): value for key, value in feeds.items()}
+
+        def in_session(tensors: Sequence[Any], operations: Sequence[Any]) -> Any:
+            outputs, ops = [t._as_tf_output() for t in tensors], [o._c_op for o in operations]
+            return call(self, options, feeds, outputs, ops, metadata)
+
+        def now(tensors: Sequence[Any], operations: Sequence[Any]) -> Any:
+            given = None if options is None else tf1.RunOptions.FromString(read_buffer(options))
+            own = getattr(self, "compat_session", None)
+            found = own and own.run(in_session, tensors, operations, fed, given)
+            return in_session(tensors, operations) if found is None else found
+
+        called = getattr(base, "compat_called", None)
+        if called is not None:
+            has_options = options is not None or metadata is not None
+            found = called(self, now, tensors, operations, fed, has_options)
+            if found is not None:
+                return found
+        return now(tensors, operations)
+
     base._call_tf_sessionrun = run
+
+
+def before_summaries(
+    written: Callable[[Sequence[Any], Callable[..., Any]], None], other: Callable[..., None]
+) -> None:
+    """Makes writers of TensorFlow ask before they write a summary when to do so.
+
+    Where their module is gone, it fails with an `ImportError`.
+
+    Args:
+      written: is given a summary and its step, and what writes these two.
+      other: is called before a writer is flushed or closed.
+    """
+    module = importlib.import_module("tensorflow.python.summary.writer.writer")
+    kind = module.SummaryToEventTransformer
+    add = kind.add_summary
+
+    @functools.wraps(add)
+    def add_summary(self: Any, summary: Any, global_step: Any = None) -> None:
+        written([summary, global_step], functools.partial(add, self))
+
+    kind.add_summary = add_summary
+    _call_before(module.FileWriter, "flush", other)
+    _call_before(module.FileWriter, "close", other)
 
 
 def step_of_replicas(optimizer: Any) -> Any:

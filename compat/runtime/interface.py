@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, NamedT
 
 from compat._tensorflow import coordinator_module, datasets, tf, version
 from compat.errors import UserError
+from compat.runtime.graphs.ahead import begin
 from compat.runtime.session import Session, Step, StepDefinition
 
 if TYPE_CHECKING:
@@ -187,12 +188,22 @@ def select_runtime(name: str = "auto") -> Runtime:
 def runtime_from(argv: list[str], default: str = "legacy") -> str:
     """Takes `--runtime=NAME` out of a command line; returns the name, or the default.
 
-    For a program whose other flags are none of ours: `compat.runtime_from(sys.argv)`.
+    For a program whose other flags are none of ours: `compat.runtime_from(sys.argv)`. It takes
+    `--ahead=CALLS` as well, and gathers calls from here on; see `compat.ahead`.
+
+    Raises:
+      UserError: `--ahead` is not followed by a number of calls.
     """
     found = default
-    for word in [word for word in argv[1:] if word.startswith("--runtime=")]:
-        found = word.partition("=")[2]
+    for word in [word for word in argv[1:] if word.startswith(("--runtime=", "--ahead="))]:
+        name, _, value = word.partition("=")
         argv.remove(word)
+        if name == "--runtime":
+            found = value
+        elif value.isdecimal():
+            begin(int(value))
+        else:
+            raise UserError(f"{word} was given; expected a number of calls, such as --ahead=20")
     return found
 
 

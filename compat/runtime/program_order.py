@@ -11,7 +11,7 @@ import weakref
 from typing import Any, Callable, Iterator, MutableMapping, Sequence, TypeVar
 
 from compat._tensorflow import private, tf, tf1
-from compat.runtime.nodes import dependencies
+from compat.runtime.graphs.nodes import dependencies
 
 _Found = TypeVar("_Found")
 _READING = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VarIsInitializedOp")

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Sequence
 import numpy as np
 
 from compat.errors import UserError
-from compat.runtime.device_placement import Placed
+from compat.runtime.graphs.device_placement import Placed
 from compat.runtime.outputs import structured
 
 Values = Dict[str, Any]  # Floats; arrays of what is not a scalar.

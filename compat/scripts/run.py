@@ -20,12 +20,14 @@ from typing import Any
 
 from compat.errors import Parser, PeerError, UserError, one_line
 from compat.processes import stop_signals
+from compat.runtime.graphs import ahead
 from compat.scripts import imports
 from compat.scripts.cluster import addresses, inherited, tasks
 from compat.scripts.names import era, libraries, namespace
 from compat.scripts.source import conversion
 
 _TRACK = "compat.scripts.track"
+_AHEAD = "compat.runtime.graphs.ahead"
 _MODERN = "compat.runtime.graphs.session"
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _MISSING = (namespace.MissingName, libraries.MissingImport)
@@ -48,6 +50,8 @@ def main(argv: list[str]) -> int:
     if kind == "code" and "multiprocessing" in target:
         _load_main_as_a_script()
     code = _run(kind, target, arguments)
+    if options.ahead:
+        code = _end_ahead(code)
     if options.track:
         importlib.import_module(_TRACK).RECORD.close(code)
     return code
@@ -71,6 +75,9 @@ def _prepare(options: argparse.Namespace, target: str) -> None:
     namespace.when_loaded.extend(namespace.FOR_SCRIPTS)
     if options.allow_network:
         os.environ[inherited.ALLOW_NETWORK] = "1"
+    if options.ahead:
+        ahead.chosen = options.ahead
+        namespace.when_loaded.append(_AHEAD)
     if options.track:
         os.environ[inherited.TRACK] = "1"
         namespace.when_loaded.append(_TRACK)
@@ -92,6 +99,13 @@ def parser() -> argparse.ArgumentParser:
         default="legacy",
         help="who stores the variables: servers of TensorFlow 1.x, or of 2 (default: legacy)",
     )
+    add(
+        "--ahead",
+        type=int,
+        default=0,
+        metavar="CALLS",
+        help="make so many equal calls of session.run as one: see docs/ahead.md",
+    )
     add("--data_dir", help="folder of MNIST, if the script's has none")
     add("--cluster", help="start all tasks on this machine: ps=1,worker=3")
     add("--task_args", help="arguments of each task: '--job={job} --id={index}'")
@@ -109,6 +123,8 @@ def parser() -> argparse.ArgumentParser:
 
 def _own(options: argparse.Namespace) -> list[str]:
     own = [f"--era={options.era}", f"--runtime={options.runtime}"]
+    if options.ahead:
+        own.append(f"--ahead={options.ahead}")
     own += [f"--{name}" for name in ("track", "allow_network") if getattr(options, name)]
     if options.data_dir:
         own.append(f"--data_dir={os.path.abspath(options.data_dir)}")
@@ -155,6 +171,15 @@ def _run(kind: str, target: str, arguments: list[str]) -> int:
     except BaseException as error:
         return _show(error, shown)
     return 0
+
+
+def _end_ahead(code: int) -> int:
+    """Makes the calls that are still gathered; returns the exit code."""
+    try:
+        ahead.end(is_interrupted=code == 130)
+    except BaseException as error:
+        return _show(error, "--ahead")
+    return code
 
 
 def _load_main_as_a_script() -> None:

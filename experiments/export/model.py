@@ -13,8 +13,8 @@ import numpy as np
 from compat import UserError, device, get_or_create_global_step, select_runtime, tf, tf1
 from compat._tensorflow import quietly
 from compat.checkpoint import files
+from compat.runtime.graphs.nodes import dependencies
 from compat.runtime.legacy.variables import assignments
-from compat.runtime.nodes import dependencies
 from experiments.evaluation import best_checkpoint
 from experiments.export.loading import load_experiment
 from experiments.settings.files import read_settings

@@ -13,7 +13,7 @@ import compat
 from compat import UserError, tf, tf1
 from compat.checkpoint.files import exists, history
 from compat.checkpoint.warm_start import warm_start
-from compat.runtime.device_placement import shortened
+from compat.runtime.graphs.device_placement import shortened
 from compat.runtime.interface import current_runtime
 from compat.runtime.legacy.replicas import Replicas
 from compat.runtime.modern.gradient_accumulation import Accumulating

@@ -10,8 +10,8 @@ import numpy as np
 
 import compat
 from compat import UserError, tf, tf1
-from compat.runtime.nodes import dependencies
-from compat.runtime.packing import packed, unpacked
+from compat.runtime.graphs.nodes import dependencies
+from compat.runtime.graphs.packing import packed, unpacked
 from compat.runtime.program_order import after, beside, in_program_order
 from experiments.training.seeds import seeded_variables
 

@@ -62,3 +62,10 @@ def _split(device: str) -> tuple[str, str]:
     task = f"/job:{spec.job}/replica:0/task:{spec.task or 0}"
     inside = {"device_type": spec.device_type, "device_index": spec.device_index}
     return task, tf1.DeviceSpec(**inside).to_string() if spec.device_type else ""
+
+
+def task_device(op: Any) -> str:
+    """Returns the device of an operation, with its task where a session of ours has noted that."""
+    known = getattr(op.graph, "compat_parts", None)
+    task = known.homes.of(op) if known is not None else ""
+    return f"{task}{op.device}" if task else str(op.device)

@@ -69,7 +69,7 @@ class Part:
         found = {
             op
             for op in needed - self._dependence.operations
-            if any(is_handle(t) and _lasts(t) for t in op.inputs)
+            if any(is_handle(t) and lasts(t) for t in op.inputs)
             or op.type in _PYTHON
             or (draws.draws(op) and not private.is_in_branch_or_loop(op))
         }
@@ -144,7 +144,7 @@ def _describe_integers(op: Any, node: Any) -> None:
             types.args[-1].args.add().type_id = _INT32
 
 
-def _lasts(handle: Any) -> bool:
+def lasts(handle: Any) -> bool:
     """Whether a handle refers to state that lasts longer than a call."""
     op = handle.op
     while op.type in ("Enter", "Switch", "Identity", "RefIdentity") and op.inputs:

@@ -9,7 +9,7 @@ from compat.checkpoint.recovery import default_saver, folder_of_hooks
 from compat.errors import PeerError, is_success
 from compat.liveness.departure_hook import DepartureHook
 from compat.liveness.departures import updates_together
-from compat.runtime.device_placement import filtered
+from compat.runtime.graphs.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
@@ -39,7 +39,7 @@ class _HookedSession(LegacySession):
         if isinstance(fetches, dict):  # With hooks as keys, which cannot be sorted.
             fed = {getattr(key, "name", key) for key in kwargs.get("feed_dict") or ()}
             named = {key: self._of_names(self._fed(f, fed)) for key, f in fetches.items()}
-            return self._call(named, *args, **kwargs)
+            return self.call(named, *args, **kwargs)
         return super().run(fetches, *args, **kwargs)
 
     def _fed(self, fetches: Any, fed: set[str]) -> Any:
@@ -54,8 +54,8 @@ class _HookedSession(LegacySession):
 
         return tf.nest.map_structure(of_step, fetches)
 
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
-        return _recoverable(lambda: super(_HookedSession, self)._call(*args, **kwargs))
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        return _recoverable(lambda: super(_HookedSession, self).call(*args, **kwargs))
 
 
 def _recoverable(function: Callable[[], Any]) -> Any:

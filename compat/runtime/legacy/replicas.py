@@ -6,8 +6,8 @@ import collections
 from typing import Any, Sequence
 
 from compat._tensorflow import private, tf, tf1
-from compat.runtime.legacy.chain import IN_STEP, MOST_UPDATES, Chain
-from compat.runtime.packing import distinct_rows, packed, unpacked
+from compat.runtime.graphs.chain import IN_STEP, MOST_UPDATES, Chain
+from compat.runtime.graphs.packing import distinct_rows, packed, unpacked
 
 
 class Replicas:

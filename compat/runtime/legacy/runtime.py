@@ -11,9 +11,9 @@ from compat._tensorflow import embeddings, private, quietly, saving, tf1
 from compat.checkpoint import foreign
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
-from compat.runtime.device_placement import filtered
 from compat.runtime.graphs import session as graphs
 from compat.runtime.graphs.cluster import Membership
+from compat.runtime.graphs.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.legacy.monitored import LegacyMonitoredSession, LegacySingularSession
 from compat.runtime.legacy.saver import LegacySaver

@@ -48,7 +48,7 @@ class LegacySession(tf1.Session, Session):
         self._variables = {v.op: v for v in [*tf1.global_variables(), *tf1.local_variables()]}
         for step in steps:
             for variable, first, array in step.per_worker_data:
-                self._call(variable.initializer, {first: array})
+                self.call(variable.initializer, {first: array})
             self.restart(step)
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
@@ -60,13 +60,13 @@ class LegacySession(tf1.Session, Session):
             args, kwargs = (), {**dict(zip(_RUN, args)), **kwargs}
             kwargs["feed_dict"] = self._of_specs(kwargs.get("feed_dict"))
         if not self._is_training_call(fetches):
-            return self._call(fetches, *args, **kwargs)
+            return self.call(fetches, *args, **kwargs)
         if self._is_summary_due(*args, **kwargs):
             # The summary joins the training call: same feed, and no queue element of its own.
-            result, summary = self._call([fetches, self._summary], *args, **kwargs)
+            result, summary = self.call([fetches, self._summary], *args, **kwargs)
             self._supervisor.summary_computed(self, summary)
         else:
-            result = self._call(fetches, *args, **kwargs)
+            result = self.call(fetches, *args, **kwargs)
         self._supervisor.services.after_training_call(self, None)
         return result
 
@@ -103,9 +103,9 @@ class LegacySession(tf1.Session, Session):
         collects = step.summary is not None and self._supervisor.summary_op is default
         summary = None
         if outputs is None and trains and collects and services.summary_due():
-            *found, summary = self._call([*step.outputs, step.summary], feed, **kwargs)
+            *found, summary = self.call([*step.outputs, step.summary], feed, **kwargs)
         else:
-            found = self._call(outputs or step.outputs, feed, **kwargs)
+            found = self.call(outputs or step.outputs, feed, **kwargs)
         values = step.unpack(*found)
         if "global_step" in values:
             self.planned_step = int(values["global_step"])
@@ -115,14 +115,14 @@ class LegacySession(tf1.Session, Session):
 
     def restart(self, step: Any) -> None:
         if step.iterator is not None:
-            self._call(step.iterator.initializer)
+            self.call(step.iterator.initializer)
 
     def summarize(self) -> None:
         """Writes a summary now, unless only a training call can compute it."""
         if self._summary is not None and not (
             needs_feed(self._summary, ()) or takes_input(self._summary)
         ):
-            self._supervisor.summary_computed(self, self._call(self._summary))
+            self._supervisor.summary_computed(self, self.call(self._summary))
 
     def _of_names(self, fetches: Any) -> Any:
         """Returns fetches in which "weight:0" is that variable, and not its handle."""
@@ -178,9 +178,9 @@ class LegacySession(tf1.Session, Session):
 
     def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
         for operations, feed in assignments(variables, values):
-            self._call(operations, feed)
+            self.call(operations, feed)
 
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, *args: Any, **kwargs: Any) -> Any:
         """Does what `tf.compat.v1.Session.run` does, or raises if a parameter server is lost."""
 
         def call() -> Any:

@@ -6,10 +6,10 @@ import copy
 from typing import Any, Sequence
 
 from compat._tensorflow import tf, tf1
-from compat.runtime.device_placement import Placed, operations
-from compat.runtime.legacy.chain import Chain
+from compat.runtime.graphs.chain import Chain
+from compat.runtime.graphs.device_placement import Placed, operations
+from compat.runtime.graphs.nodes import dependencies
 from compat.runtime.legacy.variables import create, global_step
-from compat.runtime.nodes import dependencies
 from compat.runtime.outputs import Packed, check_inputs, pack
 from compat.runtime.session import Step, StepDefinition
 

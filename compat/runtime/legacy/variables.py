@@ -7,10 +7,9 @@ from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, Seq
 
 from compat._tensorflow import tf, tf1
 from compat.checkpoint import pieces
-from compat.runtime.nodes import dependencies
+from compat.runtime.graphs.nodes import dependencies, is_input
 
 _UPDATES = ("Assign", "Apply", "Scatter")
-_INPUTS = ("Dequeue", "GetNext", "ReaderRead", "RecordInput", "Unstage")
 _Call = Tuple[List[Any], Dict[Any, Any]]
 
 
@@ -121,8 +120,3 @@ def needs_feed(tensor: Any, fed: Collection[str]) -> bool:
 def takes_input(tensor: Any) -> bool:
     """Whether computing a tensor takes an element from a queue, a reader or an iterator."""
     return any(is_input(op.type) for op in dependencies([tensor]))
-
-
-def is_input(kind: str) -> bool:
-    """Whether operations of this type take an element from a queue, a reader or an iterator."""
-    return any(part in kind for part in _INPUTS)

@@ -17,7 +17,7 @@ from compat.cluster.roles import chief_task
 from compat.errors import UserError
 from compat.liveness import identity
 from compat.liveness.probe import reason_not_serving
-from compat.runtime.packing import packed, unpacked
+from compat.runtime.graphs.packing import packed, unpacked
 from compat.server import Server
 
 

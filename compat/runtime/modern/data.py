@@ -9,7 +9,7 @@ import uuid
 from typing import Any, Callable, NamedTuple, Sequence
 
 from compat._tensorflow import private, tf, tf1
-from compat.runtime.device_placement import worker_of
+from compat.runtime.graphs.device_placement import worker_of
 
 Dataset = Callable[[int, int], Any]
 _FIND = "LookupTableFindV2"

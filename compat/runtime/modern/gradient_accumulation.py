@@ -10,7 +10,7 @@ import uuid
 from typing import Any, NamedTuple, Sequence
 
 from compat._tensorflow import tf, tf1
-from compat.runtime.packing import distinct_rows
+from compat.runtime.graphs.packing import distinct_rows
 
 _ACCUMULATION = "compat_gradient_accumulation"
 _NEVER_STALE = 2**62  # For accumulators, which drop what was computed before their last update.

@@ -6,7 +6,7 @@ import uuid
 from typing import Any, Collection, Iterator, Sequence
 
 from compat._tensorflow import private, quietly, tf1
-from compat.runtime.nodes import is_seeded, scopes
+from compat.runtime.graphs.nodes import is_seeded, scopes
 
 _CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input is the choice.
 _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")

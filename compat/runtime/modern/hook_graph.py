@@ -10,7 +10,7 @@ import numpy as np
 from compat._tensorflow import tf, tf1
 from compat.errors import UserError
 from compat.liveness.watchdog import submit
-from compat.runtime.nodes import dependencies
+from compat.runtime.graphs.nodes import dependencies
 from compat.runtime.session import Step
 
 _GLOBAL_STEP = "global_step"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import private, tf, tf1
-from compat.runtime.device_placement import Placed, operations
+from compat.runtime.graphs.device_placement import Placed, operations
+from compat.runtime.graphs.packing import read_as_one
 from compat.runtime.modern import graphs
 from compat.runtime.modern.data import captured_tables
 from compat.runtime.modern.gradient_accumulation import accumulations
 from compat.runtime.modern.queues import InputQueues, input_queues, kept_queues
 from compat.runtime.modern.variables import Placement, full_name
 from compat.runtime.outputs import Packed, check_inputs, pack
-from compat.runtime.packing import read_as_one
 
 
 class Resources(NamedTuple):

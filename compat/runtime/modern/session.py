@@ -14,7 +14,7 @@ from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
-from compat.runtime.device_placement import worker_of
+from compat.runtime.graphs.device_placement import worker_of
 from compat.runtime.modern import rows
 from compat.runtime.modern.step import ModernStep
 from compat.runtime.session import Session, Values, number_of_updates

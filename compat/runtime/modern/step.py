@@ -10,7 +10,7 @@ import numpy as np
 
 from compat._tensorflow import release, tf
 from compat.errors import UserError
-from compat.runtime.device_placement import Placed
+from compat.runtime.graphs.device_placement import Placed
 from compat.runtime.modern import graphs
 from compat.runtime.modern.data import OwnData, WorkerData
 from compat.runtime.modern.lift import Lifted, lift

@@ -11,8 +11,8 @@ import numpy as np
 from compat._tensorflow import private, tf, tf1
 from compat.checkpoint import pieces
 from compat.errors import UserError
+from compat.runtime.graphs.nodes import is_seeded
 from compat.runtime.modern.hook_graph import eagerly
-from compat.runtime.nodes import is_seeded
 
 
 class Placement:

@@ -10,7 +10,7 @@ from typing import Any
 from compat._tensorflow import tf1
 from compat.liveness.watchdog import submit
 from compat.runtime import interface
-from compat.runtime.packing import distinct_rows
+from compat.runtime.graphs.packing import distinct_rows
 from compat.scripts.calls.arguments import rename
 
 RELEASE = "compat_release_sync_replicas"

@@ -20,8 +20,8 @@ from compat.errors import PeerError
 from compat.liveness.diagnosis import unanswered
 from compat.liveness.monitor import Monitor, connection_checks
 from compat.liveness.watchdog import retry_duplicate_rpc, run_with_watchdog
-from compat.runtime.device_placement import filtered
 from compat.runtime.graphs import session as graphs
+from compat.runtime.graphs.device_placement import filtered
 from compat.scripts.cluster import distributed
 
 _DEFAULT_SECS = 30

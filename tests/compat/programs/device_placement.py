@@ -14,8 +14,8 @@ import numpy as np
 import compat
 from compat import tf, tf1
 from compat.cluster import ports
-from compat.runtime.device_placement import shortened
-from compat.runtime.legacy.chain import Chain
+from compat.runtime.graphs.chain import Chain
+from compat.runtime.graphs.device_placement import shortened
 from experiments.mnist import MNIST
 from experiments.training import step
 

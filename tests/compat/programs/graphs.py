@@ -213,7 +213,7 @@ def files_of_tensorflow(logdir: Path) -> Any:
 @case
 def device_filters(logdir: Path) -> Any:
     """Are set in a copy; a choice is kept, and so are the tasks that the graph names."""
-    from compat.runtime.device_placement import filtered
+    from compat.runtime.graphs.device_placement import filtered
 
     with tf1.device("/job:worker/task:1"):
         tf1.constant(1.0)

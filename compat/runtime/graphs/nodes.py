@@ -6,6 +6,8 @@ from typing import Any, Collection, Iterator, Sequence
 
 from compat._tensorflow import tf
 
+_INPUTS = ("Dequeue", "GetNext", "ReaderRead", "RecordInput", "Unstage")
+
 
 def scopes(graph_def: Any) -> Iterator[tuple[str, Any]]:
     """Yields the nodes of the graph and of its functions, with a name for each."""
@@ -17,6 +19,11 @@ def scopes(graph_def: Any) -> Iterator[tuple[str, Any]]:
 def is_seeded(node: Any) -> bool:
     """Whether an operation draws random numbers by a seed."""
     return "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
+
+
+def is_input(kind: str) -> bool:
+    """Whether operations of this type take an element from a queue, a reader or an iterator."""
+    return any(part in kind for part in _INPUTS)
 
 
 def dependencies(fetches: Sequence[Any], fed: Collection[str] = ()) -> Iterator[Any]:

@@ -6,7 +6,7 @@ import collections
 from typing import Any, Iterator, Mapping, Sequence
 
 from compat._tensorflow import tf, tf1
-from compat.runtime.device_placement import shortened
+from compat.runtime.graphs.device_placement import shortened
 
 # A tensor in a message of several is copied twice more, which of a larger one costs a message.
 _MOST_BYTES = 1 << 20
@@ -38,7 +38,8 @@ def read_as_one(body: Any, graph: Any, handles: Mapping[str, str]) -> None:
     reads = {
         node.name: homes[_operation(node.input[0])]
         for node in body.node
-        if node.op == "ReadVariableOp"
+        # An identity reads what is by reference.
+        if node.op in ("ReadVariableOp", "Identity")
         and len(node.input) == 1
         and _operation(node.input[0]) in homes
     }

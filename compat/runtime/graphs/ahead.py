@@ -1,0 +1,454 @@
+"""Gathers the calls of a session that are of one kind, and makes them as one.
+
+A call returns at once. What it returns are values that wait when somebody looks at them. Calls are
+of one kind if they have the same fetches and feeds. Those that are gathered are made when there are
+enough of them, or anything happens by which a program could tell that they were not made yet.
+"""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import contextlib
+import functools
+import json
+import os
+import sys
+import sysconfig
+import threading
+from typing import Any, Callable, Iterator, Sequence
+
+import lazy_object_proxy
+import numpy as np
+
+from compat._tensorflow import private, tf1
+from compat.errors import UserError
+from compat.runtime.graphs.chain import SIZES, Chain, failed_copy
+from compat.runtime.graphs.dependence import VARIABLES, is_handle
+from compat.runtime.graphs.draws import draws
+from compat.runtime.graphs.nodes import dependencies
+from compat.runtime.graphs.part import lasts
+from compat.runtime.graphs.walk import Needed
+
+# To make copies of what a call runs takes as long as a hundred calls or two: not in a short run.
+_CALLS_BEFORE = 100
+_WAIT_SECS = 1.0
+_GROUPS, _ENOUGH = 10, 5  # A kind whose last groups had fewer calls each is gathered no more.
+_PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
+_LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
+_NOT_OF_PROGRAM = (*_LIBRARIES, __file__.partition("runtime")[0], "<")
+
+
+class Value(lazy_object_proxy.Proxy):
+    """What a call returns, which waits for the call when somebody looks at it."""
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.__wrapped__, spec)
+
+    def __round__(self, *digits: Any) -> Any:
+        return round(self.__wrapped__, *digits)
+
+
+class _Kind:
+    """Calls of a graph's sessions that have the same fetches, operations and feeds.
+
+    Attributes:
+      touches: whether such a call reads or writes variables.
+      first: operations that each call runs by itself, such as those that read from a queue.
+      edges: tensors that these give to the rest.
+      obstacle: why calls are made alone, in words; "" while they are gathered.
+    """
+
+    def __init__(self, graph: Any, fetches: Any, operations: Any, fed: Sequence[Any]) -> None:
+        self.fetches, self.operations, self.fed = fetches, operations, fed
+        self.calls = self.gathered = self.groups = 0
+        self._sizes: collections.deque[int] = collections.deque(maxlen=_GROUPS)
+        self._causes: collections.Counter[str] = collections.Counter()
+        names = {tensor.name for tensor in fed}
+        needed = Needed(fetches, operations, names).operations
+        self.touches = any(op.type in VARIABLES for op in needed)
+        alone = {op for op in needed if _runs_alone(op)}
+        rest = Needed(fetches, operations, names, alone)
+        waited = [*operations, *(c for op in rest.operations for c in op.control_inputs)]
+        self.edges = [rest.edges[name] for name in sorted(rest.edges)]
+        self.first = [op for op in dict.fromkeys(waited) if op in alone]
+        self.run = [op for op in operations if op not in alone]
+        self.obstacle = ""
+        for op in needed if self.touches else ():
+            if _is_of_machine(op):
+                self.obstacle = f"{op.name} reads or writes files, say"
+        for op in alone if self.touches else ():
+            if private.is_in_branch_or_loop(op):
+                self.obstacle = f"{op.name} is in a branch or a loop"
+            elif any(before.type in VARIABLES for before in dependencies([op], names)):
+                self.obstacle = f"{op.name} depends on a variable"
+        self._chain: Chain | None = None
+        self._make = functools.partial(
+            Chain, graph, [*fed, *self.edges], fetches, self.run, self.first, fails_in_order=True
+        )
+
+    @property
+    def chain(self) -> Chain:
+        """What makes several calls at once."""
+        if self._chain is None:
+            self._chain = self._make()
+            self.obstacle = self.obstacle or self._chain.obstacle
+        return self._chain
+
+    def ended(self, size: int, cause: str) -> None:
+        """Counts a group, which something has cut short, or nothing if there is no `cause`."""
+        self.groups += 1
+        self.gathered += size
+        self._sizes.append(size)
+        self._causes[cause] += 1
+        if len(self._sizes) == _GROUPS and sum(self._sizes) < _GROUPS * _ENOUGH:
+            self.obstacle = self._causes.most_common(1)[0][0] or "they are too far apart"
+
+
+def _runs_alone(op: Any) -> bool:
+    """Whether each call runs an operation by itself: one of a queue, of Python, or of a seed."""
+    if draws(op):
+        return bool(op.get_attr("seed") or op.get_attr("seed2"))
+    handles = [tensor for tensor in op.inputs if is_handle(tensor) and lasts(tensor)]
+    return op.type in _PYTHON or not all(map(_is_of_variable, handles))
+
+
+def _is_of_machine(op: Any) -> bool:
+    """Whether an operation changes, or sees, what is in no variable, as one of a file does."""
+    is_state = any(map(is_handle, [*op.inputs, *op.outputs]))
+    is_known = draws(op) or op.type.startswith(("Print", "Assert", *_PYTHON))
+    return bool(op.op_def.is_stateful and not is_state and not is_known)
+
+
+def _is_of_variable(handle: Any) -> bool:
+    """Whether a handle or a reference is that of a variable, also of what assigns to one."""
+    while handle.op.type not in VARIABLES and any(map(is_handle, handle.op.inputs)):
+        handle = next(filter(is_handle, handle.op.inputs))
+    return handle.op.type in VARIABLES
+
+
+class _Group:
+    """Calls of one session and kind that are made together.
+
+    Attributes:
+      size: how many there are.
+      afterwards: what waits for them, such as a summary that is to be written.
+      error: with which they have failed.
+    """
+
+    def __init__(self, ahead: Ahead, session: Any, kind: _Kind) -> None:
+        self._ahead, self.session, self.kind = ahead, session, kind
+        self.size = 0
+        self.afterwards: list[Callable[[], Any]] = []
+        self.error: BaseException | None = None
+        self._rows: list[np.ndarray] = []  # Of each tensor that is fed.
+        self._values: list[Any] | None = None  # By call, once they are made.
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the calls are made, or have failed."""
+        return self._values is not None or self.error is not None
+
+    def takes(self, session: Any, kind: _Kind, arrays: Sequence[np.ndarray]) -> bool:
+        """Whether a call is like those before."""
+        is_alike = session is self.session and kind is self.kind
+        return is_alike and all(r.shape[1:] == a.shape for r, a in zip(self._rows, arrays))
+
+    def add(self, arrays: Sequence[np.ndarray]) -> list[Value]:
+        """Adds a call; returns its values."""
+        if not self.size:
+            self._rows = [np.empty((self._ahead.most, *a.shape), a.dtype) for a in arrays]
+        for row, array in zip(self._rows, arrays):
+            row[self.size] = array  # Copied: the program may change what it has fed.
+        self.size += 1
+        places = range(len(self.kind.fetches))
+        return [Value(functools.partial(self._value, self.size - 1, i)) for i in places]
+
+    def make(self) -> None:
+        """Makes the calls."""
+        chain = self.kind.chain
+        made: list[Any] = []
+        # A session of ours watches whether its peers are there.
+        run = getattr(self.session, "call", functools.partial(tf1.Session.run, self.session))
+        try:
+            while len(made) < self.size:
+                copies = chain.copies(chain.size(self.size - len(made), self._ahead.sizes))
+                rows = [row[len(made) : len(made) + len(copies)] for row in self._rows]
+                self._ahead.own.update(op.name for both in copies for each in both for op in each)
+                made += [values for values, _ in run(copies, chain.feed(rows))]
+            self._values = made
+        except tf1.errors.OpError as error:
+            number = len(made) + max(1, failed_copy(error.message))
+            message = f"call {number} of {self.size} that were gathered has failed, "
+            message += f"{self.size - number} behind it are not made: {error.message}"
+            self.error = type(error)(error.node_def, error.op, message)
+        except BaseException as error:
+            self.error = error
+            raise
+        finally:
+            self._rows = []
+
+    def _value(self, call: int, place: int) -> Any:
+        if not self.is_over:
+            self._ahead.look(self, f"{_line()} looks at {self.kind.fetches[place].name}")
+        if self._values is None:
+            assert self.error is not None
+            raise self.error
+        return self._values[call][place]
+
+
+class Ahead:
+    """Gathers the calls of all sessions of this process.
+
+    Args:
+      most: calls in a group.
+      after: calls of a kind that are made before any is gathered.
+    """
+
+    def __init__(self, most: int, after: int) -> None:
+        self.most, self._after = most, after
+        self.sizes = [most, *(size for size in SIZES if size < most)]
+        self.own: set[str] = set()  # The names of what groups fetch.
+        self.group: _Group | None = None
+        self._kinds: dict[Any, _Kind] = {}
+        self._lock = threading.RLock()  # A program may run calls on several threads.
+        self._timer: Any = None
+        self._failure: BaseException | None = None
+
+    def called(
+        self,
+        session: Any,
+        at_once: Callable[[Sequence[Any], Sequence[Any]], list[Any]],
+        fetches: Sequence[Any],
+        operations: Sequence[Any],
+        fed: dict[Any, Any],
+        has_options: bool,
+    ) -> list[Any] | None:
+        """Takes a call; returns its values, or None if it is to be made now.
+
+        Args:
+          session: of TensorFlow.
+          at_once: runs tensors and operations in it, with the feed of the call.
+          fetches: tensors.
+          operations: that are run besides.
+          fed: arrays by tensors.
+          has_options: whether it is traced, or has a limit of time.
+        """
+        names = [each.name for each in (*fetches, *operations)]
+        if self.own.issuperset(names):
+            return None
+        key = session.graph, len(fetches), *names, *(tensor.name for tensor in fed)
+        if key not in self._kinds:
+            self._kinds[key] = _Kind(session.graph, list(fetches), list(operations), [*fed])
+        kind, arrays = self._kinds[key], list(fed.values())
+        if not kind.touches:
+            return None  # Nobody can tell by it what was made.
+        kind.calls += 1
+        is_early = kind.calls <= self._after or not all(isinstance(a, np.ndarray) for a in arrays)
+        if has_options or is_early or kind.obstacle or kind.chain.obstacle:
+            self._finish_before(kind)
+            return None
+        if kind.edges or kind.first:
+            # At this call, and before the lock: another thread may have to fill a queue.
+            arrays += map(np.asarray, at_once(kind.edges, kind.first))
+        with self._lock:
+            group = self.group
+            if group is None or not group.takes(session, kind, arrays):
+                self._finish_before(kind)
+                group = _Group(self, session, kind)
+            values = group.add(arrays)
+            if group is not self.group:
+                self.group = group
+                self._timer = threading.Timer(_WAIT_SECS, self._expire, [group])
+                self._timer.daemon = True
+                self._timer.start()
+            if group.size == self.most:
+                self._finish("")
+            return values
+
+    def look(self, group: _Group, cause: str) -> None:
+        """Makes a group of which somebody looks at a value, and is told of an error."""
+        with self._lock:
+            if self.group is group:
+                self._finish(cause)
+            if self._failure is group.error:
+                self._failure = None
+
+    def later(self, values: Sequence[Any], then: Callable[..., Any]) -> None:
+        """Calls `then` on values when they are there; at once if nothing waits before it."""
+        with self._lock:
+            group = self.group
+            if group and (group.afterwards or any(_group_of(v) is group for v in values)):
+                group.afterwards.append(lambda: then(*map(_seen, values)))
+                return
+        then(*map(_seen, values))
+
+    def finish(self) -> None:
+        """Makes the calls that are gathered; raises what has failed, once."""
+        with self._lock:
+            self._finish("")
+            failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def drop(self) -> None:
+        """Gives up the calls that are gathered, and says how many."""
+        with self._lock:
+            group, self.group = self.group, None
+        if group is not None:
+            group.error = UserError(f"{group.size} calls that were gathered are not made")
+            print(f"compat: {group.error}", flush=True)
+
+    def _finish_before(self, kind: _Kind) -> None:
+        with self._lock:
+            if self.group is not None:
+                names = [each.name for each in (*kind.fetches, *kind.operations)]
+                self._finish(f"{_line()} runs {', '.join(names[:2])}")
+            self.finish()
+
+    def _finish(self, cause: str) -> None:
+        group, self.group = self.group, None
+        if group is None:
+            return
+        self._timer.cancel()
+        group.make()
+        group.kind.ended(group.size, cause)
+        self._failure = group.error
+        for then in group.afterwards if group.error is None else ():
+            then()
+
+    def _expire(self, group: _Group) -> None:
+        with self._lock:
+            try:
+                if self.group is group:
+                    self._finish("")
+            except Exception as error:  # For the next call of the program.
+                self._failure = error
+
+    def report(self) -> None:
+        """Says what was gathered, and of the calls that were not, which were most and why."""
+        kinds = [kind for kind in self._kinds.values() if kind.calls > self._after]
+        gathered, calls = sum(k.gathered for k in kinds), sum(k.calls for k in kinds)
+        groups, head = sum(kind.groups for kind in kinds), f"compat: --ahead={self.most}"
+        if gathered:
+            print(f"{head}: {gathered} of {calls} calls were made in {groups} groups", flush=True)
+        alone = [(kind.calls - kind.gathered, kind.obstacle) for kind in kinds if kind.obstacle]
+        for count, obstacle in sorted(alone)[-1:]:
+            print(f"{head}: {count} calls were made alone, since {obstacle}", flush=True)
+
+
+def _group_of(value: Any) -> Any:
+    return value.__factory__.func.__self__ if type(value) is Value else None
+
+
+def _seen(value: Any) -> Any:
+    return value.__wrapped__ if type(value) is Value else value
+
+
+def _line() -> str:
+    """Returns the line of the program that is being run."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_NOT_OF_PROGRAM):
+        frame = frame.f_back
+    place = frame and f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return place or "a thread"
+
+
+_active: Ahead | None = None
+chosen = 0  # Calls in a group, of a script that `compat run` runs.
+
+
+def install() -> None:
+    """Gathers calls once TensorFlow is loaded, as a command line has asked for."""
+    begin(chosen)
+
+
+def begin(most: int, after: int = _CALLS_BEFORE) -> None:
+    """Gathers calls from here on, until `end` or the end of the process; see `ahead`."""
+    global _active
+    if most < 2:
+        raise UserError(f"--ahead={most} gathers no calls; give the calls of a group, such as 20")
+    if _active is not None:
+        raise UserError(f"--ahead={most} was given where --ahead={_active.most} is in effect")
+    _active = Ahead(most, after)
+    _install()
+
+
+def end(is_interrupted: bool = False) -> None:
+    """Makes the calls that are left, or drops them, and says what was gathered."""
+    global _active
+    if _active is None:
+        return
+    last, _active = _active, None
+    if is_interrupted:
+        last.drop()
+        return
+    try:
+        last.finish()
+    finally:
+        last.report()
+
+
+@contextlib.contextmanager
+def ahead(calls: int, after: int = _CALLS_BEFORE) -> Iterator[None]:
+    """Gathers the calls of sessions that are of one kind, and makes them as one.
+
+    What a call returns waits when somebody looks at it. No number is another one than without; see
+    docs/scripts.md.
+
+    Args:
+      calls: in a group.
+      after: calls of a kind that are made one by one before.
+
+    Raises:
+      UserError: there are fewer than two calls in a group, or calls are gathered already.
+    """
+    begin(calls, after)
+    try:
+        yield
+    except BaseException as error:
+        end(isinstance(error, KeyboardInterrupt))
+        raise
+    end()
+
+
+def _called(*call: Any) -> list[Any] | None:
+    return None if _active is None else _active.called(*call)
+
+
+def _finish(*_: Any) -> None:
+    if _active is not None:
+        _active.finish()
+
+
+def _closed(session: Any) -> None:
+    # One that nobody has any more is closed at any time, also amid a call of another one.
+    if _active is not None and _active.group is not None and _active.group.session is session:
+        _active.finish()
+
+
+def _left(_: Any, kind: Any, *__: Any) -> None:
+    if _active is not None and kind is KeyboardInterrupt:
+        _active.drop()
+
+
+def _written(values: Sequence[Any], then: Callable[..., Any]) -> None:
+    if _active is None:
+        then(*map(_seen, values))
+    else:
+        _active.later(values, then)
+
+
+@functools.lru_cache(maxsize=None)
+def _install() -> None:
+    private.before_calls(_called, _finish, _closed, _left)
+    private.before_summaries(_written, _finish)
+    atexit.register(end)
+    encode = json.JSONEncoder.default
+    # NumPy's float64 is a `float` for it, by its type.
+    json.JSONEncoder.default = (  # type: ignore[method-assign]
+        lambda self, o: _seen(o) if type(o) is Value else encode(self, o)
+    )

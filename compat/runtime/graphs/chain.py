@@ -1,0 +1,276 @@
+"""Copies of a step, one after another in its graph, so that one call makes several updates."""
+
+from __future__ import annotations
+
+import collections
+import re
+import threading
+from typing import Any, Collection, Iterable, Sequence
+
+import numpy as np
+
+from compat._tensorflow import private, tf, tf1
+from compat.runtime.graphs.dependence import is_handle
+from compat.runtime.graphs.homes import task_device
+from compat.runtime.graphs.nodes import is_input, is_seeded, scopes
+from compat.runtime.graphs.packing import read_as_one
+from compat.runtime.graphs.walk import Needed
+
+MOST_UPDATES = 20  # In a call.
+# Few sizes, for a session optimizes what each call of another size runs anew.
+SIZES = (MOST_UPDATES, 5, 1)
+# A collection: names of operations that take an element each, which copies may do as well.
+IN_STEP = "in_step"
+# What gives the memory of its input on.
+_PASS_ON = ("CheckNumerics", "ExpandDims", "Identity", "PreventGradient", "Reshape", "Squeeze")
+
+
+class Chain:
+    """The copies of a step; to fetch what copy n gives is to run the copies 1 to n.
+
+    Each reads and writes the variables of the step. What has state waits, on each device, for all
+    of the copy before it that has state there: so an update reads what the one before has written,
+    and no message between devices only says that something is done. Where a variable is read by
+    reference, or in a branch, it waits for the whole copy, on all devices.
+
+    Args:
+      graph: to which the copies are added.
+      fed: what each update is given: placeholders, or other tensors that are computed before.
+      outputs: what is fetched of the step.
+      operations: what is run besides.
+      before: operations that are run before, and are in no copy.
+      fails_in_order: whether a copy begins when the one before is done on all devices, so that
+        where one fails the ones before are done, and none of the ones behind it.
+
+    Attributes:
+      obstacle: why calls cannot be made as copies, in words; "" if they can.
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        fed: Sequence[Any],
+        outputs: Sequence[Any],
+        operations: Sequence[Any] = (),
+        before: Collection[Any] = (),
+        fails_in_order: bool = False,
+    ) -> None:
+        self._graph, self._placeholders, self._run = graph, fed, operations
+        self._fails_in_order = self._waits_for_all = fails_in_order
+        self._lock = threading.Lock()  # A program may train on several threads.
+        self._copies: list[tuple[list[Any], list[Any]]] = []
+        self._barriers: dict[str, Any] = {}  # Done when the last copy is, by device.
+        self._stacked: list[Any] = []
+        self.obstacle = ""
+        if not all(isinstance(tensor, tf.Tensor) for tensor in fed):
+            self.obstacle = "a sparse tensor is fed"
+            return
+        names = {tensor.name for tensor in fed}
+        needed = {op.name: op for op in Needed(outputs, operations, names, before).operations}
+        whole = graph.as_graph_def()
+        self._body = type(whole)(versions=whole.versions, library=whole.library)
+        self._body.node.extend(node for node in whole.node if node.name in needed)
+        self.obstacle = self._find_obstacle(needed.values(), outputs)
+        if not self.obstacle:
+            self._fetched = [tensor.name for tensor in outputs]
+            self._prepare(needed, {*(t.op.name for t in fed), *(op.name for op in before)})
+
+    @staticmethod
+    def size(count: int, sizes: Sequence[int] = SIZES) -> int:
+        """Returns how many of `count` updates are made in one call."""
+        return next(size for size in sizes if size <= count)
+
+    def takes(self, arrays: Sequence[Any]) -> bool:
+        """Whether a call can make several updates, which are given a row of each array."""
+        dense = all(isinstance(array, np.ndarray) and array.dtype != object for array in arrays)
+        return not self.obstacle and dense
+
+    def feed(self, arrays: Sequence[Any]) -> dict[Any, Any]:
+        """Returns the feed of a call, of arrays with a row for each update."""
+        return dict(zip(self._stacked, arrays))
+
+    def outputs(self, count: int) -> list[Any]:
+        """Returns what is fetched to make `count` updates: the outputs of the last."""
+        return self.copies(count)[-1][0]
+
+    def copies(self, count: int) -> list[tuple[list[Any], list[Any]]]:
+        """Returns the outputs and the operations of each of the first `count` copies."""
+        if len(self._copies) < count:
+            with self._lock, self._graph.as_default(), private.extendable(self._graph), tf1.device(
+                None
+            ), tf1.name_scope(None), tf.control_dependencies(None):
+                if not self._stacked:
+                    self._stacked = [_stacked(p) for p in self._placeholders]
+                while len(self._copies) < count:
+                    self._copies.append(self._copied(len(self._copies)))
+        return self._copies[:count]
+
+    def _find_obstacle(self, operations: Iterable[Any], outputs: Sequence[Any]) -> str:
+        """Returns why the copies would not do what calls would do one after another.
+
+        A copy would draw other numbers than a later call; at the end of the data the calls before
+        have values; copies of loops of TensorFlow 1.x would be one loop; and a function that is
+        called with variables of several devices is done on all of them.
+        """
+        handles = [tensor.name for tensor in outputs if tensor.dtype == tf.resource]
+        if handles:
+            return f"{handles[0]} is the handle of a resource"
+        for operation in operations:
+            if len({t.op.device for t in operation.inputs if t.dtype == tf.resource}) > 1:
+                return f"{operation.name} has variables of several devices"
+        in_step = self._graph.get_collection(IN_STEP)
+        for _, nodes in scopes(self._body):
+            for node in nodes:
+                if is_seeded(node):
+                    return f"{node.name} draws random numbers by a seed"
+                if is_input(node.op) and node.name not in in_step:
+                    return f"{node.name} takes input, behind a variable"
+                if node.op == "Enter":
+                    return f"{node.name} is of a tf.while_loop of TensorFlow 1.x"
+        return ""
+
+    def _prepare(self, operations: dict[str, Any], given: set[str]) -> None:
+        """Takes from the body what its copies share, and marks what waits for the copy before."""
+        self._shared = {n: op for n, op in operations.items() if n not in given and _is_shared(op)}
+        apart = given | set(self._shared)
+        homes = {n: task_device(op) for n, op in self._shared.items() if op.type != "Const"}
+        read_as_one(self._body, self._graph, homes)
+        self._waits_for_all |= any(
+            op.type == "Switch" or any(map(_is_reference, op.outputs)) for op in operations.values()
+        )
+        self._stateful: dict[str, list[str]] = collections.defaultdict(list)
+        nodes = [node for node in self._body.node if node.name not in apart]
+        followed = {name.lstrip("^").partition(":")[0] for n in nodes for name in n.input}
+        waiting = []
+        for node in nodes:
+            operation = operations.get(node.name)  # None: of a message.
+            inputs = [] if operation is None else operation.inputs
+            handles = [t.op for t in inputs if is_handle(t)]
+            # Nothing has to wait for what is there from the start.
+            kept = [name for name in node.input if name[:1] != "^" or name[1:] not in apart]
+            waits = operation is not None and (operation.op_def.is_stateful or handles)
+            if waits:
+                waiting.append(node)
+            is_last = self._waits_for_all and node.name not in followed
+            # A branch that is not taken is never done: what follows it is.
+            in_branch = operation is not None and private.is_in_branch_or_loop(operation)
+            if (waits or is_last) and not in_branch:
+                # TensorFlow places it so, whatever device it asks for.
+                place = (handles or [operation])[0]
+                device = node.device if place is None else task_device(place)
+                self._stateful[device].append(node.name)
+            del node.input[:]
+            node.input.extend(kept)
+            node.attr.pop("_class", None)  # Where it runs, its device says.
+        for node in waiting:
+            op = operations[node.name]
+            handles = [t.op for t in op.inputs if is_handle(t)]
+            own = task_device((handles or [op])[0])
+            for device in self._stateful if self._waits_for_all else [own]:
+                node.input.append(f"^{_barrier(device)}")
+        used = {name for node in nodes for name in node.input}
+        self._tensors = {}
+        for name, operation in self._shared.items():
+            for tensor in operation.outputs:
+                if used & {name, tensor.name}:
+                    self._tensors[tensor.name] = tensor
+        used = {name if ":" in name else f"{name}:0" for name in used}
+        self._used = [p.name in used for p in self._placeholders]
+        body = type(self._body)(versions=self._body.versions, library=self._body.library)
+        body.node.extend(nodes)
+        self._body = body
+
+    def _copied(self, number: int) -> tuple[list[Any], list[Any]]:
+        """Adds a copy to the graph; returns its outputs and operations."""
+        given = dict(self._tensors)
+        first = [*self._barriers.values()] if self._fails_in_order else []
+        rows = {}
+        for placeholder, stacked, used in zip(self._placeholders, self._stacked, self._used):
+            with tf1.device(placeholder.device or None), tf.control_dependencies(first):
+                rows[placeholder.name] = stacked[number]
+            if used:
+                given[placeholder.name] = rows[placeholder.name]
+        for device in self._stateful:
+            if number == 0:
+                with tf1.device(device or None):
+                    self._barriers[device] = tf.constant(0, name="updates/begin")
+            given[f"^{_barrier(device)}"] = self._barriers[device]
+        names = [name for there in self._stateful.values() for name in there]
+        shared = {t.name: t for op in self._shared.values() for t in op.outputs}
+        copied = [name for name in self._fetched if name not in rows and name not in shared]
+        run = [op.name for op in self._run]
+        wanted = [*copied, *run, *names]
+        found = dict(
+            zip(
+                wanted,
+                tf1.import_graph_def(
+                    self._body,
+                    input_map=given,
+                    return_elements=wanted,
+                    name=f"updates/{number + 1}",
+                ),
+            )
+        )
+        for device, there in self._stateful.items():
+            with tf1.device(device or None), tf.control_dependencies([found[n] for n in there]):
+                self._barriers[device] = tf.constant(0, name=f"updates/{number + 1}/done")
+        fetched = {**shared, **rows, **found}
+        for name in self._fetched:
+            if _is_memory(fetched[name]):
+                fetched[name] = self._read(fetched[name], number)
+        return [fetched[name] for name in self._fetched], [found[name] for name in run]
+
+    def _read(self, tensor: Any, number: int) -> Any:
+        """Reads what is fetched of a variable when a copy is done, as a session does.
+
+        By reference it is the memory of the variable, which the next copy changes.
+        """
+        device = task_device(tensor.op)
+        done = [barrier for place, barrier in self._barriers.items() if place == device]
+        done = done or list(self._barriers.values())
+        with tf1.device(device or None):
+            with tf.control_dependencies(done):
+                read = tf.raw_ops.Snapshot(input=tensor)
+            with tf.control_dependencies([*done, read]):
+                self._barriers[device] = tf.constant(0, name=f"updates/{number + 1}/read")
+        return read
+
+
+def failed_copy(message: str) -> int:
+    """Returns the number, from 1, of the copy that an error of TensorFlow names; 0 for none."""
+    found = re.search(r"\bupdates(?:_\d+)?/(\d+)(?:_\d+)?/", message)
+    return int(found.group(1)) if found else 0
+
+
+def _barrier(device: str) -> str:
+    """Returns the name by which the body knows that the copy before is done on a device."""
+    return "before" + "".join(c if c.isalnum() else "_" for c in device)
+
+
+def _is_shared(operation: Any) -> bool:
+    """Whether all copies use one: a constant, or the handle of a variable or of a table."""
+    if operation.inputs or operation.control_inputs:
+        return False
+    outputs = operation.outputs
+    return operation.type == "Const" or bool(outputs and all(map(is_handle, outputs)))
+
+
+def _is_memory(tensor: Any) -> bool:
+    """Whether a tensor may be the memory of a variable, which is read by reference."""
+    while not _is_reference(tensor):
+        if tensor.op.type not in _PASS_ON:
+            return False
+        tensor = tensor.op.inputs[0]
+    return True
+
+
+def _is_reference(tensor: Any) -> bool:
+    return bool(tensor.dtype != tensor.dtype.base_dtype)
+
+
+def _stacked(placeholder: Any) -> Any:
+    """Returns the placeholder of the values of several updates."""
+    with tf1.device(placeholder.device or None):
+        shape = placeholder.shape
+        more = tf.TensorShape([None]).concatenate(shape) if shape.rank is not None else None
+        return tf1.placeholder(placeholder.dtype, more, name="updates/stacked")

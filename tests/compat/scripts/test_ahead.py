@@ -1,0 +1,89 @@
+"""`compat run --ahead`: the equal calls of an unmodified script are made as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compat._tensorflow import coordinator_module
+from compat.runtime.graphs.cluster import sees_variables_of_others
+
+if TYPE_CHECKING:
+    from tests.compat.scripts.conftest import RunScript
+
+RUNTIMES = ["legacy", *(["modern"] if coordinator_module() else [])]
+COUNTING = """
+import tensorflow as tf
+
+weight = tf.Variable(0.0)
+train = tf.assign_add(weight, 1.0)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for _ in range(150):
+        _, seen = session.run([train.op, weight])
+        LOOK
+    print("weight", session.run(weight))
+"""
+CLUSTER = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+job, index, hosts = sys.argv[1], int(sys.argv[2]), ["pc-%d:2222" % i for i in range(2)]
+cluster = tf.train.ClusterSpec({"ps": hosts[:1], "worker": hosts[1:]})
+server = tf.train.Server(cluster, job_name=job, task_index=index)
+if job == "ps":
+    server.join()
+with tf.device(tf.train.replica_device_setter(worker_device="/job:worker/task:0", cluster=cluster)):
+    step = tf.train.get_or_create_global_step()
+    x = tf.placeholder(tf.float32, [None, 2])
+    weight = tf.get_variable("weight", [2, 1], initializer=tf.ones_initializer())
+    loss = tf.reduce_mean(tf.square(tf.matmul(x, weight) - 3.0))
+    train = tf.train.AdamOptimizer(0.01).minimize(loss, global_step=step)
+    summary = tf.summary.scalar("loss", loss)
+supervisor = tf.train.Supervisor(logdir="logs", global_step=step, summary_op=None)
+writer = tf.summary.FileWriter("events")
+losses, random = [], np.random.RandomState(0)
+with supervisor.managed_session(server.target) as session:
+    for number in range(200):
+        fetched = session.run([train, loss, summary], {x: random.rand(8, 2)})
+        losses.append(fetched[1])
+        writer.add_summary(fetched[2], number)
+print("sum %r" % float(np.sum([float(loss) for loss in losses])))
+"""
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize(
+    ("look", "said"),
+    [
+        ("pass", "compat: --ahead=20: 50 of 150 calls were made in 3 groups"),
+        ("assert seen > 0", "140 calls were made alone, since script.py:10 looks at "),
+    ],
+)
+def test_a_line_says_what_it_did(run_script: RunScript, runtime: str, look: str, said: str) -> None:
+    ran = run_script(COUNTING.replace("LOOK", look), options=(f"--runtime={runtime}", "--ahead=20"))
+    assert (ran.code, "weight 150.0" in ran.out, said in ran.out) == (0, True, True), ran
+
+
+def test_one_call_is_no_group(run_script: RunScript) -> None:
+    ran = run_script(COUNTING.replace("LOOK", "pass"), options=("--ahead=1",))
+    assert ran.code == 2
+    assert "--ahead=1 gathers no calls; give the calls of a group, such as 20" in ran.err
+
+
+@pytest.mark.cluster
+@pytest.mark.long
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_worker_of_a_cluster_gathers_calls(run_script: RunScript, runtime: str) -> None:
+    if runtime == "modern" and not sees_variables_of_others():
+        pytest.skip("one program in a cluster before TensorFlow 2.8")
+    options = (f"--runtime={runtime}", "--cluster=ps=1,worker=1", "--task_args={job} {index}")
+    sums = []
+    for ahead in ((), ("--ahead=20",)):
+        ran = run_script(CLUSTER, options=(*options, *ahead))
+        assert ran.code == 0, ran
+        sums += [line for line in ran.out.splitlines() if " sum " in line]
+    assert "--ahead=20: 100 of " in ran.out
+    assert len(set(sums)) == 1, sums
