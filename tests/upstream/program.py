@@ -17,6 +17,7 @@ import unittest
 from typing import TYPE_CHECKING, Any, Mapping
 
 import compat
+from compat.runtime.graphs import ahead
 
 if TYPE_CHECKING:
     from tests.upstream import old_tree
@@ -105,6 +106,8 @@ def main(settings: dict[str, Any]) -> None:
     compat.tf1.disable_v2_behavior()  # First: the runtime enables resource variables.
     runtime = compat.select_runtime(settings["runtime"])
     compat.tf1.logging.set_verbosity("ERROR")
+    if settings["ahead"]:
+        ahead.begin(settings["ahead"], after=0)
     old_tree.prepare(settings["git_dir"])
     module = load(settings["file"], OURS if runtime.name == "legacy" else {})
     seen = {test.id().partition(".")[2]: failure(test, runtime) for test in tests(module)}

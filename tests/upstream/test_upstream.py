@@ -20,7 +20,7 @@ from compat._tensorflow import version
 
 HERE = Path(__file__).parent
 TABLE = runpy.run_path(str(HERE / "rows.py"))
-ROWS, RELEASE = [*TABLE["ROWS"], *TABLE["MODERN"]], TABLE["RELEASE"]
+ROWS, RELEASE = [*TABLE["ROWS"], *TABLE["MODERN"], *TABLE["AHEAD"]], TABLE["RELEASE"]
 TREE = "UPSTREAM_TENSORFLOW"
 PROGRAM = HERE / "program.py"
 DEADLINE_SECS = 900
@@ -29,12 +29,14 @@ DEADLINE_SECS = 900
 @pytest.mark.slow
 @pytest.mark.timeout(DEADLINE_SECS + 30)
 @pytest.mark.skipif(TREE not in os.environ, reason=f"{TREE} names no git directory of TensorFlow")
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{Path(row.file).stem}-{row.runtime}")
+@pytest.mark.parametrize(
+    "row", ROWS, ids=lambda row: f"{Path(row.file).stem}-{row.runtime}{'-ahead' * bool(row.ahead)}"
+)
 def test_what_does_not_pass_has_a_row(row: Any, tmp_path: Path) -> None:
     if not version().startswith(RELEASE):
         pytest.skip(f"the rows are those of TensorFlow {RELEASE}")
-    settings = {"git_dir": os.path.abspath(os.environ[TREE]), "file": row.file}
-    settings["runtime"] = row.runtime
+    settings: dict[str, Any] = {"git_dir": os.path.abspath(os.environ[TREE]), "file": row.file}
+    settings.update(runtime=row.runtime, ahead=row.ahead)
     process = subprocess.run(
         [sys.executable, str(PROGRAM), json.dumps(settings)],
         cwd=tmp_path,
