@@ -7,7 +7,9 @@ that serve the others, and end with them, are started with these signals `blocke
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
 import threading
 import types
 from typing import Any, Callable, Iterator, Optional
@@ -53,6 +55,60 @@ def raised() -> Iterator[None]:
     main_thread = threading.current_thread() is threading.main_thread()
     with handled(handle) if main_thread else contextlib.nullcontext():
         yield
+
+
+def before_death(use: Callable[[int], object]) -> None:
+    """Makes a signal that asks this process to stop call `use` with its number, then end it.
+
+    On a thread, since Python runs a handler only between two instructions of the main thread, which
+    may wait in TensorFlow for ever. Signals that are ignored or that the program handles, also
+    later, are left to it; processes that are forked from this one end as before.
+
+    Raises:
+      ValueError: this is not the main thread.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    watched = [
+        signum
+        for signum in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(signum) == signal.SIG_DFL
+    ]
+
+    def handle(signum: int, frame: types.FrameType | None) -> None:
+        os.write(writing, bytes([signum]))  # Where the program has signals wake another thread.
+
+    def wait() -> None:
+        while True:
+            signum = os.read(reading, 1)[0]
+            if signal.getsignal(signum) is handle:
+                try:
+                    use(signum)
+                    sys.stdout.flush()
+                finally:
+                    os._exit(128 + signum)
+
+    # A child that gets one at once must not write to the pipe, which is ours.
+    forking = threading.local()
+
+    def begin_fork() -> None:
+        forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+
+    def end_fork() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, forking.mask)
+
+    def forget() -> None:
+        signal.set_wakeup_fd(-1)
+        for signum in watched:
+            if signal.getsignal(signum) is handle:
+                signal.signal(signum, signal.SIG_DFL)
+        end_fork()
+
+    for signum in watched:
+        signal.signal(signum, handle)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    os.register_at_fork(before=begin_fork, after_in_parent=end_fork, after_in_child=forget)
+    threading.Thread(target=wait, name="before-death", daemon=True).start()
 
 
 def is_abort(received: list[int]) -> bool:
