@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import random
 import re
 import shutil
@@ -10,10 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from absl import flags
 
-from tests.fuzz.conftest import count_input
+from compat import __main__ as compat_main
+from compat.errors import UserError
+from experiments.launching import command_line
+from experiments.mnist import MNIST
+from experiments.settings.flags import define_flags
+from experiments.training import main
+from tests.fuzz.conftest import assert_is_a_line, attempt, count_input
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.once
+PARSED = 300
+READING = ("check", "migrate")
 DEADLINE_SECS = 200  # Of a busy machine; most lines take one.
 
 SCRIPT = """import tensorflow as tf
@@ -28,7 +39,7 @@ print("trained")
 TRAINING = ["--dataset=digits", "--max_steps=2", "--strategy=local", "--logdir=log"]
 SEEDS: list[tuple[int, str, list[str]]] = [
     (
-        130,
+        20,
         "Test-Accuracy",
         ["experiments.mnist", *TRAINING, "--log_every=1", "--batch_size=50", "--seed=3"]
         + ["--learning_rate=0.1", "--eval_in_chief", "--clip_norm=2", "--run_name=a"],
@@ -39,8 +50,8 @@ SEEDS: list[tuple[int, str, list[str]]] = [
     (15, "", ["experiments.report", "log", "--output=out"]),
     (10, "", ["experiments.launch", "--num_ps=1", "--num_workers=1", "--dry_run", "--", "a.py"]),
     (30, "trained", ["compat", "run", "--era=auto", "--runtime=legacy", "a.py"]),
-    (20, "", ["compat", "check", "--format=json", "a.py"]),
-    (15, "", ["compat", "migrate", "a.py", "--output=b.py", "--to=v1"]),
+    (3, "", ["compat", "check", "--format=json", "a.py"]),
+    (3, "", ["compat", "migrate", "a.py", "--output=b.py", "--to=v1"]),
     (15, "", ["compat", "convert-checkpoint", "log/model.ckpt-2", "out", "--like=a.npy"]),
 ]
 # Of absl, of Python's own habits, and what people mistake for flags.
@@ -100,6 +111,73 @@ def line(draw: random.Random, words: list[str]) -> list[str]:
     return [*found, *rest]
 
 
+@pytest.fixture(scope="module")
+def values() -> flags.FlagValues:
+    """The flags of `experiments.mnist`."""
+    own = flags.FlagValues()
+    define_flags(MNIST.Settings, MNIST.presets, values=own)
+    return own
+
+
+def test_lines_up_to_the_run(values: flags.FlagValues, tmp_path: Path, monkeypatch: Any) -> None:
+    """Those of an experiment in this process, which ends where the run would begin."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["mnist"])
+    (tmp_path / "a.py").write_text(SCRIPT)
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\0\xff")
+    draw, begun = random.Random(0), 0
+    for _ in range(PARSED):
+        _, *argv = line(draw, list(SEEDS[0][2]))
+        code, said = attempt(parse, values, argv)
+        assert code in (None, 0, 2), argv
+        assert code != 2 or (said.startswith("error: ") and said.count("\n") == 1), (argv, said)
+        assert code != 0 or IS_HELP.search(said), (argv, said)
+        begun += code is None
+    assert begun > PARSED // 10
+
+
+def parse(values: flags.FlagValues, argv: list[str]) -> tuple[Any, str]:
+    """Returns the exit code, None where the run would begin, and what was printed."""
+    values.unparse_flags()
+    for name in values:
+        values[name].unparse()
+    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(said):
+        try:
+            command_line.parse(["mnist", *argv], values)
+            main.read_flags(MNIST, values)
+        except UserError as error:
+            assert_is_a_line(str(error))
+            return 2, f"error: {error}\n"
+        except SystemExit as ending:
+            return ending.code, said.getvalue()
+    return None, said.getvalue()
+
+
+@pytest.mark.parametrize("words", [words for *_, words in SEEDS if words[1] in READING])
+def test_lines_that_read_a_script(words: list[str], tmp_path: Path, monkeypatch: Any) -> None:
+    """In this process, since nothing of TensorFlow is loaded."""
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(0)
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\0\xff")
+    for _ in range(100):
+        (tmp_path / "a.py").write_text(SCRIPT)
+        argv = line(draw, list(words))[1:]
+        code, said = attempt(command, argv)
+        assert code in (0, 1, 2), (argv, said)
+        assert "Traceback" not in said, (argv, said)
+        assert said or code == 0, argv
+
+
+def command(argv: list[str]) -> tuple[Any, str]:
+    """Runs `python -m compat ARGV`; returns the exit code, and what was printed."""
+    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(said):
+        try:
+            return compat_main.main(argv), said.getvalue()
+        except SystemExit as ending:
+            return ending.code, said.getvalue()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "sign", "words"), SEEDS, ids=[words[-1][0] for *_, words in SEEDS]
 )
