@@ -67,48 +67,61 @@ def before_death(use: Callable[[int], object]) -> None:
     Raises:
       ValueError: this is not the main thread.
     """
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    watched = [
-        signum
-        for signum in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(signum) == signal.SIG_DFL
-    ]
+    _BeforeDeath(use).install()
 
-    def handle(signum: int, frame: types.FrameType | None) -> None:
-        os.write(writing, bytes([signum]))  # Where the program has signals wake another thread.
 
-    def wait() -> None:
+class _BeforeDeath:
+    """The handler of `before_death`, and the thread that it wakes."""
+
+    def __init__(self, use: Callable[[int], object]) -> None:
+        self._use = use
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._writing, False)
+        self._forking = threading.local()  # The signals that the thread has blocked, and its mask.
+
+    def install(self) -> None:
+        for signum in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(signum) == signal.SIG_DFL:
+                signal.signal(signum, self._handle)
+        signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+        os.register_at_fork(
+            before=self._block, after_in_parent=self._unblock, after_in_child=self._forget
+        )
+        threading.Thread(target=self._wait, name="before-death", daemon=True).start()
+
+    def _handle(self, signum: int, frame: types.FrameType | None) -> None:
+        os.write(self._writing, bytes([signum]))  # Where the program has others woken.
+
+    def _wait(self) -> None:
         while True:
-            signum = os.read(reading, 1)[0]
-            if signal.getsignal(signum) is handle:
+            signum = os.read(self._reading, 1)[0]
+            if signum in self._own():
                 try:
-                    use(signum)
+                    self._use(signum)
                     sys.stdout.flush()
                 finally:
                     os._exit(128 + signum)
 
-    # A child that gets one at once must not write to the pipe, which is ours.
-    forking = threading.local()
+    def _own(self) -> list[int]:
+        """Returns the signals that this handles, and the program does not."""
+        both = (signal.SIGTERM, signal.SIGHUP)
+        return [signum for signum in both if signal.getsignal(signum) == self._handle]
 
-    def begin_fork() -> None:
-        forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    def _block(self) -> None:
+        """Blocks our signals amid a fork: a child would write to our pipe, or lose them.
 
-    def end_fork() -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, forking.mask)
+        Those of the program are not: Python ignores what a handler raises when they are let in.
+        """
+        self._forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._own())
 
-    def forget() -> None:
+    def _unblock(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._forking.mask)
+
+    def _forget(self) -> None:
         signal.set_wakeup_fd(-1)
-        for signum in watched:
-            if signal.getsignal(signum) is handle:
-                signal.signal(signum, signal.SIG_DFL)
-        end_fork()
-
-    for signum in watched:
-        signal.signal(signum, handle)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    os.register_at_fork(before=begin_fork, after_in_parent=end_fork, after_in_child=forget)
-    threading.Thread(target=wait, name="before-death", daemon=True).start()
+        for signum in self._own():
+            signal.signal(signum, signal.SIG_DFL)
+        self._unblock()
 
 
 def is_abort(received: list[int]) -> bool:

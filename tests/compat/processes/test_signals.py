@@ -259,9 +259,16 @@ from compat.processes import stop_signals
 stop_signals.before_death(lambda signum: print("asked by", signum))
 if {own}:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+reading, writing = os.pipe()
 child = os.fork()
 if child == 0:
-    time.sleep(60)
+    try:
+        os.write(writing, b"here")
+        time.sleep(60)
+    finally:
+        os._exit(7)
+if {own}:
+    os.read(reading, 1)  # Python ignores what its handler raises amid a fork.
 os.kill(child, signal.SIGTERM)
 print("the child's end:", os.waitpid(child, 0)[1], flush=True)
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM] if {blocked} else [])
