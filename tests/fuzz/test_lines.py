@@ -199,7 +199,8 @@ def test_lines(
             shutil.rmtree(str(folder / "log"))
         code, said = run(folder, argv, start_program)
         count_input()
-        found = complaint(code, said, sign)
+        # As a script, that is one which does nothing.
+        found = complaint(code, said, "" if "/dev/null" in argv else sign)
         if found:
             wrong.append(f"{argv}: {found}\n{said[-1500:]}")
         shutil.rmtree(str(folder))
