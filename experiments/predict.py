@@ -27,9 +27,8 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--output", metavar="FILE", help="JSON lines; default: standard output")
     options = parser.parse_args(argv)
     commands.start_tensorflow()
-    from experiments.export.model import open_model
 
-    with open_model(options.logdir, options.checkpoint, options.program) as model:
+    with commands.opened(options) as model:
         wanted = {name: _row(name, placeholder) for name, placeholder in model.inputs.items()}
         with _written(options.output) as file:
             for arrays in rows.read(options.input, wanted):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Callable
 
 from absl import flags
 
@@ -21,9 +22,9 @@ import compat
 from compat.cluster import access
 from compat.cluster.roles import role
 from compat.errors import UserError
-from experiments.launching import command_line, launcher, signals
+from experiments.launching import command_line, launcher, missing_task, signals
 from experiments.settings.flags import define_task_flags
-from experiments.settings.place import place_from_flags
+from experiments.settings.place import is_on_default_ports, place_from_flags
 
 _MOST = 100000
 
@@ -49,6 +50,10 @@ def main(values: flags.FlagValues) -> int:
     # Report a wrong task before TensorFlow loads; it is wrong on either runtime.
     role(task, cluster, "legacy" if values.runtime == "auto" else values.runtime)
     access.check_allowed(access.cluster_hosts(cluster), values.allow_network)
+    say: Callable[[str], None] = print
+    if is_on_default_ports(values, os.environ.get("TF_CONFIG")):
+        program = launcher.this_program()
+        say = missing_task.announce(cluster, task, program, sys.argv[1:])
     with signals.signals():
         command_line.load_tensorflow()
         from experiments.classics.calculations.counting import Counting
@@ -61,6 +66,7 @@ def main(values: flags.FlagValues) -> int:
             rendezvous_timeout=timeout,
             run_token=values.run_token,
             allow_network=values.allow_network,
+            say=say,
         )
         Counting(server, values.increments).run()
     return 0

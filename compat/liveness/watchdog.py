@@ -42,7 +42,7 @@ def retrying(make_callable: Callable[..., Callable[..., Any]]) -> Callable[..., 
 # The calls that idle threads take: a thread is made in half a millisecond on a busy machine, a call
 # of one that waits in 30 us.
 _idle: list[queue.SimpleQueue[tuple[futures.Future[Any], Callable[[], Any]]]] = []
-_left_behind: list[futures.Future[Any]] = []
+_left_behind: set[futures.Future[Any]] = set()  # That have not returned yet.
 
 
 def run_with_watchdog(
@@ -58,7 +58,7 @@ def run_with_watchdog(
         while not futures.wait([outcome], timeout=every).done:
             poll()
     except BaseException:
-        _left_behind.append(outcome)
+        _leave_behind(outcome)
         raise
     return outcome.result()
 
@@ -80,12 +80,17 @@ def close_session(close: Callable[[], Any], patience: float = CLOSE_SECS) -> Non
     """
     outcome = submit(close)
     if not futures.wait([outcome], timeout=patience).done:
-        _left_behind.append(outcome)
+        _leave_behind(outcome)
 
 
 def is_stuck() -> bool:
     """Whether a call that was left behind has not returned yet."""
-    return not all(outcome.done() for outcome in _left_behind)
+    return bool(_left_behind)
+
+
+def _leave_behind(outcome: futures.Future[Any]) -> None:
+    _left_behind.add(outcome)
+    outcome.add_done_callback(_left_behind.discard)
 
 
 def submit(function: Callable[[], Any]) -> futures.Future[Any]:

@@ -14,9 +14,10 @@ from typing import IO, Mapping
 from compat.errors import UserError, reason_of
 from compat.processes import stop_signals
 from compat.processes.forking import ForkServer, start
-from compat.processes.output import shown
+from compat.processes.output import shown, without_hidden
 
 _READ_BYTES = 1 << 20  # More than a pipe holds, so that one read takes all that is there.
+_LONGEST_LINE = 1 << 20  # Bytes, beyond which it becomes several.
 _PROGRAM = """
 import os, signal, sys
 watched = set()
@@ -135,11 +136,18 @@ class Child:
         return Child(replace(self._command, pass_fds=()), self._watchdog, self._fork_server)
 
     def read_lines(self) -> list[str]:
-        """Returns the lines finished since the last call; at the end also one without newline."""
+        """Returns the lines finished since the last call; at the end also one without newline.
+
+        A line of more than a megabyte comes in parts.
+        """
         chunk = self.output.read(_READ_BYTES)  # None if nothing is there now, b"" at the end.
         # When all is over, a process that left the group may still hold the pipe open.
         self.at_end = chunk == b"" or self.over
-        *lines, self.unfinished = (self.unfinished + (chunk or b"")).split(b"\n")
+        *lines, rest = (self.unfinished + (chunk or b"")).split(b"\n")
+        self.unfinished = without_hidden(rest)
+        if len(self.unfinished) > _LONGEST_LINE:  # Each call would copy it.
+            lines.append(self.unfinished)
+            self.unfinished = b""
         if self.at_end and self.unfinished:
             # A progress bar is erased by blanks.
             if b"\r" not in self.unfinished or shown(self.unfinished).strip():

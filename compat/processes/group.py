@@ -174,13 +174,19 @@ class ProcessGroup:
         if pause is not None:
             child.again_at = now + pause
             count = self._restarts.count(child.name)
-            self._announce(f"{reason}; starting it again in {pause:g} s ({count})")
+            self._announce(f"{reason}; starting it again in {pause:g} s ({count}){self._alone()}")
         elif child.name not in self.beside:
             self._conclude(code, reason)
         else:
             self._missed.add(child.name)
             if not is_stopping:  # Else it is we who have stopped it.
                 self._announce(f"{reason}; the others go on")
+
+    def _alone(self) -> str:
+        """Returns, for a line, who has ended well and will not help what is started again."""
+        helps = {*self.servers, *self.last, *self.beside}
+        ended = [c.name for c in self._children if c.returncode == 0 and c.name not in helps]
+        return f", without {', '.join(ended)}, which has made its part" if ended else ""
 
     def _start_again(self) -> None:
         now = time.monotonic()

@@ -25,6 +25,16 @@ def shown(line: bytes) -> str:
     return line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "backslashreplace")
 
 
+def without_hidden(line: bytes) -> bytes:
+    """Returns what `shown` and an `Output` need of a line, without what is written over.
+
+    A progress bar is a line that grows as long as its process runs.
+    """
+    text = line.rstrip(b"\r")
+    end = b"\r" if len(text) < len(line) else b""
+    return text[max(text.rfind(b"\r"), 0) :] + end
+
+
 def terminal_columns(stream: TextIO) -> int | None:
     """Returns the columns of the terminal behind `stream`; 0 to ask it, None without one."""
     if stream.isatty():

@@ -7,7 +7,9 @@ that serve the others, and end with them, are started with these signals `blocke
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import sys
 import threading
 import types
 from typing import Any, Callable, Iterator, Optional
@@ -53,6 +55,73 @@ def raised() -> Iterator[None]:
     main_thread = threading.current_thread() is threading.main_thread()
     with handled(handle) if main_thread else contextlib.nullcontext():
         yield
+
+
+def before_death(use: Callable[[int], object]) -> None:
+    """Makes a signal that asks this process to stop call `use` with its number, then end it.
+
+    On a thread, since Python runs a handler only between two instructions of the main thread, which
+    may wait in TensorFlow for ever. Signals that are ignored or that the program handles, also
+    later, are left to it; processes that are forked from this one end as before.
+
+    Raises:
+      ValueError: this is not the main thread.
+    """
+    _BeforeDeath(use).install()
+
+
+class _BeforeDeath:
+    """The handler of `before_death`, and the thread that it wakes."""
+
+    def __init__(self, use: Callable[[int], object]) -> None:
+        self._use = use
+        self._reading, self._writing = os.pipe()
+        os.set_blocking(self._writing, False)
+        self._forking = threading.local()  # The signals that the thread has blocked, and its mask.
+
+    def install(self) -> None:
+        for signum in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(signum) == signal.SIG_DFL:
+                signal.signal(signum, self._handle)
+        signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+        os.register_at_fork(
+            before=self._block, after_in_parent=self._unblock, after_in_child=self._forget
+        )
+        threading.Thread(target=self._wait, name="before-death", daemon=True).start()
+
+    def _handle(self, signum: int, frame: types.FrameType | None) -> None:
+        os.write(self._writing, bytes([signum]))  # Where the program has others woken.
+
+    def _wait(self) -> None:
+        while True:
+            signum = os.read(self._reading, 1)[0]
+            if signum in self._own():
+                try:
+                    self._use(signum)
+                    sys.stdout.flush()
+                finally:
+                    os._exit(128 + signum)
+
+    def _own(self) -> list[int]:
+        """Returns the signals that this handles, and the program does not."""
+        both = (signal.SIGTERM, signal.SIGHUP)
+        return [signum for signum in both if signal.getsignal(signum) == self._handle]
+
+    def _block(self) -> None:
+        """Blocks our signals amid a fork: a child would write to our pipe, or lose them.
+
+        Those of the program are not: Python ignores what a handler raises when they are let in.
+        """
+        self._forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._own())
+
+    def _unblock(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._forking.mask)
+
+    def _forget(self) -> None:
+        signal.set_wakeup_fd(-1)
+        for signum in self._own():
+            signal.signal(signum, signal.SIG_DFL)
+        self._unblock()
 
 
 def is_abort(received: list[int]) -> bool:

@@ -29,6 +29,7 @@ from compat.checkpoint.files import history
 from compat.datasets import idx
 from compat.datasets.published import FASHION_MNIST, MNIST
 from compat.errors import UserError
+from compat.processes import stop_signals
 from compat.scripts.calls import flags as script_flags
 from compat.scripts.cluster import distributed, inherited
 from compat.scripts.tutorials import input_data
@@ -76,7 +77,9 @@ class Record:
         self._sampling = contextlib.ExitStack()
 
     def start(self) -> None:
-        """Begins to sample what this task uses."""
+        """Begins to sample what this task uses, and to see to the end by a signal."""
+        if threading.current_thread() is threading.main_thread():
+            stop_signals.before_death(lambda signum: self.close(128 + signum))
         self._sampling.enter_context(sampled(self._place, _SAMPLES_SECS))
 
     def _place(self) -> tuple[str, str] | None:
@@ -179,7 +182,8 @@ class Record:
         self._sampling.close()
         if tracker is None or self._logdir is None:
             return
-        status = {0: FINISHED, 130: KILLED}.get(exit_code, FAILED)
+        is_stopped = exit_code - 128 in stop_signals.SIGNALS
+        status = KILLED if is_stopped else FAILED if exit_code else FINISHED
         if self._has_settings:
             with contextlib.suppress(OSError):  # The script may have removed the folder.
                 events = EventFile(self._logdir)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import itertools
 import os
 import tempfile
 import time
 from pathlib import Path
-from typing import BinaryIO, Iterator
+from typing import Any, BinaryIO, Iterator, cast
 
 from compat.checkpoint.folder_lock import UNFINISHED, token
 from compat.errors import UserError, unless_usable
@@ -22,7 +23,10 @@ _number = itertools.count()  # Of the files that this process has begun.
 
 
 def appending(path: str) -> BinaryIO:
-    """Opens a file to append to, without a buffer; an `OSError` if it is a link."""
+    """Opens a file to append to, without a buffer; an `OSError` if it is a link.
+
+    What is written to it is there as a whole, or not at all and an `OSError`, as on a full disk.
+    """
     try:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         descriptor = os.open(path, flags, 0o666)
@@ -30,7 +34,23 @@ def appending(path: str) -> BinaryIO:
         if os.path.islink(path):
             raise OSError(errno.ELOOP, f"{os.path.basename(path)} is a link", path) from error
         raise
-    return os.fdopen(descriptor, "ab", buffering=0)
+    return cast(BinaryIO, _Whole(descriptor, "ab"))
+
+
+class _Whole(io.FileIO):
+    """A file to append to, in which no record is left in part, with the next one behind it."""
+
+    def write(self, data: Any) -> int:
+        written = 0
+        try:
+            while written < len(data):
+                written += super().write(data[written:]) or 0
+        except OSError:
+            end = os.fstat(self.fileno()).st_size
+            if self.tell() == end:  # Nobody else has written since.
+                os.ftruncate(self.fileno(), end - written)
+            raise
+        return written
 
 
 def local_folder(given: str) -> str:

@@ -15,30 +15,96 @@ _COUNTABLE = (
 )
 _NAMES = rf"{_COUNTABLE}|passw(?:or)?d|passphrase|secret|credential|(?:api|access|private)[-_]?key"
 _SECRET_NAME = re.compile(_NAMES, re.IGNORECASE)
-_IN_TEXT = (
-    # The user part of a URI. Greedy up to the last "@" before the path: a password may itself hold
-    # an "@". That of a database may hold a "/", too; what follows a host's colon is a number.
-    (re.compile(r"(?<=://)(?:[^/\s]*|[^/\s:@]*:(?!\d+(?:[/?#]|\b))[^\s'\"]*)(?=@)"), HIDDEN),
-    # "token=...", in the query of a URI, on a command line, in the words for a database.
-    (
-        re.compile(
-            rf"((?:(?:{_NAMES})[-\w]*|[?&](?:key|sig|[-\w]*signature|auth))=)[^\s&'\";,)]+",
-            re.IGNORECASE,
-        ),
-        rf"\g<1>{HIDDEN}",
-    ),
+# Further names: of what a request is headed by, and in the query of a URI.
+_HEADER = re.compile(r"(?:proxy-)?authorization", re.IGNORECASE)
+_IN_QUERY = re.compile(r"key|sig|[-\w]*signature|auth", re.IGNORECASE)
+# A flag before its value, on a command line or in a list of words; or a name before "=" or ":".
+_NAMED = re.compile(
+    r"""(?:(?P<line>^[ \t]*)|(?<![-\w]))(?:
+        (?P<flag>-[-\w]+)(?:[ \t]+|\\*["'],[ \t]*)(?![-\s])
+        |(?P<name>[-\w]+)(?P<quote>\\*["'])?[ \t]*(?::|(?P<equals>:?=+))[ \t]*
+    )""",
+    re.MULTILINE | re.VERBOSE,
 )
+# A text in quotes, which the end of its line ends too, and before whose quotes are backslashes
+# where the text is part of another; or a word, which may call with such a text: `Secret('...')`.
+_OPENING = re.compile(r"""[bru]{0,2}(\\*["'])""", re.IGNORECASE)
+_QUOTED = r""""(?:[^"\\\n]|\\.|\\$)*(?:"|$)|'(?:[^'\\\n]|\\.|\\$)*(?:'|$)"""
+_VALUE = re.compile(
+    rf"""[bru]{{0,2}}(?:{_QUOTED})|\\+"[^"\n]*(?:"|$)|\\+'[^'\n]*(?:'|$)
+        |(?:(?:basic|bearer)[ ]+)?[^\s&'";,()]*(?:\((?:{_QUOTED})?)?[^\s&'";,)]*""",
+    re.MULTILINE | re.VERBOSE | re.IGNORECASE,
+)
+_QUOTE = re.compile("['\"]")
+_USER = re.compile(r"[^/\s:@]*:(?!\d+(?:[/?#]|\b))")
 
 
 def redacted_text(text: str) -> str:
     """Returns `text` with the user part of every URI in it, and values so named, hidden.
 
+    What is logged may be long, and somebody else's: this takes time linear in its length.
+
     >>> redacted_text("http://me:pw@host:5000/x?token=abc&page=2")
     'http://***@host:5000/x?token=***&page=2'
+    >>> redacted_text("Settings(api_key='abc', steps=5) of: train --password abc --steps 5")
+    "Settings(api_key='***', steps=5) of: train --password *** --steps 5"
     """
-    for pattern, shown in _IN_TEXT:
-        text = pattern.sub(shown, text)
-    return text
+    return _without_values(re.sub(r"://\S*", lambda found: _without_users(found[0]), text))
+
+
+def _without_users(text: str) -> str:
+    """Hides the user parts of URIs in a text without blanks that begins with "://".
+
+    Greedy up to the last "@" before the path: a password may itself hold an "@". That of a database
+    may hold a "/", too; what follows a host's colon is a number.
+    """
+    kept, end = [], 0
+    last, quote, before_quote = text.rfind("@"), -1, -1
+    for colon in re.finditer("://", text[: last + 1]):
+        start = colon.end()
+        if start < end:  # In a password.
+            continue
+        slash = text.find("/", start)
+        at = text.rfind("@", start, slash if slash >= 0 else len(text))
+        user = _USER.match(text, start) if at < 0 else None
+        if user is not None:
+            if quote < user.end():  # Asked once for each quote, of which there may be many.
+                found = _QUOTE.search(text, user.end())
+                quote = found.start() if found else len(text)
+                before_quote = text.rfind("@", user.end(), quote)
+            at = before_quote
+        if at >= start:
+            kept += [text[end:start], HIDDEN]
+            end = at
+    return "".join([*kept, text[end:]])
+
+
+def _without_values(text: str) -> str:
+    """Hides the values of names, and their quotes not."""
+    kept, end = [], 0
+    for found in _NAMED.finditer(text):
+        opening = _OPENING.match(text, found.end())
+        if found.start() < end or not _is_secret(found, opening is not None):
+            continue
+        value = _VALUE.match(text, found.end())
+        if value is None or not value[0]:
+            continue
+        hidden = f"{opening[0]}{HIDDEN}{opening[1]}" if opening else HIDDEN
+        kept += [text[end : found.end()], hidden]
+        end = value.end()
+    return "".join([*kept, text[end:]])
+
+
+def _is_secret(found: re.Match[str], is_quoted: bool) -> bool:
+    """Returns whether a match of `_NAMED` names the value behind it, not a word of a sentence."""
+    name = found["flag"] or found["name"]
+    if _SECRET_NAME.search(name):
+        begins_line = found["line"] is not None
+        return any((is_quoted, begins_line, found["flag"], found["equals"], found["quote"]))
+    if not found["name"]:
+        return False
+    is_asked = found["equals"] == "=" and found.string.endswith(("?", "&"), 0, found.start())
+    return bool(_HEADER.fullmatch(name) or (is_asked and _IN_QUERY.fullmatch(name)))
 
 
 def redacted(values: Mapping[str, Param]) -> dict[str, Param]:

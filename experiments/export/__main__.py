@@ -40,10 +40,9 @@ def main(argv: list[str]) -> None:
         raise UserError(f"--mlflow logs a SavedModel; leave --format={options.format} out")
     commands.start_tensorflow()
     from experiments.export import mlflow_models, saved_model
-    from experiments.export.model import open_model
 
     write = saved_model.write if options.format == "saved_model" else saved_model.write_tflite
-    with open_model(options.logdir, options.checkpoint, options.program) as model:
+    with commands.opened(options) as model:
         default = os.path.join(options.logdir, "export", f"{model.step}{FORMATS[options.format]}")
         path = options.output or default
         monitored = None

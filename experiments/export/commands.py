@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 from pathlib import Path
-from typing import Iterator
+from typing import Any, ContextManager, Iterator
 
 from compat.errors import Parser, unless_usable
 from compat.tracking.files import beside
@@ -30,7 +30,19 @@ def parser(program: str, document: str | None) -> argparse.ArgumentParser:
     made.add_argument(
         "--program", metavar="FILE", help="defines the experiment; default: as the run recorded it"
     )
+    made.add_argument(
+        "--trust",
+        action="store_true",
+        help="run the program that LOGDIR records, though LOGDIR belongs to another user",
+    )
     return made
+
+
+def opened(options: argparse.Namespace) -> ContextManager[Any]:
+    """Returns the model that the arguments name, as `model.open_model` does."""
+    from experiments.export.model import open_model  # It loads TensorFlow.
+
+    return open_model(options.logdir, options.checkpoint, options.program, options.trust)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import pwd
 import re
 import sys
 from importlib.machinery import SourceFileLoader
@@ -20,13 +21,16 @@ _MODULE = re.compile(r"\w+(\.\w+)*$")
 _NAME = "program_of_the_run"  # Not `__main__`: it is imported, so that it does not train.
 
 
-def load_experiment(logdir: str, program: str | None = None) -> Any:
+def load_experiment(logdir: str, program: str | None = None, trust: bool = False) -> Any:
     """Returns the subclass of `Experiment` of the run in a log folder.
 
     It is defined by `program`, a file or module; by default what the log folder records. A program
-    that is not recorded, has moved, cannot be imported, or has no such class is a `UserError`.
+    that is not recorded, has moved, cannot be imported, or has no such class is a `UserError`; so
+    is one that a folder of another user records, unless there is `trust`.
     """
     found = origin.read(logdir)
+    if found and not program and not trust:
+        _check_owner(logdir, found.program)
     given = program or (found.program if found else "")
     if not given:
         raise UserError(
@@ -41,6 +45,28 @@ def load_experiment(logdir: str, program: str | None = None) -> Any:
             "does with --program=FILE"
         )
     return own[0]
+
+
+def _check_owner(logdir: str, program: str) -> None:
+    """Raises a `UserError` if somebody else, root aside, may have written what the folder records.
+
+    That is the path of a program, any at all, which is run by whoever opens the folder.
+    """
+    owners = {os.stat(logdir).st_uid, os.lstat(os.path.join(logdir, origin.FILE)).st_uid}
+    others = owners - {0, os.geteuid()}
+    if others:
+        raise UserError(
+            f"{logdir} belongs to another user ({', '.join(map(_user, others))}), and the program "
+            f"that it records, {program}, would run with your rights; if you trust that user add "
+            "--trust, or name a program of your own with --program=FILE"
+        )
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
 
 def experiment_of(program: str) -> Any:

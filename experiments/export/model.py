@@ -56,7 +56,7 @@ class Model:
 
 @contextlib.contextmanager
 def open_model(
-    logdir: str, which: str | None = None, program: str | None = None
+    logdir: str, which: str | None = None, program: str | None = None, trust: bool = False
 ) -> Iterator[Model]:
     """Opens the model of the run in a log folder.
 
@@ -67,6 +67,7 @@ def open_model(
       logdir: of the run.
       which: checkpoint, "best" or "last"; None is the best one where there is one.
       program: file that defines the experiment; None is the one that was run.
+      trust: whether that one may run though another user has recorded it.
 
     Raises:
       UserError: there is no such checkpoint or program, it is of another model, or the experiment
@@ -76,7 +77,7 @@ def open_model(
     runtime = select_runtime("legacy")
     with tf1.Graph().as_default(), quietly():
         with contextlib.redirect_stdout(sys.stderr):
-            kind = load_experiment(logdir, program)
+            kind = load_experiment(logdir, program, trust)
             found = read_settings(os.path.join(logdir, "settings.yaml"), kind.Settings)
             experiment = kind(kind.Settings(**found, logdir=logdir).resolved(kind.name()))
             # As in training: what data() leaves in `self`, the other methods may read.

@@ -89,10 +89,10 @@ def _numpy(path: str, rows: Rows) -> Iterator[Arrays]:
         else:
             unused = np.zeros(0)
             whole = {name: found[name] if name in rows else unused for name in found.files}
-    except ValueError as error:
-        if isinstance(error, UserError):
-            raise
-        raise _NotReadableError(error) from error
+    except UserError:
+        raise
+    except Exception as error:  # What NumPy raises of broken files is no closed set.
+        raise _NotReadableError(reason_of(error)) from error
     missing = [name for name in rows if name not in whole]
     if missing:
         raise UserError(

@@ -47,6 +47,7 @@ def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
             debugs = name == "run_with_pdb" and sys.stdin.isatty()
             if name in values and values[name].value and not debugs:
                 raise UserError(f"--{name} of absl would train nothing here; {remedy}")
+        _check_profile(values)
         return rest
     except UserError as error:
         sys.exit(report(error))
@@ -56,6 +57,15 @@ def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
         except BrokenPipeError:  # As of `--help | head`: Python's exit would flush again, and fail.
             discard(sys.stdout)
         sys.exit(getattr(error, "code", 0))
+
+
+def _check_profile(values: flags.FlagValues) -> None:
+    """Verifies the folder of absl's --profile_file, which it writes when all is over."""
+    path = values.profile_file if "profile_file" in values else None
+    if path and not os.access(os.path.dirname(os.path.abspath(path)), os.W_OK):
+        raise UserError(
+            f"--profile_file={path} cannot be written; name a file in a folder there is"
+        )
 
 
 def log_level() -> dict[str, str]:

@@ -7,7 +7,11 @@ from typing import Sequence
 
 from absl import flags
 
-from compat.cluster.environment import cluster_from_hosts, cluster_from_tf_config
+from compat.cluster.environment import (
+    check_agreement,
+    cluster_from_hosts,
+    cluster_from_tf_config,
+)
 from compat.cluster.spec import ClusterSpec, Task, all_tasks
 from compat.errors import UserError
 
@@ -17,6 +21,9 @@ EVALUATOR = "evaluator"  # The job of a process beside the cluster.
 LAUNCHED = "EXPERIMENTS_LAUNCHED"
 _OF_A_TASK = ("job_name", "task_index", "ps_hosts", "worker_hosts")
 _OF_A_LAUNCHER = ("num_ps", "num_workers", "max_restarts", "evaluator")
+# The cluster of a task that is given no host, as in 2016: the ports of one server and its workers.
+_PORT = 2222
+_MOST_WORKERS = 200
 _OF_A_CLUSTER = ("shared_logdir", "run_token", "replicas_to_aggregate")
 
 
@@ -32,10 +39,17 @@ def place_from_flags(
         reason = "has no --job_name beside it; add that, or leave both out for a whole cluster on "
         _refuse(values, ["task_index"], reason + "this machine")
     elif LAUNCHED not in os.environ:
+        counted = ("num_workers",) if is_on_default_ports(values, environment) else ()
         reason = "describes a whole cluster that one command starts on this machine, and this "
         reason += f"process is {task.job} {task.index}; leave it out"
-        _refuse(values, _OF_A_LAUNCHER, reason)
+        _refuse(values, [name for name in _OF_A_LAUNCHER if name not in counted], reason)
     return cluster, task
+
+
+def is_on_default_ports(values: flags.FlagValues, environment: str | None) -> bool:
+    """Whether a task is given neither hosts nor TF_CONFIG: its cluster is then on this machine."""
+    hosts = (values.ps_hosts, values.worker_hosts, environment or None)
+    return values.job_name not in (None, "", EVALUATOR) and not any(h is not None for h in hosts)
 
 
 def _refuse(values: flags.FlagValues, names: Sequence[str], reason: str) -> None:
@@ -68,6 +82,13 @@ def _place(
     given = [name for name in needed if values[name].value is not None]
     if not given:
         return _from_tf_config(environment, values.strategy) if environment else (None, None)
+    if is_on_default_ports(values, environment):
+        return _on_default_ports(values)
+    if given == ["job_name"] and values.job_name and environment:
+        cluster, task = _from_tf_config(environment, values.strategy)
+        index = values.task_index if values["task_index"].present else task.index
+        check_agreement(cluster, Task(values.job_name, index), {"TF_CONFIG": environment})
+        return cluster, task
     missing = [name for name in needed if not values[name].value]
     if missing:
         raise UserError(
@@ -76,6 +97,26 @@ def _place(
         )
     cluster = cluster_from_hosts(values.ps_hosts, values.worker_hosts)
     return cluster, Task(values.job_name, values.task_index)
+
+
+def _on_default_ports(values: flags.FlagValues) -> tuple[ClusterSpec, Task]:
+    """Returns a cluster of this machine: --num_workers workers, or 1, and perhaps a server."""
+    count = values.num_workers if values["num_workers"].present else 1
+    if not 1 <= count <= _MOST_WORKERS:
+        raise UserError(f"--num_workers={count} is out of range; give 1 to {_MOST_WORKERS}")
+    index = values.task_index
+    if values.job_name == "worker" and index >= count:
+        raise UserError(
+            f"--task_index={index} is beyond the workers of this machine, {count} without hosts; "
+            f"give each task --num_workers={index + 1}, or --ps_hosts and --worker_hosts"
+        )
+    ports = {"worker": range(_PORT + 1, _PORT + 1 + count)}
+    if values.strategy == "ps":
+        ports["ps"] = range(_PORT, _PORT + 1)
+    hosts = {job: [f"127.0.0.1:{port}" for port in ports[job]] for job in sorted(ports)}
+    cluster = cluster_from_hosts(hosts.get("ps"), hosts["worker"])
+    cluster.address_of(Task(values.job_name, index))
+    return cluster, Task(values.job_name, index)
 
 
 def _refuse_cluster(environment: str | None) -> None:

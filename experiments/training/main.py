@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from absl import flags
 
@@ -20,10 +20,15 @@ from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
 from compat.runtime.interface import select_runtime
 from compat.tracking.mlflow import run_id
-from experiments.launching import command_line, launcher, signals
+from experiments.launching import command_line, launcher, missing_task, signals
 from experiments.settings.files import text_of
 from experiments.settings.flags import define_flags, settings_from_flags
-from experiments.settings.place import EVALUATOR, check_evaluation, place_from_flags
+from experiments.settings.place import (
+    EVALUATOR,
+    check_evaluation,
+    is_on_default_ports,
+    place_from_flags,
+)
 from experiments.training.recording import completion
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -85,6 +90,9 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
         return 0
     if settings.strategy != "local" and cluster is None:
         return _launch(experiment, settings)
+    say: Callable[[str], None] = print
+    if cluster and task and is_on_default_ports(values, os.environ.get("TF_CONFIG")):
+        say = missing_task.announce(cluster, task, launcher.this_program(), sys.argv[1:])
     task = task or Task("worker", 0)
     earlier_end = None
     if task.job == EVALUATOR and not completion.step(settings):
@@ -93,7 +101,7 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
         earlier_end = completion.read(settings.logdir)
     with signals.signals() as stop:
         command_line.load_tensorflow()
-        _do_part(experiment(settings), cluster, task, stop, earlier_end)
+        _do_part(experiment(settings), cluster, task, stop, earlier_end, say)
     return 0
 
 
@@ -121,6 +129,7 @@ def _do_part(
     task: Task,
     stop: signals.Stop,
     earlier_end: Any = None,
+    say: Callable[[str], None] = print,
 ) -> Any:
     """Does the part of `task`, or a whole run without a cluster; returns the result of a chief.
 
@@ -133,7 +142,7 @@ def _do_part(
             return evaluator.run(experiment, cluster, task, stop, earlier_end)
         from experiments.training import task as part
 
-        return part.run(experiment, cluster, task, stop)
+        return part.run(experiment, cluster, task, stop, say)
     except tf1.errors.InvalidArgumentError as error:
         explained = experiment.explain(error)
         if explained is None:

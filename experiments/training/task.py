@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import compat
 from compat._tensorflow.release import profiler_module, version
@@ -22,8 +22,17 @@ from experiments.training.recording.recording import check_logdir, system_metric
 from experiments.training.recording.run import Result
 
 
-def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) -> Result | None:
-    """Does the part of `task`; returns the result in the chief of a run that is complete now."""
+def run(
+    experiment: Any,
+    cluster: ClusterSpec | None,
+    task: Task,
+    stop: Stop,
+    say: Callable[[str], None] = print,
+) -> Result | None:
+    """Does the part of `task`; returns the result in the chief of a run that is complete now.
+
+    Its server gives `say` the lines about other tasks.
+    """
     settings = experiment.settings
     runtime = compat.select_runtime(settings.runtime)
     _check(settings, cluster, runtime.name)
@@ -35,19 +44,24 @@ def run(experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop) ->
         tasks = devices.tasks_here(cluster, task)
         devices.configure_eager(settings, alone=cluster is None, tasks=tasks)
     if what in (Role.SERVE, Role.TRAIN):
-        return _run(experiment, cluster, task, stop, what)
+        return _run(experiment, cluster, task, stop, what, say)
     # Before anything in the folder is touched, and before the server starts: others need not come
     # if there is nothing to train on.
     check_logdir(settings.logdir)
     lock = FolderLock(settings.logdir)
     try:
-        return _run(experiment, cluster, task, stop, what)
+        return _run(experiment, cluster, task, stop, what, say)
     finally:
         lock.close()
 
 
 def _run(
-    experiment: Any, cluster: ClusterSpec | None, task: Task, stop: Stop, what: Role
+    experiment: Any,
+    cluster: ClusterSpec | None,
+    task: Task,
+    stop: Stop,
+    what: Role,
+    say: Callable[[str], None],
 ) -> Result | None:
     settings, tasks = experiment.settings, devices.tasks_here(cluster, task)
     data = None if what is Role.SERVE else data_of(experiment.data())
@@ -63,6 +77,7 @@ def _run(
                 rendezvous_timeout=settings.rendezvous_timeout,
                 run_token=settings.run_token,
                 allow_network=settings.allow_network,
+                say=say,
                 while_waiting=stop.give_up,
             )
             if settings.shared_logdir:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from typing import Any
 
 import pytest
@@ -91,6 +93,29 @@ def test_a_call_that_never_returns_is_left_behind() -> None:
     deadline = time.monotonic() + 60
     while is_stuck():
         assert time.monotonic() < deadline
+
+
+def test_what_a_call_returns_late_is_not_kept() -> None:
+    class Result:
+        """What a call returns after it was left behind."""
+
+    late, results = threading.Event(), [Result()]
+    kept = weakref.ref(results[0])
+
+    def call() -> Result:
+        late.wait()
+        return results.pop()
+
+    def check() -> None:
+        raise ConnectionError("gone")
+
+    with pytest.raises(ConnectionError, match="^gone$"):
+        run_with_watchdog(call, check, every=0.01)
+    late.set()
+    deadline = time.monotonic() + 60
+    while kept() is not None:
+        assert time.monotonic() < deadline
+        gc.collect()
 
 
 def test_a_call_at_the_very_end_of_python() -> None:

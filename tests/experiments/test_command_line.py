@@ -115,6 +115,7 @@ WRONG_FLAGS: list[tuple[list[str], str]] = [
     (["--communication_period=5"], "use --strategy=ps without --sync, or leave it out"),
     (["--algorithm=easgd"], "give --communication_period, such as 10, or leave it out"),
     (["--moving_rate=0.5"], "is of --algorithm=easgd; add that, or leave it out"),
+    (["--profile_file=/nowhere/x"], "--profile_file=/nowhere/x cannot be written; name a file in"),
     (["--replicas_to_aggregate=2"], "--replicas_to_aggregate=2 says how many gradients make"),
 ]
 WRONG_TF_CONFIGS: list[tuple[dict[str, str], str]] = [

@@ -6,6 +6,8 @@ import contextlib
 import dataclasses
 import json
 import math
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,14 @@ import pytest
 from absl import flags
 
 from compat.cluster.environment import check_agreement
+from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
 from experiments import Experiment
+from experiments.launching import missing_task
 from experiments.mnist import MNIST
 from experiments.settings.files import changes, write_settings
 from experiments.settings.flags import define_flags, settings_from_flags
-from experiments.settings.place import check_evaluation, place_from_flags
+from experiments.settings.place import check_evaluation, is_on_default_ports, place_from_flags
 from experiments.settings.setting import PROCESS_FLAGS
 from experiments.training import devices
 
@@ -175,6 +179,63 @@ def test_place_of_the_card(parse: Any, names: Any) -> None:
     cluster, task = place_from_flags(parse("--strategy=ps", *argv), None)
     assert cluster.as_dict() == {"ps": ["a:1"], "worker": ["b:1", "b:2"]}
     assert (task.job, task.index) == ("worker", 1)
+
+
+@pytest.mark.parametrize(
+    ("argv", "hosts", "task"),
+    [
+        (["ps", "--job_name=worker"], {"ps": [2222], "worker": [2223]}, ("worker", 0)),
+        (["ps", "--job_name=ps"], {"ps": [2222], "worker": [2223]}, ("ps", 0)),
+        (
+            ["ps", "--job_name=worker", "--num_workers=2", "--task_index=1"],
+            {"ps": [2222], "worker": [2223, 2224]},
+            ("worker", 1),
+        ),
+        (["multi_worker", "--job_name=worker"], {"worker": [2223]}, ("worker", 0)),
+    ],
+)
+def test_a_task_without_hosts_is_one_of_this_machine(
+    parse: Any, argv: list[str], hosts: dict[str, list[int]], task: tuple[str, int]
+) -> None:
+    values = parse(f"--strategy={argv[0]}", *argv[1:])
+    cluster, found = place_from_flags(values, None)
+    expected = {job: [f"127.0.0.1:{port}" for port in ports] for job, ports in hosts.items()}
+    assert cluster.as_dict() == expected
+    assert (found.job, found.index) == task
+    assert is_on_default_ports(values, None)
+
+
+def test_the_hosts_of_tf_config_are_taken_and_the_job_is_held_against_them(parse: Any) -> None:
+    cluster = {"ps": ["a:1"], "worker": ["b:1"]}
+    config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}})
+    for argv in (["--job_name=worker"], ["--job_name=worker", "--task_index=0"]):
+        values = parse("--strategy=ps", *argv)
+        assert place_from_flags(values, config) == (ClusterSpec(cluster), Task("worker", 0))
+        assert not is_on_default_ports(values, config)
+    for argv in (["--job_name=ps"], ["--job_name=worker", "--task_index=1"]):
+        with pytest.raises(UserError, match="contradicts TF_CONFIG, whose task is worker 0"):
+            place_from_flags(parse("--strategy=ps", *argv), config)
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["--task_index=1"], "--task_index=1 is beyond the workers of this machine, 1 without hos"),
+        (["--num_workers=0"], "--num_workers=0 is out of range; give 1 to 200"),
+        (["--num_ps=2"], "--num_ps=2 describes a whole cluster that one command starts on this"),
+        (["--task_index=-1"], "task index -1 of job 'worker' is not in the cluster"),
+    ],
+)
+def test_wrong_places_on_this_machine(parse: Any, argv: list[str], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        place_from_flags(parse("--strategy=ps", "--job_name=worker", *argv), None)
+
+
+def test_the_command_of_another_task_is_this_one_with_another_place() -> None:
+    argv = ["--job_name", "worker", "--strategy=ps", "-task_index=1", "--logdir=a b"]
+    shown = missing_task.command("experiments.mnist", argv, Task("ps", 0))
+    words = ["-m", "experiments.mnist", "--strategy=ps", "--logdir=a b"]
+    assert shlex.split(shown) == [sys.executable, *words, "--job_name=ps", "--task_index=0"]
 
 
 def test_flags_come_before_tf_config(parse: Any) -> None:

@@ -23,6 +23,7 @@ from compat.tracking.mlflow.spool import SPOOL, Spool, reason_refused
 from compat.tracking.tensorboard.eventfile import event_files
 from compat.tracking.tensorboard.writer import TensorBoard
 from experiments.evaluation import best_checkpoint
+from experiments.export.loading import load_experiment
 from experiments.launching import task_record
 
 DEADLINE_SECS = 240
@@ -239,3 +240,30 @@ def test_what_is_appended_to_is_no_link(linked: Any, capsys: Any) -> None:
         TensorBoard(str(logdir))
     with pytest.raises(OSError, match="is a link"):
         Spool(str(logdir))
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """A log folder with the program of its run, whose code says so when it runs."""
+    text = "from experiments import Experiment\nclass Own(Experiment): pass\nprint('it ran')\n"
+    (tmp_path / "own.py").write_text(text)
+    origin = {"program": str(tmp_path / "own.py"), "experiment": "Own"}
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "program.json").write_text(json.dumps(origin))
+    return tmp_path / "log"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize("foreign", [".", "program.json"])
+def test_a_program_that_another_user_records_runs_if_it_is_trusted(
+    recorded: Path, foreign: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert load_experiment(str(recorded)).__name__ == "Own"
+    os.chown(str(recorded / foreign), 12345, 12345)
+    capsys.readouterr()
+    with pytest.raises(UserError, match="belongs to another user .12345., and the .*add --trust"):
+        load_experiment(str(recorded))
+    assert capsys.readouterr().out == ""
+    assert load_experiment(str(recorded), trust=True).__name__ == "Own"
+    own = str(recorded.parent / "own.py")
+    assert load_experiment(str(recorded), own).__name__ == "Own"

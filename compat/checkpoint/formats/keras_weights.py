@@ -76,8 +76,10 @@ def read(path: str) -> Stored:
             arrays = {
                 f"{group}/{key}": file[group][key][()] for group in groups for key in groups[group]
             }
-    except (OSError, KeyError, AttributeError) as error:
-        reason = str(error).splitlines()[0]
+    except UserError:
+        raise
+    except Exception as error:  # What h5py raises of broken files is no closed set.
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(
             f"{path} cannot be read ({reason}); name a file of model.save_weights"
         ) from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from typing import Any, Callable, Mapping
 
 from mlflow import entities
@@ -17,12 +16,12 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from compat.tracking.mlflow import run_id, spool, system_metrics
+from compat.tracking.mlflow.curve_names import CurveNames, mlflow_name
 from compat.tracking.mlflow.stores import artifact_root, make_database
 
 # The least of what MLflow 1.30 to 3 take, since a server may be older than the client.
 _METRICS_A_BATCH = 1000
 _NAMES_A_BATCH = 100
-_NAME_LENGTH = 250
 _PARAM_LENGTHS = (6000, 500, 250)  # Of MLflow 3, of 1.28 to 2, and of older ones.
 _TAG_LENGTH = 5000
 _DIGEST_LENGTH = 36
@@ -56,6 +55,7 @@ class Delivery:
         self._connected: MlflowClient | None = None
         self._run_id = ""
         self._params: dict[str, str] = {}
+        self._names: CurveNames | None = None  # As far as they are delivered.
 
     def attempt(self, over: bool) -> bool:
         """Sends what there is, if the training is `over` its end too; returns if it could."""
@@ -99,6 +99,8 @@ class Delivery:
         if not self._run_id:
             self._connect()
         offset = spool.delivered(self._logdir)
+        if offset == 0 or self._names is None:
+            self._names = CurveNames(spool.curves(self._logdir, offset))
         metrics: list[Metric] = []
         # The offset is noted after the delivery: what a crash in between sends twice is kept once.
         for record, behind in spool.read(self._logdir, offset):
@@ -108,7 +110,7 @@ class Delivery:
                 spool.set_delivered(self._logdir, offset)
             if record["kind"] == "metrics":
                 metrics += [
-                    Metric(_name(name), value, record["time"], record["step"])
+                    Metric(self._names.of(name), value, record["time"], record["step"])
                     for name, value in record["values"].items()
                 ]
             else:
@@ -216,7 +218,7 @@ class Delivery:
         if not hasattr(entities, "DatasetInput"):
             return
         dataset = entities.Dataset(
-            name=_name(record["name"]),
+            name=mlflow_name(record["name"]),
             digest=record["checksum"][:_DIGEST_LENGTH] or "stream",
             source_type="local",
             source=json.dumps({"uri": record["source"]}),
@@ -269,15 +271,9 @@ class Delivery:
         self._say(f"{what} is given up: {error}")
 
 
-def _name(name: str) -> str:
-    """Returns a name that every MLflow takes: it stands for a relative path there."""
-    parts = (re.sub(r"[^\w.\- ]", "_", part) for part in name.split("/"))
-    return "/".join(part for part in parts if part.strip("."))[:_NAME_LENGTH].rstrip("/") or "_"
-
-
 def _texts(values: Mapping[str, object], length: int) -> dict[str, str]:
     """Returns names that every MLflow takes, with texts of at most `length` characters."""
-    return {_name(name): _cut(str(value), length) for name, value in values.items()}
+    return {mlflow_name(name): _cut(str(value), length) for name, value in values.items()}
 
 
 def _cut(text: str, length: int) -> str:

@@ -139,6 +139,23 @@ def pending(logdir: str) -> int:
     return sum(1 for _ in read(logdir, delivered(logdir)))
 
 
+def curves(logdir: str, end: int | None = None) -> Iterator[str]:
+    """Yields the name of each metric that was recorded before byte `end`, in order, repeatedly."""
+    for record, behind in read(logdir):
+        if end is not None and behind > end:
+            return
+        if record["kind"] == "metrics":
+            yield from record["values"]
+
+
+def superseded(logdir: str) -> str | None:
+    """Returns which points were logged again by earlier resumes, None if there are none."""
+    tags = [record["values"] for record, _ in read(logdir) if record["kind"] == "tags"]
+    return next(
+        (str(values["superseded"]) for values in tags[::-1] if "superseded" in values), None
+    )
+
+
 def last_step(logdir: str) -> int:
     """Returns the highest step of a metric; -1 if there is none."""
     records = (record for record, _ in read(logdir))

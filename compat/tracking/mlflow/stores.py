@@ -12,7 +12,7 @@ from compat.errors import UserError
 from compat.tracking.mlflow import run_id, spool
 from compat.tracking.redaction import redacted_text
 
-_URI_VARIABLE = "MLFLOW_TRACKING_URI"
+URI_VARIABLE = "MLFLOW_TRACKING_URI"
 _EXPERIMENT_VARIABLE = "MLFLOW_EXPERIMENT_NAME"
 _ARTIFACTS = "mlflow-artifacts"
 _LOCAL_SERVER = "http://127.0.0.1:5000"  # Where `mlflow ui` serves by default.
@@ -41,8 +41,8 @@ def store_uri(tracking_uri: str | None, logdir: str) -> str:
     default = "sqlite:///" + os.path.join(folder, "mlflow.db")
     name = "tracking URI"
     if tracking_uri is None:
-        name = _URI_VARIABLE
-        tracking_uri = os.environ.get(_URI_VARIABLE) or spool.store(logdir) or default
+        name = URI_VARIABLE
+        tracking_uri = os.environ.get(URI_VARIABLE) or spool.store(logdir) or default
     sqlite = _SQLITE.match(tracking_uri)
     if sqlite and sqlite.group(2) != ":memory:":
         return f"{sqlite.group(1)}:///{os.path.abspath(sqlite.group(2))}{sqlite.group(3)}"
@@ -71,7 +71,7 @@ def artifact_root(uri: str) -> str | None:
 
 def is_given(tracking_uri: str | None) -> bool:
     """Returns whether the user has named a store, by the argument or `MLFLOW_TRACKING_URI`."""
-    return bool(tracking_uri or os.environ.get(_URI_VARIABLE))
+    return bool(tracking_uri or os.environ.get(URI_VARIABLE))
 
 
 def tracking_command(logdir: str, tracking_uri: str | None) -> str:

@@ -21,8 +21,9 @@ from compat.processes.forked import Forked
 from compat.processes.forking import inherited, start
 from compat.tracking.files import appending, writing_to
 from compat.tracking.mlflow import spool
+from compat.tracking.mlflow.curve_names import CurveNames
 from compat.tracking.mlflow.source import source
-from compat.tracking.mlflow.stores import experiment, is_given, store_uri
+from compat.tracking.mlflow.stores import URI_VARIABLE, experiment, is_given, store_uri
 from compat.tracking.redaction import redacted, redacted_text
 from compat.tracking.writer import FINISHED, Param, Writer
 
@@ -82,6 +83,7 @@ class Tracker(Writer):
         usual = _DATABASE_PATIENCE if self._uri.startswith("sqlite") else _SERVER_PATIENCE
         self._patience = usual if patience is None else patience
         self._joins = training is not None
+        self._names = CurveNames()
         if importlib.util.find_spec("mlflow") is None:
             raise UserError(
                 f"MLflow is not installed for {sys.executable}; expected version 1.30 or newer;"
@@ -93,6 +95,7 @@ class Tracker(Writer):
                 self._append("join", training=os.path.abspath(training))
             else:
                 last = spool.last_step(self._logdir)
+                self._names = CurveNames(spool.curves(self._logdir))
                 self._append(
                     "start",
                     id=uuid.uuid4().hex,
@@ -109,6 +112,12 @@ class Tracker(Writer):
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
         """See `Writer.scalars`; the time is that of the call, whenever it is sent."""
         points = {name: float(value) for name, value in values.items()}
+        for name in points:
+            if name not in self._names:
+                other = self._names.before(name)
+                if other is not None:
+                    shown = self._names.of(name)
+                    self._say(f"MLflow: {name!r} is {shown!r} there, where {other!r} has its name")
         self._append("metrics", step=int(step), time=spool.now_ms(), values=points)
 
     def params(self, values: Mapping[str, Param], tuned: Collection[str] | None = None) -> None:
@@ -150,7 +159,8 @@ class Tracker(Writer):
             if not self._is_sent_within(_STOPPED_PATIENCE):
                 self._say(
                     f"MLflow: process {self._sender.pid} sends the rest and then exits, after "
-                    f"{self._patience:g} s at the latest"
+                    f"{self._patience:g} s at the latest; to send what is left then: "
+                    + self._sending()
                 )
                 return
         elif not self._is_sent_within(min(_SILENT_SECS, self._patience)):
@@ -166,17 +176,25 @@ class Tracker(Writer):
             self._say(f"MLflow: {self._logdir!r} was removed, and with it what was not sent yet")
             return
         if left:
-            folder, uri = shlex.quote(self._logdir), shlex.quote(redacted_text(self._uri))
+            path = os.path.join(self._logdir, spool.SPOOL)
             self._say(
-                f"MLflow: {left} records were not delivered and wait in"
-                f" {os.path.join(self._logdir, spool.SPOOL)}; to send them:"
-                f" python -m {_SENDER} {folder} --tracking_uri={uri}"
+                f"MLflow: {left} records were not delivered and wait in {path}; to send them: "
+                + self._sending()
             )
         elif self._sender.returncode == REFUSED:
             self._say(
                 "MLflow: part of the run was refused;"
                 f" {os.path.join(self._logdir, LOG)} says what and why"
             )
+
+    def _sending(self) -> str:
+        """Returns the command that sends what is left, which needs no secret in its words."""
+        command = f"python -m {_SENDER} {shlex.quote(self._logdir)}"
+        if redacted_text(self._uri) == self._uri:
+            return f"{command} --tracking_uri={shlex.quote(self._uri)}"
+        if os.environ.get(URI_VARIABLE) == self._uri:
+            return f"{command}, with {URI_VARIABLE} as it is now"
+        return f"{command}, with the tracking URI and its password in {URI_VARIABLE}"
 
     @property
     def _uri(self) -> str:
@@ -186,7 +204,8 @@ class Tracker(Writer):
     def _supersede(self, step: int, last: int) -> None:
         """Tells the user, and MLflow's, which points are logged again."""
         steps = f"{step + 1} to {last}"
-        self._append("tags", values={"superseded": f"steps {steps}, by a resume from step {step}"})
+        again = [spool.superseded(self._logdir), f"steps {steps}, by a resume from step {step}"]
+        self._append("tags", values={"superseded": "; ".join(filter(None, again))})
         self._say(
             f"MLflow: the points of steps {steps} stay in the run beside those that are logged now;"
             " TensorBoard shows the latter only"

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import select
 import signal
 import time
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any, Iterator
 import pytest
 
 from compat.errors import UserError
+from compat.processes.child import Child, Watchdog
 from compat.processes.group import Command, ProcessGroup
 from tests.compat.processes.conftest import python, run, runs
 
@@ -275,3 +278,31 @@ def test_signal_handlers_are_put_back() -> None:
 def test_the_chief_must_be_a_command() -> None:
     with pytest.raises(UserError, match="^chief 'chief' is no task; use one of ps 0, worker 0$"):
         ProcessGroup([python("ps 0", "pass"), python("worker 0", "pass")], chief="chief")
+
+
+def test_of_a_progress_bar_only_its_last_state_is_kept() -> None:
+    code = r"""
+import sys
+for i in range(80_000):
+    sys.stdout.write(f"\r{i:>400}" if i % 2 else f"{i:>400}\r")
+sys.stdout.write("\rlast\r")
+"""
+    watchdog = Watchdog()
+    most = 0
+    with contextlib.closing(watchdog):
+        child = Child(python("worker 0", code), watchdog, None)
+        lines: list[str] = []
+        while not child.at_end:
+            select.select([child.output], [], [], DEADLINE_SECS)
+            lines += child.read_lines()
+            most = max(most, len(child.unfinished))
+            child.poll(time.monotonic(), 0)
+    assert lines == ["last"]
+    assert most < 1000
+
+
+def test_a_line_without_end_is_taken_apart() -> None:
+    code, lines, _ = run([python("worker 0", "print('a' * 3_000_000)")])
+    assert code == 0
+    assert sum(line.count("a") for line in lines) == 3_000_000
+    assert len(lines) in (2, 3)

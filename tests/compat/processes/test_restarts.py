@@ -179,3 +179,26 @@ def test_who_waits_to_be_started_again_is_not_when_all_is_stopped() -> None:
         "w 0 failed with exit code 138; starting it again in 1 s (1 of 9)",
         "w 1 failed with exit code 2; stopping w 0",
     ]
+
+
+def test_who_has_made_its_part_is_named_when_another_starts_again() -> None:
+    """Such as worker 1, which is at the last step when the chief is killed some steps before."""
+    failing = """
+import os, time
+while not os.path.exists("made"):
+    time.sleep(0.02)
+time.sleep(0.5)
+first = not os.path.exists("again")
+open("again", "w").close()
+os._exit(137 if first else 0)
+"""
+    code, _, said = run(
+        [python("worker 0", failing), python("worker 1", "open('made', 'w').close()")],
+        chief="worker 0",
+        max_restarts=1,
+    )
+    assert code == 0
+    assert said == [
+        "worker 0 failed with exit code 137; starting it again in 1 s (1 of 1), without worker 1, "
+        "which has made its part"
+    ]

@@ -251,3 +251,56 @@ def test_ctrl_c_at_a_terminal_reaches_the_launcher_only() -> None:
         sessions = {os.getsid(pid) for pid in started.pids}
         assert len(sessions) == 2
         assert os.getsid(started.process.pid) not in sessions
+
+
+BEFORE_DEATH = """
+import os, signal, sys, time
+from compat.processes import stop_signals
+stop_signals.before_death(lambda signum: print("asked by", signum))
+if {own}:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+reading, writing = os.pipe()
+child = os.fork()
+if child == 0:
+    try:
+        os.write(writing, b"here")
+        time.sleep(60)
+    finally:
+        os._exit(7)
+if {own}:
+    os.read(reading, 1)  # Python ignores what its handler raises amid a fork.
+os.kill(child, signal.SIGTERM)
+print("the child's end:", os.waitpid(child, 0)[1], flush=True)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM] if {blocked} else [])
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "blocked", "said", "code"),
+    [
+        (False, False, "asked by 15\n", 143),
+        (False, True, "asked by 15\n", 143),
+        (True, False, "", 7),
+    ],
+    ids=["alone", "while the main thread waits", "the program's own handler"],
+)
+def test_what_is_done_before_death(own: bool, blocked: bool, said: str, code: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", BEFORE_DEATH.format(own=own, blocked=blocked)],
+        stdout=subprocess.PIPE,
+        universal_newlines=True,
+    )
+    assert process.stdout is not None
+    try:
+        child_code = 7 << 8 if own else signal.SIGTERM
+        assert process.stdout.readline() == f"the child's end: {child_code:d}\n"
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.read() == said
+        assert process.wait(DEADLINE_SECS) == code
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +16,7 @@ from compat.errors import UserError
 from compat.tracking.files import lock
 from compat.tracking.mlflow import earlier_run, spool
 from compat.tracking.tensorboard.run_names import RunNames
+from tests.conftest import PACKAGES
 
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
@@ -100,3 +105,45 @@ def test_a_run_that_is_being_sent_stays(tmp_path: Path) -> None:
     earlier_run.set_aside(str(tmp_path))
     assert (tmp_path / "earlier-runs" / "1" / spool.SPOOL).exists()
     assert not (tmp_path / spool.SPOOL).exists()
+
+
+ENDLESS = """
+import time
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [])
+summary = tf.summary.scalar("loss", x)
+with tf.Session() as s:
+    writer = tf.summary.FileWriter("logs")
+    writer.add_summary(s.run(summary, {x: 1.0}), 1)
+    writer.flush()
+    print("ready", flush=True)
+    s.run(tf.FIFOQueue(1, tf.int32, shapes=[[]]).dequeue())
+"""
+
+
+def test_a_run_that_a_signal_ends_is_killed_and_not_failed(tmp_path: Path) -> None:
+    """While the script waits in TensorFlow, which Python's own handlers do not end."""
+    (tmp_path / "script.py").write_text(ENDLESS)
+    env = {**os.environ, "MLFLOW_TRACKING_URI": "http://127.0.0.1:9", "PYTHONPATH": PACKAGES}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "compat", "run", "--track", "script.py"],
+        cwd=str(tmp_path),
+        env=env,
+        stdout=subprocess.PIPE,
+    )
+    deadline = threading.Timer(280, process.kill)
+    deadline.start()
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.terminate()
+        said = process.stdout.read().decode()
+        assert process.wait(280) == 143
+        assert "TensorBoard:  tensorboard --logdir" in said
+        records = [record for record, _ in spool.read(str(tmp_path / "logs"))]
+        assert records[-1]["kind"] == "end"
+        assert records[-1]["status"] == "KILLED"
+    finally:
+        deadline.cancel()
+        process.kill()
+        process.communicate(timeout=60)

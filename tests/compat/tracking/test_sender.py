@@ -88,3 +88,20 @@ def test_a_store_that_could_not_be_made_whole_is_made_later(logdir, python, wait
     subprocess.run(send, env=dict(os.environ, PYTHONPATH=root), timeout=150, check=True)
     assert history(logdir, "cost") == [(1, 1.0)]
     assert run(logdir).info.status == "FINISHED"
+
+
+def test_the_command_that_sends_the_rest_takes_the_password_from_the_environment(
+    logdir, said, monkeypatch, closed_port
+):
+    """It works as printed: a password never is in its words."""
+    uri = f"http://me:hush@127.0.0.1:{closed_port}"
+    for number, given in enumerate([uri, None]):
+        writer = tracker(f"{logdir}{number}", said, tracking_uri=given, patience=0.1)
+        writer.close()
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    first, second = (line.partition("; to send them: ")[2] for line in said)
+    command = "python -m compat.tracking.mlflow.sender"
+    assert first == (
+        f"{command} {logdir}0, with the tracking URI and its password in MLFLOW_TRACKING_URI"
+    )
+    assert second == f"{command} {logdir}1, with MLFLOW_TRACKING_URI as it is now"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import resource
 
 import pytest
 
@@ -55,6 +56,25 @@ def test_half_a_record_waits_and_is_skipped_after_a_restart(folder):
     writing.close()
     assert [r["values"]["a"] for r, _ in spool.read(folder)] == ["1", "2"]
     assert json.loads(path.read_text().splitlines()[-1])
+
+
+@pytest.fixture
+def room():
+    """Limits how long a file may become, as a full disk does; the limit is lifted in the end."""
+    _, most = before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_record_without_room_is_an_error_and_does_not_spoil_the_next(folder, room):
+    writing = spool.Spool(folder)
+    writing.append("tags", values={"a": "1"})
+    room(os.path.getsize(os.path.join(folder, spool.SPOOL)) + 60)
+    with pytest.raises(OSError, match="too large"):
+        writing.append("tags", values={"a": "2" * 60})
+    writing.append("tags", values={"a": "3"})
+    writing.close()
+    assert [r["values"]["a"] for r, _ in spool.read(folder)] == ["1", "3"]
 
 
 def test_one_training_writes_a_folder(folder):

@@ -22,6 +22,9 @@ from tests.compat.tracking.conftest import client, history, run, run_id, store, 
 pytestmark = pytest.mark.once
 
 
+SENDER = "compat.tracking.mlflow.sender"
+
+
 def rows(logdir, query):
     connection = sqlite3.connect(store(logdir))
     try:
@@ -51,6 +54,7 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
         writer.scalars(step, {"train/cost": 1 / step, "train/accuracy": 0.5})
     writer.scalars(601, {"bad": float("nan"), "up": float("inf"), "down": -float("inf")})
     writer.scalars(602, {"odd:name(µ)//x/../y": 1.0, "validation/accuracy": 0.75})
+    writer.scalars(603, {"a>b": 1.0, "a\\b": 2.0, "a_b": 3.0})
     writer.artifact("model.ckpt-3.index", folder="checkpoint")
     writer.artifact(str(work / "export"), folder="model")
     writer.artifact("gone")
@@ -59,7 +63,11 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
     writer.close()
     ended = int(time.time() * 1000)
     writer.close()
-    (line,) = besides_waiting(said)
+    *renamed, line = besides_waiting(said)
+    assert renamed == [
+        r"MLflow: 'a\\b' is 'a_b_2' there, where 'a>b' has its name",
+        "MLflow: 'a_b' is 'a_b_3' there, where 'a>b' has its name",
+    ]
     assert "part of the run was refused" in line and "tracking.log says" in line
     assert f"artifact '{work}/gone' is given up" in pathlib.Path(logdir, "tracking.log").read_text()
     assert sorted(os.listdir(work)) == ["export", "model.ckpt-3.index"]
@@ -81,11 +89,14 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
     assert found.data.params == {"batch_size": "100", "sync": "True", "password": "***"}
     assert history(logdir, "train/cost") == [(s, pytest.approx(1 / s)) for s in range(1, 601)]
     assert history(logdir, "odd_name_µ_/x/y") == [(602, 1.0)]
+    assert [history(logdir, f"a_b{end}") for end in ("", "_2", "_3")] == [
+        [(603, 1.0)], [(603, 2.0)], [(603, 3.0)]]  # fmt: skip
     counts = rows(logdir, "select key, count(*), min(timestamp), max(timestamp) from metrics"
                           " group by key")  # fmt: skip
     assert {key: count for key, count, _, _ in counts} == {
         "train/cost": 600, "train/accuracy": 600, "bad": 1, "up": 1, "down": 1,
-        "odd_name_µ_/x/y": 1, "validation/accuracy": 1}  # fmt: skip
+        "odd_name_µ_/x/y": 1, "validation/accuracy": 1,
+        "a_b": 1, "a_b_2": 1, "a_b_3": 1}  # fmt: skip
     assert all(began <= low <= high <= ended for _, _, low, high in counts)
     assert dict(rows(logdir, "select key, is_nan from metrics where key = 'bad'"))["bad"] == 1
     assert rows(logdir, "select count(*) from runs") == [(1,)]
@@ -115,7 +126,9 @@ def test_an_unfinished_training_leaves_what_takes_long_to_the_sender(
         connection.rollback()
     (line,) = said
     assert re.fullmatch(
-        r"MLflow: process \d+ sends the rest and then exits, after 180 s at the latest", line
+        r"MLflow: process \d+ sends the rest and then exits, after 180 s at the latest; to send "
+        rf"what is left then: python -m {SENDER} {stored} --tracking_uri=sqlite:///{database}",
+        line,
     )
     wait_for(lambda: run(stored).info.status == status, "end of the run")
     wait_for(lambda: spool.pending(stored) == 0, "end of the delivery")
@@ -174,6 +187,10 @@ def test_points_that_a_resumed_run_logs_again_are_named(stored, said, checkpoint
     assert line.startswith(f"MLflow: the points of steps {steps} stay in the run beside those")
     resumed = f"steps {steps}, by a resume from step {max(checkpoint, 0)}"
     assert run(stored).data.tags["superseded"] == resumed
+    writer = tracker(stored, said, resume_step=3)
+    writer.close()
+    twice = f"{resumed}; steps 4 to 4, by a resume from step 3"
+    assert run(stored).data.tags["superseded"] == twice
     assert history(stored, "cost") == [(1, 1.0), (2, 1.0), (3, 1.0), (4, 0.5), (4, 1.0)]
 
 

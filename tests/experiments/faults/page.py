@@ -40,7 +40,9 @@ complete, KILLED after SIGTERM to the chief, else FAILED, until it is resumed.
   seconds, and each task at most `--max_restarts` times (default 3). It also restarts the tasks that
   have lost it, and does not count these restarts. At most `--checkpoint_every` of the updates that
   the chief has logged are lost, and the final accuracy is that of a run without a fault. A wrong
-  flag (exit code 2) or a failure of the program (1) stops all tasks: a retry would not help.
+  flag (exit code 2) or a failure of the program (1) stops all tasks: a retry would not help. A
+  worker of the legacy runtime that has made its part, and has ended with 0, is not started again
+  when another one is, which then makes the rest without it; the line about the restart names it.
 - **never started**, **started 20 s late**: tasks wait for it up to `--rendezvous_timeout` seconds.
 - **network cut for 20 s**, **for good**: each task has a host with an address of its own, a network
   namespace, whose link is taken down and up again, or not: nothing is refused, and nothing arrives.
