@@ -37,6 +37,9 @@ with tf.device(tf.train.replica_device_setter(worker_device=own, cluster=cluster
     total = tf.get_variable("total", [], initializer=tf.zeros_initializer(), use_resource=True)
     x = tf.placeholder(tf.float32, [], name="x")
     add = tf.group(tf.assign_add(total, x, use_locking=True), tf.assign_add(step, 1))
+with tf.device("/cpu:0"):
+    nowhere = tf.Variable(0.0)
+    add = tf.group(add, tf.assign_add(nowhere, x, use_locking=True))
 with tf.device("/job:ps/task:1"):
     done = tf.FIFOQueue(2, tf.int32, shapes=[], shared_name="done")
     tell, wait = done.enqueue(FLAGS.task_index), done.dequeue_many(2)
@@ -48,7 +51,8 @@ with supervisor.prepare_or_wait_for_session(server.target) as session:
     session.run(tell)
     if FLAGS.task_index == 0:
         found = sorted(session.run(wait))
-        print("told by %s, total %.0f" % ([int(i) for i in found], session.run(total)))
+        totals = tuple(session.run([total, nowhere]))
+        print("told by %s, totals %.0f and %.0f" % (([int(i) for i in found],) + totals))
 """
 # The chief applies the mean of the gradients of both, in a thread of its own.
 REPLICAS = """
@@ -109,11 +113,14 @@ def test_prints_the_same_on_both(section: str, outputs: dict[str, dict[str, str]
 @pytest.mark.cluster
 @pytest.mark.long
 @pytest.mark.skipif(not sees_variables_of_others(), reason="one program for each cluster")
-def test_two_programs_share_variables_and_a_queue_on_two_servers(run_script: RunScript) -> None:
-    options = ("--runtime=modern", "--cluster", "ps=2,worker=2")
+@pytest.mark.parametrize("runtime", ["legacy", "modern"])
+def test_two_programs_share_variables_and_a_queue_on_two_servers(
+    runtime: str, run_script: RunScript
+) -> None:
+    options = (f"--runtime={runtime}", "--cluster", "ps=2,worker=2")
     ran = run_script(CLUSTER, options=options, seconds=280)
     assert ran.code == 0, ran.out + ran.err
-    assert "told by [0, 1], total 100" in ran.out
+    assert "told by [0, 1], totals 100 and 100" in ran.out
 
 
 @pytest.mark.cluster
