@@ -76,7 +76,8 @@ class GraphSession:
 
     def __init__(self, target: Any, graph: Any) -> None:
         text = target.decode() if isinstance(target, bytes) else target
-        cluster = _cluster if text in _cluster.targets else _alone
+        of_server = hasattr(graph, "compat_is_run_by_server")  # What programs tell one another.
+        cluster = _cluster if text in _cluster.targets and not of_server else _alone
         self.target = target if cluster is _alone else ""
         # Any other target is that of a server, whose sessions are TensorFlow's.
         self._is_here = not self.target
