@@ -68,6 +68,7 @@ class Membership(session.Cluster):
                     tf1.train.ClusterSpec(jobs), job_name=_OWN_JOB, task_index=0, protocol="grpc"
                 )
             self._connected |= tasks
+            self.device = f"/job:{_OWN_JOB}/replica:0/task:0/device:CPU:0"
 
     def _address(self, task: str) -> str:
         place = tf1.DeviceSpec.from_string(task)

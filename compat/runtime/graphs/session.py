@@ -33,11 +33,13 @@ class Cluster:
       own_task: this process, such as "/job:worker/replica:0/task:1"; "" if it is alone.
 
     Attributes:
+      device: of this process where it has connected with others, as TensorFlow 2 names it; else "".
       targets: of sessions, which mean this process.
     """
 
     def __init__(self, own_task: str = "") -> None:
         self.own_task = own_task
+        self.device = ""
         self.targets: set[str] = set()
 
     def connect(self, tasks: set[str]) -> None:
@@ -181,7 +183,7 @@ class GraphSession:
                 if name not in self._counters:
                     self._counters[name] = tf.Variable(counter.initial(), name="counter")
             handles = {name: counter.handle for name, counter in self._counters.items()}
-            return cut, part.function(cut, handles)
+            return cut, part.function(cut, handles, self._cluster.device)
 
     def _device(self, op: Any) -> str:
         home = self._known.homes.of(op) if self._cluster.own_task else ""
