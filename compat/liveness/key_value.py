@@ -58,7 +58,9 @@ def session(target: str, device: str, patience: float = ANSWER_SECS) -> Iterator
     options = tf1.ConfigProto(
         device_filters=[_NOBODY], operation_timeout_in_ms=int(1000 * patience)
     )
-    with tf1.Graph().as_default() as graph, tf1.device(f"{device}/cpu:0"), connected(
+    graph = tf1.Graph()
+    graph.compat_is_run_by_server = True  # Also by this process's own, on the modern runtime.
+    with graph.as_default(), tf1.device(f"{device}/cpu:0"), connected(
         target, graph, options
     ) as opened:
         yield opened

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Mapping
+from typing import Any, ContextManager, Mapping
 
 from compat._tensorflow import startup, tf, tf1
 from compat.cluster import ports
 from compat.errors import UserError
+from compat.liveness import turns
 from compat.runtime.graphs import session
 
 _OWN_JOB = "program"
@@ -43,6 +44,7 @@ class Membership(session.Cluster):
                 "TensorFlow"
             )
         super().__init__(f"/job:{job}/replica:0/task:{index}")
+        self._is_alone = programs == 1
         self._spec = tf1.train.ClusterSpec(dict(cluster))
         self._host = self._spec.task_address(job, index).rpartition(":")[0]
         self._lock = threading.Lock()
@@ -59,11 +61,25 @@ class Membership(session.Cluster):
             jobs = {_OWN_JOB: {0: f"{self._host}:{reservation.port}"}}
             for task in sorted(self._connected | tasks):
                 place = tf1.DeviceSpec.from_string(task)
-                address = self._spec.task_address(place.job, place.task)
-                jobs.setdefault(place.job, {})[place.task] = address
-            reservation.release()
-            with session.eagerly(), startup.without_notes():
+                jobs.setdefault(place.job, {})[place.task] = self._address(task)
+            with self._turns(tasks - self._connected), session.eagerly(), startup.without_notes():
+                reservation.release()
                 tf.config.experimental_connect_to_cluster(
                     tf1.train.ClusterSpec(jobs), job_name=_OWN_JOB, task_index=0, protocol="grpc"
                 )
             self._connected |= tasks
+            self.device = f"/job:{_OWN_JOB}/replica:0/task:0/device:CPU:0"
+
+    def _address(self, task: str) -> str:
+        place = tf1.DeviceSpec.from_string(task)
+        return str(self._spec.task_address(place.job, place.task))
+
+    def _turns(self, tasks: set[str]) -> ContextManager[None]:
+        """Keeps other programs from connecting with the same servers.
+
+        A server of TensorFlow that has no program makes what its programs share, and destroys what
+        it had (`EagerServiceImpl::CreateContext`, 2.21). With two first programs at the same time
+        one has what is destroyed, and the server may end with signal 11.
+        """
+        servers = {task: self._address(task) for task in tasks}
+        return turns.taken({} if self._is_alone else servers)

@@ -71,7 +71,7 @@ class Dependence:
             return op.name not in local
         home = self._homes.of(op)
         if home == self._own_task():  # Other tasks find it by a name that the program gives.
-            return home != "" and _shared_name(op) != ""
+            return home != "" and shared_name(op) != ""
         return home != ""
 
     def _add(self, op: Any, new: set[Any]) -> None:
@@ -91,6 +91,7 @@ class Dependence:
             todo.extend(t.op for t in op.inputs if is_handle(t) and holds_state(t.op))
 
 
-def _shared_name(op: Any) -> str:
+def shared_name(op: Any) -> str:
+    """Returns the name by which other sessions find the state of an operation; "" for none."""
     names = [attr.name for attr in op.op_def.attr]
     return str(op.get_attr("shared_name").decode()) if "shared_name" in names else ""

@@ -157,12 +157,13 @@ def _full(name: str) -> str:
     return name if ":" in name or name[0] == "^" else name + ":0"
 
 
-def function(part: Part, counters: Mapping[str, Any]) -> Any:
+def function(part: Part, counters: Mapping[str, Any], device: str) -> Any:
     """Returns the function that computes what is lifted, of `part.inputs`.
 
     Args:
       part: of a graph.
       counters: handles of the variables in which random operations count, by their names.
+      device: this process's, where the values are returned; from a server it would take a call.
     """
 
     def run(*values: Any) -> list[Any]:
@@ -184,18 +185,19 @@ def function(part: Part, counters: Mapping[str, Any]) -> Any:
         )
         with tf.control_dependencies([found[op.name] for op in part.run]):
             fetched = [given[t.name] if t.name in given else found[t.name] for t in part.fetched]
-            fetched = [_value(tensor, like) for tensor, like in zip(fetched, part.fetched)]
+            fetched = [_value(*both, device) for both in zip(fetched, part.fetched)]
             return [*fetched, tf.constant(0)]
 
     # Without automatic control dependencies: the program's own are what TensorFlow 1.x promised.
     return tf1.wrap_function(run, [tf.TensorSpec(t.shape, t.dtype.base_dtype) for t in part.inputs])
 
 
-def _value(tensor: Any, like: Any) -> Any:
+def _value(tensor: Any, like: Any, device: str) -> Any:
     """Returns what a session returns of a tensor; of a variable's handle, the value."""
     if like.dtype == tf.resource and like.op.type == "VarHandleOp":
-        return tf.raw_ops.ReadVariableOp(resource=tensor, dtype=like.op.get_attr("dtype"))
-    return tf.identity(tensor, name=f"{like.op.name}/fetched")
+        tensor = tf.raw_ops.ReadVariableOp(resource=tensor, dtype=like.op.get_attr("dtype"))
+    with tf.device(device):
+        return tf.identity(tensor, name=f"{like.op.name}/fetched")
 
 
 def free(nodes: Sequence[Any]) -> None:

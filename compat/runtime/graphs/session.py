@@ -33,11 +33,13 @@ class Cluster:
       own_task: this process, such as "/job:worker/replica:0/task:1"; "" if it is alone.
 
     Attributes:
+      device: of this process where it has connected with others, as TensorFlow 2 names it; else "".
       targets: of sessions, which mean this process.
     """
 
     def __init__(self, own_task: str = "") -> None:
         self.own_task = own_task
+        self.device = ""
         self.targets: set[str] = set()
 
     def connect(self, tasks: set[str]) -> None:
@@ -76,7 +78,8 @@ class GraphSession:
 
     def __init__(self, target: Any, graph: Any) -> None:
         text = target.decode() if isinstance(target, bytes) else target
-        cluster = _cluster if text in _cluster.targets else _alone
+        of_server = hasattr(graph, "compat_is_run_by_server")  # What programs tell one another.
+        cluster = _cluster if text in _cluster.targets and not of_server else _alone
         self.target = target if cluster is _alone else ""
         # Any other target is that of a server, whose sessions are TensorFlow's.
         self._is_here = not self.target
@@ -180,7 +183,7 @@ class GraphSession:
                 if name not in self._counters:
                     self._counters[name] = tf.Variable(counter.initial(), name="counter")
             handles = {name: counter.handle for name, counter in self._counters.items()}
-            return cut, part.function(cut, handles)
+            return cut, part.function(cut, handles, self._cluster.device)
 
     def _device(self, op: Any) -> str:
         home = self._known.homes.of(op) if self._cluster.own_task else ""

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 from compat._tensorflow import private, tf1
 from compat.errors import PeerError
@@ -22,7 +22,7 @@ from compat.liveness.monitor import Monitor, connection_checks
 from compat.liveness.watchdog import retry_duplicate_rpc, run_with_watchdog
 from compat.runtime.graphs import session as graphs
 from compat.runtime.graphs.device_placement import filtered
-from compat.scripts.cluster import distributed
+from compat.scripts.cluster import distributed, unplaced
 
 _DEFAULT_SECS = 30
 _SECS = 1
@@ -66,6 +66,7 @@ def _poll_often(manager: Any, init: Callable[[], None]) -> None:
 
 
 def _called_by_callable(session: Any, make: Callable[[], Callable[..., Any]]) -> Any:
+    _place_in(session)
     call = make()
     return lambda *given: _called(session, lambda: call(*given))
 
@@ -101,7 +102,9 @@ def _with_filters(method: Callable[..., Any]) -> Callable[..., Any]:
     def make(self: Any, *args: Any, **kwargs: Any) -> Any:
         if distributed.task is not None:
             own = f"/job:{distributed.task.job}/task:{distributed.task.index}"
-            kwargs["config"] = filtered(kwargs.get("config"), own, self._graph)
+            config = kwargs.get("config")
+            _place(self._graph, [] if config is None else config.device_filters)
+            kwargs["config"] = filtered(config, own, self._graph)
         if method.__name__ != "wait_for_session":
             return _patiently(lambda: method(self, *args, **kwargs))
         with _saying("the chief, which prepares the session"):
@@ -130,6 +133,7 @@ def _called(session: Any, function: Callable[[], Any]) -> Any:
         checks = connection_checks(_needed(session))
         Monitor(checks, _PATIENCE_SECS, distributed.say, _EVERY_SECS).wait()
         _met.add(session)
+    _place_in(session)
     return run_with_watchdog(lambda: retry_duplicate_rpc(function), lambda: _miss(session))
 
 
@@ -180,15 +184,47 @@ def _needed(session: Any) -> dict[str, str]:
         return {_SERVER: _target(session)[len(_SCHEME) :]}
     if graphs.is_installed():  # Its sessions run nothing on other workers.
         return {f"/job:ps/task:{i}": a for job, i, a in task.others() if job == "ps"}
-    # TensorFlow merges the device filters of server and session.
-    filters = [*task.filters, *private.device_filters(session)]
-    places = [tf1.DeviceSpec.from_string(text) for text in filters]
+    sees = _seen_through(private.device_filters(session))
     return {
         f"/job:{job}/task:{index}": address
         for job, index, address in task.others()
-        if not places
-        or any(place.job in (None, job) and place.task in (None, index) for place in places)
+        if sees(job, index)
     }
+
+
+def _seen_through(filters: Sequence[str]) -> Callable[[str, int], bool]:
+    """Returns what says of a task whether a session sees it that has these device filters.
+
+    TensorFlow merges those of the server with them.
+    """
+    task = distributed.task
+    merged = [*(task.filters if task else ()), *filters]
+    places = [tf1.DeviceSpec.from_string(text) for text in merged]
+    return lambda job, index: (
+        not places
+        or any(place.job in (None, job) and place.task in (None, index) for place in places)
+    )
+
+
+def _place_in(session: Any) -> None:
+    if _target(session) in distributed.own_targets:
+        _place(session.graph, private.device_filters(session))
+
+
+def _place(graph: Any, filters: Sequence[str]) -> None:
+    """Places what the program has placed nowhere, if this process serves a task of a cluster."""
+    task = distributed.task
+    if task is None:
+        return
+    sees = _seen_through(filters)
+    tasks = [(job, index) for job, index, _ in task.others() if sees(job, index)]
+    unplaced.place(
+        graph,
+        [
+            tf1.DeviceSpec(job=job, replica=0, task=index)
+            for job, index in [(task.job, task.index), *tasks]
+        ],
+    )
 
 
 def _miss(session: Any) -> None:

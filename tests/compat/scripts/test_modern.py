@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
 
 pytestmark = pytest.mark.skipif(not coordinator_module(), reason="no modern runtime before 2.4")
+SEVERAL_PROGRAMS = pytest.mark.skipif(
+    not sees_variables_of_others(), reason="one program for each cluster"
+)
 PROGRAM = Path(__file__).with_name("graph_program.py")
 SECTIONS = re.findall(r"@section\ndef (\w+)", PROGRAM.read_text(encoding="utf-8"))
 CLUSTER = """
@@ -37,18 +40,26 @@ with tf.device(tf.train.replica_device_setter(worker_device=own, cluster=cluster
     total = tf.get_variable("total", [], initializer=tf.zeros_initializer(), use_resource=True)
     x = tf.placeholder(tf.float32, [], name="x")
     add = tf.group(tf.assign_add(total, x, use_locking=True), tf.assign_add(step, 1))
+with tf.device("/cpu:0"):
+    nowhere = tf.Variable(0.0)
+    add = tf.group(add, tf.assign_add(nowhere, x, use_locking=True))
+with tf.device(own):  # Stored by the server of this program.
+    calls = tf.Variable(0.0, collections=["own"])
+    add = tf.group(add, tf.assign_add(calls, 1.0))
 with tf.device("/job:ps/task:1"):
     done = tf.FIFOQueue(2, tf.int32, shapes=[], shared_name="done")
     tell, wait = done.enqueue(FLAGS.task_index), done.dequeue_many(2)
 init = tf.global_variables_initializer()
 supervisor = tf.train.Supervisor(is_chief=FLAGS.task_index == 0, init_op=init)
 with supervisor.prepare_or_wait_for_session(server.target) as session:
+    session.run(calls.initializer)
     for _ in range(50):
         session.run(add, {x: 1.0})
     session.run(tell)
     if FLAGS.task_index == 0:
         found = sorted(session.run(wait))
-        print("told by %s, total %.0f" % ([int(i) for i in found], session.run(total)))
+        totals = tuple(session.run([total, nowhere, calls]))
+        print("told by %s: %.0f, %.0f and %.0f" % (([int(i) for i in found],) + totals))
 """
 # The chief applies the mean of the gradients of both, in a thread of its own.
 REPLICAS = """
@@ -108,17 +119,19 @@ def test_prints_the_same_on_both(section: str, outputs: dict[str, dict[str, str]
 
 @pytest.mark.cluster
 @pytest.mark.long
-@pytest.mark.skipif(not sees_variables_of_others(), reason="one program for each cluster")
-def test_two_programs_share_variables_and_a_queue_on_two_servers(run_script: RunScript) -> None:
-    options = ("--runtime=modern", "--cluster", "ps=2,worker=2")
+@pytest.mark.parametrize("runtime", ["legacy", pytest.param("modern", marks=SEVERAL_PROGRAMS)])
+def test_two_programs_share_variables_and_a_queue_on_two_servers(
+    runtime: str, run_script: RunScript
+) -> None:
+    options = (f"--runtime={runtime}", "--cluster", "ps=2,worker=2")
     ran = run_script(CLUSTER, options=options, seconds=280)
     assert ran.code == 0, ran.out + ran.err
-    assert "told by [0, 1], total 100" in ran.out
+    assert "told by [0, 1]: 100, 100 and 50" in ran.out
 
 
 @pytest.mark.cluster
 @pytest.mark.long
-@pytest.mark.skipif(not sees_variables_of_others(), reason="one program for each cluster")
+@SEVERAL_PROGRAMS
 def test_replicas_of_two_programs_go_on_together(run_script: RunScript) -> None:
     """The step of each token is the one behind the update, or their gradients would be too old."""
     options = ("--runtime=modern", "--cluster", "ps=1,worker=2")
