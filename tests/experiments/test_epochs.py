@@ -28,11 +28,14 @@ def counted(tmp_path_factory: Any, start_program: Any) -> Iterator[Start]:
     """Starts the program that counts how often each example is used, and waits for its end."""
     started: list[Training] = []
 
-    def begin(*flags: str, workers: int = 1, logdir: Path | None = None) -> Training:
+    def begin(
+        *flags: str, workers: int = 1, logdir: Path | None = None, strategy: str = "ps"
+    ) -> Training:
         folder: Path = tmp_path_factory.mktemp("counted")
         shutil.copy(str(PROGRAM), str(folder))
         logdir = logdir or folder / "logs"
-        place = ["--strategy=ps", "--num_ps=1", f"--num_workers={workers}"] if workers > 1 else []
+        place = [f"--strategy={strategy}", f"--num_workers={workers}"] if workers > 1 else []
+        place += ["--num_ps=1"] if workers > 1 and strategy == "ps" else []
         argv = [sys.executable, PROGRAM.name, *place, *flags, f"--logdir={logdir}"]
         started.append(Training(argv, folder, logdir, {"TF_CPP_MIN_LOG_LEVEL": "3"}, start_program))
         return started[-1].wait()
@@ -152,6 +155,20 @@ def test_law(
         assert all(n <= times <= 2 * n for times, n in zip(found, law)), (found, law)
     else:
         assert found == law
+
+
+@pytest.mark.slow
+def test_workers_that_update_together_end_with_the_shortest_shard(
+    runtimes: list[str], counted: Start
+) -> None:
+    if "modern" not in runtimes:
+        pytest.skip("TensorFlow 1.x has no such strategy")
+    flags = ["--sizes=6,10", "--runtime=modern"]
+    training = counted(*flags, workers=2, strategy="multi_worker")
+    assert training.code == 0, training.out + training.err
+    (found,) = re.findall(r"RESULT (\{.*)", training.out)
+    # Half of the gradient of each batch.
+    assert json.loads(found) == {"step": 3, "counts": [0.5] * 12 + [0.0] * 4}
 
 
 @pytest.mark.slow
