@@ -299,6 +299,18 @@ def with_variable_store(store: Any) -> Any:
     return importlib.import_module(_VARIABLE_SCOPE).with_variable_store(store)
 
 
+def _leave_devices_out_of_functions() -> None:
+    """Traces functions of graphs, as of `Dataset.map`, as TensorFlow 2 does where it runs eagerly.
+
+    Their bodies have the devices of what calls them. Else those of device functions around, such as
+    `replica_device_setter`, become part of them, which name tasks that a session in this process
+    does not have. Where what is replaced is gone, an `AttributeError`.
+    """
+    functions: Any = importlib.import_module("tensorflow.python.framework.func_graph")
+    assert callable(functions.device_stack_has_callable)
+    functions.device_stack_has_callable = lambda stack: False
+
+
 def sessions_are_replaced() -> bool:
     """Whether `replace_in_sessions` was called; where the class is gone, an `ImportError`."""
     return hasattr(_base_session(), "compat_session")
@@ -318,6 +330,7 @@ def replace_in_sessions(session: Any) -> None:
     base = _base_session()
     init, extend, close = base.__init__, base._extend_graph, base.close
     base.compat_session = None
+    _leave_devices_out_of_functions()
 
     def open_session(self: Any, target: Any = "", graph: Any = None, config: Any = None) -> None:
         graph = tf1.get_default_graph() if graph is None else graph

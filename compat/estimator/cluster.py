@@ -33,6 +33,9 @@ class _Executor(training._TrainingExecutor):
                 config=tf1.ConfigProto(gpu_options=gpus),
                 **self._options,
             )
+            departures = self._server.departures
+            if departures is not None:
+                departures.enter()  # Before the seconds in which the package delays a worker.
         return self._server
 
     def _start_distributed_training(self, saving_listeners: Any = None) -> None:

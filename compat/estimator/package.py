@@ -44,4 +44,28 @@ def with_globals(function: Any, **replaced: Any) -> Callable[..., Any]:
     return copy
 
 
+def make_tasks_by(server: Any, session: Any, departures: Callable[[], Any]) -> None:
+    """Makes the package's tasks in a cluster by other servers and monitored sessions.
+
+    Args:
+      server: called as `tf.train.Server`.
+      session: called as `tf.train.MonitoredTrainingSession`.
+      departures: returns the `Departures` of this task, whose server there is; None without.
+    """
+
+    def within(module: Any, **replaced: Any) -> Any:
+        return types.SimpleNamespace(**{**vars(module), **replaced})
+
+    def started(self: Any, config: Any) -> Any:
+        found, departing = start(self, config), departures()
+        if departing is not None:
+            departing.enter()  # Before the seconds in which the package delays a worker.
+        return found
+
+    start = training._TrainingExecutor._start_std_server
+    training._TrainingExecutor._start_std_server = started
+    training.server_lib = within(training.server_lib, Server=server)
+    estimator.training = within(estimator.training, MonitoredTrainingSession=session)
+
+
 completion.mark_ends(training._TrainingExecutor, with_globals)

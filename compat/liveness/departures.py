@@ -56,7 +56,7 @@ class Departures:
 
         A trainer whose port is closed for a few seconds is lost, and is not waited for, nor is one
         that does not answer for a minute. One that has not begun yet is given `absent_secs`.
-        `gives_up` is called all the time.
+        `gives_up` is called all the time. A line names those that are there and may begin later.
         """
         if not self.is_chief:
             return False
@@ -64,7 +64,7 @@ class Departures:
         begun = reported = time.monotonic()
         until = dict.fromkeys(left, begun + absent_secs)  # When the patience with each ends.
         answered = dict.fromkeys(left, begun)
-        waited = False
+        waited, late = False, set()
         # A parameter server that is lost is reported by what the chief does next.
         with contextlib.suppress(tf1.errors.OpError, PeerError):
             while left and not gives_up():
@@ -77,11 +77,15 @@ class Departures:
                         waited, answered[name], until[name] = True, now, now + GRACE_SECS
                     elif reason not in (None, "refused"):
                         until[name] = max(until[name], answered[name] + _SILENCE_SECS)
+                    if now >= until[name] and reason is None:
+                        late.add(name)
                 left = {name: left[name] for name in left if now < until[name]}
                 if left and now >= reported + _REPORT_SECS:
                     reported = now
                     say(f"the chief has made its updates; waiting for those of {', '.join(left)}")
                 time.sleep(_PAUSE_SECS if left else 0)
+        if late:
+            say(f"{', '.join(sorted(late))} made no update yet; nobody saves those of later")
         return waited
 
     def _announce(self, state: str) -> None:

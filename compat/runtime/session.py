@@ -251,6 +251,9 @@ class Session(abc.ABC):
     def drain(self) -> Iterator[Values]:
         """Waits for all that was scheduled, and yields the values that were not seen yet."""
 
+    def settle(self) -> None:  # noqa: B027 - Only a coordinator makes updates ahead.
+        """Waits for all that was scheduled, and counts it; its values are still to be seen."""
+
     def check_overdue(self) -> None:
         """Raises `Interrupted` if the session `is_overdue`."""
         if self.is_overdue is not None and self.is_overdue():

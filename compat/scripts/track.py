@@ -130,14 +130,21 @@ class Record:
 
     def _open(self, step: int | None) -> Tracker:
         logdir = str(self._logdir)
-        if not earlier_run.is_resumed(logdir, step):
+        resumes = step is not None and earlier_run.is_resumed(logdir, step)
+        if not resumes:
             try:
                 earlier_run.set_aside(logdir)
             except (UserError, OSError) as error:
                 distributed.say(f"{error}; this run is added to it")
         script = os.path.splitext(os.path.basename(sys.argv[0]))[0] or "script"
         name = experiment(None, script)
-        tracker = Tracker(logdir, tracking_uri=None, experiment_name=name, run_name=None)
+        tracker = Tracker(
+            logdir,
+            tracking_uri=None,
+            experiment_name=name,
+            run_name=None,
+            resume_step=step - 1 if resumes and step is not None else None,
+        )
         tracker.params(dict(self._params, script=sys.argv[0]))
         tracker.tags(releases(distributed.task.cluster if distributed.task else {}))
         for data in self._data:

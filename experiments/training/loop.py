@@ -42,6 +42,9 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
     chief = server is None or server.is_chief
     together = server is None or settings.sync or server.synchronous
     num_workers = 1 if server is None or together else server.num_workers
+    if server is not None and server.synchronous:
+        with compat.device(None):  # Where they meet: before TensorFlow traces a stream's functions.
+            pass
     schedule = schedule_of(settings, data, server)
     tally = tally_of(server, settings.batch_size)
     program = build(experiment, data, server, schedule, tally.batches)
@@ -285,6 +288,7 @@ class _Training:
     def _save(self) -> str:
         """Writes a checkpoint, unless a variable is NaN or infinite; returns its prefix."""
         try:
+            self.session.settle()  # A coordinator repeats nothing, since it counts all of it.
             agreement.take_seen(self.server, self.tally)
             used = self.tally.seen()  # Before the values are read: what is used again is known.
             prefix = self.supervisor.save(self.session)

@@ -27,7 +27,10 @@ update whether it was applied once, twice or never. What is allowed is what
 
 Updates that were not answered, since their client was lost or had lost its peers, may be in the
 ledger or not. `tests/ledger` shows that the checker finds a client that leaves out an update, and
-one that repeats one.
+one that repeats one. A ledger of examples, which says how often the checkpoint of a run has each of
+them, is kept by `tests/experiments/test_epochs.py`: for one to three workers, streams and arrays,
+one or two epochs, a chief that is killed or not; what is allowed is the law of
+[epochs](experiments.md#data-that-do-not-fit-in-memory).
 
 {table}
 

@@ -151,7 +151,12 @@ class Lifted:
         """
         function = tf1.get_default_graph()
         given = [function.capture(tensor) for tensor in (*tensors, *resources.captured)]
-        given += tf.nest.flatten([value() for value in self._deferred])
+        calls = function  # Branches and loops are given nothing at each call.
+        while getattr(calls, "is_control_flow_graph", False):
+            calls = calls.outer_graph
+        with calls.as_default():
+            deferred = tf.nest.flatten([value() for value in self._deferred])
+        given += [function.capture(tensor) for tensor in deferred]
         mapped = dict(zip(self._inputs, given))
         mapped.update((k, function.capture(tensor)) for k, tensor in resources.state.items())
         body = graphs.reseeded(self._body, copy)

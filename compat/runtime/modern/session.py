@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 import functools
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple
@@ -30,7 +31,8 @@ NO_PLACEHOLDERS = (
 )
 
 
-class _Scheduled(NamedTuple):
+@dataclasses.dataclass(eq=False)
+class _Scheduled:
     """A closure that the coordinator has been given, and its result to come."""
 
     step: ModernStep
@@ -38,6 +40,8 @@ class _Scheduled(NamedTuple):
     updates: int  # That each step makes.
     summary: bool  # Whether the result ends with one.
     result: Any
+    is_received: bool = False
+    outcome: Outcome | None = None  # What was received; None if it was lost.
 
 
 class Outcome(NamedTuple):
@@ -158,6 +162,7 @@ class ModernSession(Session):
         if not outcome.made:
             raise _end_of_data()
         if step.trains:
+            self._count(step, outcome)
             self._record(step, outcome)
             self.planned_step = int(outcome.values.get("global_step", 0))
         return outcome
@@ -200,31 +205,52 @@ class ModernSession(Session):
 
     def _collect(self) -> ModernStep | None:
         """Waits for the closure that was scheduled first; returns its step if it made any."""
-        step, count, updates, summary, result = self._in_flight.popleft()
+        scheduled = self._in_flight.popleft()
+        self._receive(scheduled)
+        if scheduled.outcome is None:
+            return scheduled.step  # The steps are made: others' values stand for theirs.
+        if not scheduled.outcome.made:
+            return None
+        self._record(scheduled.step, scheduled.outcome)
+        return scheduled.step
+
+    def _receive(self, scheduled: _Scheduled) -> None:
+        """Waits for a closure, and counts what it has made."""
+        if scheduled.is_received:
+            return
+        step, count = scheduled.step, scheduled.steps
         try:
-            outcome = _outcome(step, count, summary, self._wait(result.fetch))
+            result = self._wait(scheduled.result.fetch)
+            outcome = _outcome(step, count, scheduled.summary, result)
         except tf1.errors.UnavailableError as error:
             # TensorFlow 2.4 leaves values on the worker that computed them, and loses them with it.
-            # The steps are made: others' values stand for theirs.
             if step not in self._last or "/job:worker" not in str(error):
                 raise
-            return step
+            scheduled.is_received = True
+            return
         if outcome.made < count:
             self._ended[step].add(outcome.worker)
-            self.planned_step -= (count - outcome.made) * updates
-        if not outcome.made:
-            return None
-        if not step.streams:
+            self.planned_step -= (count - outcome.made) * scheduled.updates
+        if outcome.made and not step.streams:
             # None if TensorFlow does not show it.
-            outcome = outcome._replace(worker=worker_of(private.device_of(result)))
-        self._record(step, outcome)
-        return step
+            worker = worker_of(private.device_of(scheduled.result))
+            outcome = outcome._replace(worker=worker)
+        if outcome.made:
+            self._count(step, outcome)
+        scheduled.is_received, scheduled.outcome = True, outcome
+
+    def settle(self) -> None:
+        with self._lock:
+            for scheduled in self._in_flight:
+                self._receive(scheduled)
+
+    def _count(self, step: ModernStep, outcome: Outcome) -> None:
+        if step.trains and self.on_updates is not None:
+            self.on_updates(outcome.worker, outcome.made * step.updates, outcome.values)
 
     def _record(self, step: ModernStep, outcome: Outcome) -> None:
         self._last[step] = outcome
         if step.trains:
-            if self.on_updates is not None:
-                self.on_updates(outcome.worker, outcome.made * step.updates, outcome.values)
             services = self._supervisor.services
             collects = self._collects(step)
             services.after_training_call(self, outcome.values, outcome.summary, collects)

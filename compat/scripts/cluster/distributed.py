@@ -103,12 +103,16 @@ class Server(tf1.train.Server, metaclass=Old):
         task = Task(definition.job_name, definition.task_index, cluster, filters)
         if session.is_installed() and task.job != "ps":
             membership = Membership(cluster, task.job, task.index)
-            membership.targets.add(text(self.target))
+            # A configuration names its own server by the address in the cluster.
+            address = tf1.train.ClusterSpec(cluster).task_address(task.job, task.index)
+            membership.targets.update([text(self.target), "grpc://" + address])
             session.join(membership)
         self._ends = bool(os.environ.get(inherited.TRACK)) and "ps" in cluster
         if self._ends and task.job != "ps":
             servers = {f"/job:ps/task:{i}": host for i, host in enumerate(cluster["ps"])}
-            atexit.register(shutdown.announce, servers, task.index)
+            numbers = {name: number for number, name in enumerate(_trainers())}
+            number = numbers.get(f"/job:{task.job}/task:{task.index}", task.index)
+            atexit.register(shutdown.announce, servers, number)
 
     @staticmethod
     def create_local_server(config: Any = None, start: bool = True) -> Any:
@@ -125,28 +129,33 @@ class Server(tf1.train.Server, metaclass=Old):
         if not self._ends or task is None or task.job != "ps":
             super().join()
             return
-        workers = task.cluster.get("worker", [])
+        trainers = [*_trainers().values()]
 
-        def answers(worker: int) -> bool:
-            return reason_not_serving(workers[worker]) is None
+        def answers(trainer: int) -> bool:
+            return reason_not_serving(trainers[trainer]) is None
 
-        shutdown.wait_until_over(
-            text(self.target), f"/job:ps/task:{task.index}", len(workers) or 1, answers=answers
-        )
+        device = f"/job:ps/task:{task.index}"
+        shutdown.wait_until_over(text(self.target), device, len(trainers) or 1, answers=answers)
+
+
+def _trainers() -> dict[str, str]:
+    """Returns the addresses of the tasks that train by their names, the chief's first."""
+    if task is None:
+        return {}
+    try:
+        cluster = CheckedSpec(task.cluster)
+        return {t.name: cluster.address_of(t) for t in roles.trainers(cluster, "legacy")}
+    except UserError:  # Jobs of a kind that is not known.
+        return {}
 
 
 def departures() -> Departures | None:
     """Returns what the trainers tell the chief of their ends; None if they have nothing to tell."""
-    if task is None or task.job == "ps":
+    trainers = _trainers()
+    if task is None or task.job == "ps" or len(trainers) < 2:
         return None
-    try:
-        cluster = CheckedSpec(task.cluster)
-        trainers = roles.trainers(cluster, "legacy")
-    except UserError:  # Jobs of a kind that is not known.
-        return None
-    own = next(t.name for t in trainers if (t.job, t.index) == (task.job, task.index))
-    addresses = {t.name: cluster.address_of(t) for t in trainers}
-    return Departures(key_value.place(cluster), addresses, own) if len(trainers) > 1 else None
+    own = f"/job:{task.job}/task:{task.index}"
+    return Departures(key_value.place(CheckedSpec(task.cluster)), trainers, own)
 
 
 def install() -> None:

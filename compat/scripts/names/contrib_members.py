@@ -18,6 +18,7 @@ MEMBERS = (
         "assert_element_shape batch_and_drop_remainder enumerate_dataset "
         "padded_batch_and_drop_remainder",
     ),
+    ("data", OWN + "data.input_checkpoints:", "CheckpointInputPipelineHook"),
     (
         "data",
         "tf.data.experimental.",

@@ -108,7 +108,10 @@ _OTHERS = {
     "__git_version__": _VERSION,
     "constant": Served(_OWN + "calls.graphs:constant", "", "also converts ranges, maps and zips"),
     # Names outside tf.contrib that need the same packages, and internal ones.
-    "estimator": Served("compat.estimator.package:names", "2.16"),
+    "estimator": Served(_OWN + "cluster.estimators:names", "2.16"),
+    "data.experimental.CheckpointInputPipelineHook": Served(
+        _OWN + "contrib.data.input_checkpoints:CheckpointInputPipelineHook", "2.16"
+    ),
     **dict.fromkeys(("estimator.tpu", "estimator.tpu.experimental"), Served(_TPU, "2.16")),
     "distribute.cluster_resolver.TPUClusterResolver": Served(_TPU + "TPUClusterResolver", ""),
     "distribute.experimental.TPUStrategy": Served(_TPU + "TPUStrategy", ""),

@@ -206,6 +206,9 @@ class Delivery:
         new = {name: text for name, text in texts.items() if name not in self._params}
         self._log("params", [Param(name, text) for name, text in new.items()], _NAMES_A_BATCH)
         self._params.update(new)
+        for name, value in values.items():
+            if len(str(value)) > _PARAM_LENGTHS[0]:
+                self._say_cut(name, _PARAM_LENGTHS[0])
         changed = {n: text for n, text in texts.items() if not _is_of(text, self._params[n])}
         self._set_tags({"resumed." + name: text for name, text in changed.items()})
 
@@ -258,13 +261,16 @@ class Delivery:
                     raise
                 shorter = _shortened(batch[0]) if len(batch) == 1 and kind == "params" else None
                 if shorter is not None:
-                    what = f"setting {shorter.key!r} is cut to {len(shorter.value)} characters"
-                    self._say(f"{what}, which its server takes; settings.yaml has all of it")
+                    self._say_cut(shorter.key, len(shorter.value))
                     self._log(kind, [shorter], most)
                 elif len(batch) == 1:
                     self._refuse(f"{kind} {batch[0].key!r}", error)
                 else:  # One bad item must not cost its neighbours.
                     self._log(kind, batch, len(batch) // 2)
+
+    def _say_cut(self, name: str, length: int) -> None:
+        what = f"setting {name!r} is cut to {length} characters, which its server takes"
+        self._say(f"{what}; {spool.SPOOL} has all of it")
 
     def _refuse(self, what: str, error: object) -> None:
         self.refused = True

@@ -38,7 +38,9 @@ own = "/job:worker/task:%d" % FLAGS.task_index
 with tf.device(tf.train.replica_device_setter(worker_device=own, cluster=cluster)):
     step = tf.train.get_or_create_global_step()
     total = tf.get_variable("total", [], initializer=tf.zeros_initializer(), use_resource=True)
-    x = tf.placeholder(tf.float32, [], name="x")
+    # A function of the program, which the setter would place as well.
+    ones = tf.data.Dataset.range(50).map(lambda number: tf.cast(number * 0 + 1, tf.float32))
+    x = ones.make_one_shot_iterator().get_next()
     add = tf.group(tf.assign_add(total, x, use_locking=True), tf.assign_add(step, 1))
 with tf.device("/cpu:0"):
     nowhere = tf.Variable(0.0)
@@ -54,7 +56,7 @@ supervisor = tf.train.Supervisor(is_chief=FLAGS.task_index == 0, init_op=init)
 with supervisor.prepare_or_wait_for_session(server.target) as session:
     session.run(calls.initializer)
     for _ in range(50):
-        session.run(add, {x: 1.0})
+        session.run(add)
     session.run(tell)
     if FLAGS.task_index == 0:
         found = sorted(session.run(wait))

@@ -62,6 +62,8 @@ def test_metrics_are_named_by_folder_and_each_start_is_a_run(
         ran = run_script(TWO_WRITERS, argument, options=("--track",), env=env, seconds=280)
         assert ran.code == 0, ran.out + ran.err
         assert f"TensorBoard:  tensorboard --logdir {tmp_path / 'logs'}\n" in ran.out
+        resumes = "MLflow: the points of steps 2 to 2 stay in the run beside those that are logged"
+        assert (resumes in ran.out) == (argument == "--first=2"), ran.out
     logdir = tmp_path / "logs" / "train"
     assert points(logdir / "earlier-runs" / "1") == once
     assert points(logdir) == once + later

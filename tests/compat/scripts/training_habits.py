@@ -230,3 +230,23 @@ def labels_of_predictions():
     model = learn.SKCompat(learn.Estimator(model_fn, model_dir=tempfile.mkdtemp()))
     model.fit(rows, rows[:, :1], batch_size=5, steps=3)
     assert model.predict(rows).shape == (20,)
+
+
+def input_checkpoints():
+    """The data go on where they were, in one call of `train` after the other."""
+
+    def model_fn(features, labels, mode):
+        total = tf.get_variable("total", initializer=0.0)
+        optimizer, step = tf.train.GradientDescentOptimizer(1.0), tf.train.get_global_step()
+        train = optimizer.minimize(-total * features["x"], step)
+        return tf.estimator.EstimatorSpec(mode, loss=total, train_op=train)
+
+    def data():
+        return tf.data.Dataset.range(1, 41).map(lambda x: {"x": tf.cast(x, tf.float32)})
+
+    config = tf.estimator.RunConfig(tempfile.mkdtemp(), save_checkpoints_steps=3)
+    model = tf.estimator.Estimator(model_fn, config=config)
+    hook = tf.data.experimental.CheckpointInputPipelineHook(model)
+    for hooks in ([hook], [hook], [tf.data.experimental.CheckpointInputPipelineHook(model)]):
+        model.train(data, steps=5, hooks=hooks)
+    assert model.get_variable_value("total") == sum(range(1, 16))

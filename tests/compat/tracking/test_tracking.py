@@ -86,6 +86,7 @@ def test_a_whole_training_is_one_run(logdir, said, monkeypatch):
     long = found.data.params.pop("long")
     # Of 6,000 characters in MLflow 3, and of 500 in older ones.
     assert long in ("x" * (length - 3) + "..." for length in (6000, 500))
+    assert "'long' is cut to" in pathlib.Path(logdir, "tracking.log").read_text()
     assert found.data.params == {"batch_size": "100", "sync": "True", "password": "***"}
     assert history(logdir, "train/cost") == [(s, pytest.approx(1 / s)) for s in range(1, 601)]
     assert history(logdir, "odd_name_µ_/x/y") == [(602, 1.0)]
