@@ -66,6 +66,9 @@ def test_uneven_shards_are_used_once_each(runtime: str, counted: Start, record: 
     events = [e for e in task_record.read(str(training.logdir)) if e["event"] == "updates"]
     assert {e["task"]: e["examples"] for e in events} == {"worker 0": 20, "worker 1": 100}
     points = record(training.logdir).points
+    assert [value.simple_value for _, value in points["train/准确率"]] == [2.0] * len(
+        points["train/准确率"]
+    )
     found = {tag: points[tag][-1][1].simple_value for tag in points if "examples_seen" in tag}
     assert found == {
         "examples_seen": 120,
