@@ -15,6 +15,7 @@ FAULTS = ["SIGTERM", "SIGKILL", "SIGSTOP for 30 s", "never started", "started 20
 FAULTS += ["killed and restarted", "network cut for 20 s", "network cut for good"]
 VICTIMS = ["worker", "chief", "ps", "evaluator"]
 SURROUNDINGS = ["disk full", "newest checkpoint torn", "log folder removed", "clock set back"]
+SURROUNDINGS += ["second start", "closed terminal", "output cannot be written"]
 SURROUNDINGS += ["MLflow dead", "MLflow back again", "MLflow slow", "SQLite locked"]
 RUNTIMES = ["legacy", "modern"]
 PAGE = """\
@@ -60,8 +61,8 @@ run again as a whole: each loss of a worker applies at most the updates of one `
 the legacy runtime those of a call are applied twice where gRPC has delivered its request twice.
 [A ledger of updates](ledger.md) counts them under random faults.
 
-The chief also records the run. This is what it does when its disk, its clock or MLflow fails,
-tested in a run of one process:
+The chief also records the run. This is what it does when its disk, its clock, its terminal or
+MLflow fails, or another run begins in its log folder, tested in a run of one process:
 
 {surroundings}
 """

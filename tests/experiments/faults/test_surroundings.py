@@ -120,6 +120,37 @@ def test_disk_full(
     tell("ends with 1; when there is room, goes on from the last checkpoint")
 
 
+def test_second_start(tell: Any, runtime: str, train: Any) -> None:
+    flags = [*FLAGS, f"--runtime={runtime}", ENDLESS]
+    first = train(*flags)
+    wait_for_step(first, EVERY)
+    second = train(*flags, logdir=first.logdir).wait()
+    assert second.code == 2
+    assert f"process {first.pid}" in second.err.splitlines()[-1]
+    wait_for_step(first, last_step(first.out) + EVERY)
+    assert first.send(signal.SIGTERM).wait().code == 143
+    tell("is refused with 2, and a line that names the first run; that trains on")
+
+
+def test_closed_terminal(tell: Any, runtime: str, train: Any, recorded: Any) -> None:
+    run = train(*FLAGS, f"--runtime={runtime}", ENDLESS)
+    wait_for_step(run, EVERY)
+    assert run.send(signal.SIGHUP).wait().code == 129
+    found = recorded(run.logdir)
+    last = max(step for points in found.points.values() for step, _ in points)
+    assert found.checkpoints[-1] >= last
+    assert found.run[1] == "KILLED"
+    tell("saves what it has reached, and ends with 129")
+
+
+def test_output_cannot_be_written(tell: Any, runtime: str, train: Any, recorded: Any) -> None:
+    with open("/dev/full", "wb") as full:  # As a file of a disk without room.
+        run = train(*FLAGS, f"--runtime={runtime}", f"--max_steps={2 * EVERY}", stdout=full).wait()
+    assert run.code == 0, run.err
+    assert recorded(run.logdir).checkpoints[-1] == 2 * EVERY
+    tell("trains on, and ends with 0")
+
+
 def test_newest_checkpoint_torn(tell: Any, runtime: str, train: Any, recorded: Any) -> None:
     flags = [*FLAGS, f"--runtime={runtime}"]
     logdir = train(*flags, f"--max_steps={3 * EVERY}").wait().logdir
