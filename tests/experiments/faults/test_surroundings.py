@@ -122,8 +122,7 @@ def test_disk_full(
 
 def test_second_start(tell: Any, runtime: str, train: Any) -> None:
     flags = [*FLAGS, f"--runtime={runtime}", ENDLESS]
-    first = train(*flags)
-    wait_for_step(first, EVERY)
+    first = train(*flags).wait_until_it_says("^Step: ")
     second = train(*flags, logdir=first.logdir).wait()
     assert second.code == 2
     assert f"process {first.pid}" in second.err.splitlines()[-1]
@@ -133,7 +132,7 @@ def test_second_start(tell: Any, runtime: str, train: Any) -> None:
 
 
 def test_closed_terminal(tell: Any, runtime: str, train: Any, recorded: Any) -> None:
-    run = train(*FLAGS, f"--runtime={runtime}", ENDLESS)
+    run = train(*FLAGS, f"--runtime={runtime}", ENDLESS).wait_until_it_says("^Step: ")
     wait_for_step(run, EVERY)
     assert run.send(signal.SIGHUP).wait().code == 129
     found = recorded(run.logdir)
