@@ -38,10 +38,7 @@ def read_as_one(body: Any, graph: Any, handles: Mapping[str, str]) -> None:
     reads = {
         node.name: homes[_operation(node.input[0])]
         for node in body.node
-        # An identity reads what is by reference.
-        if node.op in ("ReadVariableOp", "Identity")
-        and len(node.input) == 1
-        and _operation(node.input[0]) in homes
+        if _reads(node, graph) and len(node.input) == 1 and _operation(node.input[0]) in homes
     }
     readers: dict[str, set[str]] = collections.defaultdict(set)
     for node in body.node:
@@ -71,6 +68,14 @@ def read_as_one(body: Any, graph: Any, handles: Mapping[str, str]) -> None:
         del node.input[:]
         node.input.extend(inputs)
     body.node.extend(added.node)
+
+
+def _reads(node: Any, graph: Any) -> bool:
+    """Whether a node reads a variable: by its handle, or an identity by reference."""
+    if node.op != "Identity":
+        return bool(node.op == "ReadVariableOp")
+    read = graph.get_operation_by_name(node.name).inputs[0].dtype
+    return bool(read != read.base_dtype)
 
 
 def _message(
