@@ -12,6 +12,7 @@ from compat.runtime.graphs.cluster import sees_variables_of_others
 if TYPE_CHECKING:
     from tests.compat.scripts.conftest import RunScript
 
+pytestmark = pytest.mark.once  # The loops of tests/compat/test_gathering.py run on all lines.
 RUNTIMES = ["legacy", *(["modern"] if coordinator_module() else [])]
 COUNTING = """
 import tensorflow as tf
