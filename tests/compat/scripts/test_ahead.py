@@ -43,7 +43,7 @@ with tf.device(tf.train.replica_device_setter(worker_device="/job:worker/task:0"
     loss = tf.reduce_mean(tf.square(tf.matmul(x, weight) - 3.0))
     train = tf.train.AdamOptimizer(0.01).minimize(loss, global_step=step)
     summary = tf.summary.scalar("loss", loss)
-supervisor = tf.train.Supervisor(logdir="logs", global_step=step, summary_op=None)
+supervisor = tf.train.Supervisor(global_step=step, summary_op=None)
 writer = tf.summary.FileWriter("events")
 losses, random = [], np.random.RandomState(0)
 with supervisor.managed_session(server.target) as session:
