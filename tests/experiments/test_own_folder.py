@@ -41,8 +41,8 @@ def test_a_second_start_leaves_the_first_alone(
         assert second.code == 2, second.err
         assert re.search(refused(logdir), second.err + second.out), second.err
         assert second.left_running() == []
-    lines = first.out.count("Step: ")
-    first.wait_until_it_says(rf"(?s)(^Step: .*?){{{lines + 1}}}").send(signal.SIGTERM)
+    said = first.out.rpartition("Step: ")[2].splitlines()[0]
+    first.wait_until_it_says(rf"^Step: {re.escape(said)}\n(.*\n)*?Step: ").send(signal.SIGTERM)
     assert first.wait().code == 143, first.err
     assert record(logdir).checkpoints
     # The process that sends the record lives on, and may be drawing its curve.
