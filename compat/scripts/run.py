@@ -104,7 +104,7 @@ def parser() -> argparse.ArgumentParser:
         type=int,
         default=0,
         metavar="CALLS",
-        help="make so many equal calls of session.run as one: see docs/ahead.md",
+        help="make so many equal calls of session.run as one: see docs/scripts.md",
     )
     add("--data_dir", help="folder of MNIST, if the script's has none")
     add("--cluster", help="start all tasks on this machine: ps=1,worker=3")
