@@ -23,15 +23,13 @@ import numpy as np
 
 from compat._tensorflow import private, tf1
 from compat.errors import UserError
-from compat.runtime.graphs.chain import SIZES, Chain, failed_copy
+from compat.runtime.graphs.chain import CALLS_BEFORE, SIZES, Chain, failed_copy
 from compat.runtime.graphs.dependence import VARIABLES, is_handle
 from compat.runtime.graphs.draws import draws
 from compat.runtime.graphs.nodes import dependencies
 from compat.runtime.graphs.part import lasts
 from compat.runtime.graphs.walk import Needed
 
-# To make copies of what a call runs takes as long as a hundred calls or two: not in a short run.
-_CALLS_BEFORE = 100
 _WAIT_SECS = 1.0
 _GROUPS, _ENOUGH = 10, 5  # A kind whose last groups had fewer calls each is gathered no more.
 _PYTHON = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
@@ -366,7 +364,7 @@ def install() -> None:
     begin(chosen)
 
 
-def begin(most: int, after: int = _CALLS_BEFORE) -> None:
+def begin(most: int, after: int = CALLS_BEFORE) -> None:
     """Gathers calls from here on, until `end` or the end of the process; see `ahead`."""
     global _active
     if most < 2:
@@ -393,7 +391,7 @@ def end(is_interrupted: bool = False) -> None:
 
 
 @contextlib.contextmanager
-def ahead(calls: int, after: int = _CALLS_BEFORE) -> Iterator[None]:
+def ahead(calls: int, after: int = CALLS_BEFORE) -> Iterator[None]:
     """Gathers the calls of sessions that are of one kind, and makes them as one.
 
     What a call returns waits when somebody looks at it. No number is another one than without; see

@@ -19,6 +19,8 @@ from compat.runtime.graphs.walk import Needed
 MOST_UPDATES = 20  # In a call.
 # Few sizes, for a session optimizes what each call of another size runs anew.
 SIZES = (MOST_UPDATES, 5, 1)
+# To make and optimize copies takes as long as a hundred calls or two: not in a short run.
+CALLS_BEFORE = 100
 # A collection: names of operations that take an element each, which copies may do as well.
 IN_STEP = "in_step"
 # What gives the memory of its input on.

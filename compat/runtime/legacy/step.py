@@ -6,15 +6,13 @@ import copy
 from typing import Any, Sequence
 
 from compat._tensorflow import tf, tf1
-from compat.runtime.graphs.chain import Chain
+from compat.runtime.graphs.chain import CALLS_BEFORE, Chain
 from compat.runtime.graphs.device_placement import Placed, operations
 from compat.runtime.graphs.nodes import dependencies
 from compat.runtime.legacy.variables import create, global_step
 from compat.runtime.outputs import Packed, check_inputs, pack
 from compat.runtime.session import Step, StepDefinition
 
-# To make and optimize copies takes as long as a hundred updates or two: not in a short run.
-_UPDATES_BEFORE = 100
 _VARIABLES = ("VarHandleOp", "VariableV2")
 
 
@@ -92,7 +90,7 @@ class LegacyStep(Step):
         Args:
           arrays: with a row for each update.
         """
-        if self.made < _UPDATES_BEFORE:
+        if self.made < CALLS_BEFORE:
             return None
         if self._chain is None:
             self._definition.check_arrays(arrays)
