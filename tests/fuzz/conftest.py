@@ -129,6 +129,13 @@ def count_input() -> None:
     _tried += 1
 
 
+def forget(values: Any) -> None:
+    """Makes absl's flags as they were before a command line was parsed."""
+    values.unparse_flags()
+    for name in values:
+        values[name].unparse()
+
+
 def assert_is_a_line(text: str) -> None:
     """Checks a message: one line that a terminal shows, with a remedy behind a semicolon."""
     assert [text] == text.splitlines(), repr(text)

@@ -25,7 +25,7 @@ from experiments.launching import command_line
 from experiments.mnist import MNIST
 from experiments.settings.flags import define_flags, settings_from_flags
 from experiments.settings.place import place_from_flags
-from tests.fuzz.conftest import assert_is_a_line, attempt, mutated, times, words
+from tests.fuzz.conftest import assert_is_a_line, attempt, forget, mutated, times, words
 
 pytestmark = pytest.mark.once
 
@@ -56,9 +56,7 @@ def values() -> flags.FlagValues:
 
 def parse(values: flags.FlagValues, argv: list[str]) -> Any:
     """Returns the exit code with which the program ends here, None if it goes on."""
-    values.unparse_flags()
-    for name in values:
-        values[name].unparse()
+    forget(values)
     with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(said):
         try:
             command_line.parse(["mnist", *argv], values)

@@ -20,7 +20,7 @@ from experiments.launching import command_line
 from experiments.mnist import MNIST
 from experiments.settings.flags import define_flags
 from experiments.training import main
-from tests.fuzz.conftest import assert_is_a_line, attempt, count_input
+from tests.fuzz.conftest import assert_is_a_line, attempt, count_input, forget
 
 pytestmark = pytest.mark.once
 PARSED = 300
@@ -138,9 +138,7 @@ def test_lines_up_to_the_run(values: flags.FlagValues, tmp_path: Path, monkeypat
 
 def parse(values: flags.FlagValues, argv: list[str]) -> tuple[Any, str]:
     """Returns the exit code, None where the run would begin, and what was printed."""
-    values.unparse_flags()
-    for name in values:
-        values[name].unparse()
+    forget(values)
     with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(said):
         try:
             command_line.parse(["mnist", *argv], values)
