@@ -146,8 +146,9 @@ def test_a_failed_task_is_started_again_unless_its_command_line_is_wrong(
 ) -> None:
     code, lines = launched("--max_restarts=1", "--", "train.py", f"--fail={exit_code}")
     assert code == expected
+    # Worker 0 may have ended by then, which the line says.
     again = "worker 1 failed with exit code 1; starting it again in 1 s (1 of 1)"
-    assert (again in lines) == (exit_code == 1)
+    assert any(line.startswith(again) for line in lines) == (exit_code == 1)
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
