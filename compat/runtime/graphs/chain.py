@@ -72,6 +72,8 @@ class Chain:
         whole = graph.as_graph_def()
         self._body = type(whole)(versions=whole.versions, library=whole.library)
         self._body.node.extend(node for node in whole.node if node.name in needed)
+        for node in self._body.node:
+            node.device = task_device(needed[node.name])
         self.obstacle = self._find_obstacle(needed.values(), outputs)
         if not self.obstacle:
             self._fetched = [tensor.name for tensor in outputs]
