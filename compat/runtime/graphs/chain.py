@@ -10,10 +10,10 @@ from typing import Any, Collection, Iterable, Sequence
 import numpy as np
 
 from compat._tensorflow import private, tf, tf1
-from compat.runtime.graphs.dependence import is_handle
+from compat.runtime.graphs.dependence import VARIABLES, is_handle
 from compat.runtime.graphs.homes import task_device
 from compat.runtime.graphs.nodes import is_input, is_seeded, scopes
-from compat.runtime.graphs.packing import read_as_one
+from compat.runtime.graphs.packing import pack_messages
 from compat.runtime.graphs.walk import Needed
 
 MOST_UPDATES = 20  # In a call.
@@ -137,8 +137,8 @@ class Chain:
         """Takes from the body what its copies share, and marks what waits for the copy before."""
         self._shared = {n: op for n, op in operations.items() if n not in given and _is_shared(op)}
         apart = given | set(self._shared)
-        homes = {n: task_device(op) for n, op in self._shared.items() if op.type != "Const"}
-        read_as_one(self._body, self._graph, homes)
+        stored = {n: task_device(op) for n, op in operations.items() if op.type in VARIABLES}
+        pack_messages(self._body, self._graph, stored)
         self._waits_for_all |= any(
             op.type == "Switch" or any(map(_is_reference, op.outputs)) for op in operations.values()
         )

@@ -6,10 +6,15 @@ import collections
 from typing import Any, Iterator, Mapping, Sequence
 
 from compat._tensorflow import tf, tf1
+from compat.runtime.graphs.dependence import is_handle
 from compat.runtime.graphs.device_placement import shortened
+from compat.runtime.graphs.draws import draws
 
 # A tensor in a message of several is copied twice more, which of a larger one costs a message.
 _MOST_BYTES = 1 << 20
+_CONSTANT = "constant"  # In the place of a device.
+# What begins a branch or a loop, of which a part may never be made.
+_CONTROL_FLOW = ("Switch", "RefSwitch", "Enter", "RefEnter")
 
 
 def packed(tensors: Sequence[Any]) -> Any:
@@ -23,73 +28,142 @@ def unpacked(flat: Any, shapes: Sequence[Any]) -> list[Any]:
     return [tf.reshape(part, shape) for part, shape in zip(parts, shapes)]
 
 
-def read_as_one(body: Any, graph: Any, handles: Mapping[str, str]) -> None:
-    """Makes what is read of the variables of one device for another a single tensor.
+def pack_messages(body: Any, graph: Any, variables: Mapping[str, str]) -> None:
+    """Makes the tensors that one device gives another at the same time a single one.
 
-    Only of reads that wait for nothing, which have no order, and of variables of up to 1 MiB.
+    Two are given at the same time if they wait for as many messages between devices. So neither
+    waits for what the other is given for, and all can wait for both. Only tensors of up to 1 MiB
+    whose shapes are known, and that are there in each call, whatever other programs do.
 
     Args:
       body: the description of operations of `graph`, which is changed.
       graph: the graph.
-      handles: devices of variables by the name of the operation or input that gives their handle.
+      variables: devices by the name of the operation or input that gives a variable's handle.
     """
-    homes = {name: shortened(device) for name, device in handles.items()}
-    # Without those that wait for something: what they read has been written before.
-    reads = {
-        node.name: homes[_operation(node.input[0])]
-        for node in body.node
-        if _reads(node, graph) and len(node.input) == 1 and _operation(node.input[0]) in homes
-    }
-    readers: dict[str, set[str]] = collections.defaultdict(set)
-    for node in body.node:
-        inputs = [_operation(name) for name in node.input]
-        # Asked for, an attribute that is missing would be made.
-        places = node.attr["_class"].list.s if "_class" in node.attr else ()
-        beside = [place.decode()[len("loc:@") :] for place in places]
-        at = [homes[name] for name in (*inputs, *beside) if name in homes]
-        for name in reads.keys() & set(inputs):
-            readers[name].add((at or [shortened(node.device)])[0])
-    messages: dict[tuple[str, str, str], list[Any]] = collections.defaultdict(list)
-    for name, home in sorted(reads.items()):
-        (tensor,) = graph.get_operation_by_name(name).outputs
-        size = (tensor.shape.num_elements() or 0) * tensor.dtype.size
-        if 0 < size <= _MOST_BYTES and len(readers[name]) == 1 and home not in readers[name]:
-            messages[home, readers[name].pop(), tensor.dtype.name].append(tensor)
+    homes = {name: shortened(device) for name, device in variables.items()}
+    ops = {node.name: graph.get_operation_by_name(node.name) for node in body.node}
+    where = {node.name: _place(node, ops[node.name], homes) for node in body.node}
     added = type(body)()
-    arrived: dict[str, str] = {}
-    for (home, reader, _), tensors in sorted(messages.items()):
-        if len({tensor.op.inputs[0].name for tensor in tensors}) > 1:
-            arrived.update(_message(added, tensors, home, reader))
+    arrived: dict[tuple[str, str], str] = {}  # By the name of a tensor, and the device.
+    for (home, reader, *_), tensors in sorted(_crossing(body, ops, where, homes).items()):
+        in_order = [tensors[name] for name in sorted(tensors)]
+        for tensor in in_order if home == _CONSTANT else ():
+            arrived[tensor.name, reader] = _constant(added, tensor.op, reader)
+        if home != _CONSTANT and len({_source(tensor) for tensor in in_order}) > 1:
+            for name, message in _message(added, in_order, home, reader):
+                arrived[name, reader] = message
     for node in body.node if arrived else ():
-        inputs = [
-            name if name.startswith("^") else arrived.get(_operation(name), name)
-            for name in node.input
-        ]
-        del node.input[:]
-        node.input.extend(inputs)
+        for i, name in enumerate(node.input):
+            tensor = name if ":" in name else f"{name}:0"
+            node.input[i] = arrived.get((tensor, where[node.name]), name)
     body.node.extend(added.node)
 
 
-def _reads(node: Any, graph: Any) -> bool:
-    """Whether a node reads a variable: by its handle, or an identity by reference."""
-    if node.op != "Identity":
-        return bool(node.op == "ReadVariableOp")
-    read = graph.get_operation_by_name(node.name).inputs[0].dtype
-    return bool(read != read.base_dtype)
+def _crossing(
+    body: Any, ops: Mapping[str, Any], where: Mapping[str, str], homes: Mapping[str, str]
+) -> Mapping[tuple[str, str, int, str], dict[str, Any]]:
+    """Returns what can be a message: tensors by name; by devices, stage and type."""
+    stages = _stages(body, ops, where, homes)
+    found: dict[tuple[str, str, int, str], dict[str, Any]] = collections.defaultdict(dict)
+    for node in body.node:
+        for name in node.input:
+            given, reader = _operation(name), where[node.name]
+            if given not in stages or where[given] == reader:
+                continue
+            tensor = ops[given].outputs[int(name.partition(":")[2] or 0)]
+            if ops[given].type == "Const":
+                found[_CONSTANT, reader, 0, ""][tensor.name] = tensor
+            elif _is_small(tensor):
+                route = where[given], reader, stages[given], tensor.dtype.name
+                found[route][tensor.name] = tensor
+    return found
+
+
+def _place(node: Any, op: Any, homes: Mapping[str, str]) -> str:
+    """Returns the device of a node, which is that of the variable that it uses or is beside."""
+    # Asked for, an attribute that is missing would be made.
+    places = node.attr["_class"].list.s if "_class" in node.attr else ()
+    beside = [place.decode()[len("loc:@") :] for place in places]
+    used = [tensor.op.name for tensor in op.inputs if is_handle(tensor)]
+    at = [homes[name] for name in (node.name, *used, *beside) if name in homes]
+    return (at or [shortened(node.device)])[0]
+
+
+def _stages(
+    body: Any, ops: Mapping[str, Any], where: Mapping[str, str], homes: Mapping[str, str]
+) -> dict[str, int]:
+    """Returns how many messages each operation waits for, by its name.
+
+    Without those that may be left out of a call, or wait for others, and what is behind them.
+    """
+    before: dict[str, set[str]] = {}
+    after: dict[str, list[str]] = collections.defaultdict(list)
+    for node in body.node:
+        names = {_operation(name.lstrip("^")) for name in node.input}
+        before[node.name] = names & ops.keys()
+        for name in before[node.name]:
+            after[name].append(node.name)
+    missing = {name: len(names) for name, names in before.items()}
+    ready = [name for name, count in missing.items() if count == 0]
+    stages: dict[str, int] = {}
+    while ready:
+        name = ready.pop()
+        if _waits_for_others(ops[name], homes):
+            continue
+        steps = [stages[b] + (where[b] != where[name]) for b in before[name]]
+        stages[name] = max(steps, default=0)
+        for follower in after[name]:
+            missing[follower] -= 1
+            if not missing[follower]:
+                ready.append(follower)
+    return stages
+
+
+def _waits_for_others(op: Any, homes: Mapping[str, str]) -> bool:
+    """Whether an operation is in a branch or a loop, or has a state that is no variable's."""
+    if op.type in _CONTROL_FLOW:
+        return True
+    handles = [tensor.op for tensor in op.inputs if is_handle(tensor)]
+    if not handles:
+        return bool(op.op_def.is_stateful and op.name not in homes and not draws(op))
+    return not all(h.name in homes or any(map(is_handle, h.inputs)) for h in handles)
+
+
+def _is_small(tensor: Any) -> bool:
+    dtype = tensor.dtype
+    if dtype != dtype.base_dtype or not (dtype.is_floating or dtype.is_integer):
+        return False
+    return bool(0 < (tensor.shape.num_elements() or 0) * dtype.size <= _MOST_BYTES)
+
+
+def _source(tensor: Any) -> str:
+    """Returns the name of a tensor, or of the variable of which it is the value at the start."""
+    op = tensor.op
+    is_read = op.type == "ReadVariableOp" or (op.type == "Identity" and is_handle(op.inputs[0]))
+    return str((op.inputs[0] if is_read and not op.control_inputs else tensor).name)
+
+
+def _constant(added: Any, op: Any, reader: str) -> str:
+    """Adds a constant where it is read, which needs no message; returns its name."""
+    node = added.node.add()
+    node.CopyFrom(op.node_def)
+    node.attr.pop("_class", None)
+    node.name, node.device = f"constant_{len(added.node)}", reader
+    return str(node.name)
 
 
 def _message(
     added: Any, tensors: Sequence[Any], home: str, reader: str
 ) -> Iterator[tuple[str, str]]:
     """Adds the nodes that make tensors one; yields the name of each, and that of what arrives."""
-    once = {tensor.op.inputs[0].name: tensor for tensor in tensors}  # Some are read repeatedly.
+    once = {_source(tensor): tensor for tensor in tensors}  # Some are read repeatedly.
     with tf1.Graph().as_default() as graph:
         given = {key: tf1.placeholder(t.dtype, t.shape) for key, t in once.items()}
         with tf1.device(home or None):
             flat = packed([*given.values()])
         with tf1.device(reader or None):
             parts = dict(zip(given, unpacked(flat, [t.shape for t in given.values()])))
-    names = {placeholder.op.name: once[key].op.name for key, placeholder in given.items()}
+    names = {placeholder.op.name: once[key].name for key, placeholder in given.items()}
     scope = f"message_{len(added.node)}"
     for node in graph.as_graph_def().node:
         if node.name not in names:
@@ -98,7 +172,7 @@ def _message(
             new.name = f"{scope}/{node.name}"
             new.input[:] = [names.get(name, f"{scope}/{name}") for name in node.input]
     for tensor in tensors:
-        yield tensor.op.name, f"{scope}/{parts[tensor.op.inputs[0].name].op.name}"
+        yield tensor.name, f"{scope}/{parts[_source(tensor)].op.name}"
 
 
 def _operation(name: str) -> str:
@@ -107,6 +181,9 @@ def _operation(name: str) -> str:
     A control input only waits.
     """
     return "" if name.startswith("^") else name.partition(":")[0]
+
+
+read_as_one = pack_messages  # The name by which lifted steps know it.
 
 
 def distinct_rows(gradient: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Collection, Mapping, Sequence
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.graphs import draws
 from compat.runtime.graphs.dependence import VARIABLES, Dependence, holds_state, is_handle
+from compat.runtime.graphs.packing import pack_messages
 from compat.runtime.graphs.walk import Needed
 
 # Numbers in TensorFlow's full_type.proto.
@@ -114,6 +115,8 @@ class Part:
             counter = draws.converted(op, node)
             if counter is not None:
                 self.counters[counter.handle] = counter
+        stored = {node.name: node.device for node in described.node if node.op in VARIABLES}
+        pack_messages(described, self._graph, stored)
         if self.counters:
             draws.add_algorithm(described)
         library = private.graph_functions(self._graph)
