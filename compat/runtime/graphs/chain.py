@@ -11,9 +11,11 @@ import numpy as np
 
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.graphs.dependence import VARIABLES, is_handle
+from compat.runtime.graphs.device_placement import shortened
 from compat.runtime.graphs.homes import task_device
-from compat.runtime.graphs.nodes import is_input, is_seeded, scopes
+from compat.runtime.graphs.nodes import inputs, is_input, is_seeded, scopes
 from compat.runtime.graphs.packing import pack_messages
+from compat.runtime.graphs.waits import add_waits, only_reads
 from compat.runtime.graphs.walk import Needed
 
 MOST_UPDATES = 20  # In a call.
@@ -166,13 +168,9 @@ class Chain:
             del node.input[:]
             node.input.extend(kept)
             node.attr.pop("_class", None)  # Where it runs, its device says.
-        for node in waiting:
-            op = operations[node.name]
-            handles = [t.op for t in op.inputs if is_handle(t)]
-            own = task_device((handles or [op])[0])
-            for device in self._stateful if self._waits_for_all else [own]:
-                node.input.append(f"^{_barrier(device)}")
+        self._make_wait(nodes, operations, {node.name for node in waiting})
         used = {name for node in nodes for name in node.input}
+        self._awaited = {d for d in self._stateful if f"^{_barrier(d)}" in used}
         self._tensors = {}
         for name, operation in self._shared.items():
             for tensor in operation.outputs:
@@ -184,12 +182,35 @@ class Chain:
         body.node.extend(nodes)
         self._body = body
 
+    def _make_wait(self, nodes: Sequence[Any], operations: Any, waiting: set[str]) -> None:
+        """Makes nodes wait for the copy before: what has state, and what is given rows."""
+        self._waited = {  # By the rows of a copy, without a message.
+            p.name: {d for d in self._stateful if shortened(d) == shortened(task_device(p.op))}
+            for p in self._placeholders
+        }
+        rows = {p.op.name: self._waited[p.name] for p in self._placeholders}
+        needed: dict[str, set[str]] = {}
+        where = {node.name: node.device for node in nodes}
+        for node in nodes:
+            if node.name in waiting:
+                op = operations[node.name]
+                handles = [t.op for t in op.inputs if is_handle(t)]
+                own = where[node.name] = task_device((handles or [op])[0])
+                is_all = self._waits_for_all and not only_reads(op)
+                needed[node.name] = {own, *(self._stateful if is_all else ())}
+            elif self._fails_in_order and not rows.keys().isdisjoint(inputs(node)):
+                needed[node.name] = set(self._stateful)
+        barriers = {device: _barrier(device) for device in self._stateful}
+        messages = {node.name for node in nodes} - operations.keys()
+        add_waits(nodes, where, needed, rows if self._fails_in_order else {}, barriers, messages)
+
     def _copied(self, number: int) -> tuple[list[Any], list[Any]]:
         """Adds a copy to the graph; returns its outputs and operations."""
         given = dict(self._tensors)
-        first = [*self._barriers.values()] if self._fails_in_order else []
         rows = {}
         for placeholder, stacked, used in zip(self._placeholders, self._stacked, self._used):
+            waited = self._waited[placeholder.name] if number and self._fails_in_order else ()
+            first = [self._barriers[device] for device in waited]
             with tf1.device(placeholder.device or None), tf.control_dependencies(first):
                 rows[placeholder.name] = stacked[number]
             if used:
@@ -198,7 +219,8 @@ class Chain:
             if number == 0:
                 with tf1.device(device or None):
                     self._barriers[device] = tf.constant(0, name="updates/begin")
-            given[f"^{_barrier(device)}"] = self._barriers[device]
+            if device in self._awaited:
+                given[f"^{_barrier(device)}"] = self._barriers[device]
         names = [name for there in self._stateful.values() for name in there]
         shared = {t.name: t for op in self._shared.values() for t in op.outputs}
         copied = [name for name in self._fetched if name not in rows and name not in shared]

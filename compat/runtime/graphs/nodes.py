@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Collection, Iterator, Sequence
+import collections
+from typing import Any, Collection, Iterable, Iterator, Sequence
 
 from compat._tensorflow import tf
 
@@ -24,6 +25,31 @@ def is_seeded(node: Any) -> bool:
 def is_input(kind: str) -> bool:
     """Whether operations of this type take an element from a queue, a reader or an iterator."""
     return any(part in kind for part in _INPUTS)
+
+
+def inputs(node: Any) -> Iterator[str]:
+    """Yields the names of the operations that a node waits for, as its description has them."""
+    for name in node.input:
+        yield name.lstrip("^").partition(":")[0]
+
+
+def in_order(nodes: Iterable[Any]) -> Iterator[Any]:
+    """Yields nodes behind all that they wait for; not those of loops, nor what is behind them."""
+    by_name = {node.name: node for node in nodes}
+    missing, after = {}, collections.defaultdict(list)
+    for name, node in by_name.items():
+        before = {other for other in inputs(node) if other in by_name}
+        missing[name] = len(before)
+        for other in before:
+            after[other].append(name)
+    ready = [name for name, count in missing.items() if not count]
+    while ready:
+        name = ready.pop()
+        yield by_name[name]
+        for follower in after[name]:
+            missing[follower] -= 1
+            if not missing[follower]:
+                ready.append(follower)
 
 
 def dependencies(fetches: Sequence[Any], fed: Collection[str] = ()) -> Iterator[Any]:

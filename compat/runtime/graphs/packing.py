@@ -9,6 +9,7 @@ from compat._tensorflow import tf, tf1
 from compat.runtime.graphs.dependence import is_handle
 from compat.runtime.graphs.device_placement import shortened
 from compat.runtime.graphs.draws import draws
+from compat.runtime.graphs.nodes import in_order, inputs
 
 # A tensor in a message of several is copied twice more, which of a larger one costs a message.
 _MOST_BYTES = 1 << 20
@@ -73,7 +74,7 @@ def _crossing(
             tensor = ops[given].outputs[int(name.partition(":")[2] or 0)]
             if ops[given].type == "Const":
                 found[_CONSTANT, reader, 0, ""][tensor.name] = tensor
-            elif _is_small(tensor):
+            elif is_small(tensor):
                 route = where[given], reader, stages[given], tensor.dtype.name
                 found[route][tensor.name] = tensor
     return found
@@ -96,26 +97,12 @@ def _stages(
 
     Without those that may be left out of a call, or wait for others, and what is behind them.
     """
-    before: dict[str, set[str]] = {}
-    after: dict[str, list[str]] = collections.defaultdict(list)
-    for node in body.node:
-        names = {_operation(name.lstrip("^")) for name in node.input}
-        before[node.name] = names & ops.keys()
-        for name in before[node.name]:
-            after[name].append(node.name)
-    missing = {name: len(names) for name, names in before.items()}
-    ready = [name for name, count in missing.items() if count == 0]
     stages: dict[str, int] = {}
-    while ready:
-        name = ready.pop()
-        if _waits_for_others(ops[name], homes):
-            continue
-        steps = [stages[b] + (where[b] != where[name]) for b in before[name]]
-        stages[name] = max(steps, default=0)
-        for follower in after[name]:
-            missing[follower] -= 1
-            if not missing[follower]:
-                ready.append(follower)
+    for node in in_order(body.node):
+        before = [name for name in inputs(node) if name in ops]
+        if stages.keys() >= set(before) and not _waits_for_others(ops[node.name], homes):
+            steps = [stages[name] + (where[name] != where[node.name]) for name in before]
+            stages[node.name] = max(steps, default=0)
     return stages
 
 
@@ -129,7 +116,8 @@ def _waits_for_others(op: Any, homes: Mapping[str, str]) -> bool:
     return not all(h.name in homes or any(map(is_handle, h.inputs)) for h in handles)
 
 
-def _is_small(tensor: Any) -> bool:
+def is_small(tensor: Any) -> bool:
+    """Whether a tensor is worth packing: numbers of a known size, up to 1 MiB."""
     dtype = tensor.dtype
     if dtype != dtype.base_dtype or not (dtype.is_floating or dtype.is_integer):
         return False

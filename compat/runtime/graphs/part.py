@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any, Collection, Mapping, Sequence
 
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.graphs import draws
 from compat.runtime.graphs.dependence import VARIABLES, Dependence, holds_state, is_handle
-from compat.runtime.graphs.packing import pack_messages
+from compat.runtime.graphs.packing import is_small, pack_messages, packed, unpacked
 from compat.runtime.graphs.walk import Needed
 
 # Numbers in TensorFlow's full_type.proto.
@@ -186,21 +187,46 @@ def function(part: Part, counters: Mapping[str, Any], device: str) -> Any:
                 ),
             )
         )
-        with tf.control_dependencies([found[op.name] for op in part.run]):
-            fetched = [given[t.name] if t.name in given else found[t.name] for t in part.fetched]
-            fetched = [_value(*both, device) for both in zip(fetched, part.fetched)]
-            return [*fetched, tf.constant(0)]
+        done = [found[op.name] for op in part.run]
+        graph.control_outputs.extend(done)  # Without a message: a call returns when all is done.
+        fetched = [given[t.name] if t.name in given else found[t.name] for t in part.fetched]
+        read = [_value(*both, done, device) for both in zip(fetched, part.fetched)]
+        return [*_arrived(read, device), tf.constant(0)]
 
     # Without automatic control dependencies: the program's own are what TensorFlow 1.x promised.
     return tf1.wrap_function(run, [tf.TensorSpec(t.shape, t.dtype.base_dtype) for t in part.inputs])
 
 
-def _value(tensor: Any, like: Any, device: str) -> Any:
-    """Returns what a session returns of a tensor; of a variable's handle, the value."""
+def _value(tensor: Any, like: Any, done: Sequence[Any], device: str) -> Any:
+    """Returns what a session returns of a tensor; of a variable's handle, the value.
+
+    Of a variable by reference, or in this process, it is the one when the call is done.
+    """
     if like.dtype == tf.resource and like.op.type == "VarHandleOp":
         tensor = tf.raw_ops.ReadVariableOp(resource=tensor, dtype=like.op.get_attr("dtype"))
-    with tf.device(device):
+    is_reference = like.dtype != like.dtype.base_dtype
+    is_copied = is_reference or like.op.type == "Snapshot"
+    place = tensor.device if is_copied else device
+    with tf.device(place), tf.control_dependencies(done if is_reference or not device else []):
         return tf.identity(tensor, name=f"{like.op.name}/fetched")
+
+
+def _arrived(values: list[Any], device: str) -> list[Any]:
+    """Returns values of this process: those that are copied on a server as one message."""
+    servers: dict[Any, list[int]] = collections.defaultdict(list)
+    for number, value in enumerate(values):
+        if device and value.device not in ("", device):
+            servers[value.device, value.dtype if is_small(value) else number].append(number)
+    for (server, _), numbers in servers.items():
+        copied = [values[number] for number in numbers]
+        with tf.device(server):
+            flat = packed(copied) if len(copied) > 1 else None
+        with tf.device(device):
+            shapes = [value.shape for value in copied]
+            here = copied if flat is None else unpacked(flat, shapes)
+            for number, value in zip(numbers, here):
+                values[number] = tf.identity(value)
+    return values
 
 
 def free(nodes: Sequence[Any]) -> None:

@@ -1,0 +1,62 @@
+"""Makes a copy of a step wait for the copy before, with few messages between devices."""
+
+from __future__ import annotations
+
+from typing import Any, Collection, Mapping, Sequence
+
+from compat.runtime.graphs.device_placement import shortened
+from compat.runtime.graphs.nodes import in_order, inputs
+
+_READS = ("ReadVariableOp", "Identity", "ResourceGather", "Gather", "GatherV2")
+
+
+def only_reads(op: Any) -> bool:
+    """Whether an operation reads a variable, and changes nothing."""
+    return op.type in _READS
+
+
+def add_waits(
+    nodes: Sequence[Any],
+    where: Mapping[str, str],
+    needed: Mapping[str, set[str]],
+    rows: Mapping[str, set[str]],
+    barriers: Mapping[str, str],
+    messages: Collection[str],
+) -> None:
+    """Makes nodes wait for the copy before on the devices that they need, by control inputs.
+
+    A node needs no input for a device if something that it waits for has waited for that already.
+    A message of variables has waited for their device, so where one arrives, it is waited for, and
+    not the barrier, which would be another message.
+
+    Args:
+      nodes: of a copy, which are changed.
+      where: the device of each by name.
+      needed: the devices that nodes wait for, by name.
+      rows: what the copy is given, by name, and the devices that it has waited for.
+      barriers: names of the barriers by device.
+      messages: names of nodes that pack and unpack messages.
+    """
+    order = [*in_order(nodes)]
+    told: dict[str, set[str]] = {}
+    bound = set(rows)  # What waits for more than its own device, or for rows.
+    arrivals: dict[tuple[str, str], str] = {}
+    for node in order:
+        name, own = node.name, needed.get(node.name, set())
+        told[name] = own.union(*(told.get(other, ()) for other in inputs(node)))
+        if own - {where[name]} or not bound.isdisjoint(inputs(node)):
+            bound.add(name)
+        elif name in messages:
+            for device in told[name]:
+                arrivals.setdefault((device, shortened(where[name])), name)
+    known = dict(rows)
+    for node in order:
+        name, before = node.name, [known[n] for n in inputs(node) if n in known]
+        # What joins branches waits for one of them.
+        is_join = "Merge" in node.op and before
+        known[name] = set.intersection(*before) if is_join else set().union(*before)
+        own = needed.get(name, set())
+        for device in sorted(own - known[name]):
+            arrival = arrivals.get((device, shortened(where[name]))) if name in bound else None
+            node.input.append(f"^{arrival or barriers[device]}")
+        known[name] |= own
