@@ -38,15 +38,33 @@ class NotFiniteError(ValueError):
 
 
 class NotWrittenError(UserError):
-    """A checkpoint cannot be written, as on a full disk; those that exist are kept."""
+    """A checkpoint or a graph cannot be written, as on a full disk; checkpoints are kept."""
 
     exit_code = 1
 
-    def __init__(self, prefix: str, reason: str) -> None:
+    def __init__(self, what: str, reason: str) -> None:
         super().__init__(
-            f"checkpoint {prefix} cannot be written ({reason}); the earlier ones stay; free "
-            "or repair the folder, and the same command resumes from the newest"
+            f"{what} cannot be written ({reason}); earlier checkpoints stay; free or repair the "
+            "folder, and the same command resumes from the newest"
         )
+
+
+@contextlib.contextmanager
+def writing_graph(folder: str) -> Iterator[None]:
+    """Raises what keeps TensorFlow from writing `graph.pbtxt` as a `NotWrittenError`.
+
+    The part that has been written is removed.
+    """
+    path = os.path.join(folder, "graph.pbtxt")
+    try:
+        yield
+    except tf1.errors.OpError as error:
+        if path not in error.message:
+            raise
+        for name in tf1.gfile.ListDirectory(folder):
+            if name.startswith("graph.pbtxt.tmp"):
+                tf1.gfile.Remove(os.path.join(folder, name))
+        raise NotWrittenError(f"graph {path}", error.message.rpartition("; ")[2]) from error
 
 
 def write(prefix: str, values: Mapping[Any, np.ndarray]) -> None:

@@ -138,7 +138,9 @@ class Saver(metaclass=abc.ABCMeta):
                 tf1.gfile.MakeDirs(folder)
                 tf1.gfile.ListDirectory(folder)  # TensorFlow 1.15 makes none where a file is.
         except tf1.errors.OpError as error:
-            raise NotWrittenError(prefix, error.message.rpartition("; ")[2]) from error
+            raise NotWrittenError(
+                f"checkpoint {prefix}", error.message.rpartition("; ")[2]
+            ) from error
         try:
             yield
         except (OSError, tf1.errors.OpError) as error:
@@ -148,7 +150,7 @@ class Saver(metaclass=abc.ABCMeta):
             if not reasons and not isinstance(error, OSError):
                 raise
             reason = (reasons or [str(error)])[0].rpartition("; ")[2]
-            raise NotWrittenError(prefix, reason) from error
+            raise NotWrittenError(f"checkpoint {prefix}", reason) from error
 
     def _list_all(self, prefix: str | None, latest_filename: str | None) -> None:
         """Lists a checkpoint with the earlier ones; TensorFlow lists only it, if none is deleted.

@@ -111,10 +111,10 @@ def read_journal(path: Path, index: int, trainers: int) -> Journal:
             saved[int(values[0])], saving = saving, None
         elif event == "opening":
             openings.append(float(time))
+            saved.setdefault(0, openings[0])  # The first, written before there are any updates.
         elif event == "open" and int(values[0]) >= 0:
-            # One that was written by a client which was lost before it could say so, or the first,
-            # which is written before there are any updates.
-            begun = saved.get(int(values[0]), openings[0] if saving is None else saving)
+            # Or one that was written by a client which was lost before it could say so.
+            begun = saved.setdefault(int(values[0]), openings[0] if saving is None else saving)
             rollbacks.append(Rollback(begun, float(time)))
             saving = None
     for unanswered in waiting.values():

@@ -13,10 +13,12 @@ _PAGE = """\
 Written by `python -m tests.ledger`. A cluster of one parameter server and two workers trains, each
 task on a host of its own. Each update writes its number into a variable on the parameter server,
 the ledger; each client keeps a journal of what it has sent and what was answered. Every {every:g} s
-a task that is chosen at random is killed, stopped or cut off from the network; a task that ends is
-started again. In the end a checker compares journals, checkpoints and ledger, and says for each
-update whether it was applied once, twice or never. What is allowed is what
-[failures](failures.md) promises:
+something goes wrong, chosen at random: a task is killed, stopped or cut off from the network; all
+tasks get SIGTERM or SIGHUP at once; the disk of the checkpoints is full for 25 s, which the chief
+has to name before it ends with 1; or another run is started in the log folder, which has to be
+refused with 2 and one line. A task that ends is started again. In the end a checker compares
+journals, checkpoints and ledger, and says for each update whether it was applied once, twice or
+never. What is allowed is what [failures](failures.md) promises:
 
 - *Twice*: on the legacy runtime none. On the modern runtime the updates of one `run_many`, here
   {count}, for each loss of a worker.
@@ -77,7 +79,7 @@ def write_page(results: Path, page: Path) -> None:
 
 def _row(found: dict[str, Any]) -> dict[str, str]:
     kinds = collections.Counter(
-        f"{task.replace('worker 0', 'chief')} {_FAULT_KINDS[what.split()[0]]}"
+        f"{task.replace('worker 0', 'chief')} {_FAULT_KINDS[what.split()[0]]}" if task else what
         for task, what in found["faults"]
     )
     mean, most = found["staleness"]

@@ -82,7 +82,8 @@ class Client:
         self.folder = Path(settings["folder"])
         # Number n of a task is n * trainers + its index: no two have one number.
         self._index, self._stride = index, settings["trainers"]
-        self.journal = Journal(self.folder / f"trainer-{index}.journal")
+        name = settings.get("journal", f"trainer-{index}")
+        self.journal = Journal(self.folder / f"{name}.journal")
         self._next = self.journal.used
 
     def run(self, supervisor: compat.Supervisor, session: Any) -> None:

@@ -1,9 +1,10 @@
-"""A cluster of `program.py`, one task of which meets a fault now and then."""
+"""A cluster of `program.py`, of which a task, or all, meet a fault now and then."""
 
 from __future__ import annotations
 
 import contextlib
 import random
+import re
 import signal
 import subprocess
 import tempfile
@@ -14,11 +15,13 @@ from typing import Any, Callable, Iterator
 from compat.doctor import constraints
 from compat.errors import is_retryable
 from tests.conftest import STARTING, Cluster, Process
+from tests.experiments.faults.disk import Disk, mounted
 from tests.experiments.faults.test_network_cut import Hosts
 from tests.ledger.check import Loss, check
 
 PROGRAM = Path(__file__).with_name("program.py")
-TASKS = [("ps", 0), ("worker", 0), ("worker", 1)]
+CHIEF = ("worker", 0)
+TASKS = [("ps", 0), CHIEF, ("worker", 1)]
 COUNT = 5
 SAVE_EVERY_SECS = 10.0
 PATIENCE_SECS = 15.0
@@ -29,6 +32,10 @@ _END_SECS = 180.0
 # Of each length one that is waited for, and one that is not.
 FAULTS = ["SIGKILL", "SIGSTOP for 5 s", "SIGSTOP for 25 s"]
 CUTS = ["network cut for 5 s", "network cut for 25 s"]
+TO_ALL, SECOND_START = ["SIGTERM to all", "SIGHUP to all"], "second start"
+DISK_FULL, DISK_MB = "disk full for 25 s", 64  # So that a checkpoint is due, and fails.
+_REFUSED = r"error: log folder \S+ is in use by process \d+ on .*"
+_NO_ROOM = re.compile("error: .* cannot be written .*No space left on device")
 
 
 class Run:
@@ -39,13 +46,23 @@ class Run:
       folder: for journals, checkpoints, and what the tasks print.
       capacity: of the ledger.
       hosts: where each task has a host of its own, which can be cut off.
+      disk: where checkpoints have a disk of their own, which can be filled.
+
+    Attributes:
+      faults: what has been hit by what.
+      losses: of tasks, by these.
+      wrong: what has ended otherwise than promised.
     """
 
-    def __init__(self, runtime: str, folder: Path, capacity: int, hosts: Hosts | None) -> None:
+    def __init__(
+        self, runtime: str, folder: Path, capacity: int, hosts: Hosts | None, disk: Disk | None
+    ) -> None:
         self.folder = folder
         self.wrong: list[str] = []
+        self.faults: list[tuple[str, str]] = []
         self.losses: list[Loss] = []
-        self._hosts = hosts
+        self._hosts, self._disk, self._is_full = hosts, disk, False
+        self._runtime = runtime
         self._settings: dict[str, Any] = {
             "folder": str(folder),
             "capacity": capacity,
@@ -62,7 +79,7 @@ class Run:
                 self._networks[job, index] = inside[-1]
                 self._cluster.addresses.setdefault(job, []).append(f"10.0.0.{number}:2222")
         self._running = {task: self._start(task) for task in TASKS}
-        self._restarts: dict[tuple[str, int], float] = {}
+        self._restarts: dict[tuple[str, int], float] = {}  # When, of those that have ended.
 
     def _start(self, task: tuple[str, int], again: bool = False) -> Process:
         settings = dict(self._settings)
@@ -72,19 +89,34 @@ class Run:
         return start(*task, **settings)
 
     def supervise(self) -> None:
-        """Starts again, after a second, what has ended in a way that may pass."""
+        """Starts again, after a second, what has ended; what has no room, when there is some."""
         for task, process in self._running.items():
             if not _has_ended(process):
                 continue
             now = time.monotonic()
-            due = self._restarts.setdefault(task, now + _RESTART_SECS)
-            if now < due:
-                continue
-            del self._restarts[task]
-            if not (process.code < 0 or is_retryable(process.code)):
-                said = (process.complaints.strip().splitlines() or [""])[-1]
-                self.wrong.append("{} {} ended with {}: {}".format(*task, process.code, said))
-            self._running[task] = self._start(task, again=True)
+            if task not in self._restarts:
+                self._restarts[task] = now + _RESTART_SECS
+                self._judge(task, process)
+            waits = self._is_full and process.code in (0, 1)
+            if now >= self._restarts[task] and not waits:
+                del self._restarts[task]
+                self._running[task] = self._start(task, again=True)
+
+    def _judge(self, task: tuple[str, int], process: Process) -> None:
+        """Sees that a task has ended in a way that may pass, or because the disk is full.
+
+        That ends the chief with 1, which is the end of the run, and of those that serve it.
+        """
+        said = (process.complaints.strip().splitlines() or [""])[-1]
+        without_room = task == CHIEF and process.code == 1 and _NO_ROOM.search(said)
+        is_over = (self.folder / "stop").exists() or (self._is_full and task != CHIEF)
+        if not (
+            process.code < 0
+            or is_retryable(process.code)
+            or without_room
+            or (is_over and process.code == 0)
+        ):
+            self.wrong.append("{} {} ended with {}: {}".format(*task, process.code, said))
 
     def train(self, secs: float, hit: Callable[[], float] = lambda: float("inf")) -> None:
         """Trains for so long; `hit` is called at the time that it has returned last."""
@@ -115,26 +147,59 @@ class Run:
             time.sleep(0.1)
 
     def hit(self, task: tuple[str, int], fault: str) -> Callable[[], None]:
-        """Has a task meet a fault; returns what ends that."""
-        process, start = self._running[task], time.monotonic()
-        name = "{} {}".format(*task)
-        print(f"{time.strftime('%H:%M:%S')} {fault} to {name}", flush=True)
-        host = "{}{}".format(*task)
-        if fault.startswith("network"):
+        """Makes a task, or all, meet a fault; returns what ends that."""
+        start, lifting, hit = time.monotonic(), contextlib.ExitStack(), [task]
+        if fault == SECOND_START:
+            hit = []
+            self._start_second()
+        elif fault in TO_ALL:
+            hit = TASKS
+            for process in self._running.values():
+                process.send(signal.Signals[fault.split()[0]])
+        elif fault == DISK_FULL:
+            assert self._disk is not None
+            hit = [CHIEF]
+            lifting.callback(self._free)
+            self._is_full = True
+            self._disk.fill()
+        elif fault.startswith("network"):
             assert self._hosts is not None
+            host = "{}{}".format(*task)
+            lifting.callback(self._hosts.join, host)
             self._hosts.cut(host)
         else:
-            process.send(signal.Signals[fault.split()[0]])
+            lifting.callback(self._running[task].send, signal.SIGCONT)
+            self._running[task].send(signal.Signals[fault.split()[0]])
+        names = ["{} {}".format(*one) for one in hit]
+        print(f"{time.strftime('%H:%M:%S')} {fault}: {', '.join(names)}", flush=True)
+        self.faults.append(("" if len(hit) != 1 or fault == DISK_FULL else names[0], fault))
 
-        def lift() -> None:
-            if fault.startswith("network"):
-                assert self._hosts is not None
-                self._hosts.join(host)
-            elif fault.startswith("SIGSTOP"):
-                process.send(signal.SIGCONT)
-            self.losses.append(Loss(name, fault, start, time.monotonic()))
+        def end() -> None:
+            lifting.close()
+            self.losses += [Loss(name, fault, start, time.monotonic()) for name in names]
 
-        return lift
+        return end
+
+    def _free(self) -> None:
+        assert self._disk is not None
+        self._disk.free()
+        self._is_full = False
+
+    def _start_second(self) -> None:
+        """Starts a run in the same log folder while the chief holds it; that must not be."""
+        self.wait_for_updates()
+        settings = {**self._settings, "runtime": self._runtime, "journal": "second"}
+        folder = self.folder / "tasks" / f"second-{len(self.faults)}"
+        second, deadline = Process(PROGRAM, settings, folder, {}), time.monotonic() + _END_SECS
+        try:
+            while not _has_ended(second):
+                assert time.monotonic() < deadline, f"a second start ran {_END_SECS} s"
+                self.train(0.2)
+        finally:
+            second.send(signal.SIGKILL)
+        said = second.complaints.strip()
+        if second.code != 2 or not re.fullmatch(_REFUSED, said):
+            self.wrong.append(f"a second start ended with {second.code}: {said}")
 
     def close(self) -> None:
         """Ends what still runs."""
@@ -189,7 +254,7 @@ def _at_random(run: Run, every: float, choice: random.Random, faults: list[str])
 def measure(runtime: str, minutes: float, every: float, seed: int) -> dict[str, Any]:
     """Returns what is told of a run with faults, and how fast one without was."""
     with _hosts() as hosts:
-        faults = FAULTS + CUTS * bool(hosts)
+        faults = [*FAULTS, *TO_ALL, SECOND_START] + CUTS * bool(hosts)
         calm = _measure(runtime, min(180.0, minutes * 6), hosts, None)
     with _hosts() as hosts:
         hit = every, random.Random(seed), faults
@@ -204,15 +269,20 @@ def measure(runtime: str, minutes: float, every: float, seed: int) -> dict[str, 
 def _measure(runtime: str, secs: float, hosts: Hosts | None, faults: Any) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix=f"ledger-{runtime}-"))
     print(f"{folder}", flush=True)
-    run = Run(runtime, folder, int(1000 + (secs + _END_SECS) * _MOST_PER_SEC), hosts)
-    with contextlib.closing(run):
+    capacity = int(1000 + (secs + _END_SECS) * _MOST_PER_SEC)
+    with contextlib.ExitStack() as stack:
+        disk = None
+        with contextlib.suppress(PermissionError):
+            disk = stack.enter_context(mounted(folder / "log", DISK_MB))
+        run = stack.enter_context(contextlib.closing(Run(runtime, folder, capacity, hosts, disk)))
         run.wait_for_updates()
         begin = time.monotonic()
         if faults is None:
             run.train(secs)
         else:
-            hit, lift = _at_random(run, faults[0], *faults[1:])
-            first = begin + faults[0]
+            every, choice, kinds = faults
+            hit, lift = _at_random(run, every, choice, kinds + [DISK_FULL] * bool(disk))
+            first = begin + every
             run.train(secs, lambda: hit() if time.monotonic() >= first else first)
             lift()
         run.end()
@@ -224,6 +294,6 @@ def _measure(runtime: str, secs: float, hosts: Hosts | None, faults: Any) -> dic
         "runtime": runtime,
         "tensorflow": constraints.version("tensorflow"),
         "secs": elapsed,
-        "faults": [[loss.task, loss.what] for loss in run.losses],
+        "faults": run.faults,
         "folder": str(folder),
     }

@@ -1,7 +1,11 @@
-"""A training with a random fault every 20 s: `python -m tests.soak PAGE`, run by `tox -e soak`.
+"""A training with a random fault every 20 s, run by `tox -e soak`.
 
-A local cluster of two parameter servers and three workers, first on the legacy runtime, then on the
-modern one, each half an hour. What was seen is written to PAGE, docs/soak.md.
+    python -m tests.soak --results=FOLDER --runtime=legacy
+    python -m tests.soak --results=FOLDER --page=docs/soak.md
+
+A local cluster of two parameter servers and three workers trains for half an hour. The first leaves
+FOLDER/legacy.md; the second writes the page from what is there. Filling a disk needs root, to mount
+a small one.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import collections
 import contextlib
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -18,15 +23,20 @@ import time
 from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL, Popen
-from typing import Any
+from typing import Any, Callable
 
 from tests.experiments.conftest import Record, Training
 from tests.experiments.faults.conftest import updates_lost
+from tests.experiments.faults.disk import Disk, mounted
 from tests.soak.traces import Trace, started
 
 TASKS = [("ps", 0), ("ps", 1), ("worker", 0), ("worker", 1), ("worker", 2)]
 WORKERS = ["worker 0", "worker 1", "worker 2"]
-FAULTS = ["SIGKILL", "SIGTERM", "SIGSTOP for 5 s"]
+OF_A_TASK = ["SIGKILL", "SIGTERM", "SIGSTOP for 5 s"]
+SIGNALS_TO_ALL = {"SIGTERM to all": 143, "SIGHUP to all": 129}  # And the launcher's exit code.
+SECOND_START, DISK_FULL = "second start", "disk full"
+OF_A_TASK_FOR_ONE_OF_ALL = 4  # Else no task would live long enough to grow.
+DISK_MB = 1024
 BESIDE = ["launcher", "sender"]  # No task, and not hit; the second is MLflow's.
 # Of which others TensorFlow keeps something in a task of the modern runtime, when they were lost.
 KEPT = {"ps 0": WORKERS, "ps 1": WORKERS, "worker 0": WORKERS[1:]}
@@ -39,14 +49,28 @@ CHECKPOINT_EVERY = 50
 COMMAND = ["-m", "experiments.mnist", "--strategy=ps", "--num_ps=2", "--num_workers=3"]
 COMMAND += ["--dataset=digits", "--max_restarts=1000000", "--max_steps=1000000000"]
 COMMAND += ["--log_every=10", "--summary_every=100", f"--checkpoint_every={CHECKPOINT_EVERY}"]
+REFUSED = r"error: log folder \S+ is in use by process \d+ on .*; .* choose another log folder\n"
+NO_ROOM = r"^(\[worker 0\] )?error: .*No space left on device.*$"
 PAGE = """\
 # Soak
 
 Written by `tox -e soak`: a cluster of two parameter servers and three workers trains on one
-machine, and every {every:g} s a task that is chosen at random is killed (SIGKILL), asked to end
-(SIGTERM) or stopped for {stopped:g} s (SIGSTOP); the launcher starts again what has ended. In the
-end the launcher gets SIGTERM. Memory, threads and descriptors are medians, of the second and of the
-last third of the life of a process; of each task the process is shown that has lived longest.
+machine, and every {every:g} s something goes wrong, chosen at random. Most often a task is killed
+(SIGKILL), asked to end (SIGTERM) or stopped for {stopped:g} s (SIGSTOP); the launcher starts again
+what has ended. Or all processes are hit:
+
+- *SIGTERM to all*, *SIGHUP to all*: the launcher, its watchdog, what the tasks are forked from, the
+  tasks and what sends the record get the signal at once. The run has to end with 143 or 129.
+- *second start*: the same command, in the same log folder. It has to be refused with 2 and one
+  line, and the first run trains on.
+- *disk full*: the log folder is on a small disk, of which all the room is taken. The run has to end
+  with 1, or with 2 if its chief has just been started again, and a line that names the folder; then
+  the room is given back. The checkpoint that was due is lost with the updates since the one before.
+
+After an end, which leaves no task running, the same command starts the cluster again, and the run
+has to resume. In the end the launcher gets SIGTERM. Memory, threads and descriptors are medians, of
+the second and of the last third of the life of a process; of each task the process is shown that
+has lived longest.
 
 On the modern runtime worker 0 is the coordinator, and is lost with each parameter server. Of a
 coordinator that was lost a server of TensorFlow keeps the variables and values for ten minutes, and
@@ -57,9 +81,11 @@ the coordinator keep four. By so much they may grow here.
 SECTION = """
 ## {runtime} runtime, {minutes:g} minutes
 
-{faults}. The run reached step {step}; it was resumed {resumed} times, each time at most
-{lost} updates before the last one that was logged ({every} are promised). Exit code {code}, the run
-of MLflow is {status}, TensorBoard's steps increase strictly, nothing was left running.
+{faults}. The cluster was started {starts} times.
+The run reached step {step}; it was resumed {resumed} times, each time at most {lost} updates before
+the last one that was logged ({every} are promised), after a signal to all at most {lost_asked},
+after a full disk at most {lost_full}. Exit code {code}, the run of MLflow is {status}, the steps of
+TensorBoard increase strictly, nothing was left running.
 
 | task | starts | longest life | memory | threads | descriptors |
 |---|---|---|---|---|---|
@@ -68,19 +94,39 @@ of MLflow is {status}, TensorBoard's steps increase strictly, nothing was left r
 
 
 class Soak:
-    """One training, its faults, and what its processes take."""
+    """One run, each start of its cluster, its faults, and what its processes take.
 
-    def __init__(self, runtime: str, seed: int) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="soak-"))
+    Args:
+      runtime: of the cluster.
+      seed: of the faults.
+      folder: where all is made; its log folder is on a small disk, if that can be mounted.
+    """
+
+    def __init__(self, runtime: str, seed: int, folder: Path) -> None:
         self._random = random.Random(seed)
-        self._logdir = folder / "log"
-        argv = [sys.executable, *COMMAND, f"--runtime={runtime}", f"--logdir={self._logdir}"]
-        env = {"PYTHONUNBUFFERED": "1"}
-        start = partial(Popen, stdin=DEVNULL, start_new_session=True)
-        self._training = Training(argv, folder, self._logdir, env, start)
+        self._folder, self._disk = folder, contextlib.ExitStack()
+        self._of_all = [*SIGNALS_TO_ALL, SECOND_START]
+        with contextlib.suppress(PermissionError):
+            disk = self._disk.enter_context(mounted(folder / "disk", DISK_MB))
+            self._small: Disk = disk
+            self._of_all.append(DISK_FULL)
+        self._logdir = folder / "disk" / "log"
+        self._argv = [sys.executable, *COMMAND]
+        self._argv += [f"--runtime={runtime}", f"--logdir={self._logdir}"]
+        self._training = self._start("run")
+        self._said: list[str] = []  # By those that have ended.
         self._traces: dict[tuple[int, str], Trace] = {}
         self._faults: collections.Counter[str] = collections.Counter()
         self._stopped: dict[int, float] = {}
+        self._lost: dict[str, list[int]] = collections.defaultdict(list)  # By what hit all.
+        self._wrong: list[str] = []
+
+    def _start(self, name: str) -> Training:
+        folder = self._folder / name
+        folder.mkdir(exist_ok=True)
+        start = partial(Popen, stdin=DEVNULL, start_new_session=True)
+        env = {"PYTHONUNBUFFERED": "1"}
+        return Training(self._argv, folder, self._logdir, env, start)
 
     def run(self, secs: float) -> None:
         """Trains so long, with faults, and then ends the training."""
@@ -95,12 +141,13 @@ class Soak:
                 del self._stopped[pid]
                 self._send(pid, signal.SIGCONT)
             if now >= hit:
-                hit += EVERY_SECS
                 self._hit()
+                hit = max(hit, time.monotonic()) + EVERY_SECS
             time.sleep(SAMPLE_SECS)
         for pid in self._stopped:
             self._send(pid, signal.SIGCONT)
         self._training.send(signal.SIGTERM).wait()
+        self._said.append(self._training.out)
 
     def _tasks(self) -> dict[int, str]:
         """Returns the ids of the processes, and what they are."""
@@ -118,17 +165,52 @@ class Soak:
             self._traces.setdefault((pid, started(pid)), Trace(pid, task, now)).sample(now)
 
     def _hit(self) -> None:
-        """Has one task of those that run now meet a fault."""
+        """Makes one task, or all of them, meet a fault."""
+        fault = self._random.choice(OF_A_TASK_FOR_ONE_OF_ALL * OF_A_TASK + self._of_all)
+        hit: Callable[[str], str] = self._hit_all if fault in self._of_all else self._hit_a_task
+        print(f"{time.strftime('%H:%M:%S')} {fault}", end=" ", flush=True)
+        print(hit(fault), flush=True)
+        self._faults[fault] += 1
+
+    def _hit_a_task(self, fault: str) -> str:
         tasks = {pid: task for pid, task in self._tasks().items() if task not in BESIDE}
         if not tasks:
-            return
+            return "to none"
         pid = self._random.choice(sorted(tasks))
-        fault = self._random.choice(FAULTS)
         self._send(pid, signal.Signals[fault.split()[0]])
         if fault.startswith("SIGSTOP"):
             self._stopped[pid] = time.monotonic() + STOPPED_SECS
-        self._faults[fault] += 1
-        print(f"{fault} to {tasks[pid]}", flush=True)
+        return f"to {tasks[pid]}"
+
+    def _hit_all(self, fault: str) -> str:
+        if fault == SECOND_START:
+            second = self._start("second").wait()
+            if second.code != 2 or not re.fullmatch(REFUSED, second.err):
+                self._wrong.append(f"a second start ended with {second.code}: {second.err}")
+            return f"ended with {second.code}"
+        if fault == DISK_FULL:
+            self._small.fill()
+            ended = self._ends(1, 2)  # The latter if the chief has just been started.
+            if not re.search(NO_ROOM, ended.out, re.MULTILINE):
+                self._wrong.append(f"a full disk is not named: {ended.out[-1000:]}")
+            self._small.free()
+        else:
+            for pid in self._training.offspring():
+                self._send(pid, signal.Signals[fault.split()[0]])
+            ended = self._ends(SIGNALS_TO_ALL[fault])
+        self._training = self._start("run")
+        self._training.wait_until_it_says(r"^\[worker 0\] Step: ")
+        self._lost[fault] += updates_lost(self._said[-1] + self._training.out)[-1:]
+        return f"ended with {ended.code}, {self._lost[fault][-1]} updates lost"
+
+    def _ends(self, *codes: int) -> Training:
+        """Waits for the end of the cluster, which leaves none of its tasks."""
+        ended = self._training.wait()
+        left = sorted({*self._tasks().values()} - {*BESIDE})
+        if ended.code not in codes or left:
+            self._wrong.append(f"ended with {ended.code}, left {left}: {ended.out[-1000:]}")
+        self._said.append(ended.out)
+        return ended
 
     @staticmethod
     def _send(pid: int, signum: int) -> None:
@@ -138,37 +220,45 @@ class Soak:
     def close(self) -> None:
         """Ends what still runs."""
         self._training.end()
+        self._disk.close()
 
     def section(self, runtime: str, minutes: float) -> tuple[str, list[str]]:
         """Returns what is written of it, and what is wrong."""
         left = self._training.left_running()  # First: the last of the record may still be sent.
         recorded = Record(self._logdir)
         recorded.assert_one_training()
+        said = "".join(self._said)
+        losses, full = updates_lost(said), self._lost[DISK_FULL]
+        promised = collections.Counter(losses) - collections.Counter(full)
         values: dict[str, Any] = {
             "runtime": runtime.capitalize(),
             "minutes": minutes,
             "faults": ", ".join(f"{count} x {name}" for name, count in self._faults.items()),
+            "starts": len(self._said),
             "step": recorded.checkpoints[-1],
             "every": CHECKPOINT_EVERY,
             "code": self._training.code,
             "status": recorded.run[1],
+            "resumed": len(losses),
+            "lost": max(promised, default=0),
+            "lost_asked": max(map(max, (self._lost[s] or [0] for s in SIGNALS_TO_ALL))),
+            "lost_full": max(full, default=0),
         }
-        losses = updates_lost(self._training.out)
-        values.update(resumed=len(losses), lost=max(losses, default=0))
         kept = KEPT if runtime == "modern" else {}
-        wrong = [
+        wrong = self._wrong + [
             f"{trace.task} has grown: {', '.join(_took(trace))}"
             for trace in self._traces.values()
             if not trace.is_flat(
                 [peer for peer in self._traces.values() if peer.task in kept.get(trace.task, [])]
             )
         ]
-        if values["lost"] > CHECKPOINT_EVERY:
-            wrong.append(f"{values['lost']} updates were lost")
+        if values["lost"] > CHECKPOINT_EVERY or values["lost_full"] > 2 * CHECKPOINT_EVERY:
+            wrong.append(f"too many updates were lost: {losses}, after full disks: {full}")
         if (values["code"], values["status"]) != (143, "KILLED"):
             wrong.append(f"ended with {values['code']}, {values['status']}")
         if left:
             wrong.append("something was left running")
+        wrong += re.findall(r"^.*Traceback.*$", said, re.MULTILINE)
         names = [*("{} {}".format(*task) for task in TASKS), *BESIDE]
         rows = "\n".join(self._row(name) for name in names)
         return SECTION.format(rows=rows, **values), wrong
@@ -189,22 +279,35 @@ def _took(trace: Trace) -> list[str]:
     return [f"{trace.secs:.0f} s", *took]
 
 
+def soak(runtime: str, minutes: float, seed: int, results: Path) -> list[str]:
+    """Runs one, leaves its section, and returns what is wrong."""
+    folder = Path(tempfile.mkdtemp(prefix=f"soak-{runtime}-"))
+    print(folder, flush=True)
+    with contextlib.closing(Soak(runtime, seed, folder)) as run:
+        run.run(60 * minutes)
+        section, wrong = run.section(runtime, minutes)
+    (results / f"{runtime}.md").write_text(section, encoding="utf-8")
+    print(f"{section}\nwrong: {'; '.join(wrong) or 'nothing'}")
+    return wrong
+
+
 def main() -> int:
-    """Runs both; returns 1 if something is wrong."""
+    """Returns 1 if something is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak")
-    parser.add_argument("page", type=Path)
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--runtime", choices=("legacy", "modern"))
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--page", type=Path)
     args = parser.parse_args()
-    text, wrong = PAGE.format(every=EVERY_SECS, stopped=STOPPED_SECS), []
-    for runtime in ("legacy", "modern"):
-        with contextlib.closing(Soak(runtime, args.seed)) as soak:
-            soak.run(60 * args.minutes)
-            section, found = soak.section(runtime, args.minutes)
-        text += section
-        wrong += [f"{runtime}: {what}" for what in found]
-    args.page.write_text(text, encoding="utf-8")
-    print(f"{args.page}: wrong: {'; '.join(wrong) or 'nothing'}")
+    args.results.mkdir(parents=True, exist_ok=True)
+    wrong = []
+    if args.runtime:
+        wrong = soak(args.runtime, args.minutes, args.seed, args.results)
+    if args.page:
+        sections = [path.read_text("utf-8") for path in sorted(args.results.glob("*.md"))]
+        text = PAGE.format(every=EVERY_SECS, stopped=STOPPED_SECS) + "".join(sections)
+        args.page.write_text(text, encoding="utf-8")
     return 1 if wrong else 0
 
 

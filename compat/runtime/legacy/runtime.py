@@ -9,6 +9,7 @@ import numpy as np
 
 from compat._tensorflow import embeddings, private, quietly, saving, tf1
 from compat.checkpoint import foreign
+from compat.checkpoint.files import writing_graph
 from compat.liveness.diagnosis import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.graphs import session as graphs
@@ -182,7 +183,8 @@ class LegacyRuntime(Runtime):
                 lambda: _prepared(self._steps, supervisor, target, config), server
             )
             if supervisor.is_chief:
-                private.write_graph(supervisor.own)  # For TensorBoard and `freeze_graph`.
+                with writing_graph(supervisor.logdir or ""):
+                    private.write_graph(supervisor.own)  # For TensorBoard and `freeze_graph`.
         if sync is not None and supervisor.is_chief:
             supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])
             first, session.last_tokens = self._tokens

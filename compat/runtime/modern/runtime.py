@@ -9,6 +9,7 @@ from typing import Any, Iterator, Sequence
 import numpy as np
 
 from compat._tensorflow import graph_mode, tf, tf1
+from compat.checkpoint.files import writing_graph
 from compat.errors import UserError
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.modern import coordinator, rows
@@ -177,6 +178,7 @@ class ModernRuntime(Runtime):
     def _write_graph(self, folder: str, writer: Any) -> None:
         """Writes the graph of a step that trains, for TensorBoard."""
         graph_def = self.hook_graph.as_graph_def(add_shapes=True)
-        tf1.train.write_graph(graph_def, folder, "graph.pbtxt")
+        with writing_graph(folder):
+            tf1.train.write_graph(graph_def, folder, "graph.pbtxt")
         if writer is not None:
             writer.add_graph(self.hook_graph)

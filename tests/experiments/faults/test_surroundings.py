@@ -26,6 +26,7 @@ from tests.experiments.faults.conftest import (
     served_by_mlflow,
     wait_for_step,
 )
+from tests.experiments.faults.disk import Disk, mounted
 
 pytestmark = pytest.mark.faults
 
@@ -45,16 +46,14 @@ def tell(
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def small_disk(tmp_path: Path) -> Iterator[Disk]:
     """A disk of 4 MB."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(disk)]
-    done = subprocess.run(mount, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
-    if done.returncode != 0:
-        pytest.skip(f"mounting a small disk needs root ({done.stdout.decode().strip()})")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True, timeout=30)
+    with contextlib.ExitStack() as stack:
+        try:
+            disk = stack.enter_context(mounted(tmp_path / "disk", 4))
+        except PermissionError as error:
+            pytest.skip(str(error))
+        yield disk
 
 
 @pytest.fixture
@@ -95,22 +94,25 @@ def assert_all_is_in(recorded: Any, status: str, store: Path) -> None:
 
 
 def test_disk_full(
-    tell: Any, runtime: str, train: Any, recorded: Any, small_disk: Path, tmp_path: Path
+    tell: Any, runtime: str, train: Any, recorded: Any, small_disk: Disk, tmp_path: Path
 ) -> None:
-    logdir = small_disk / "log"
+    logdir = small_disk.folder / "log"
     flags = [*FLAGS, f"--runtime={runtime}"]
     full = train(*flags, ENDLESS, logdir=logdir).wait()
     assert full.code == 1
     assert re.fullmatch(
         rf"error: checkpoint {logdir}/model\.ckpt-\d+ cannot be written \(No space left on device\)"
-        "; the earlier ones stay; free or repair the folder, and the same command resumes from "
+        "; earlier checkpoints stay; free or repair the folder, and the same command resumes from "
         "the newest",
         full.err.strip().splitlines()[-1],
     )
     assert "Traceback" not in full.err
-    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True, timeout=30)
+    again = train(*flags, ENDLESS, logdir=logdir).wait()
+    assert again.code in (1, 2)  # The latter where nothing could be recorded.
+    assert re.fullmatch(r"error: .* \(No space left on device\); .*\n", again.err), again.err
+    small_disk.resize(64)
     saved = max(int(path.stem.split("-")[1]) for path in logdir.glob("*.index"))
-    assert not list(logdir.glob("*tempstate*"))
+    assert not [*logdir.glob("*tempstate*"), *logdir.glob("*.tmp*")]
     more = train(*flags, f"--max_steps={saved + 100}", logdir=logdir).wait()
     assert (more.code, more.err) == (0, "")
     assert f"resuming from step {saved} in {logdir}" in more.out
