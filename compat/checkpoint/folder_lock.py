@@ -3,7 +3,11 @@
 Its file, `chief.lock`, names the holder: host, process id, start, and a token that is part of the
 name of whatever the holder has not finished writing. The kernel's lock (flock) ends with the
 process, so the next holder knows that the process which the file names is dead, and removes what
-that one has left unfinished, and nothing else.
+that one has left unfinished, and nothing else. A launcher holds the lock for all lives of its
+chief, which inherits it: between two of them the folder is no other run's.
+
+Other processes write files to it as well, such as the sender of the record. What they begin is
+locked until it has its name, so the next holder finds and removes what they have left, too.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ import sys
 import threading
 import time
 import uuid
-from typing import Any
+from typing import Any, BinaryIO, Iterator
 
 from compat.errors import UserError
 
@@ -28,6 +32,7 @@ FILE = "chief.lock"
 UNFINISHED = ".unfinished-"  # How names of what is not finished begin; the token follows.
 # A process that was killed holds the lock until the kernel has taken it down.
 _PATIENCE_SECS = 2.0
+_INHERITED = "COMPAT_FOLDER_LOCK"  # The number of the descriptor that a launcher has locked.
 _NO_LOCK = "cannot be locked ({}); make sure that no other process writes checkpoints to it"
 _TOKEN = re.compile("[0-9a-f]{16}")
 
@@ -42,6 +47,32 @@ def token() -> str:
     with _mutex:
         _own_token = _own_token or uuid.uuid4().hex[:16]
         return _own_token
+
+
+@contextlib.contextmanager
+def begun(path: str) -> Iterator[BinaryIO]:
+    """Opens a new file, whose name begins with `UNFINISHED`, and locks it until it is closed."""
+    while True:
+        with open(path, "xb") as file:
+            with contextlib.suppress(OSError):  # The file system may have no locks.
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_at(file.fileno(), path):  # Else it was taken for one that was left.
+                yield file
+                return
+
+
+def remove_abandoned(folder: str) -> None:
+    """Removes the files in a folder that were begun by processes which have ended since."""
+    for name in os.listdir(folder):
+        if name.startswith(UNFINISHED):
+            path = os.path.join(folder, name)
+            with contextlib.suppress(OSError):  # As of a folder, a link, or what is being written.
+                descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(path)
+                finally:
+                    os.close(descriptor)
 
 
 class FolderLock:
@@ -66,6 +97,11 @@ class FolderLock:
             found.users += 1
             self._holding = found
 
+    def pass_to_child(self) -> tuple[dict[str, str], tuple[int, ...]]:
+        """Returns the variables and descriptors by which a child shares it, while this holds it."""
+        assert self._holding is not None
+        return self._holding.pass_to_child()
+
     def close(self) -> None:
         """Releases the folder; a second call does nothing."""
         with _mutex:
@@ -89,13 +125,19 @@ class _Holding:
     def __init__(self, folder: str) -> None:
         self.users = 0
         self.descriptor: int | None = None
+        self._passed: int | None = None  # Another number for it: those of a fork are closed.
         self._file = os.path.join(folder, FILE)
         if "://" in folder:
             print(f"log folder {folder} {_NO_LOCK.format('it is a URL')}", file=sys.stderr)
             return
         self._made = _missing(os.path.abspath(folder))
+        self._is_inherited = _is_inherited(self._file)
         try:
-            self.descriptor = _locked(folder, self._file)
+            self.descriptor = (
+                os.dup(int(os.environ[_INHERITED]))
+                if self._is_inherited
+                else _locked(folder, self._file)
+            )
         except OSError as error:
             if error.errno == errno.ELOOP or os.path.islink(self._file):
                 raise UserError(
@@ -107,11 +149,14 @@ class _Holding:
             return
         # A full disk may have no room for the name of the holder; it is locked all the same.
         with contextlib.suppress(OSError):
-            earlier = _read(self.descriptor).get("token")
+            found = _read(self.descriptor)
+            earlier = found.get("token")
             if earlier is not None and earlier != token():
                 _remove_unfinished(folder, earlier)
+            remove_abandoned(folder)
             now = time.strftime("%Y-%m-%d %H:%M:%S %z")
             holder = {"host": socket.gethostname(), "pid": os.getpid(), "since": now}
+            holder.update(found if self._is_inherited else {})  # To end all, end the launcher.
             os.ftruncate(self.descriptor, 0)
             text = json.dumps({**holder, "token": token()}) + "\n"
             os.pwrite(self.descriptor, text.encode(), 0)
@@ -120,19 +165,29 @@ class _Holding:
         """Whether the locked file is still that of the folder, which may have been replaced."""
         return self.descriptor is None or _is_at(self.descriptor, self._file)
 
+    def pass_to_child(self) -> tuple[dict[str, str], tuple[int, ...]]:
+        if self.descriptor is None:
+            return {}, ()
+        if self._passed is None:
+            self._passed = os.dup(self.descriptor)
+        return {_INHERITED: str(self._passed)}, (self._passed,)
+
     def release(self) -> None:
         """Removes the file, unless it has yet to tell whose unfinished files there are."""
         if self.descriptor is None:
             return
         with contextlib.suppress(OSError):
-            own = UNFINISHED + token()
+            last = UNFINISHED + _read(self.descriptor).get("token", token())
             names = os.listdir(os.path.dirname(self._file) or ".")
-            if self.is_in_place() and not any(name.startswith(own) for name in names):
+            is_own = self.is_in_place() and not self._is_inherited
+            if is_own and not any(name.startswith(last) for name in names):
                 os.unlink(self._file)
                 for folder in self._made:
                     os.rmdir(folder)
-        os.close(self.descriptor)
-        self.descriptor = None
+        for descriptor in (self.descriptor, self._passed):
+            if descriptor is not None:
+                os.close(descriptor)
+        self.descriptor = self._passed = None
 
 
 def _missing(folder: str) -> list[str]:
@@ -167,6 +222,12 @@ def _locked(folder: str, path: str) -> int:
         finally:
             if descriptor >= 0:
                 os.close(descriptor)
+
+
+def _is_inherited(path: str) -> bool:
+    """Whether this process has got the lock from the launcher that has started it."""
+    number = os.environ.get(_INHERITED, "")
+    return number.isdecimal() and _is_at(int(number), path)
 
 
 def _is_at(descriptor: int, path: str) -> bool:

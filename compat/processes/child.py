@@ -36,12 +36,16 @@ for group in watched:
 
 @dataclass(frozen=True)
 class Command:
-    """A command to run: `argv`, with `env` added to our environment, as the task `name`."""
+    """A command to run: `argv`, with `env` added to our environment, as the task `name`.
+
+    It gets the descriptors `pass_fds` when it is started first, and `kept_fds` each time.
+    """
 
     name: str
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     pass_fds: tuple[int, ...] = ()
+    kept_fds: tuple[int, ...] = ()
 
 
 class Watchdog:
@@ -97,7 +101,7 @@ class Child:
                 env=env,
                 stdout=writing,
                 stderr=writing,
-                pass_fds=command.pass_fds,
+                pass_fds=(*command.pass_fds, *command.kept_fds),
                 watchdog=watchdog.fileno(),
             )
         except OSError as error:
@@ -132,7 +136,7 @@ class Child:
         return f"exit code {self.returncode}{names.get(self._process.returncode or 0, '')}"
 
     def again(self) -> Child:
-        """Starts the command anew, without what was handed down to it."""
+        """Starts the command anew, without what was handed down to its first start."""
         return Child(replace(self._command, pass_fds=()), self._watchdog, self._fork_server)
 
     def read_lines(self) -> list[str]:

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any, BinaryIO, Iterator, cast
 
-from compat.checkpoint.folder_lock import UNFINISHED, token
+from compat.checkpoint.folder_lock import UNFINISHED, begun, token
 from compat.errors import UserError, unless_usable
 
 _number = itertools.count()  # Of the files that this process has begun.
@@ -67,14 +67,15 @@ def local_folder(given: str) -> str:
 def replacing(path: str) -> Iterator[BinaryIO]:
     """Opens a new file, which replaces `path` if the block ends without an error."""
     folder, name = os.path.split(path)
-    begun = os.path.join(folder, f"{UNFINISHED}{token()}-{next(_number)}-{name}")
+    hidden = os.path.join(folder, f"{UNFINISHED}{token()}-{next(_number)}-{name}")
     try:
-        with open(begun, "xb") as file:
+        with begun(hidden) as file:
             yield file
-        os.replace(begun, path)
+            file.flush()
+            os.replace(hidden, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.remove(begun)
+            os.remove(hidden)
         raise
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Sequence, TextIO, Union
 
+from compat.checkpoint.folder_lock import FolderLock
 from compat.cluster.spec import Task
 from compat.errors import UserError
 from compat.processes.forking import ForkServer
@@ -18,6 +21,7 @@ from experiments.launching.task_record import TaskRecord
 from experiments.settings.place import LAUNCHED
 
 Program = Union[str, Path]  # The name of a module, or the path of a script.
+_CHIEF = "worker 0"
 
 
 def loading() -> ForkServer:
@@ -60,8 +64,11 @@ def launch_local(
 
     Workers are given the visible GPUs in turn, one each. The program takes the flags of a task, and
     its server sets SO_REUSEADDR. The exit of worker 0 ends the others, an evaluator's does not.
-    When each task started and ended is recorded in `logdir`, if it is given. A `fork_server` may
-    have begun to load TensorFlow.
+    When each task started and ended is recorded in `logdir`, if it is given; no other run gets that
+    folder before all have ended. A `fork_server` may have begun to load TensorFlow.
+
+    Raises:
+      UserError: a number is too small, the program is no file, or another run is in `logdir`.
     """
     least_ps = 0 if strategy == "multi_worker" else 1
     for flag, number, least in (
@@ -73,11 +80,14 @@ def launch_local(
             raise UserError(f"{flag}={number} is too small; use {least} or more")
     if isinstance(program, Path) and not program.is_file():
         raise UserError(f"program {str(program)!r} is not a file; name a Python script")
-    counts = {"ps": num_ps, "worker": num_workers}
-    with LocalCluster(counts, inherit=True) as cluster:
+    with contextlib.ExitStack() as stack:
+        lock = stack.enter_context(contextlib.closing(FolderLock(logdir))) if logdir else None
+        counts = {"ps": num_ps, "worker": num_workers}
+        cluster = stack.enter_context(LocalCluster(counts, inherit=True))
+        commands = describe(program, argv, cluster, strategy, evaluator)
         return cluster.run(
-            describe(program, argv, cluster, strategy, evaluator),
-            chief="worker 0",
+            [_with_lock(c, lock) if c.name == _CHIEF else c for c in commands],
+            chief=_CHIEF,
             last=[f"ps {index}" for index in range(num_ps)],
             beside=["evaluator 0"] if evaluator else [],
             out=out,
@@ -85,6 +95,11 @@ def launch_local(
             fork_server=fork_server or loading(),
             **({} if logdir is None else {"watch": TaskRecord(logdir)}),
         )
+
+
+def _with_lock(command: Command, lock: FolderLock | None) -> Command:
+    env, descriptors = lock.pass_to_child() if lock else ({}, ())
+    return replace(command, env={**command.env, **env}, kept_fds=descriptors)
 
 
 def describe(

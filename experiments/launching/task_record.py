@@ -19,6 +19,7 @@ import os
 import time
 from typing import Any, Callable, Dict, Iterator
 
+from compat.checkpoint import folder_lock
 from compat.tracking.files import appending
 
 FILE = "tasks.jsonl"
@@ -29,7 +30,7 @@ Event = Dict[str, Any]
 class TaskRecord:
     """Receives the starts and ends of tasks, and adds them to the file of a log folder.
 
-    The chief makes the folder, once it has something to train on. Until then events are kept.
+    They are kept until the chief has written to the folder, since it has something to train on.
     """
 
     def __init__(self, logdir: str, clock: Callable[[], float] = time.time) -> None:
@@ -41,8 +42,14 @@ class TaskRecord:
         """Takes the start of a task, or its end with an exit code."""
         end = {"event": "start"} if code is None else {"event": "end", "code": code}
         self._kept.append({"time": self._clock(), "task": task, **end})
-        if os.path.isdir(self._logdir) and append(self._logdir, self._kept):
+        if self._is_begun() and append(self._logdir, self._kept):
             self._kept = []
+
+    def _is_begun(self) -> bool:
+        try:
+            return any(name != folder_lock.FILE for name in os.listdir(self._logdir))
+        except OSError:
+            return False
 
 
 def append(logdir: str, events: list[Event]) -> bool:

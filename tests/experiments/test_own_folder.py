@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from compat.errors import UserError
+from experiments.launching import task_record
 from experiments.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,18 +52,31 @@ def test_a_second_start_leaves_the_first_alone(
     assert not [name for name in names if name.startswith((".unfinished", "chief.lock"))]
 
 
-@pytest.mark.slow
 @pytest.mark.cluster
-def test_a_second_cluster_leaves_the_first_alone(train: Any, runtime: str, tmp_path: Path) -> None:
+def test_a_second_start_leaves_a_cluster_alone_whose_chief_is_lost(
+    train: Any, runtime: str, tmp_path: Path
+) -> None:
+    """The launcher holds the folder between two lives of its chief."""
     logdir = tmp_path / "log"
-    flags = ["--strategy=ps", "--num_workers=1", "--checkpoint_every=1", f"--runtime={runtime}"]
-    first = train(ENDLESS, *flags, logdir=logdir)
+    flags = ["--checkpoint_every=1", f"--runtime={runtime}"]
+    cluster = ["--strategy=ps", "--num_workers=1"]
+    first = train(ENDLESS, *flags, *cluster, logdir=logdir)
     first.wait_until_it_says(r"^\[worker 0\] Step: ")
-    second = train(ENDLESS, *flags, logdir=logdir).wait()
-    assert second.code == 2, second.err
-    assert re.search(refused(logdir), second.err + second.out), second.err
+    (chief,) = first.offspring("--job_name=worker", "--task_index=0")
+    os.kill(chief, signal.SIGSTOP)
+    os.kill(chief, signal.SIGKILL)
+    second = train(ENDLESS, *flags, *cluster, logdir=logdir).wait()
+    assert (second.code, second.out) == (2, ""), second.err
+    assert re.fullmatch("error: " + refused(logdir), second.err), second.err
+    assert f"process {first.pid} on" in second.err
+    alone = train(ENDLESS, *flags, logdir=logdir).wait()
+    assert (alone.code, alone.out) == (2, ""), alone.err
+    first.wait_until_it_says(r"^\[worker 0\] resuming from step (.*\n)*\[worker 0\] Step: ")
     assert first.send(signal.SIGTERM).wait().code == 143
     assert list(logdir.glob("model.ckpt-*.index"))
+    begun = [event["task"] for event in task_record.read(str(logdir)) if event["event"] == "start"]
+    assert begun.count("ps 0") == 1  # None of the second cluster.
+    assert not (logdir / "chief.lock").exists()
 
 
 @pytest.mark.slow

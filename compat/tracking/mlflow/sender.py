@@ -18,6 +18,7 @@ import time
 from typing import Any
 
 from compat._tensorflow.release import deferred
+from compat.checkpoint.folder_lock import remove_abandoned
 from compat.errors import UserError
 from compat.tracking.files import lock
 from compat.tracking.mlflow import learning_curve, spool
@@ -103,6 +104,7 @@ def main() -> int:
         " wait until it has ended",
         patience=math.inf if following else 0.0,
     ):
+        remove_abandoned(logdir)  # The picture of a sender that was killed.
         delivery = Delivery(logdir, uri, _print)
         if following:
             _follow(delivery, over)

@@ -42,6 +42,38 @@ def test_the_sender_loads_no_pandas(stored):
     assert run(stored).info.status == "FAILED"
 
 
+def test_what_a_killed_process_was_writing_is_removed_by_the_next_sender(stored):
+    with contextlib.closing(spool.Spool(stored)) as kept:
+        kept.append("start", id="1", experiment="mnist", run=None, time=spool.now_ms())
+    source = (
+        "import sys, time\n"
+        "from compat.tracking.files import replacing\n"
+        "with replacing(sys.argv[1] + '/learning_curve.png') as file:\n"
+        "    print('begun', flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    root = os.pathsep.join(filter(None, sys.path))
+    environment = dict(os.environ, PYTHONPATH=root)
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", source, stored], env=environment, stdout=subprocess.PIPE
+        )
+        for _ in range(2)
+    ]
+    try:
+        assert [writer.stdout.readline() for writer in writers] == [b"begun\n"] * 2
+        writers[0].kill()
+        writers[0].wait()
+        assert len(list(pathlib.Path(stored).glob(".unfinished-*"))) == 2
+        send = [sys.executable, "-m", "compat.tracking.mlflow.sender", stored]
+        subprocess.run(send, env=environment, timeout=150, check=True)
+        assert len(list(pathlib.Path(stored).glob(".unfinished-*"))) == 1, "that of the living one"
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.communicate()
+
+
 def test_a_store_that_is_being_made_when_the_patience_ends_leaves_nothing(logdir, said, wait_for):
     writer = tracker(logdir, said, patience=0.01)
     wait_for(
