@@ -42,6 +42,7 @@ BESIDE = ["launcher", "sender"]  # No task, and not hit; the second is MLflow's.
 KEPT = {"ps 0": WORKERS, "ps 1": WORKERS, "worker 0": WORKERS[1:]}
 KEPT.update({"worker 1": WORKERS[:1], "worker 2": WORKERS[:1]})
 SENDER = "compat.tracking.mlflow.sender"
+SENDER_MB = 250.0  # With MLflow, which it loads where trainings leave it a core: for minutes.
 EVERY_SECS = 20.0
 STOPPED_SECS = 5.0
 SAMPLE_SECS = 2.0
@@ -61,8 +62,8 @@ what has ended. Or all processes are hit:
 
 - *SIGTERM to all*, *SIGHUP to all*: the launcher, its watchdog, what the tasks are forked from, the
   tasks and what sends the record get the signal at once. The run has to end with 143 or 129.
-- *second start*: the same command, in the same log folder. It has to be refused with 2 and one
-  line, and the first run trains on.
+- *second start*: the same command, in the same log folder. It has to be refused with 2 and a line,
+  and the first run trains on.
 - *disk full*: the log folder is on a small disk, of which all the room is taken. The run has to end
   with 1, or with 2 if its chief has just been started again, and a line that names the folder; then
   the room is given back. The checkpoint that was due is lost with the updates since the one before.
@@ -70,7 +71,8 @@ what has ended. Or all processes are hit:
 After an end, which leaves no task running, the same command starts the cluster again, and the run
 has to resume. In the end the launcher gets SIGTERM. Memory, threads and descriptors are medians, of
 the second and of the last third of the life of a process; of each task the process is shown that
-has lived longest.
+has lived longest. The one that sends the record loads MLflow with what the tasks leave of the
+cores: on a busy machine for minutes, in which it grows.
 
 On the modern runtime worker 0 is the coordinator, and is lost with each parameter server. Of a
 coordinator that was lost a server of TensorFlow keeps the variables and values for ten minutes, and
@@ -249,7 +251,8 @@ class Soak:
             f"{trace.task} has grown: {', '.join(_took(trace))}"
             for trace in self._traces.values()
             if not trace.is_flat(
-                [peer for peer in self._traces.values() if peer.task in kept.get(trace.task, [])]
+                [peer for peer in self._traces.values() if peer.task in kept.get(trace.task, [])],
+                SENDER_MB if trace.task == "sender" else 0.0,
             )
         ]
         if values["lost"] > CHECKPOINT_EVERY or values["lost_full"] > 2 * CHECKPOINT_EVERY:

@@ -45,6 +45,12 @@ def test_a_process_may_keep_something_of_each_peer_that_was_lost() -> None:
     assert not trace(300, files=0.1).is_flat([before, amid, later])
 
 
+def test_what_still_loads_has_not_grown() -> None:
+    assert trace(300, memory=1.0).is_flat(loaded=600.0)
+    assert not trace(300, memory=1.0).is_flat(loaded=400.0)
+    assert not trace(300, threads=0.1).is_flat(loaded=600.0)
+
+
 def test_of_a_short_life_nothing_is_told() -> None:
     short = trace(88, memory=100.0)
     assert short.is_flat()

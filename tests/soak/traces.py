@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Sequence
 
 # In the first third of its life a process loads, builds and makes its first connections.
-_LEAST_SECS = 90.0
+_LEAST_SECS = 150.0
 # More than that is no noise: of memory, a part of it and some; of threads and files, a number.
 _MORE_MEMORY, _MORE_MB, _MORE = 0.1, 20.0, 8
 # What a process of TensorFlow keeps of a peer that was lost. Of a coordinator: a server, its
@@ -88,9 +88,10 @@ class Trace:
         third = max(1, len(self.samples) // 3)
         return _median(self.samples[third : 2 * third]), _median(self.samples[-third:])
 
-    def is_flat(self, peers: Sequence[Trace] = ()) -> bool:
+    def is_flat(self, peers: Sequence[Trace] = (), loaded: float = 0.0) -> bool:
         """Whether it has not grown since it had settled; true as well if that cannot be told.
 
+        Up to so many MB as it takes once it has `loaded`, which may last, it may have grown.
         `peers` are those that this process has met, one in the place of the other: it may have
         grown by what TensorFlow keeps of each that was lost.
         """
@@ -101,7 +102,8 @@ class Trace:
         begun = [peer.began - self.began for peer in peers]
         lost = sum(first.age < age <= last.age for age in begun)
         return (
-            last.memory <= first.memory * (1 + _MORE_MEMORY) + _MORE_MB + _KEPT_MB * lost
+            last.memory
+            <= max(loaded, first.memory * (1 + _MORE_MEMORY) + _MORE_MB + _KEPT_MB * lost)
             and last.threads <= first.threads + _MORE + _KEPT_THREADS * lost
             and last.files <= first.files + _MORE
         )
