@@ -198,12 +198,42 @@ class Tasks:
         return training
 
 
+@contextlib.contextmanager
+def ending(trainings: list[Training]) -> Iterator[None]:
+    """Ends what is added to `trainings` inside the context and still runs when it is left."""
+    before = len(trainings)
+    try:
+        yield
+    finally:
+        for training in trainings[before:]:
+            training.end()
+
+
+@pytest.fixture(scope="session")
+def started() -> Iterator[list[Training]]:
+    """What `start` has started."""
+    trainings: list[Training] = []
+    with ending(trainings):
+        yield trainings
+
+
+@pytest.fixture(autouse=True)
+def _end_what_the_test_started(started: list[Training]) -> Iterator[None]:
+    """Ends what a test that failed has left, which would take the machine from those that follow.
+
+    What tests share is started before, by fixtures of a wider scope.
+    """
+    with ending(started):
+        yield
+
+
 @pytest.fixture(scope="session")
 def start(
-    tmp_path_factory: pytest.TempPathFactory, start_program: Callable[..., Any]
-) -> Iterator[Train]:
+    tmp_path_factory: pytest.TempPathFactory,
+    start_program: Callable[..., Any],
+    started: list[Training],
+) -> Train:
     """Starts `python -m experiments.mnist`, or a `module`, by `within`, in an empty folder."""
-    started: list[Training] = []
 
     def begin(
         *flags: str,
@@ -224,9 +254,7 @@ def start(
         started.append(Training(argv, folder, logdir, env, start_program, **options))
         return started[-1]
 
-    yield begin
-    for training in started:
-        training.end()
+    return begin
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.experiments.conftest import ending
+
 pytestmark = [pytest.mark.endings, pytest.mark.once]
 
 ENDLESS = "--max_steps=1000000"
@@ -140,6 +142,34 @@ def test_sigterm_to_all_processes_stops_all(train: Any, record: Any, runtime: st
     assert training.left_running() or recorded.run[1] == "KILLED"
     reached = max(map(int, re.findall("Step: ([0-9]+),", training.out)))
     assert recorded.checkpoints[-1] >= reached
+
+
+@pytest.mark.cluster
+def test_sigterm_to_what_tasks_are_forked_from_stops_nothing(train: Any, runtime: str) -> None:
+    flags = ["--num_workers=1", "--max_steps=300", f"--runtime={runtime}"]
+    training = train("--strategy=ps", *flags, alone=True)  # With a server of its own.
+    training.wait_until_it_says(r"^\[worker 0\] Step: ")
+    (server,) = {
+        parent(pid) for job in ("ps", "worker") for pid in training.offspring(f"--job_name={job}")
+    }
+    assert server != training.pid
+    os.kill(server, signal.SIGTERM)
+    assert training.wait().code == 0, training.out
+    assert training.left_running() == []
+    assert "failed" not in training.out
+
+
+def parent(pid: int) -> int:
+    stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def test_what_a_test_leaves_running_is_ended(start: Any, started: Any) -> None:
+    with ending(started):
+        training = start("--dataset=digits", ENDLESS)
+        assert training.offspring()
+    training.wait()
+    assert training.offspring() == []
 
 
 @pytest.mark.long
