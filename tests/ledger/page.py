@@ -42,11 +42,11 @@ The last two rows compare the time of the run with the time in which the same cl
 steps without faults, by the rate of a shorter run. The difference is waiting for tasks that start,
 are stopped or are cut off, and the updates since the last checkpoint, which are made again.
 
-An hour on each runtime, and this page:
+Half an hour on each runtime, and this page:
 
 ```sh
-python -m tests.ledger --results=ledger --minutes=60 --runtime=legacy
-python -m tests.ledger --results=ledger --minutes=60 --runtime=modern
+python -m tests.ledger --results=ledger --minutes=30 --runtime=legacy
+python -m tests.ledger --results=ledger --minutes=30 --runtime=modern
 python -m tests.ledger --results=ledger --page=docs/ledger.md
 ```
 """
