@@ -1,6 +1,6 @@
 """Runs the cluster of `program.py` with faults at random, and checks its ledger.
 
-    python -m tests.ledger --minutes=60 --runtime=legacy --results=FOLDER
+    python -m tests.ledger --minutes=30 --runtime=legacy --results=FOLDER
     python -m tests.ledger --results=FOLDER --page=docs/ledger.md
 
 The first leaves FOLDER/legacy.json; the second writes the page from what is there. Both are slow
@@ -23,7 +23,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.ledger")
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--runtime", choices=("legacy", "modern"))
-    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--every", type=float, default=30, help="seconds between two faults")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--page", type=Path)

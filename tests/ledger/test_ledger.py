@@ -83,7 +83,7 @@ def wait_for_answers(journal: Path, count: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_three_minutes_of_faults(runtime: str, tmp_path: Path) -> None:
-    """As in an hour, which docs/ledger.md shows."""
+    """As in half an hour, which docs/ledger.md shows."""
     command = [sys.executable, "-m", "tests.ledger", "--minutes=3", "--every=10", "--seed=1"]
     command += [f"--runtime={runtime}", f"--results={tmp_path}"]
     done = subprocess.run(command, cwd=str(HERE.parents[1]), timeout=800, stdout=subprocess.PIPE)
