@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import re
 import shutil
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -116,32 +113,6 @@ def test_sigterm_stops_all(train: Any, record: Any) -> None:
     recorded = record(training.logdir)
     assert recorded.run[1] == "KILLED"
     assert recorded.checkpoints
-
-
-@pytest.mark.cluster
-def test_sigterm_to_all_processes_stops_all(train: Any, record: Any, runtime: str) -> None:
-    """As by systemd, `scancel` or `pkill`: the launcher, its tasks, and what serves these."""
-    flags = [ENDLESS, "--checkpoint_every=1000000", "--log_every=10", f"--runtime={runtime}"]
-    training = train("--strategy=ps", *flags).wait_until_it_says(r"^\[worker 0\] Step: ")
-    everybody = training.offspring()
-    for _ in range(3):
-        for pid in everybody:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
-        time.sleep(0.03)
-    assert training.wait().code == 143
-    # The sender has its time, in which a busy machine may not even have loaded MLflow.
-    senders = training.offspring("compat.tracking.mlflow.sender")
-    filters = training.offspring("in_note")  # Of what the sender's TensorFlow would print.
-    assert set(training.offspring()) <= {*senders, *filters}
-    assert not re.search("Traceback|Error", training.out + training.err), training.err
-    recorded = record(training.logdir)
-    lines = (training.logdir / "tracking.jsonl").read_text(encoding="utf-8").splitlines()
-    ends = [json.loads(line) for line in lines if '"end"' in line]
-    assert [end["status"] for end in ends] == ["KILLED"]
-    assert training.left_running() or recorded.run[1] == "KILLED"
-    reached = max(map(int, re.findall("Step: ([0-9]+),", training.out)))
-    assert recorded.checkpoints[-1] >= reached
 
 
 @pytest.mark.cluster

@@ -14,6 +14,8 @@ from pathlib import Path
 FAULTS = ["SIGTERM", "SIGKILL", "SIGSTOP for 30 s", "never started", "started 20 s late"]
 FAULTS += ["killed and restarted", "network cut for 20 s", "network cut for good"]
 VICTIMS = ["worker", "chief", "ps", "evaluator"]
+ROWS = [*itertools.product(FAULTS, VICTIMS)]
+ROWS += [("SIGTERM", "all at once"), ("SIGHUP", "all at once")]
 SURROUNDINGS = ["disk full", "newest checkpoint torn", "log folder removed", "clock set back"]
 SURROUNDINGS += ["second start", "closed terminal", "output cannot be written"]
 SURROUNDINGS += ["MLflow dead", "MLflow back again", "MLflow slow", "SQLite locked"]
@@ -51,6 +53,10 @@ complete, KILLED after SIGTERM to the chief, else FAILED, until it is resumed.
   tasks, a link that stays down looks like a host that has lost power: they get no message, and
   TensorFlow may wait for an answer without end. They log the task every few seconds, and those that
   need it exit after `--rendezvous_timeout`.
+- **all at once**: the launcher of a cluster on this machine, its watchdog, the process that its
+  tasks are forked from, and the tasks get the signal at the same time, as by systemd, `scancel` or
+  `pkill`. Nothing that was logged is lost, if the chief can save within ten seconds, and the same
+  command resumes.
 
 A task that is restarted when the run is complete finds that in the log folder, if it has the same
 one, and exits with 0. On the legacy runtime the second worker trains on its own: it needs the
@@ -79,7 +85,7 @@ def main(argv: list[str]) -> int:
         PAGE.format(
             tensorflow=newest["tensorflow"],
             core=f", and, the core of it, on {' and '.join(core)}" if core else "",
-            faults=_table(list(itertools.product(FAULTS, VICTIMS)), cells),
+            faults=_table(ROWS, cells),
             surroundings=_table([(fault, "") for fault in SURROUNDINGS], cells),
         ),
         encoding="utf-8",

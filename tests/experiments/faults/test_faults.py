@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -249,6 +250,41 @@ def test_killed_and_restarted(fault: Fault, train: Any, finished: Any) -> None:
     lost = set(re.findall(r"^(\w+ \d+) failed with exit code 138", training.out, re.M))
     begun = f"start again with it ({', '.join(sorted(lost))})" if lost else "wait for it"
     fault.tell(f"{begun}, go on from the last checkpoint, and end with 0")
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+def test_all_at_once(
+    signum: signal.Signals,
+    train: Any,
+    recorded: Any,
+    runtime: str,
+    record_property: Callable[[str, Any], None],
+) -> None:
+    """As by systemd, `scancel` or `pkill`: the launcher, its tasks, and what serves these."""
+    record_property("fault", [signum.name, "all at once", runtime])
+    flags = [ENDLESS, "--checkpoint_every=1000000", "--log_every=10", f"--runtime={runtime}"]
+    training = train("--strategy=ps", *flags, alone=True)  # With a fork server of its own.
+    training.wait_until_it_says(r"^\[worker 0\] Step: ")
+    everybody = training.offspring()
+    for _ in range(3):
+        for pid in everybody:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signum)
+        time.sleep(0.03)
+    assert training.wait().code == 128 + signum
+    # The sender has its time, in which a busy machine may not even have loaded MLflow.
+    senders = training.offspring("compat.tracking.mlflow.sender")
+    filters = training.offspring("in_note")  # Of what the sender's TensorFlow would print.
+    assert set(training.offspring()) <= {*senders, *filters}
+    assert not re.search("Traceback|Error", training.out + training.err), training.err
+    found = recorded(training.logdir)
+    lines = (training.logdir / "tracking.jsonl").read_text(encoding="utf-8").splitlines()
+    ends = [json.loads(line) for line in lines if '"end"' in line]
+    assert [end["status"] for end in ends] == ["KILLED"]
+    assert training.left_running() or found.run[1] == "KILLED"
+    assert found.checkpoints[-1] >= last_step(training.out)
+    record_property("outcome", f"save what they have reached, and end with {128 + signum}")
 
 
 def test_killed_chief_of_its_own(tasks: Any, recorded: Any, runtime: str) -> None:
