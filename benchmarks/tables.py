@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks import table, trainings
 from benchmarks.clicks.__main__ import result
-from compat.datasets.criteo import CATEGORIES
+from experiments.datasets.criteo import CATEGORIES
 
 WIDTH = 64
 SERVERS = WORKERS = 2

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any
 
 from compat import UserError, tf
-from compat.datasets import clicks, criteo
 from experiments import Data, Experiment, run, setting
+from experiments.datasets import clicks, criteo
 from experiments.evaluation.metrics import (
     AUC,
     Calibration,

@@ -37,6 +37,7 @@ ROOMS = (
     "experiments.launching",
     "experiments.settings",
     "experiments.classics.calculations",
+    "experiments.datasets",
     "models",
     "compat.__main__",
     "compat.doctor",

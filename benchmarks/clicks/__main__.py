@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks import table, trainings
 from benchmarks.trainings import ROOT
-from compat.datasets.clicks import Law
+from experiments.datasets.clicks import Law
 
 VALUES = 50000  # Of the largest category.
 FILES = {**{f"train-{i}": 50000 for i in range(4)}, "validation": 10000, "test": 10000}

@@ -20,7 +20,7 @@ from typing import Any, Mapping, NamedTuple, Sequence
 import numpy as np
 
 from benchmarks import plot, table
-from compat.datasets.criteo import CATEGORIES
+from experiments.datasets.criteo import CATEGORIES
 from experiments.launching.command_line import quiet_tensorflow
 
 BATCH = 512

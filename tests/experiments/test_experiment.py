@@ -173,7 +173,7 @@ def test_wrong_setting_is_one_line(run_file: RunFile, flag: str, sentence: str) 
             0.9,
             marks=pytest.mark.slow,
         ),
-        ("language_model", ["--epochs=2"], r"Test-Perplexity: (\d+\.\d+)", 3.7, 5.5),
+        ("classics.language_model", ["--epochs=2"], r"Test-Perplexity: (\d+\.\d+)", 3.7, 5.5),
         pytest.param(
             "classics.word2vec",
             ["--countries=8", "--kinds=6", "--words=40000", "--epochs=1"],

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compat.datasets import criteo
-from compat.datasets.clicks import Law
 from compat.errors import UserError
+from experiments.datasets import criteo
+from experiments.datasets.clicks import Law
 from experiments.evaluation.metrics import AUC, Calibration, Collisions, LogLoss
 from experiments.recommender import Recommender
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import compat
 from compat import tf, tf1
-from compat.datasets import clicks, criteo
+from experiments.datasets import clicks, criteo
 from experiments.training import optimizers
 from models import embeddings, row_map
 

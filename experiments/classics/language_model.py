@@ -1,6 +1,6 @@
 r"""Trains an LSTM to predict the next symbol of a text, in the style of TensorFlow 1.x.
 
-    python -m experiments.language_model --strategy=ps --num_ps=1 --num_workers=2
+    python -m experiments.classics.language_model --strategy=ps --num_ps=1 --num_workers=2
 
 Variables come from `get_variable`, the cell is written out, and no Keras is involved; on the
 modern runtime the same function is lifted. The text is made up by a Markov chain of order two, so

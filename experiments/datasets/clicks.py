@@ -14,7 +14,7 @@ from typing import Mapping, NamedTuple
 
 import numpy as np
 
-from compat.datasets.criteo import CATEGORIES, NUMBERS
+from experiments.datasets.criteo import CATEGORIES, NUMBERS
 
 _RANK = 4  # Of the matrices by which two features count together.
 _MISSING = 0.1  # Share of the numbers.
