@@ -29,7 +29,6 @@ _COMMANDS = {
     ),
     "lock": ("write what a script needs as constraints and a container file", "doctor.lock"),
     "doctor": ("show what works in this environment, and how to fix the rest", "doctor"),
-    "completion": ("complete names and flags in bash", "processes.completion"),
 }
 
 
@@ -50,8 +49,6 @@ def main(argv: list[str] | None = None) -> int:
                 "python -m compat --help lists them"
             )
         command = importlib.import_module(f"compat.{_COMMANDS[argv[0]][1]}")
-        if argv[0] == "completion":
-            return int(command.main("compat", argv[1:], _COMMANDS, lambda name: main([name, "-h"])))
         # A script handles signals as it likes; if it starts a cluster, `run` does.
         with contextlib.nullcontext() if argv[0] == "run" else stop_signals.raised():
             return int(command.main(argv[1:]))

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from compat.errors import UserError
-from compat.processes import completion
 from compat.processes.command import begin, report
 
 _HERE = Path(__file__).parent
@@ -24,11 +23,6 @@ def main() -> int:
     programs = {path.stem: path for path in found}
     programs.update((path.parent.name, path) for path in _HERE.glob("*/__main__.py"))
     programs = dict(sorted(programs.items()))
-    if sys.argv[1:2] == ["completion"]:
-        try:
-            return completion.main("experiments", sys.argv[2:], programs, _show_help)
-        except UserError as error:
-            return report(error)
     if sys.argv[1:2] and sys.argv[1] in programs:
         sys.argv = sys.argv[1:]
         # Sets `__main__`, by which a program finds itself to start the tasks of a cluster.
@@ -51,11 +45,6 @@ def main() -> int:
         )
         return 2
     return 0
-
-
-def _show_help(program: str) -> None:
-    sys.argv = [sys.argv[0], program, "--help"]
-    main()
 
 
 if __name__ == "__main__":

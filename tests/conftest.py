@@ -44,7 +44,7 @@ RUNTIMES = ["legacy", "modern"] if has_modern_runtime() else ["legacy"]
 # Begun first, so that none of several processes of pytest is still at one when the others are done.
 LONGEST = "experiment cluster_training clusters recording resume tracking failures shared_queue "
 LONGEST += "tracking_server command_line export api contrib sweep local_training ledger readme "
-LONGEST += "losses estimators peers prove launch doctor seeds any_program matpow completion "
+LONGEST += "losses estimators peers prove launch doctor seeds any_program matpow "
 LONGEST += "monitored notebooks architecture"
 
 
