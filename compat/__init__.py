@@ -19,7 +19,6 @@ Importing the package does not load TensorFlow; using it does.
 from compat import estimator
 from compat._tensorflow import tf, tf1
 from compat.checkpoint.files import NotFiniteError
-from compat.checkpoint.saver import Saver
 from compat.cluster.spec import ClusterSpec
 from compat.errors import PeerError, UserError
 from compat.processes.exit_codes import run_main
@@ -60,6 +59,7 @@ from compat.runtime.placement import (
     byte_size_load_fn,
     replica_device_setter,
 )
+from compat.runtime.saver import Saver
 from compat.runtime.session import Session, Step
 from compat.server import Server
 from compat.supervisor import Supervisor

@@ -8,7 +8,7 @@ import os
 from typing import Any, Callable, Iterator, Sequence
 
 from compat._tensorflow import private, tf1
-from compat.checkpoint.recovery import Recovery, checked_saver, default_saver
+from compat.checkpoint.io import BASENAME, CheckpointIO
 from compat.errors import UserError
 from compat.liveness import run_state, watchdog
 from compat.runtime.coordination import Coordinated
@@ -67,7 +67,7 @@ class Supervisor(Coordinated):
         save_model_secs: float = 600,
         recovery_wait_secs: float = 1,
         stop_grace_secs: float = 120,
-        checkpoint_basename: str = "model.ckpt",
+        checkpoint_basename: str = BASENAME,
         session_manager: Any = None,
         summary_writer: Any = USE_DEFAULT,
         init_fn: Callable[[Any], None] | None = None,
@@ -109,11 +109,15 @@ class Supervisor(Coordinated):
             self.global_step = (
                 self.runtime.global_step() if global_step is self.USE_DEFAULT else global_step
             )
-            self.saver = default_saver() if saver is self.USE_DEFAULT else checked_saver(saver)
+            is_given = saver is not self.USE_DEFAULT
+            self.saver = (
+                self.runtime.checked_saver(saver) if is_given else self.runtime.default_saver()
+            )
             self.save_model_secs = save_model_secs if self.logdir and self.saver else 0
-            self.recovery = Recovery(self.logdir, self.saver, checkpoint_basename)
+            folder = self.logdir if self.saver else None
+            self.recovery = CheckpointIO(folder, self.saver, checkpoint_basename)
             if self.save_model_secs:  # Else it may only read, beside a run.
-                self.recovery.hold_folder()
+                self.recovery.hold()
             self.runtime.finish_building(self)
         self.coord = self.own.coord if self.own else tf1.train.Coordinator()
         self.services = Services(self)
@@ -200,7 +204,7 @@ class Supervisor(Coordinated):
         if server is not None and serves:
             server.join()
         if self.save_model_secs:
-            self.recovery.hold_folder()  # Again, after a `stop`.
+            self.recovery.hold()  # Again, after a `stop`.
         if self.logdir and wait:
             self.recovery.wait(self.max_wait_secs, self.recovery_wait_secs)
         if self.is_chief and self.summary_writer:
@@ -258,7 +262,7 @@ class Supervisor(Coordinated):
                 "save() needs a log folder and a saver; pass logdir= to the supervisor, and not "
                 "saver=None"
             )
-        self.recovery.hold_folder()
+        self.recovery.hold()
         return self.services.save(session)
 
     def start_queue_runners(
@@ -302,7 +306,7 @@ class Supervisor(Coordinated):
                 self._writer.close()
                 if self.own:
                     private.forget_graph(self.own)  # Nor is it in a next file.
-            self.recovery.release_folder()
+            self.recovery.close()
 
     StartStandardServices = start_standard_services
     PrepareSession = prepare_or_wait_for_session

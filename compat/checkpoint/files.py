@@ -1,7 +1,6 @@
-"""Checkpoints in TensorFlow's own format, keyed by variable name, the same on both runtimes.
+"""The files of a checkpoint, in TensorFlow's own format, keyed by variable name.
 
-Only the chief writes, with values that it reads from the parameter servers, so they need no folder
-in common. A partitioned variable is one entry, in slices.
+They are the same on both runtimes. A partitioned variable is one entry, in slices.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import fnmatch
 import itertools
 import os
 import re
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from compat.checkpoint.comparison import compare, stored_values, unfit
 from compat.checkpoint.folder_lock import UNFINISHED, token
 from compat.checkpoint.literal_names import pattern, readable
 from compat.errors import UserError
-from compat.runtime.interface import current_runtime
 
 PARTS = "_parts/"  # Behind the prefix of a checkpoint: where it is while it is written in parts.
 _number = itertools.count()  # Of what this process has begun to write.
@@ -155,6 +153,24 @@ def read(prefix: str, remedy: str = _OTHER_CHECKPOINT, large: bool = True) -> di
         return {name: value(name) for name in shapes}
 
 
+def read_newest(
+    prefixes: Sequence[str], say: Callable[[str], object] = print
+) -> tuple[list[str], dict[str, Any]]:
+    """Returns the prefixes up to the newest whole checkpoint, oldest first, and its values.
+
+    Logs each that is skipped, such as one truncated by a power cut; raises `UserError` if none can
+    be read.
+    """
+    *earlier, newest = prefixes
+    if not earlier:
+        return [newest], read(newest, large=False)
+    try:
+        return [*prefixes], read(newest, "trying the one before", large=False)
+    except UserError as error:
+        say(str(error))
+        return read_newest(earlier, say)
+
+
 @contextlib.contextmanager
 def reading(prefix: str, remedy: str) -> Iterator[Any]:
     """Gives TensorFlow's reader; raises `UserError`, which ends with `remedy`, where it fails."""
@@ -171,14 +187,16 @@ def fitted(
     prefix: str,
     values: Mapping[str, np.ndarray],
     variables: Mapping[str, Any],
+    slices: Mapping[str, Any],
     others: bool = False,
 ) -> dict[str, np.ndarray]:
     """Returns the values of these variables from those that `read` returned of a checkpoint.
 
+    `slices` has the `SaveSliceInfo` of parts of partitioned variables by name.
+
     Raises `UserError` if names, shapes or dtypes differ; with `others` it may have more variables,
     such as optimizer slots.
     """
-    slices = current_runtime().slices()
     found = compare(stored_values(values), variables, slices)
     problems = [*found.different, *([] if others else found.unknown)]
     if problems:
@@ -197,77 +215,22 @@ def _part(values: Mapping[str, Any], part: Any) -> Any:
     return whole[tuple(slice(start, start + size) for start, size in ends)]
 
 
-def history(folder: str) -> list[str]:
-    """Returns the prefixes of the checkpoints in `folder`, oldest first; the last is resumed from.
-
-    That is the one which TensorFlow reads, named by the first line of the file `checkpoint`.
-    """
-    newest, listed = _named(folder)
-    if newest in listed:  # A run that goes back to it ignores the later ones, which stay.
-        after = listed.index(newest) + 1
-        listed = [*listed[after:], *listed[: after - 1]]
-    there = _names(folder)
-    return [os.path.join(folder, name) for name in [*listed, newest] if _has_files(name, there)]
-
-
-def check_named(folder: str, basename: str) -> None:
-    """Raises `UserError` if `history` is empty but the folder is that of an earlier run.
-
-    Args:
-      folder: in which a run is about to start anew.
-      basename: of the checkpoints of that run, without the step.
-    """
-    newest, _ = _named(folder)
-    own = re.compile(re.escape(basename) + r"-(\d+)\.index")
-    found = [match for match in map(own.fullmatch, _names(folder)) if match]
-    there = f"names {newest}, which is not there" if newest else "names none of them"
-    anew = "choose another log folder to start anew"
-    if found:
-        last = max(found, key=lambda match: int(match.group(1))).group()[: -len(".index")]
-        raise UserError(
-            f"log folder {folder} holds checkpoints up to {last}, and its file `checkpoint` "
-            f'{there}; write the line model_checkpoint_path: "{last}" to that file to resume, or '
-            f"remove the checkpoints and that file, or {anew}"
-        )
-    if newest:
-        raise UserError(
-            f"the file `checkpoint` in log folder {folder} {there}; put the files of that "
-            f"checkpoint into the folder to resume, or remove the file `checkpoint`, or {anew}"
-        )
-
-
 def exists(prefix: str) -> bool:
     """Whether there is a checkpoint with this prefix, also one of TensorFlow before 0.12."""
     with quietly():
         return bool(tf1.train.checkpoint_exists(pattern(prefix)))
 
 
-def _named(folder: str) -> tuple[str, list[str]]:
-    """Returns the names in the file `checkpoint`: that to resume from, "" if none, and all."""
-    file = os.path.join(folder, "checkpoint")
-    # A ValueError: it is not text, or a name in it cannot be a file name.
-    with contextlib.suppress(ValueError), quietly():
-        state = tf1.train.get_checkpoint_state(folder)
-        if state is not None:
-            # Only the last part of a prefix counts: the folder may have been moved or copied.
-            listed = [os.path.basename(name) for name in state.all_model_checkpoint_paths]
-            return os.path.basename(state.model_checkpoint_path), listed
-    if tf1.gfile.Exists(file):
-        raise UserError(
-            f"{file} does not name the checkpoints of its folder, as it should; choose "
-            "another log folder, or remove the file to start anew"
-        )
-    return "", []
-
-
-def _names(folder: str) -> list[str]:
+def in_folder(folder: str) -> list[str]:
+    """Returns the names of what is in a folder; none where it is no folder, or not there."""
     with contextlib.suppress(tf1.errors.OpError):
         if tf1.gfile.IsDirectory(folder):
             return [name.rstrip("/") for name in tf1.gfile.ListDirectory(folder)]
     return []
 
 
-def _has_files(name: str, there: list[str]) -> bool:
+def are_of(name: str, there: list[str]) -> bool:
+    """Whether one of the files `there` is of the checkpoint with this name."""
     # Before 0.12 a prefix was the name of the file, or a pattern.
     old = re.search(r"-\?{5}-of-\d{5}$", name) is not None
     return bool(name) and any(

@@ -9,7 +9,6 @@ from typing import Any, Callable, Iterator, Mapping
 import numpy as np
 
 from compat._tensorflow import tf, tf1
-from compat.checkpoint.saver import Saver
 from compat.errors import UserError
 from compat.estimator import package, worker_inputs
 from compat.estimator.lifted_inputs import Inputs
@@ -18,6 +17,7 @@ from compat.runtime.interface import current_runtime, device, get_or_create_glob
 from compat.runtime.modern.hook_graph import eagerly
 from compat.runtime.monitored import MonitoredTrainingSession
 from compat.runtime.placement import replica_device_setter
+from compat.runtime.saver import Saver
 
 _TRAIN = names.ModeKeys.TRAIN
 

@@ -17,7 +17,7 @@ from compat.runtime.graphs.ahead import begin
 from compat.runtime.session import Session, Step, StepDefinition
 
 if TYPE_CHECKING:
-    from compat.checkpoint.saver import Saver
+    from compat.runtime.saver import Saver
     from compat.server import Server
     from compat.supervisor import Supervisor
 
@@ -96,6 +96,19 @@ class Runtime(abc.ABC):
     @abc.abstractmethod
     def slices(self) -> dict[str, Any]:
         """Returns the `SaveSliceInfo` of each part of a partitioned variable, by its name."""
+
+    def default_saver(self) -> Any:
+        """Returns the saver of a program that gives none; None where it has no variables."""
+        return self.saver_class() if self.variables() else None
+
+    def checked_saver(self, saver: Any) -> Any:
+        """Returns `saver`, unless it is TensorFlow's, which steps do not support."""
+        if not (saver is None or isinstance(saver, self.saver_class) or self.has_graph):
+            raise UserError(
+                f"saver={saver!r} needs a graph, which the modern runtime does not have; pass a "
+                "compat.Saver, or use --runtime=legacy"
+            )
+        return saver
 
     @abc.abstractmethod
     def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:

@@ -25,7 +25,7 @@ from typing import Any, Mapping
 import numpy as np
 
 from compat._tensorflow import private, tf1
-from compat.checkpoint.files import history
+from compat.checkpoint.io import CheckpointIO
 from compat.datasets import idx
 from compat.datasets.published import FASHION_MNIST, MNIST
 from compat.errors import UserError
@@ -196,7 +196,7 @@ class Record:
                 events = EventFile(self._logdir)
                 events.write(_event(summaries.end_summary(status == FINISHED)))
                 events.close()
-        for prefix in history(self._logdir)[-1:]:
+        for prefix in CheckpointIO(self._logdir).history()[-1:]:
             for file in sorted(Path(prefix).parent.glob(Path(prefix).name + ".*")):
                 tracker.artifact(str(file), folder="checkpoint")
         tracker.close(status)

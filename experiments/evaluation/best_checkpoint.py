@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Iterator
 
-from compat.checkpoint.files import history
+from compat.checkpoint.io import CheckpointIO
 from compat.errors import UserError
 from compat.tracking.files import replacing, write_atomically
 
@@ -34,7 +34,7 @@ def find(logdir: str, which: str | None = None, given: str = "LOGDIR") -> tuple[
         raise UserError(f"{given}={logdir} is not a folder; name the log folder of a run")
     for name in CHECKPOINTS if which is None else [which]:
         best = name == "best"
-        found = history(os.path.join(logdir, FOLDER) if best else logdir)
+        found = CheckpointIO(os.path.join(logdir, FOLDER) if best else logdir).history()
         if found:
             return name, found[-1]
     if which == "best":

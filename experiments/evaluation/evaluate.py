@@ -10,6 +10,7 @@ import numpy as np
 
 from compat import Session, Step, UserError, tf1
 from compat.checkpoint import files
+from compat.checkpoint.io import CheckpointIO
 from compat.runtime.interface import current_runtime
 from compat.tracking import Writer
 from experiments.evaluation import best_checkpoint
@@ -81,13 +82,14 @@ def evaluate_best(
     value throughout, as other workers go by it; that of the result is the checkpoint's.
     """
     folder = os.path.join(logdir, best_checkpoint.FOLDER)
-    own = dict(current_runtime().variables())
+    runtime = current_runtime()
+    own = runtime.variables()
     counter = {_GLOBAL_STEP: own.pop(_GLOBAL_STEP)}
     try:
-        kept = files.history(folder)
+        kept = CheckpointIO(folder).history()
         if not kept:
             return {}
-        best = files.fitted(kept[-1], files.read(kept[-1]), own, others=True)
+        best = files.fitted(kept[-1], files.read(kept[-1]), own, runtime.slices(), others=True)
     except UserError as error:  # An evaluator may put a better one in its place at this moment.
         say(f"the best checkpoint is not evaluated: {error}")
         return {}

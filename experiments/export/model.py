@@ -88,7 +88,7 @@ def open_model(
                 experiment.build()
                 outputs = step.predict(experiment, batch)
         variables = runtime.variables()
-        values = files.fitted(prefix, files.read(prefix), variables, others=True)
+        values = files.fitted(prefix, files.read(prefix), variables, runtime.slices(), others=True)
         used = set(dependencies(list(outputs.values())))
         taken = {name: p for name, p in placeholders.items() if p.op in used}
         if not taken:

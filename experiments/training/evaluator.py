@@ -144,8 +144,10 @@ class _Evaluator:
                 self._unreadable = prefix
                 return False
             self._done = prefix
-            variables = current_runtime().variables()
-            self._session.assign(variables, files.fitted(prefix, values, variables, others=True))
+            runtime = current_runtime()
+            variables, slices = runtime.variables(), runtime.slices()
+            found = files.fitted(prefix, values, variables, slices, others=True)
+            self._session.assign(variables, found)
             self._record(held, self._program.evaluate(self._session, "validation"))
         return True
 

@@ -11,8 +11,8 @@ import numpy as np
 
 import compat
 from compat import UserError, tf, tf1
-from compat.checkpoint.files import exists, history
-from compat.checkpoint.warm_start import warm_start
+from compat.checkpoint.files import exists
+from compat.checkpoint.io import CheckpointIO
 from compat.runtime.graphs.device_placement import shortened
 from compat.runtime.interface import current_runtime
 from compat.runtime.legacy.replicas import Replicas
@@ -29,6 +29,7 @@ from experiments.training.local_updates.elastic import ElasticCopies
 from experiments.training.recording.report import named
 from experiments.training.recording.schedule import Schedule
 from experiments.training.seeds import seed_operations, seeded_variables
+from experiments.training.warm_start import warm_start
 
 CHUNK = 1000  # Examples in a call: some 120 MB of feature maps for a small convolutional network.
 
@@ -224,7 +225,7 @@ def _check_monitor(program: Program) -> None:
 def first_values(settings: Any) -> Callable[[Any], None] | None:
     """Returns what sets the first values of a new run that begins with those of another one."""
     path = settings.warm_start
-    if path is None or history(settings.logdir):
+    if path is None or CheckpointIO(settings.logdir).history():
         return None
     try:
         is_prefix = exists(path) and not tf1.gfile.IsDirectory(path)

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import compat
 from compat._tensorflow.release import profiler_module, version
-from compat.checkpoint.folder_lock import FolderLock
+from compat.checkpoint.io import CheckpointIO
 from compat.cluster import roles
 from compat.cluster.roles import Role, role
 from compat.cluster.spec import ClusterSpec, Task
@@ -48,11 +48,11 @@ def run(
     # Before anything in the folder is touched, and before the server starts: others need not come
     # if there is nothing to train on.
     check_logdir(settings.logdir)
-    lock = FolderLock(settings.logdir)
+    checkpoints = CheckpointIO(settings.logdir).hold()
     try:
         return _run(experiment, cluster, task, stop, what, say)
     finally:
-        lock.close()
+        checkpoints.close()
 
 
 def _run(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from compat.checkpoint import files
+from compat.checkpoint.io import CheckpointIO
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -82,4 +83,4 @@ def test_synchronous_workers_make_the_same_tables_on_each_runtime(
 
 def _state(logdir: Path) -> dict[str, np.ndarray]:
     """Returns what the newest checkpoint of a folder holds, by name."""
-    return dict(sorted(files.read(files.history(str(logdir))[-1]).items()))
+    return dict(sorted(files.read(CheckpointIO(str(logdir)).history()[-1]).items()))

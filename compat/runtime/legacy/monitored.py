@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from compat._tensorflow import private, tf, tf1
-from compat.checkpoint.recovery import default_saver, folder_of_hooks
+from compat.checkpoint.io import CheckpointIO
 from compat.errors import PeerError, is_success
 from compat.liveness.departure_hook import DepartureHook
 from compat.liveness.departures import updates_together
@@ -142,8 +142,8 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
     ) -> None:
         self._runtime, self._lock = runtime, None
         if arguments.saves:
-            self._lock = folder_of_hooks(str(arguments.checkpoint_dir))
-        savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), default_saver()
+            self._lock = CheckpointIO(arguments.checkpoint_dir).hold_to_resume()
+        savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), runtime.default_saver()
         if not savers and saver is not None:
             savers.append(saver)  # Where a scaffold looks for one.
         # A thread waits for the next gradients of replicas, which do not come any more.

@@ -138,6 +138,12 @@ class LegacyRuntime(Runtime):
     def variables(self) -> dict[str, Any]:
         return {variable.op.name: variable for variable in tf1.global_variables()}
 
+    def default_saver(self) -> Any:
+        collected = tf1.get_collection_ref(tf1.GraphKeys.SAVERS)
+        if not collected and self.variables():
+            collected.append(LegacySaver())
+        return collected[0] if collected else None
+
     def slices(self) -> dict[str, Any]:
         found = {name: private.slice_info(v) for name, v in self.variables().items()}
         return {name: part for name, part in found.items() if part is not None}

@@ -10,9 +10,9 @@ from compat.checkpoint import foreign
 from compat.checkpoint.files import NotFiniteError, finish, unfinished
 from compat.checkpoint.literal_names import readable
 from compat.checkpoint.literal_saver import LiteralSaver
-from compat.checkpoint.saver import Saver, named, step_number, user_errors
 from compat.runtime.interface import current_server
 from compat.runtime.legacy.saver_builder import SaverBuilder
+from compat.runtime.saver import Saver, named, step_number, user_errors
 
 _NOT_FINITE = re.compile(NotFiniteError.TEXT.format(r"\S+"))
 _REMEDY = (

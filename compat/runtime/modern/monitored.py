@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import private, tf, tf1
-from compat.checkpoint.recovery import folder_of_hooks
+from compat.checkpoint.io import CheckpointIO
 from compat.errors import UserError, is_success
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.modern.hook_graph import HookGraph, eagerly
@@ -161,7 +161,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         savers = graph.get_collection_ref(tf1.GraphKeys.SAVERS)
         self._lock = None
         if arguments.saves:
-            self._lock = folder_of_hooks(str(arguments.checkpoint_dir))
+            self._lock = CheckpointIO(arguments.checkpoint_dir).hold_to_resume()
         self._supervisor = Supervisor(
             is_chief=arguments.is_chief,
             logdir=arguments.checkpoint_dir,

@@ -12,11 +12,11 @@ from compat._tensorflow import quietly, tf1
 from compat.checkpoint import pieces
 from compat.checkpoint.files import NotFiniteError, fitted, read, write_parts
 from compat.checkpoint.literal_saver import LiteralSaver
-from compat.checkpoint.saver import Saver, named, step_number, user_errors
 from compat.errors import UserError, UserTypeError
 from compat.runtime.interface import current_runtime
 from compat.runtime.modern.hook_graph import eagerly
 from compat.runtime.modern.rows import Rows
+from compat.runtime.saver import Saver, named, step_number, user_errors
 
 _REFUSED = {"reshape": False, "saver_def": None, "builder": None, "write_version": 2}
 
@@ -112,7 +112,13 @@ class ModernSaver(LiteralSaver, Saver):
 
     def restore(self, sess: Any, save_path: Any) -> None:
         variables = self.variables()
-        values = fitted(save_path, read(save_path, large=False), variables, others=True)
+        values = fitted(
+            save_path,
+            read(save_path, large=False),
+            variables,
+            current_runtime().slices(),
+            others=True,
+        )
         eagerly(lambda: _session(sess).assign(variables, values))
 
 

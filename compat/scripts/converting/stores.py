@@ -13,6 +13,7 @@ from compat._tensorflow import quietly, tf1
 from compat.checkpoint import files
 from compat.checkpoint.formats import by_name, keras_weights, objects, stored
 from compat.checkpoint.formats.stored import Stored, Values
+from compat.checkpoint.io import CheckpointIO
 from compat.errors import UserError
 from compat.tracking.files import beside
 
@@ -28,7 +29,7 @@ def read(path: str, given: str) -> Stored:
         return keras_weights.read(path)
     prefix = path
     if os.path.isdir(path):
-        prefixes = files.history(path)
+        prefixes = CheckpointIO(path).history()
         if not prefixes:
             raise UserError(
                 f"folder {path} has no checkpoint that its file `checkpoint` lists; give a prefix, "

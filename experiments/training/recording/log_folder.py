@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Callable
 
-from compat.checkpoint import files
+from compat.checkpoint.io import CheckpointIO
 from compat.errors import UserError
 from compat.liveness.monitor import Monitor
 from compat.tracking.console import LOG
@@ -21,7 +21,7 @@ _LONGEST_SILENCE_SECS = 3600.0
 def newest_checkpoint(logdir: str) -> str | None:
     """Returns the prefix of the newest checkpoint; None if none can be told at this moment."""
     with contextlib.suppress(UserError, OSError):
-        return next(reversed(files.history(logdir)), None)
+        return next(reversed(CheckpointIO(logdir).history()), None)
     return None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ContextManager
 
 from compat import Server
-from compat.checkpoint.files import history as checkpoints
+from compat.checkpoint.io import CheckpointIO
 from compat.cluster.spec import Task
 from compat.errors import Stopped, UserError, unless_usable
 from compat.runtime.interface import current_runtime
@@ -162,7 +162,7 @@ class Recording:
         # Before the other tasks are told: one that is started again finds them, or the marker.
         if self._checkpoint is not None:
             completion.write(self._settings, self._checkpoint)
-        best = checkpoints(os.path.join(self._logdir, best_checkpoint.FOLDER))
+        best = CheckpointIO(os.path.join(self._logdir, best_checkpoint.FOLDER)).history()
         return Result(
             step=step,
             metrics={**evaluated, **test},

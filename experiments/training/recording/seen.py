@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any, Sequence
 
-from compat.checkpoint.files import history
+from compat.checkpoint.io import CheckpointIO
 from compat.tracking.files import write_atomically
 from experiments.evaluation.best_checkpoint import step_of
 from experiments.training.recording.tally import Seen
@@ -23,7 +23,7 @@ _BEYOND = 1 << 53
 
 def write(logdir: str, checkpoint: str, seen: Seen) -> None:
     """Adds what was used before a checkpoint; entries of those that are deleted are left out."""
-    kept = {str(step_of(prefix)) for prefix in history(logdir)}
+    kept = {str(step_of(prefix)) for prefix in CheckpointIO(logdir).history()}
     entries = {step: found for step, found in _entries(logdir).items() if step in kept}
     entries[str(step_of(checkpoint))] = {name: list(both) for name, both in seen.items()}
     write_atomically(str(Path(logdir, FILE)), json.dumps(entries) + "\n")

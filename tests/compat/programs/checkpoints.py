@@ -14,6 +14,7 @@ import numpy as np
 import compat
 from compat import tf, tf1
 from compat.checkpoint import files as checkpoint_files
+from compat.checkpoint.io import CheckpointIO
 from compat.runtime.interface import current_runtime
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def torn_newest(folder: Path) -> Any:
     tf1.train.update_checkpoint_state(str(folder), prefixes[-1], prefixes)
     with contextlib.redirect_stdout(io.StringIO()) as said:
         values = restored(folder, w=[0, 0])
-    kept = [Path(prefix).name for prefix in checkpoint_files.history(str(folder))]
+    kept = [Path(prefix).name for prefix in CheckpointIO(str(folder)).history()]
     return [values, said.getvalue().replace(str(folder), "FOLDER"), kept]
 
 

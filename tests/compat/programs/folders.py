@@ -13,6 +13,7 @@ import numpy as np
 import compat
 from compat import tf1
 from compat.checkpoint import files, folder_lock
+from compat.checkpoint.io import CheckpointIO
 from compat.runtime.interface import current_runtime
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def special_characters(folder: Path) -> Any:
         logdir = folder / name
         steps = [trained(logdir, 2, max_to_keep=2) for _ in range(3)]
         seen[name] = [steps, checkpoints(logdir), monitored(logdir, 8)]
-        values = files.read(files.history(str(logdir))[-1])
+        values = files.read(CheckpointIO(str(logdir)).history()[-1])
         assert int(values["global_step"]) == 8
     return [seen, contents(neighbour) == before]
 
@@ -150,7 +151,7 @@ def a_url(folder: Path) -> Any:
         return None
     steps = [trained("ram://runs/a", 2) for _ in range(2)]
     steps.append(monitored("ram://runs/a", 6))
-    newest = os.path.basename(files.history("ram://runs/a")[-1])
+    newest = os.path.basename(CheckpointIO("ram://runs/a").history()[-1])
     return [steps, newest, sorted(path.name for path in Path().iterdir() if "ram" in path.name)]
 
 

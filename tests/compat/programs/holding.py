@@ -12,6 +12,7 @@ import numpy as np
 
 import compat
 from compat.checkpoint import files
+from compat.checkpoint.io import CheckpointIO
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import Program
@@ -42,7 +43,7 @@ def main(argv: list[str]) -> None:
                 while not (folder / "go").exists():
                     time.sleep(0.05)
             session.run(program.train, np.float32(1))
-    print(json.dumps(files.history(str(folder))))
+    print(json.dumps(CheckpointIO(str(folder)).history()))
 
 
 if __name__ == "__main__":

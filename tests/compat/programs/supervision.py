@@ -88,7 +88,7 @@ def not_the_chief(logdir: Path) -> Any:
     fresh()
     Program()
     supervisor = compat.Supervisor(logdir=str(logdir), is_chief=False)
-    return [supervisor.summary_writer, supervisor.recovery.read()]
+    return [supervisor.summary_writer, supervisor.recovery.recover()]
 
 
 @case

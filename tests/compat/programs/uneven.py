@@ -13,6 +13,7 @@ import numpy as np
 import compat
 from compat import tf, tf1
 from compat.checkpoint import files
+from compat.checkpoint.io import CheckpointIO
 
 
 def build(server: compat.Server, examples: list[int]) -> Any:
@@ -69,7 +70,7 @@ def main(runtime: str, cluster: Any, job: str, index: int, **given: Any) -> None
             supervisor.stop()
             session.close()
     if server.is_chief:
-        values = files.read(files.history(logdir)[-1])
+        values = files.read(CheckpointIO(logdir).history()[-1])
         print(json.dumps({name: int(values[name]) for name in ("global_step", "total")}))
 
 

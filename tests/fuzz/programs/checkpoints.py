@@ -11,15 +11,16 @@ from pathlib import Path
 
 from compat._tensorflow import tf1
 from compat.checkpoint import files
-from compat.checkpoint.saver import Saver
+from compat.checkpoint.io import CheckpointIO
 from compat.errors import UserError
+from compat.runtime.saver import Saver
 
 DEADLINE_SECS = 20
 
 
 def variables(folder: Path) -> dict[str, object]:
     """Returns the variables that a whole checkpoint has the values of."""
-    values = files.read(files.history(str(folder))[-1])
+    values = files.read(CheckpointIO(str(folder)).history()[-1])
     with tf1.Graph().as_default():
         return {
             name: tf1.get_variable(name, value.shape, value.dtype, use_resource=True)
@@ -32,7 +33,7 @@ def read(folder: Path, model: dict[str, object]) -> list[str]:
     signal.alarm(DEADLINE_SECS)  # What has no end ends the process.
     said: list[str] = []
     try:
-        prefixes = files.history(str(folder))
+        prefixes = CheckpointIO(str(folder)).history()
         if prefixes:
             Saver(model).recover(prefixes, said.append)
     except UserError as error:

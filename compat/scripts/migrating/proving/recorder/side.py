@@ -4,6 +4,7 @@ from __future__ import absolute_import
 
 import functools
 import json
+import operator
 import os
 import random
 import runpy
@@ -141,16 +142,18 @@ def _ignore_checkpoints():
         find = names.get("get_checkpoint_state")
         if callable(find) and getattr(find, "__module__", "").startswith("tensorflow"):
             names["get_checkpoint_state"] = _hiding(find, start)
-    files = sys.modules.get("compat.checkpoint.files")
-    if files is not None:
-        files.history = _hiding(files.history, start, [])
+    checkpoints = sys.modules.get("compat.checkpoint.io")
+    if checkpoints is not None:
+        io, folder = checkpoints.CheckpointIO, operator.attrgetter("folder")
+        io.history = _hiding(io.history, start, [], folder)
+        io.resumable = _hiding(io.resumable, start, [], folder)
     del saver
 
 
-def _hiding(find, start, nothing=None):
+def _hiding(find, start, nothing=None, folder=str):
     @functools.wraps(find)
     def get_checkpoint_state(checkpoint_dir, latest_filename=None):
-        name = os.path.join(str(checkpoint_dir), latest_filename or "checkpoint")
+        name = os.path.join(folder(checkpoint_dir) or "", latest_filename or "checkpoint")
         try:
             written = os.path.getmtime(name)
         except OSError:

@@ -7,9 +7,9 @@ from typing import Any, Callable, NamedTuple
 from compat.checkpoint.comparison import Comparison, compare, first, stored
 from compat.checkpoint.files import reading
 from compat.checkpoint.formats.stored import BETA_POWERS, GLOBAL_STEP, owner
-from compat.checkpoint.saver import Saver
 from compat.errors import UserError
 from compat.runtime.interface import current_runtime
+from compat.runtime.saver import Saver
 
 
 class WarmStart(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import quietly, tf1
-from compat.checkpoint.files import NotWrittenError, fitted, read
+from compat.checkpoint.files import NotWrittenError, fitted, read_newest
 from compat.checkpoint.folder_lock import UNFINISHED
 from compat.errors import UserError, UserTypeError
 from compat.runtime.interface import current_runtime
@@ -109,20 +109,13 @@ class Saver(metaclass=abc.ABCMeta):
         Logs each that is skipped, such as one truncated by a power cut. Returns None if the
         variables of this saver cannot be told.
         """
-        whole = list(checkpoint_paths)
-        while len(whole) > 1:
-            try:
-                values = read(whole[-1], "trying the one before", large=False)
-                break
-            except UserError as error:
-                say(str(error))
-                whole.pop()
-        else:
-            values = read(whole[0], large=False)
+        whole, values = read_newest(checkpoint_paths, say)
         self.recover_last_checkpoints(whole)
         self._listed = whole
         variables = self.variables()
-        return None if variables is None else fitted(whole[-1], values, variables)
+        if variables is None:
+            return None
+        return fitted(whole[-1], values, variables, current_runtime().slices())
 
     _listed: Sequence[str] = ()  # All there are, where none is deleted.
 
