@@ -22,6 +22,7 @@ import compat
 from compat.cluster import access
 from compat.cluster.roles import role
 from compat.errors import UserError
+from compat.runtime.registry import has_coordinator
 from experiments.launching import command_line, launcher, missing_task, signals
 from experiments.settings.flags import define_task_flags
 from experiments.settings.place import is_on_default_ports, place_from_flags
@@ -48,7 +49,7 @@ def main(values: flags.FlagValues) -> int:
     if "chief" in cluster.jobs:
         raise UserError("the cluster has a chief, expected ps and worker; make it a worker")
     # Report a wrong task before TensorFlow loads; it is wrong on either runtime.
-    role(task, cluster, "legacy" if values.runtime == "auto" else values.runtime)
+    role(task, cluster, has_coordinator(values.runtime))
     access.check_allowed(access.cluster_hosts(cluster), values.allow_network)
     say: Callable[[str], None] = print
     if is_on_default_ports(values, os.environ.get("TF_CONFIG")):

@@ -1,4 +1,4 @@
-"""Assigns each task of a cluster its role, on either runtime.
+"""Assigns each task of a cluster its role, with a coordinator or without.
 
 Jobs may be called anything. "ps" holds variables; "chief", or "master", initializes, saves and
 reports. All other jobs are of workers. Without a chief the first learner, or else trainer, worker,
@@ -13,7 +13,6 @@ from compat.cluster.address import split_address
 from compat.cluster.spec import ClusterSpec, Task, all_tasks
 from compat.errors import UserError
 
-RUNTIMES = ("legacy", "modern")
 _CHIEFS = ("chief", "master")
 _STAND_INS = (*_CHIEFS, "learner", "trainer", "worker")
 
@@ -44,10 +43,10 @@ def is_local(cluster: ClusterSpec) -> bool:
     return len(all_tasks(cluster)) == 1 and not names & set(cluster.jobs)
 
 
-def is_synchronous(cluster: ClusterSpec, runtime: str) -> bool:
+def is_synchronous(cluster: ClusterSpec, has_coordinator: bool) -> bool:
     """Whether all workers make each update together, each on weights of its own: without any ps."""
     alone = "ps" in cluster.jobs or is_local(cluster)
-    return runtime == "modern" and not alone and bool(_worker_jobs(cluster))
+    return has_coordinator and not alone and bool(_worker_jobs(cluster))
 
 
 def strategy_names(cluster: ClusterSpec, task: Task) -> tuple[ClusterSpec, Task]:
@@ -60,33 +59,35 @@ def strategy_names(cluster: ClusterSpec, task: Task) -> tuple[ClusterSpec, Task]
     return ClusterSpec(jobs), Task(names[task.job], task.index)
 
 
-def role(task: Task, cluster: ClusterSpec, runtime: str) -> Role:
+def role(task: Task, cluster: ClusterSpec, has_coordinator: bool) -> Role:
     """Returns what `task` does in `cluster`; an evaluator, which only reads, is in none."""
-    _check_runtime(runtime)
     if task.job == "evaluator":
         return Role.EVALUATE
-    _check_cluster(cluster, runtime)
+    _check_cluster(cluster, has_coordinator)
     cluster.address_of(task)
     if task.job == "ps":
         return Role.SERVE
     chief = task == chief_task(cluster)
-    if runtime == "legacy" or is_synchronous(cluster, runtime) or is_local(cluster):
+    if not has_coordinator or is_synchronous(cluster, has_coordinator) or is_local(cluster):
         return Role.TRAIN_AS_CHIEF if chief else Role.TRAIN
     coordinates = Role.COORDINATE if task.job in _CHIEFS else Role.SERVE_AND_COORDINATE
     return coordinates if chief else Role.SERVE
 
 
-def trainers(cluster: ClusterSpec, runtime: str) -> list[Task]:
+def trainers(cluster: ClusterSpec, has_coordinator: bool) -> list[Task]:
     """Returns the tasks that hand out updates, the chief first: all but ps, or just that one."""
-    found = [task for task in all_tasks(cluster) if role(task, cluster, runtime) is not Role.SERVE]
+    found = [
+        task
+        for task in all_tasks(cluster)
+        if role(task, cluster, has_coordinator) is not Role.SERVE
+    ]
     return sorted(found, key=lambda task: task != chief_task(cluster))
 
 
-def num_workers(cluster: ClusterSpec, runtime: str) -> int:
+def num_workers(cluster: ClusterSpec, has_coordinator: bool) -> int:
     """Returns how many tasks compute updates; a chief that coordinates does not."""
-    _check_runtime(runtime)
-    _check_cluster(cluster, runtime)
-    coordinates = runtime == "modern" and not is_synchronous(cluster, runtime)
+    _check_cluster(cluster, has_coordinator)
+    coordinates = has_coordinator and not is_synchronous(cluster, has_coordinator)
     idle = ("ps", *_CHIEFS) if coordinates else ("ps",)
     return sum(cluster.num_tasks(job) for job in cluster.jobs if job not in idle)
 
@@ -95,12 +96,7 @@ def _worker_jobs(cluster: ClusterSpec) -> list[str]:
     return [job for job in cluster.jobs if job != "ps" and job not in _CHIEFS]
 
 
-def _check_runtime(runtime: str) -> None:
-    if runtime not in RUNTIMES:
-        raise UserError(f"runtime {runtime!r} is unknown; use one of {', '.join(RUNTIMES)}")
-
-
-def _check_cluster(cluster: ClusterSpec, runtime: str) -> None:
+def _check_cluster(cluster: ClusterSpec, has_coordinator: bool) -> None:
     for job in cluster.jobs:
         if not cluster.num_tasks(job):
             raise UserError(f"job {job!r} has no task; give it a host:port, or leave the job out")
@@ -120,13 +116,13 @@ def _check_cluster(cluster: ClusterSpec, runtime: str) -> None:
         )
     # Tasks of names of their own, such as learner and actors, may hold the variables themselves,
     # and so does a worker that is alone.
-    needs_ps = runtime == "modern" or ("worker" in workers and len(tasks) > 1) or not workers
-    does_without = is_synchronous(cluster, runtime) or is_local(cluster) or not needs_ps
+    needs_ps = has_coordinator or ("worker" in workers and len(tasks) > 1) or not workers
+    does_without = is_synchronous(cluster, has_coordinator) or is_local(cluster) or not needs_ps
     if "ps" not in cluster.jobs and not does_without:
         raise _lacks("ps", cluster)
     if not workers:
         raise _lacks("worker", cluster)
-    if runtime == "modern" and len(workers) > 1:
+    if has_coordinator and len(workers) > 1:
         raise UserError(
             f"the cluster has the jobs {', '.join(workers)}, but the modern runtime has one job of "
             "workers; make one of them, or use the legacy runtime"

@@ -17,9 +17,9 @@ from typing import Any, Iterator, Mapping, Sequence
 import compat
 from compat._tensorflow import coordinator_module, tf
 from compat.cluster.ports import reserve
-from compat.cluster.roles import RUNTIMES
 from compat.doctor import constraints
 from compat.doctor.packages import LATE, NEEDED, Finding, Packages
+from compat.runtime.registry import RUNTIMES
 
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(compat.__file__)))
 # The line of a traceback with the error, which need not be the last line.

@@ -5,16 +5,13 @@ from __future__ import annotations
 import functools
 import re
 import time
-from typing import TYPE_CHECKING, Callable, Iterable, Mapping
+from typing import Callable, Iterable, Mapping
 
 from compat._tensorflow import tf1
 from compat.cluster.spec import ClusterSpec, Task, all_tasks
 from compat.errors import PeerError
-from compat.liveness.monitor import Monitor, run_checks
-from compat.liveness.probe import reason_not_serving, reason_silent, reason_unreachable
-
-if TYPE_CHECKING:
-    from compat.server import Server
+from compat.liveness.monitor import run_checks
+from compat.liveness.probe import reason_not_serving, reason_unreachable
 
 _TASK = re.compile(r"/job:(\w+)/replica:\d+/task:(\d+)")
 # What stands above the reason in what TensorFlow reports: of several errors, and where it was seen.
@@ -33,13 +30,13 @@ _OTHERS = re.compile(r"libcurl|HTTP (request|response)|\b(?!grpc|dns|ipv[46]|uni
 _CLOSING_SECS = 1.0
 # Time for a packet that gets lost; the machine of a task that is gone reports it at once.
 _PATIENCE_SECS = 10.0
-_REMEDY = "start it again and then this task: training resumes from the last checkpoint"
+REMEDY = "start it again and then this task: training resumes from the last checkpoint"
 
 
 def peer_error(
     error: BaseException,
     cluster: ClusterSpec | None,
-    remedy: str = _REMEDY,
+    remedy: str = REMEDY,
     own: Task | None = None,
 ) -> PeerError | None:
     """Returns the `PeerError` that stands behind an error of TensorFlow, or None.
@@ -56,7 +53,7 @@ def peer_error(
     found = [Task(job, int(index)) for job, index in _TASK.findall(str(error))]
     known = set(all_tasks(cluster))
     mentioned = [task for task in dict.fromkeys(found) if task != own and task in known]
-    suspects = mentioned + (_parameter_servers(cluster) or all_tasks(cluster))
+    suspects = mentioned + (parameter_servers(cluster) or all_tasks(cluster))
     for pause in (0.0, _CLOSING_SECS):
         time.sleep(pause)
         lost = lost_task(suspects, cluster, remedy)
@@ -76,7 +73,7 @@ def peer_error(
 def lost_task(
     tasks: Iterable[Task],
     cluster: ClusterSpec,
-    remedy: str = _REMEDY,
+    remedy: str = REMEDY,
     reason: Callable[[str, float], str | None] = reason_unreachable,
 ) -> PeerError | None:
     """Returns the error for the first of `tasks` that does not answer a probe now, or None."""
@@ -95,41 +92,9 @@ def unanswered(
 
 def lost_parameter_server(cluster: ClusterSpec, remedy: str) -> PeerError | None:
     """Returns the error for the first parameter server that cannot be reached now, or None."""
-    return lost_task(_parameter_servers(cluster), cluster, remedy)
+    return lost_task(parameter_servers(cluster), cluster, remedy)
 
 
-def call_monitor(
-    server: Server, workers: bool, then: Callable[[], None] = lambda: None
-) -> Callable[[], None]:
-    """Returns what is polled while a call into TensorFlow does not return; it raises `PeerError`.
-
-    A parameter server that refuses connections is lost. A task that does not answer is given time,
-    and reported: TensorFlow, which receives nothing, may wait without end. With `workers` the call
-    needs these, too; the coordinator itself does without one that refuses connections. Where no
-    task is lost, `then` is called.
-    """
-    began, cluster = time.monotonic(), server.cluster
-    servers = _parameter_servers(cluster)
-    needed = all_tasks(cluster) if workers else servers
-    checks = {
-        cluster.describe(task): functools.partial(reason_unreachable, cluster.address_of(task))
-        for task in servers
-    }
-    monitor: Monitor | None = None  # From the first poll on: most calls return at once.
-
-    def poll() -> None:
-        nonlocal monitor
-        monitor = monitor or server.monitor(needed, reason_silent)
-        for peer, reason in run_checks(checks).items():
-            if reason == "refused":
-                raise PeerError(f"lost {peer}; {_REMEDY}")
-        monitor.poll()
-        if monitor.missing:
-            server.while_waiting(time.monotonic() - began)
-        then()
-
-    return poll
-
-
-def _parameter_servers(cluster: ClusterSpec) -> list[Task]:
+def parameter_servers(cluster: ClusterSpec) -> list[Task]:
+    """Returns the tasks that store variables."""
     return [task for task in all_tasks(cluster) if task.job == "ps"]

@@ -72,7 +72,7 @@ def reason_not_member(address: str, task: Task, run: str, declares: bool = True)
     return None if found == run or not (found or declares) else "other cluster"
 
 
-def chief_check(cluster: ClusterSpec, runtime: str, run: str) -> Check:
+def chief_check(cluster: ClusterSpec, has_coordinator: bool, run: str) -> Check:
     """Returns a check for the chief, by tasks that wait for it or serve it.
 
     Its server is asked for its run until it was recognized, and again after each time that it was
@@ -83,7 +83,7 @@ def chief_check(cluster: ClusterSpec, runtime: str, run: str) -> Check:
     address = cluster.address_of(task)
     # Without parameter servers, and as a mere coordinator, it starts its server when all have
     # met, and that gets its entry a moment later.
-    starts_late = task.job == "chief" and runtime == "modern" or "ps" not in cluster.jobs
+    starts_late = task.job == "chief" and has_coordinator or "ps" not in cluster.jobs
     reason_stranger = reason_not_met if starts_late else reason_not_member
     recognized = False
 

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, NamedT
 
 from compat._tensorflow import coordinator_module, datasets, tf, version
 from compat.errors import UserError
+from compat.liveness.cluster import Cluster
 from compat.runtime.graphs.ahead import begin
+from compat.runtime.registry import OF_GRAPHS, RUNTIMES
 from compat.runtime.session import Session, Step, StepDefinition
 
 if TYPE_CHECKING:
     from compat.runtime.saver import Saver
-    from compat.server import Server
     from compat.supervisor import Supervisor
-
-RUNTIMES = ("auto", "legacy", "modern")
 
 
 class MonitoredArguments(NamedTuple):
@@ -47,7 +46,7 @@ class Runtime(abc.ABC):
     Attributes:
       name: "legacy" or "modern".
       has_graph: whether the program is one graph of TensorFlow 1.x, and each task that trains runs
-        its own; else one task hands out steps to all.
+        its own; else it `has_coordinator`.
     """
 
     name = ""
@@ -55,23 +54,23 @@ class Runtime(abc.ABC):
     saver_class: type[Saver]
 
     def __init__(self) -> None:
-        self.server: Server | None = None  # None: a training in this process alone.
-        self._servers: list[Server] = []
+        self.server: Cluster | None = None  # None: a training in this process alone.
+        self._servers: list[Cluster] = []
 
-    def add_server(self, server: Server) -> None:
+    def add_server(self, server: Cluster) -> None:
         """Makes a server the one of this process; one that trains goes before those that serve."""
         self._servers.append(server)
         self.server = max(self._servers, key=lambda each: (not each.serves, each is server))
 
-    def server_at(self, target: str) -> Server | None:
+    def server_at(self, target: str) -> Cluster | None:
         """Returns the server of the task that connects to `target`, as a session is given it."""
         own = [each for each in self._servers if each.target == target and not each.serves]
         return own[-1] if own and self.server is not None else self.server
 
     @property
-    def roles(self) -> str:
-        """Returns the runtime whose tasks have the same roles; see `compat.cluster.roles`."""
-        return "legacy" if self.has_graph else self.name
+    def has_coordinator(self) -> bool:
+        """Whether one task hands out steps, the updates of all workers."""
+        return not self.has_graph
 
     @abc.abstractmethod
     def device(self, setter: Any) -> ContextManager[None]:
@@ -170,8 +169,9 @@ def select_runtime(name: str = "auto") -> Runtime:
         already settled on the other one.
     """
     global _current
-    if name not in RUNTIMES:
-        raise UserError(f"runtime {name!r} is unknown; choose one of {', '.join(RUNTIMES)}")
+    known = ["auto", *RUNTIMES]
+    if name not in known:
+        raise UserError(f"runtime {name!r} is unknown; choose one of {', '.join(known)}")
     with _lock:
         if name == "auto":
             name = _current.name if _current else "modern" if coordinator_module() else "legacy"
@@ -182,17 +182,14 @@ def select_runtime(name: str = "auto") -> Runtime:
                     f"{_current.name!r}; start a process of its own for it"
                 )
             return _current
-        if name == "modern" and not coordinator_module():
+        if RUNTIMES[name].has_coordinator and not coordinator_module():
             raise UserError(
                 f"runtime 'modern' needs TensorFlow 2.4 or later, this is {version()}; "
                 "use --runtime=legacy or a newer TensorFlow"
             )
-        has_graph = name == "legacy" or not tf.executing_eagerly()
-        module = importlib.import_module(
-            f"compat.runtime.{'legacy' if has_graph else 'modern'}.runtime"
-        )
-        is_graph_of_modern = has_graph and name == "modern"
-        _current = module.create_modern() if is_graph_of_modern else module.create()
+        kind = (RUNTIMES if tf.executing_eagerly() else OF_GRAPHS)[name]
+        module = importlib.import_module(f"compat.runtime.{kind.module}")
+        _current = getattr(module, kind.function)()
         assert _current is not None
         datasets.give_iterators()
         return _current
@@ -235,7 +232,7 @@ def current_runtime() -> Runtime:
     return _current if _current is not None else select_runtime("auto")
 
 
-def current_server() -> Server | None:
+def current_server() -> Cluster | None:
     """Returns the server of this process, if it has one yet."""
     return None if _current is None else _current.server
 

@@ -60,7 +60,7 @@ def check(server: compat.Server, mine: dict[str, str], patience: float) -> None:
 
 def announce_early_end(server: compat.Server | None) -> None:
     """Announces the end to the workers that find out by `EarlyEnd`, if there are any."""
-    if server is not None and server.runtime == "legacy":
+    if server is not None and not server.has_coordinator:
         # A lost server is reported by the next update.
         with contextlib.suppress(tf1.errors.OpError):
             key_value.write(*key_value.place(server.cluster), _ENDS_EARLY, "1")
@@ -142,7 +142,7 @@ class EarlyEnd:
         """
         now, before = time.monotonic(), self._step
         self._step = step
-        if self._server.runtime != "legacy" or (now - self._polled < _POLL_SECS and step != before):
+        if self._server.has_coordinator or (now - self._polled < _POLL_SECS and step != before):
             return False
         self._polled = now
         with contextlib.suppress(tf1.errors.OpError, compat.PeerError):

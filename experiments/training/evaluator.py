@@ -53,7 +53,7 @@ def run(
     settings = experiment.settings
     devices.hide_gpus(task, Role.EVALUATE)
     options = replace(settings, gpu_memory_fraction=None)  # It has no GPU.
-    if compat.select_runtime(settings.runtime).name == "modern":
+    if compat.select_runtime(settings.runtime).has_coordinator:
         devices.configure_eager(options, alone=True)
     check_logdir(settings.logdir)
     program = build(experiment, data_of(experiment.data()))
@@ -79,7 +79,7 @@ def _chief_monitor(settings: Any, cluster: ClusterSpec) -> Monitor:
     proxies.go_past(access.cluster_hosts(cluster))
     chief = chief_task(cluster)
     run = identity.fingerprint(cluster, settings.run_token)
-    check = identity.chief_check(cluster, current_runtime().name, run)
+    check = identity.chief_check(cluster, current_runtime().has_coordinator, run)
     return Monitor({cluster.describe(chief): check}, settings.rendezvous_timeout)
 
 

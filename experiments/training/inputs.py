@@ -190,7 +190,7 @@ def sizes(stream: Callable[[int, int], Any], num_workers: int) -> list[int] | No
     """
     numbers = []
     for worker in range(num_workers):
-        if current_runtime().name == "modern":
+        if not current_runtime().has_graph:
             found = tf.data.experimental.cardinality(stream(worker, num_workers)).numpy()
         else:
             with tf1.Graph().as_default(), tf1.Session() as session:

@@ -68,9 +68,9 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
     ), contextlib.ExitStack() as inner:
         if server is not None:
             end.callback(server.announce_end)  # This process opens one session.
-        modern = current_runtime().name == "modern"
-        # Of which the modern runtime's coordinator makes the calls, each with a batch of its own.
-        replicas = server.num_workers if server and settings.sync and modern else 1
+        # Of which a coordinator makes the calls, each with a batch of its own.
+        coordinates = current_runtime().has_coordinator
+        replicas = server.num_workers if server and settings.sync and coordinates else 1
         resumes = agreement.resume(settings, server, session.planned_step, tally, mine)
         ends = schedule.total_steps is None  # With the data of each worker.
         batches = None
@@ -82,8 +82,8 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
             number = inputs.examples(data.train)
             limit = settings.epochs * (number // settings.batch_size) if ends else None
             batches = inputs.Batched(number, settings, range(trainer, trainer + replicas), limit)
-            used = session.planned_step // (1 if modern else num_workers)
-            if not modern and not together and resumes:
+            used = session.planned_step // (1 if coordinates else num_workers)
+            if not coordinates and not together and resumes:
                 used = tally.batches(trainer)
             batches.skip(used)
         session.on_updates = tally.add

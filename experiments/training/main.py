@@ -19,6 +19,7 @@ from compat.cluster.roles import role
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
 from compat.runtime.interface import select_runtime
+from compat.runtime.registry import has_coordinator
 from compat.tracking.mlflow import run_id
 from experiments.launching import command_line, launcher, missing_task, signals
 from experiments.settings.files import text_of
@@ -76,7 +77,7 @@ def read_flags(
     if cluster is not None and task is not None:
         check_agreement(cluster, task, os.environ)
         # A wrong task is wrong on either runtime.
-        role(task, cluster, "legacy" if settings.runtime == "auto" else settings.runtime)
+        role(task, cluster, has_coordinator(settings.runtime))
         if task.job != EVALUATOR:
             access.check_allowed(access.cluster_hosts(cluster), settings.allow_network)
     return settings, cluster, task

@@ -95,17 +95,17 @@ def schedule_of(settings: Any, data: Data, server: compat.Server | None) -> Sche
     """
     together = server is None or settings.sync or server.synchronous
     num_workers = 1 if server is None or together else server.num_workers
-    modern = current_runtime().name == "modern"
-    ends_with_data = not (modern or together)
+    coordinates = current_runtime().has_coordinator
+    ends_with_data = not (coordinates or together)
     total: int | None = None
     if data.streams:
         shards = 1 if server is None else len(server.shards)
         sizes = inputs.sizes(data.train, shards)
         batches = None if sizes is None else max(1, sum(sizes) // shards)
         # Replicas of the legacy runtime end together, with the shortest shard.
-        ends_with_data = modern or not settings.sync
+        ends_with_data = coordinates or not settings.sync
         if sizes is not None:
-            lockstep = together and (server is None or not modern or server.synchronous)
+            lockstep = together and (server is None or not coordinates or server.synchronous)
             updates = min(sizes) if lockstep else sum(sizes) // (shards if together else 1)
             total = settings.epochs * updates
             batches = batches if num_workers > 1 else max(1, updates)
@@ -125,7 +125,7 @@ def schedule_of(settings: Any, data: Data, server: compat.Server | None) -> Sche
             f"{total}; give earlier steps"
         )
     # A backup replica would wait, in a loop of several, for updates that no other makes any more.
-    most = 50 if modern else 1 if settings.replicas_to_aggregate else 20
+    most = 50 if coordinates else 1 if settings.replicas_to_aggregate else 20
     # Whole periods: else loops of several sizes take turns, each of which is traced and optimized.
     period = settings.communication_period
     steps_per_loop = max(period, most - most % period)
@@ -139,7 +139,7 @@ def schedule_of(settings: Any, data: Data, server: compat.Server | None) -> Sche
         log_every=settings.log_every,
         intervals=tuple(every for every in intervals if every),
         stops=settings.profiled or (),
-        num_loops=1 if modern else num_workers,
+        num_loops=1 if coordinates else num_workers,
     )
 
 
@@ -197,7 +197,7 @@ def build(
                 )
             # A stream is repeated without end where the number of updates ends the run.
             repeats = settings.epochs if schedule.total_steps is None else None
-            if data.streams and current_runtime().name == "legacy":
+            if data.streams and not current_runtime().has_coordinator:
                 opened = compat.worker_variable(np.int64(0), "batches_used")
             train = _train(update, data, settings, repeats, opened, used)
         sync = wrapped[0] if wrapped else None

@@ -35,12 +35,12 @@ def run(
     """
     settings = experiment.settings
     runtime = compat.select_runtime(settings.runtime)
-    _check(settings, cluster, runtime.name)
+    _check(settings, cluster, runtime.has_coordinator)
     if cluster is not None and _is_complete(settings):
         return None
-    what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.name)
+    what = Role.TRAIN_AS_CHIEF if cluster is None else role(task, cluster, runtime.has_coordinator)
     devices.hide_gpus(task, what)
-    if runtime.name == "modern":
+    if runtime.has_coordinator:
         tasks = devices.tasks_here(cluster, task)
         devices.configure_eager(settings, alone=cluster is None, tasks=tasks)
     if what in (Role.SERVE, Role.TRAIN):
@@ -104,8 +104,8 @@ def _run(
         raise lost from error
 
 
-def _check(settings: Any, cluster: ClusterSpec | None, runtime: str) -> None:
-    if settings.replicas_to_aggregate and runtime == "modern":
+def _check(settings: Any, cluster: ClusterSpec | None, has_coordinator: bool) -> None:
+    if settings.replicas_to_aggregate and has_coordinator:
         raise compat.UserError(
             f"--replicas_to_aggregate={settings.replicas_to_aggregate} is not available on the "
             "modern runtime, whose coordinator waits for all gradients of an update; leave it out, "
@@ -118,7 +118,7 @@ def _check(settings: Any, cluster: ClusterSpec | None, runtime: str) -> None:
             f"--profile_steps={settings.profile_steps} needs the profiler of TensorFlow 2.2 or "
             f"later, this is {version()}; leave it out"
         )
-    workers = 1 if cluster is None else roles.num_workers(cluster, runtime)
+    workers = 1 if cluster is None else roles.num_workers(cluster, has_coordinator)
     if settings.replicas_to_aggregate > workers:
         raise compat.UserError(
             f"--replicas_to_aggregate={settings.replicas_to_aggregate} is more than there are "

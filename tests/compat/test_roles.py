@@ -38,16 +38,16 @@ TABLE = [
 def test_who_does_what(
     cluster: ClusterSpec, job: str, index: int, legacy: Role, modern: Role
 ) -> None:
-    assert role(Task(job, index), cluster, "legacy") is legacy
-    assert role(Task(job, index), cluster, "modern") is modern
+    assert role(Task(job, index), cluster, False) is legacy
+    assert role(Task(job, index), cluster, True) is modern
 
 
 def test_a_learner_is_the_chief_of_actors() -> None:
     """Without any ps, which is legacy's alone: the learner holds the variables."""
-    assert role(Task("learner", 0), ACTORS, "legacy") is Role.TRAIN_AS_CHIEF
-    assert role(Task("actor", 1), ACTORS, "legacy") is Role.TRAIN
-    assert num_workers(ACTORS, "legacy") == 3
-    assert [task.name for task in trainers(ACTORS, "legacy")] == [
+    assert role(Task("learner", 0), ACTORS, False) is Role.TRAIN_AS_CHIEF
+    assert role(Task("actor", 1), ACTORS, False) is Role.TRAIN
+    assert num_workers(ACTORS, False) == 3
+    assert [task.name for task in trainers(ACTORS, False)] == [
         "/job:learner/task:0",
         "/job:actor/task:0",
         "/job:actor/task:1",
@@ -63,76 +63,71 @@ def test_strategies_have_names_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cluster", "runtime", "names", "computing"),
+    ("cluster", "has_coordinator", "names", "computing"),
     [
-        (PLAIN, "legacy", ["/job:worker/task:0", "/job:worker/task:1", "/job:worker/task:2"], 3),
-        (PLAIN, "modern", ["/job:worker/task:0"], 3),
-        (CHIEF, "legacy", ["/job:chief/task:0", "/job:worker/task:0", "/job:worker/task:1"], 3),
-        (CHIEF, "modern", ["/job:chief/task:0"], 2),
+        (PLAIN, False, ["/job:worker/task:0", "/job:worker/task:1", "/job:worker/task:2"], 3),
+        (PLAIN, True, ["/job:worker/task:0"], 3),
+        (CHIEF, False, ["/job:chief/task:0", "/job:worker/task:0", "/job:worker/task:1"], 3),
+        (CHIEF, True, ["/job:chief/task:0"], 2),
     ],
 )
-def test_trainers(cluster: ClusterSpec, runtime: str, names: list[str], computing: int) -> None:
-    assert [task.name for task in trainers(cluster, runtime)] == names
-    assert num_workers(cluster, runtime) == computing
-    assert trainers(cluster, runtime)[0] == chief_task(cluster)
+def test_trainers(
+    cluster: ClusterSpec, has_coordinator: bool, names: list[str], computing: int
+) -> None:
+    assert [task.name for task in trainers(cluster, has_coordinator)] == names
+    assert num_workers(cluster, has_coordinator) == computing
+    assert trainers(cluster, has_coordinator)[0] == chief_task(cluster)
 
 
 def test_the_first_worker_there_is_stands_in_for_the_chief() -> None:
     cluster = ClusterSpec({"ps": ["p0:1"], "worker": {1: "w1:1", 2: "w2:1"}})
-    assert role(Task("worker", 1), cluster, "legacy") is Role.TRAIN_AS_CHIEF
-    assert trainers(cluster, "modern") == [Task("worker", 1)]
+    assert role(Task("worker", 1), cluster, False) is Role.TRAIN_AS_CHIEF
+    assert trainers(cluster, True) == [Task("worker", 1)]
 
 
 def test_a_worker_that_is_alone_needs_no_parameter_server() -> None:
     alone = ClusterSpec({"worker": ["w0:1"]})
-    assert role(Task("worker", 0), alone, "legacy") is Role.TRAIN_AS_CHIEF
+    assert role(Task("worker", 0), alone, False) is Role.TRAIN_AS_CHIEF
 
 
 @pytest.mark.parametrize(
-    ("jobs", "job", "index", "runtime", "sentence"),
+    ("jobs", "job", "index", "has_coordinator", "sentence"),
     [
-        ({"ps": ["h:1"], "worker": ["h:2"]}, "gpu", 0, "legacy", "job 'gpu' .* has ps, worker;"),
-        ({"ps": ["h:1"], "worker": ["h:2"]}, "chief", 0, "modern", "job 'chief' is not in"),
-        ({"ps": ["h:1"], "worker": ["h:2"]}, "ps", 1, "legacy", "task index 1 of job 'ps' .*use 0"),
-        ({"ps": ["h:1"], "worker": ["h:2"]}, "ps", -1, "modern", "task index -1 of job 'ps' "),
-        ({"worker": ["a:2", "b:2"]}, "worker", 0, "legacy", "the cluster has worker and lacks ps;"),
-        ({"ps": ["h:1"], "chief": ["h:2"]}, "ps", 0, "modern", "the cluster .* lacks worker; add"),
-        ({}, "ps", 0, "legacy", "the cluster has no job at all and lacks ps; add at least one ps"),
-        ({"ps": [], "worker": ["h:2"]}, "worker", 0, "legacy", "job 'ps' has no task; give it a "),
-        ({"ps": ["h:1"], "evaluator": ["h:2"]}, "ps", 0, "legacy", "an evaluator is in no cluster"),
+        ({"ps": ["h:1"], "worker": ["h:2"]}, "gpu", 0, False, "job 'gpu' .* has ps, worker;"),
+        ({"ps": ["h:1"], "worker": ["h:2"]}, "chief", 0, True, "job 'chief' is not in"),
+        ({"ps": ["h:1"], "worker": ["h:2"]}, "ps", 1, False, "task index 1 of job 'ps' .*use 0"),
+        ({"ps": ["h:1"], "worker": ["h:2"]}, "ps", -1, True, "task index -1 of job 'ps' "),
+        ({"worker": ["a:2", "b:2"]}, "worker", 0, False, "the cluster has worker and lacks ps;"),
+        ({"ps": ["h:1"], "chief": ["h:2"]}, "ps", 0, True, "the cluster .* lacks worker; add"),
+        ({}, "ps", 0, False, "the cluster has no job at all and lacks ps; add at least one ps"),
+        ({"ps": [], "worker": ["h:2"]}, "worker", 0, False, "job 'ps' has no task; give it a "),
+        ({"ps": ["h:1"], "evaluator": ["h:2"]}, "ps", 0, False, "an evaluator is in no cluster"),
         (
             {"ps": ["h:1"], "learner": ["h:2"], "actor": ["h:3"]},
             "actor",
             0,
-            "modern",
+            True,
             "the cluster has the jobs actor, learner, but the modern runtime has one",
         ),
         (
             {"ps": ["h:0"], "worker": ["h:2"]},
             "ps",
             0,
-            "legacy",
+            False,
             "port 0 of /job:ps/task:0 at h:0 lets the system choose one, which the other tasks",
         ),
         (
             {"ps": ["h:1"], "worker": ["h:2"], "chief": ["h:3", "h:4"]},
             "ps",
             0,
-            "modern",
+            True,
             "the cluster has 2 chief tasks, but one is needed",
-        ),
-        (
-            {"ps": ["h:1"], "worker": ["h:2"]},
-            "ps",
-            0,
-            "v1",
-            "runtime 'v1' is unknown; use one of legacy, modern",
         ),
     ],
 )
 def test_no_such_role(
-    jobs: dict[str, list[str]], job: str, index: int, runtime: str, sentence: str
+    jobs: dict[str, list[str]], job: str, index: int, has_coordinator: bool, sentence: str
 ) -> None:
     with pytest.raises(UserError, match="^" + sentence) as caught:
-        role(Task(job, index), ClusterSpec(jobs), runtime)
+        role(Task(job, index), ClusterSpec(jobs), has_coordinator)
     assert "\n" not in str(caught.value)

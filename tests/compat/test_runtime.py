@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from compat.runtime.interface import RUNTIMES
+from compat.runtime.registry import RUNTIMES
 
 if TYPE_CHECKING:
     from tests.conftest import RunProgram
@@ -78,7 +78,7 @@ def test_a_process_has_one_runtime(ran: Any, runtime: str) -> None:
 
 
 def test_an_unknown_runtime(ran: Any) -> None:
-    names = ", ".join(RUNTIMES)
+    names = ", ".join(["auto", *RUNTIMES])
     assert ran["choices"]["unknown"] == f"runtime 'turbo' is unknown; choose one of {names}"
 
 

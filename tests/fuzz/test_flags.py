@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from compat.cluster.environment import check_agreement
 from compat.cluster.roles import role
 from compat.errors import UserError
+from compat.runtime.registry import has_coordinator
 from compat.scripts import run
 from compat.scripts.calls import flags as script_flags
 from compat.scripts.checking import command as check
@@ -75,7 +76,7 @@ def begin(values: flags.FlagValues, tf_config: str | None) -> Any:
     cluster, task = place_from_flags(values, tf_config)
     if cluster is not None and task is not None:
         check_agreement(cluster, task, {} if tf_config is None else {"TF_CONFIG": tf_config})
-        role(task, cluster, "legacy" if config.runtime == "auto" else config.runtime)
+        role(task, cluster, has_coordinator(config.runtime))
     return config
 
 

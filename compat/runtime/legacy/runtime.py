@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
 from compat._tensorflow import embeddings, private, quietly, saving, tf1
 from compat.checkpoint import foreign
 from compat.checkpoint.files import writing_graph
-from compat.liveness.diagnosis import call_monitor
+from compat.liveness.cluster import Cluster, call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.graphs import session as graphs
 from compat.runtime.graphs.cluster import Membership
@@ -23,11 +23,7 @@ from compat.runtime.legacy.step import LegacyStep
 from compat.runtime.legacy.variables import global_step, initial_value
 from compat.runtime.services import variable_name
 from compat.runtime.session import Session, Step, StepDefinition
-from compat.server import Server
 from compat.supervisor import Supervisor
-
-if TYPE_CHECKING:
-    from compat.server import Server
 
 _LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
 
@@ -207,7 +203,7 @@ class LegacyRuntime(Runtime):
         kind = LegacyMonitoredSession if arguments.recovers else LegacySingularSession
         return kind(self, steps, arguments)
 
-    def opened(self, opening: Callable[[], LegacySession], server: Server | None) -> LegacySession:
+    def opened(self, opening: Callable[[], LegacySession], server: Cluster | None) -> LegacySession:
         """Returns what `opening` does; raises where it would wait for a lost peer for ever."""
         if server is None:
             return opening()
@@ -228,7 +224,7 @@ class ModernGraphRuntime(LegacyRuntime):
 
     name = "modern"
 
-    def add_server(self, server: Server) -> None:
+    def add_server(self, server: Cluster) -> None:
         super().add_server(server)
         if not server.serves:
             task = server.task

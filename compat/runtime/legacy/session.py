@@ -8,7 +8,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import numpy as np
 
 from compat._tensorflow import tf, tf1
-from compat.liveness.diagnosis import call_monitor
+from compat.liveness.cluster import call_monitor
 from compat.liveness.watchdog import (
     CLOSE_SECS,
     close_session,

@@ -16,15 +16,15 @@ from compat._tensorflow import quietly, release, tf, tf1
 from compat.cluster.roles import chief_task
 from compat.errors import UserError
 from compat.liveness import identity
+from compat.liveness.cluster import Cluster
 from compat.liveness.probe import reason_not_serving
 from compat.runtime.graphs.packing import packed, unpacked
-from compat.server import Server
 
 
 class Replicas:
     """Joins this worker with the others."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Cluster) -> None:
         with identity.declared_until_started(server.address, server.run):
             server.wait_for_peers(everybody=True)
             if not server.is_chief:

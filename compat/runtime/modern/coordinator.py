@@ -13,12 +13,12 @@ from compat.cluster import ports
 from compat.cluster.roles import Role
 from compat.cluster.spec import ClusterSpec
 from compat.liveness import identity, probe
-from compat.server import Server
+from compat.liveness.cluster import Cluster
 
 _ASK_SECS = 0.2  # Between two questions whether a lost worker is back.
 
 
-def connect(server: Server) -> Any:
+def connect(server: Cluster) -> Any:
     """Makes this process the coordinator of the cluster; returns its `ClusterCoordinator`."""
     server.wait_for_peers(everybody=True)
     jobs = server.cluster.as_dict()

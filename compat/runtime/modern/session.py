@@ -13,7 +13,7 @@ import numpy as np
 
 from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError
-from compat.liveness.diagnosis import call_monitor
+from compat.liveness.cluster import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
 from compat.runtime.graphs.device_placement import worker_of
 from compat.runtime.modern import rows

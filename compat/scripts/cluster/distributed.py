@@ -144,7 +144,9 @@ def _trainers() -> dict[str, str]:
         return {}
     try:
         cluster = CheckedSpec(task.cluster)
-        return {t.name: cluster.address_of(t) for t in roles.trainers(cluster, "legacy")}
+        return {
+            t.name: cluster.address_of(t) for t in roles.trainers(cluster, has_coordinator=False)
+        }
     except UserError:  # Jobs of a kind that is not known.
         return {}
 

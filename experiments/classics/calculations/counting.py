@@ -45,16 +45,16 @@ class Counting:
 
     def run(self) -> None:
         """Runs the task until it has finished."""
-        legacy = self._server.runtime == "legacy"
+        coordinates = self._server.has_coordinator
         try:
-            if legacy and self._task == Task("ps", 0):
+            if not coordinates and self._task == Task("ps", 0):
                 self._hold()
             elif self._server.serves:
                 self._server.join()
-            elif legacy:
-                self._count()
-            else:
+            elif coordinates:
                 self._coordinate()
+            else:
+                self._count()
         except tf1.errors.InvalidArgumentError as error:
             if "capacity" not in str(error):
                 raise

@@ -119,5 +119,5 @@ def tally_of(server: compat.Server | None, batch_size: int) -> Tally:
     if server is None:
         return Tally(["worker 0"], "worker 0", batch_size)
     workers = [f"{task.job} {task.index}" for task in server.shards]
-    coordinates = server.runtime == "modern" and not server.synchronous
+    coordinates = server.has_coordinator and not server.synchronous
     return Tally(workers, None if coordinates else workers[server.trainer_index], batch_size)

@@ -31,14 +31,16 @@ def recognitions() -> dict[str, list[str | None]]:
             address, port = held.address, held.port
         cluster = ClusterSpec({"chief": [address], "ps": ["h:1"], "worker": ["h:2"]})
         training = identity.fingerprint(cluster, "token")
-        reason = identity.chief_check(cluster, runtime, training)
+        reason = identity.chief_check(cluster, runtime == "modern", training)
         found[runtime] = [reason()]
         with silent(port):
             found[runtime].append(reason())
         server = tf1.train.Server({"chief": [address]}, job_name="chief")
         found[runtime].append(reason())  # A coordinator gets its entry a moment later.
         identity.declare(server.target, Task("chief", 0), training)
-        others = identity.chief_check(cluster, runtime, identity.fingerprint(cluster, "other"))
+        others = identity.chief_check(
+            cluster, runtime == "modern", identity.fingerprint(cluster, "other")
+        )
         found[runtime] += [reason(), others()]
     return found
 
@@ -49,7 +51,7 @@ def stopped() -> list[str | None]:
         address, port = held.address, held.port
     cluster = ClusterSpec({"worker": [address, "h:1"]})
     training = identity.fingerprint(cluster, "token")
-    reason = identity.chief_check(cluster, "modern", training)
+    reason = identity.chief_check(cluster, True, training)
     with identity.declared_until_started(address, training):
         found = [reason()]
     with silent(port):

@@ -65,10 +65,11 @@ def _member(joined):
         from compat.cluster import roles, spec
         from compat.runtime import interface
 
-        self.runtime = interface.current_runtime().name
+        runtime = interface.current_runtime()
+        self.runtime, self.has_coordinator = runtime.name, runtime.has_coordinator
         self.cluster = spec.ClusterSpec(server_or_cluster_def)
         self.task = spec.only_task(self.cluster, job_name, task_index)
-        self.role = roles.role(self.task, self.cluster, self.runtime)
+        self.role = roles.role(self.task, self.cluster, self.has_coordinator)
         self.serves = self.role is roles.Role.SERVE
         self.is_chief, self.synchronous, self.num_workers = True, False, 1
         self.target, self.rendezvous_timeout = "", 0
