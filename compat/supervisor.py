@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any, Callable, Iterator
 
 from compat._tensorflow import private, tf1
 from compat.checkpoint.io import BASENAME, CheckpointIO
@@ -13,11 +13,12 @@ from compat.errors import UserError
 from compat.liveness import run_state, watchdog
 from compat.runtime.coordination import Coordinated
 from compat.runtime.interface import current_runtime
+from compat.runtime.run import Run
 from compat.runtime.services import Services
 from compat.runtime.session import Session
 
 
-class Supervisor(Coordinated):
+class Supervisor(Run, Coordinated):
     """Differs from `tf.compat.v1.train.Supervisor` in how it records and in how it waits.
 
     The standard services have no threads: what is due is written by a training call, so a
@@ -47,29 +48,26 @@ class Supervisor(Coordinated):
         in use, or holds a checkpoint of another model, or checkpoints that nothing names.
     """
 
-    USE_DEFAULT = 0  # As in TensorFlow, whose users pass it on.
-    writes_graph = True  # On the modern runtime; a monitored session leaves it to a hook.
-
     def __init__(
         self,
         graph: Any = None,
-        ready_op: Any = USE_DEFAULT,
-        ready_for_local_init_op: Any = USE_DEFAULT,
+        ready_op: Any = Run.USE_DEFAULT,
+        ready_for_local_init_op: Any = Run.USE_DEFAULT,
         is_chief: bool = True,
-        init_op: Any = USE_DEFAULT,
+        init_op: Any = Run.USE_DEFAULT,
         init_feed_dict: Any = None,
-        local_init_op: Any = USE_DEFAULT,
+        local_init_op: Any = Run.USE_DEFAULT,
         logdir: str | None = None,
-        summary_op: Any = USE_DEFAULT,
-        saver: Any = USE_DEFAULT,
-        global_step: Any = USE_DEFAULT,
+        summary_op: Any = Run.USE_DEFAULT,
+        saver: Any = Run.USE_DEFAULT,
+        global_step: Any = Run.USE_DEFAULT,
         save_summaries_secs: float = 120,
         save_model_secs: float = 600,
         recovery_wait_secs: float = 1,
         stop_grace_secs: float = 120,
         checkpoint_basename: str = BASENAME,
         session_manager: Any = None,
-        summary_writer: Any = USE_DEFAULT,
+        summary_writer: Any = Run.USE_DEFAULT,
         init_fn: Callable[[Any], None] | None = None,
         local_init_run_options: Any = None,
         *,
@@ -82,14 +80,14 @@ class Supervisor(Coordinated):
         self.save_summaries_secs = save_summaries_secs if self.logdir else 0
         self.recovery_wait_secs = recovery_wait_secs
         self.stop_grace_secs = stop_grace_secs
-        self.max_wait_secs: float = 7200
+        self.max_wait_secs = 7200
         self.sync_optimizer = sync_optimizer
         self.init_fn = init_fn
         has_graph = self.runtime.has_graph
-        self.graph: Any = (graph or tf1.get_default_graph()) if has_graph else None
+        self.graph = (graph or tf1.get_default_graph()) if has_graph else None
         self.summary_op = summary_op
         self._writer = summary_writer
-        self.own: Any = None  # Of the legacy runtime: TensorFlow's.
+        self.own = None
         # What only graphs and sessions know; the legacy runtime passes it on to TensorFlow's.
         given = {
             "ready_op": ready_op,
@@ -126,17 +124,6 @@ class Supervisor(Coordinated):
         if name.startswith("_") or name == "own" or self.own is None:
             raise AttributeError(f"a supervisor has no attribute {name!r} on this runtime")
         return getattr(self.own, name)
-
-    @property
-    def summary_writer(self) -> Any:
-        """The chief's `FileWriter` in the log folder, made when first asked for, else None."""
-        if self._writer is self.USE_DEFAULT:
-            self._writer = self.own and self.own.summary_writer
-            if self.logdir and not self.own:
-                # In a graph of its own: the class refuses to be made in eager mode.
-                with tf1.Graph().as_default():
-                    self._writer = tf1.summary.FileWriter(self.logdir)
-        return self._writer
 
     @contextlib.contextmanager
     def managed_session(
@@ -238,18 +225,6 @@ class Supervisor(Coordinated):
             self.services.start(sess)
         return []
 
-    def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:
-        """Writes a summary: a `Summary`, its serialized bytes, or a dict of scalars by name.
-
-        Raises:
-          UserError: there is nothing to write to.
-        """
-        if self.summary_writer is None:
-            raise UserError(
-                "summary_computed() requires a summary writer; pass logdir= to the chief"
-            )
-        self.services.write_summary(sess, summary, global_step)
-
     def save(self, session: Session) -> str:
         """Writes a checkpoint to the log folder now; returns its prefix.
 
@@ -264,18 +239,6 @@ class Supervisor(Coordinated):
             )
         self.recovery.hold()
         return self.services.save(session)
-
-    def start_queue_runners(
-        self, sess: Any, queue_runners: Sequence[Any] | None = None
-    ) -> list[Any]:
-        """Starts threads for the graph's queue runners, and returns them.
-
-        None on the modern runtime, where steps start what fills their queues of input.
-        """
-        if self.own is None:
-            return []
-        threads: list[Any] = self.own.start_queue_runners(sess, queue_runners)
-        return threads
 
     def stop(
         self,
@@ -310,6 +273,4 @@ class Supervisor(Coordinated):
 
     StartStandardServices = start_standard_services
     PrepareSession = prepare_or_wait_for_session
-    StartQueueRunners = start_queue_runners
     Stop = stop
-    SummaryComputed = summary_computed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import types
 from typing import Any, Callable, Iterator, Mapping
 
@@ -13,8 +14,8 @@ from compat.errors import UserError
 from compat.estimator import package, worker_inputs
 from compat.estimator.lifted_inputs import Inputs
 from compat.estimator.package import names
+from compat.liveness.watchdog import submit
 from compat.runtime.interface import current_runtime, device, get_or_create_global_step, step
-from compat.runtime.modern.hook_graph import eagerly
 from compat.runtime.monitored import MonitoredTrainingSession
 from compat.runtime.placement import replica_device_setter
 from compat.runtime.saver import Saver
@@ -29,8 +30,9 @@ def train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> A
       UserError: the input function, the model function or the configuration needs a graph or a
         session of TensorFlow, which the modern runtime does not have.
     """
-    # The package calls in graph mode.
-    return eagerly(lambda: _train(estimator, input_fn, hooks, saving_listeners))
+    call = functools.partial(_train, estimator, input_fn, hooks, saving_listeners)
+    # The package calls in graph mode, and another thread is in no graph.
+    return call() if tf.executing_eagerly() else submit(call).result()
 
 
 def _train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> Any:
@@ -54,7 +56,7 @@ def _train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> 
     with device(setter), _hashable():
         get_or_create_global_step()
         dataset = inputs.dataset
-        if estimator.workers_publish and runtime.coordinator:  # type: ignore[attr-defined]
+        if estimator.workers_publish and runtime.coordinator:
             dataset = worker_inputs.of_workers(runtime.server, inputs)  # type: ignore[arg-type]
         made: Any = step(build, [], dataset=dataset)
         if build.has_more:

@@ -9,18 +9,15 @@ from __future__ import annotations
 import abc
 import importlib
 import threading
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, ContextManager, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import coordinator_module, datasets, tf, version
 from compat.errors import UserError
 from compat.liveness.cluster import Cluster
 from compat.runtime.graphs.ahead import begin
 from compat.runtime.registry import OF_GRAPHS, RUNTIMES
+from compat.runtime.run import Run
 from compat.runtime.session import Session, Step, StepDefinition
-
-if TYPE_CHECKING:
-    from compat.runtime.saver import Saver
-    from compat.supervisor import Supervisor
 
 
 class MonitoredArguments(NamedTuple):
@@ -51,7 +48,8 @@ class Runtime(abc.ABC):
 
     name = ""
     has_graph = False
-    saver_class: type[Saver]
+    coordinator: Any = None  # TensorFlow's, once the program has opened a scope of devices.
+    saver_class: Any  # The `Saver` of this runtime.
 
     def __init__(self) -> None:
         self.server: Cluster | None = None  # None: a training in this process alone.
@@ -110,7 +108,7 @@ class Runtime(abc.ABC):
         return saver
 
     @abc.abstractmethod
-    def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
+    def open_session(self, run: Run, target: str, config: Any) -> Session:
         """Returns a session whose variables have their first or restored values."""
 
     @abc.abstractmethod
@@ -132,18 +130,38 @@ class Runtime(abc.ABC):
         """
         raise NotImplementedError
 
+    def replicated(self, optimizer: Any, aggregated: int) -> Any:
+        """Returns an optimizer that applies the means of so many gradients, each of a replica.
+
+        Args:
+          optimizer: makes the updates.
+          aggregated: gradients in an update.
+        """
+        return _Averaging(self, optimizer, aggregated)
+
     @abc.abstractmethod
     def clear(self) -> None:
         """Forgets variables and steps, so that the process can build another program."""
 
-    def finish_building(self, supervisor: Supervisor) -> None:
+    def finish_building(self, run: Run) -> None:
         """Called once, when the supervisor is made: the model definition is complete."""
-        del supervisor
+        del run
 
     def ended_by(self, error: BaseException) -> None:
         """Called at once with the error that ends this task; see `Server.diagnose`."""
         if self.server is not None:
             self.server.diagnose(error)
+
+
+class _Averaging:
+    """An optimizer whose updates are those of `Runtime.apply_mean`."""
+
+    def __init__(self, runtime: Runtime, optimizer: Any, replicas: int) -> None:
+        self._runtime, self._optimizer, self._replicas = runtime, optimizer, replicas
+
+    def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
+        """Returns what gives the gradients of a replica and, in the last, makes the update."""
+        return self._runtime.apply_mean(self._optimizer, self._replicas, pairs, global_step, name)
 
 
 _current: Runtime | None = None

@@ -6,17 +6,15 @@ import contextlib
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from compat._tensorflow import tf1
 from compat.errors import is_success
 from compat.liveness.departures import Departures, updates_together
+from compat.runtime.run import Run
 from compat.runtime.session import Session, Values
-
-if TYPE_CHECKING:
-    from compat.supervisor import Supervisor
 
 
 class Services:
@@ -25,8 +23,8 @@ class Services:
     While it is `running`, something will be due.
     """
 
-    def __init__(self, supervisor: Supervisor) -> None:
-        self._supervisor = supervisor
+    def __init__(self, run: Run) -> None:
+        self._run = run
         self._lock = threading.RLock()  # A program may train on several threads.
         self.running = False
         # The session in which this task makes its updates, and its part in the run.
@@ -37,26 +35,26 @@ class Services:
 
     def start(self, session: Session) -> None:
         """Writes what TensorFlow's threads write at once; the rest is due with training calls."""
-        supervisor, writer = self._supervisor, self._supervisor.summary_writer
-        summaries = supervisor.save_summaries_secs if writer else 0
-        self.running = bool(summaries or supervisor.save_model_secs)
+        run, writer = self._run, self._run.summary_writer
+        summaries = run.save_summaries_secs if writer else 0
+        self.running = bool(summaries or run.save_model_secs)
         self._last_save = self._last_count = time.monotonic()
         self._last_summary = None
-        if supervisor.global_step is not None and writer:
+        if run.global_step is not None and writer:
             self._counted = self._read_step(session)
             self._log(tf1.SessionLog.START, self._counted)
         if summaries:
             session.summarize()
             self._write_rate(0.0, self._counted)
-        if supervisor.save_model_secs and not supervisor.recovery.prefixes:
+        if run.save_model_secs and not run.recovery.prefixes:
             self.save(session)
 
     def enter(self, session: Session) -> None:
         """Announces to the chief that this task trains in a session, where it would not know."""
-        server, supervisor = self._supervisor.runtime.server, self._supervisor
+        server, run = self._run.runtime.server, self._run
         departures = None if server is None else server.departures
         # Replicas make no update without their chief.
-        together = supervisor.graph is not None and updates_together(supervisor.graph)
+        together = run.graph is not None and updates_together(run.graph)
         if departures is not None and not together:
             departures.enter()
             self.part = session, departures
@@ -74,14 +72,14 @@ class Services:
 
     def stop(self) -> None:
         """Ends the services; the chief saves what others have updated since it ended its part."""
-        part, saves = self.part, self.running and bool(self._supervisor.save_model_secs)
+        part, saves = self.part, self.running and bool(self._run.save_model_secs)
         try:
-            self._supervisor.coord.raise_requested_exception()
+            self._run.coord.raise_requested_exception()
             error = sys.exc_info()[1]  # That leaves the program.
             fails = isinstance(error, (KeyboardInterrupt, SystemExit)) and not is_success(error)
         except BaseException:  # Which `Supervisor.stop` raises.
             fails = True
-        follows = not fails and (saves or not self._supervisor.is_chief)
+        follows = not fails and (saves or not self._run.is_chief)
         if part is not None and follows and self.follow_others() and saves:
             try:
                 self.save(part[0])
@@ -104,8 +102,8 @@ class Services:
         if not self.running:
             return
         with self._lock:
-            now, supervisor = time.monotonic(), self._supervisor
-            if values is not None and self.summary_due() and supervisor.summary_op is not None:
+            now, run = time.monotonic(), self._run
+            if values is not None and self.summary_due() and run.summary_op is not None:
                 step = int(values.get("global_step", session.planned_step))
                 scalars = {
                     name: value
@@ -114,19 +112,19 @@ class Services:
                 }
                 written = summary if collects else scalars
                 if written is not None:
-                    supervisor.summary_computed(session, written, step)
-            every = supervisor.save_summaries_secs
-            if every and supervisor.global_step is not None and now - self._last_count >= every:
+                    run.summary_computed(session, written, step)
+            every = run.save_summaries_secs
+            if every and run.global_step is not None and now - self._last_count >= every:
                 step = self._read_step(session)
                 self._write_rate((step - self._counted) / (now - self._last_count), step)
                 self._counted, self._last_count = step, now
-            if supervisor.save_model_secs and now - self._last_save >= supervisor.save_model_secs:
+            if run.save_model_secs and now - self._last_save >= run.save_model_secs:
                 self.save(session)
 
     def summary_due(self) -> bool:
         """Whether the next training call is to write a summary; the first one is."""
-        every, last = self._supervisor.save_summaries_secs, self._last_summary
-        if not (self.running and every and self._supervisor.summary_writer):
+        every, last = self._run.save_summaries_secs, self._last_summary
+        if not (self.running and every and self._run.summary_writer):
             return False
         return last is None or time.monotonic() - last >= every
 
@@ -135,39 +133,39 @@ class Services:
         if isinstance(summary, dict):
             values = [tf1.Summary.Value(tag=n, simple_value=v) for n, v in summary.items()]
             summary = tf1.Summary(value=values)
-        if step is None and self._supervisor.global_step is not None:
+        if step is None and self._run.global_step is not None:
             step = self._read_step(session)
         self._last_summary = time.monotonic()
-        self._supervisor.summary_writer.add_summary(summary, step)
+        self._run.summary_writer.add_summary(summary, step)
 
     def save(self, session: Any) -> str:
         """Writes a checkpoint; returns its prefix."""
-        supervisor = self._supervisor
-        path, global_step = supervisor.save_path, supervisor.global_step
-        graph, saver = supervisor.graph, supervisor.saver
+        run = self._run
+        path, global_step = run.save_path, run.global_step
+        graph, saver = run.graph, run.saver
         # The supervisor writes the graph once, not with each checkpoint.
-        is_ours = isinstance(saver, supervisor.runtime.saver_class)
+        is_ours = isinstance(saver, run.runtime.saver_class)
         options = {"write_meta_graph": False} if is_ours else {}
         with self._lock, graph.as_default() if graph else contextlib.nullcontext():
             self._last_save = time.monotonic()
             prefix = str(saver.save(session, path, global_step=global_step, **options))
-            if self.running and supervisor.summary_writer and global_step is not None:
+            if self.running and run.summary_writer and global_step is not None:
                 step = self._read_step(session)
                 self._log(tf1.SessionLog.CHECKPOINT, step, checkpoint_path=path)
         return prefix
 
     def _read_step(self, session: Any) -> int:
-        return int(np.asarray(session.run(self._supervisor.global_step)).item())
+        return int(np.asarray(session.run(self._run.global_step)).item())
 
     def _log(self, status: Any, step: int | None = None, **fields: Any) -> None:
         entry = tf1.SessionLog(status=status, **fields)
-        self._supervisor.summary_writer.add_session_log(entry, step)
+        self._run.summary_writer.add_session_log(entry, step)
 
     def _write_rate(self, rate: float, step: int) -> None:
-        name = variable_name(self._supervisor.global_step)
-        if name and self._supervisor.summary_writer:
+        name = variable_name(self._run.global_step)
+        if name and self._run.summary_writer:
             value = tf1.Summary.Value(tag=f"{name}/sec", simple_value=rate)
-            self._supervisor.summary_writer.add_summary(tf1.Summary(value=[value]), step)
+            self._run.summary_writer.add_summary(tf1.Summary(value=[value]), step)
 
 
 def variable_name(variable: Any) -> str:

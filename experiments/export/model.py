@@ -14,7 +14,6 @@ from compat import UserError, device, get_or_create_global_step, select_runtime,
 from compat._tensorflow import quietly
 from compat.checkpoint import files
 from compat.runtime.graphs.nodes import dependencies
-from compat.runtime.legacy.variables import assignments
 from experiments.evaluation import best_checkpoint
 from experiments.export.loading import load_experiment
 from experiments.settings.files import read_settings
@@ -98,8 +97,9 @@ def open_model(
             )
         with tf1.Session(config=devices.session_config(experiment.settings)) as session:
             session.run([tf1.local_variables_initializer(), tf1.tables_initializer()])
-            for operations, feed in assignments(variables, values):
-                session.run(operations, feed)
+            for name, variable in variables.items():
+                initializer = variable.initializer
+                session.run(initializer, {initializer.inputs[1]: values[name]})
             example = {} if data.streams else {n: array[:1] for n, array in data.train.items()}
             yield Model(experiment, prefix, which, taken, outputs, session, example)
 

@@ -15,8 +15,6 @@ from compat.checkpoint.files import exists
 from compat.checkpoint.io import CheckpointIO
 from compat.runtime.graphs.device_placement import shortened
 from compat.runtime.interface import current_runtime
-from compat.runtime.legacy.replicas import Replicas
-from compat.runtime.modern.gradient_accumulation import Accumulating
 from compat.runtime.placement import describe_load, stored_bytes
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.evaluate import evaluate
@@ -41,7 +39,7 @@ class Program:
     experiment: Any
     data: Data
     train: Any  # The step that makes an update; None in an evaluator.
-    sync_optimizer: Any  # The `Replicas` that aggregate gradients, or None.
+    sync_optimizer: Any  # The `SyncReplicas` that aggregate gradients, or None.
     evaluations: Mapping[str, compat.Step]  # By the splits that can be evaluated.
     metrics: Mapping[str, Any]  # By name; they hold what the last evaluation has given them.
     used: Any = (
@@ -167,9 +165,7 @@ def build(
         if not settings.sync or server is None:
             return optimizer
         number = settings.replicas_to_aggregate or server.num_workers
-        if current_runtime().name == "modern":
-            return Accumulating(optimizer, number)
-        wrapped.append(Replicas(optimizer, number, server.num_workers, server.trainer_index))
+        wrapped.append(current_runtime().replicated(optimizer, number))
         return wrapped[-1]
 
     period = settings.communication_period
@@ -200,7 +196,7 @@ def build(
             if data.streams and not current_runtime().has_coordinator:
                 opened = compat.worker_variable(np.int64(0), "batches_used")
             train = _train(update, data, settings, repeats, opened, used)
-        sync = wrapped[0] if wrapped else None
+        sync = wrapped[0] if wrapped and not current_runtime().has_coordinator else None
         evaluations = _evaluations(experiment, data, copies)
         metrics = experiment.metrics()
         found = Program(experiment, data, train, sync, evaluations, metrics, opened)

@@ -1,6 +1,6 @@
 """The training of `reference` by workers that make each update together, on parts of its batches.
 
-On the legacy runtime by `Replicas`, with a parameter server; on the modern one by
+On the legacy runtime by `SyncReplicas`, with a parameter server; on the modern one by
 `MultiWorkerMirroredStrategy`, without. Each worker prints as one line of JSON, with its number,
 the cost before the last update of each call, of its own part or of the whole batch, as the runtime
 gives it.
@@ -17,7 +17,7 @@ import numpy as np
 import compat
 import models
 from compat import tf
-from compat.runtime.legacy.replicas import Replicas
+from compat.runtime.legacy.replicas import SyncReplicas
 from experiments.training import step
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def main(settings: dict[str, Any]) -> None:
         if server.synchronous:
             return optimizer
         replicas = server.num_workers
-        sync.append(Replicas(optimizer, replicas, replicas, server.trainer_index))
+        sync.append(SyncReplicas(optimizer, replicas, replicas, server.trainer_index))
         return sync[0]
 
     with compat.device(compat.replica_device_setter(cluster=server.cluster)):

@@ -10,7 +10,7 @@ from compat.runtime.graphs.chain import IN_STEP, MOST_UPDATES, Chain
 from compat.runtime.graphs.packing import distinct_rows, packed, unpacked
 
 
-class Replicas:
+class SyncReplicas:
     """Averages gradients before each update, as `tf.compat.v1.train.SyncReplicasOptimizer` does.
 
     Its methods have the same names and meaning, for `Supervisor(sync_optimizer=...)`. It differs in

@@ -17,13 +17,14 @@ from compat.runtime.graphs.cluster import Membership
 from compat.runtime.graphs.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.legacy.monitored import LegacyMonitoredSession, LegacySingularSession
+from compat.runtime.legacy.replicas import SyncReplicas
 from compat.runtime.legacy.saver import LegacySaver
 from compat.runtime.legacy.session import LegacySession
 from compat.runtime.legacy.step import LegacyStep
 from compat.runtime.legacy.variables import global_step, initial_value
+from compat.runtime.run import Run
 from compat.runtime.services import variable_name
 from compat.runtime.session import Session, Step, StepDefinition
-from compat.supervisor import Supervisor
 
 _LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
 
@@ -49,11 +50,11 @@ def create_modern() -> Runtime:
 class _Restorer:
     """Restores a checkpoint for TensorFlow's session manager, which wants a saver."""
 
-    def __init__(self, supervisor: Supervisor, restored: Any) -> None:
-        self._supervisor, self._restored = supervisor, restored
+    def __init__(self, run: Run, restored: Any) -> None:
+        self._run, self._restored = run, restored
 
     def restore(self, session: Any, prefix: str) -> None:
-        saver = self._supervisor.saver
+        saver = self._run.saver
         with foreign.reported(saver, prefix):
             saver.restore(session, prefix)
         if self._restored is None:
@@ -117,6 +118,11 @@ class LegacyRuntime(Runtime):
         self._steps.append(LegacyStep(definition, shard, self._own_device()))
         return self._steps[-1]
 
+    def replicated(self, optimizer: Any, aggregated: int) -> Any:
+        assert self.server is not None
+        workers, index = self.server.num_workers, self.server.trainer_index
+        return SyncReplicas(optimizer, aggregated, workers, index)
+
     def clear(self) -> None:
         tf1.reset_default_graph()
         self._steps = []
@@ -144,51 +150,49 @@ class LegacyRuntime(Runtime):
         found = {name: private.slice_info(v) for name, v in self.variables().items()}
         return {name: part for name, part in found.items() if part is not None}
 
-    def finish_building(self, supervisor: Supervisor) -> None:
-        arguments = dict(supervisor.graph_arguments)
-        if supervisor.sync_optimizer is not None:
-            sync, is_chief = supervisor.sync_optimizer, supervisor.is_chief
+    def finish_building(self, run: Run) -> None:
+        arguments = dict(run.graph_arguments)
+        if run.sync_optimizer is not None:
+            sync, is_chief = run.sync_optimizer, run.is_chief
             local = sync.chief_init_op if is_chief else sync.local_step_init_op
             arguments.setdefault("ready_for_local_init_op", sync.ready_for_local_init_op)
             arguments.setdefault("local_init_op", tf1.group(local, *_other_local_values(sync)))
             if is_chief:
                 self._tokens = [_first_tokens(sync), sync.get_init_tokens_op(_LAST_TOKENS)]
-        if isinstance(supervisor.summary_op, Step):
+        if isinstance(run.summary_op, Step):
             arguments["summary_op"] = None  # Its values are written as they come.
-        elif supervisor.summary_op is not Supervisor.USE_DEFAULT:
-            arguments["summary_op"] = supervisor.summary_op
-        supervisor.recovery.check()  # What is wrong with a checkpoint is reported here already.
-        if supervisor.graph.finalized:  # By another one, whose operations are all that there are.
+        elif run.summary_op is not Run.USE_DEFAULT:
+            arguments["summary_op"] = run.summary_op
+        run.recovery.check()  # What is wrong with a checkpoint is reported here already.
+        if run.graph.finalized:  # By another one, whose operations are all that there are.
             for name in ("init_op", "local_init_op", "ready_op", "summary_op"):
-                if not supervisor.graph.get_collection(getattr(tf1.GraphKeys, name.upper())):
+                if not run.graph.get_collection(getattr(tf1.GraphKeys, name.upper())):
                     arguments.setdefault(name, None)
         with quietly():
             # Its operations, session manager and graph files, but not its threads.
-            supervisor.own = tf1.train.Supervisor(
-                graph=supervisor.graph,
-                is_chief=supervisor.is_chief,
-                logdir=supervisor.logdir,
-                saver=supervisor.saver,
-                global_step=supervisor.global_step,
-                recovery_wait_secs=supervisor.recovery_wait_secs,
+            run.own = tf1.train.Supervisor(
+                graph=run.graph,
+                is_chief=run.is_chief,
+                logdir=run.logdir,
+                saver=run.saver,
+                global_step=run.global_step,
+                recovery_wait_secs=run.recovery_wait_secs,
                 **arguments,
             )
 
-    def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
-        sync, server = supervisor.sync_optimizer, self.server_at(target)
+    def open_session(self, run: Run, target: str, config: Any) -> Session:
+        sync, server = run.sync_optimizer, self.server_at(target)
         if server is not None:
             server.wait_for_peers(everybody=sync is not None)
             target = target or server.target
-            config = filtered(config, server.task.name, supervisor.graph)
+            config = filtered(config, server.task.name, run.graph)
         with quietly():
-            session = self.opened(
-                lambda: _prepared(self._steps, supervisor, target, config), server
-            )
-            if supervisor.is_chief:
-                with writing_graph(supervisor.logdir or ""):
-                    private.write_graph(supervisor.own)  # For TensorBoard and `freeze_graph`.
-        if sync is not None and supervisor.is_chief:
-            supervisor.start_queue_runners(session, [sync.get_chief_queue_runner()])
+            session = self.opened(lambda: _prepared(self._steps, run, target, config), server)
+            if run.is_chief:
+                with writing_graph(run.logdir or ""):
+                    private.write_graph(run.own)  # For TensorBoard and `freeze_graph`.
+        if sync is not None and run.is_chief:
+            run.start_queue_runners(session, [sync.get_chief_queue_runner()])
             first, session.last_tokens = self._tokens
             session.run(first)
         return session
@@ -233,53 +237,51 @@ class ModernGraphRuntime(LegacyRuntime):
             graphs.join(membership)
 
 
-def _prepared(
-    steps: Sequence[LegacyStep], supervisor: Supervisor, target: str, config: Any
-) -> LegacySession:
+def _prepared(steps: Sequence[LegacyStep], run: Run, target: str, config: Any) -> LegacySession:
     """Returns a session whose variables have values, as TensorFlow's session manager gives them."""
-    own, graph = supervisor.own, supervisor.graph
+    own, graph = run.own, run.graph
     steps = [step for step in steps if step.graph is graph]
     started: list[int] = []
 
     def init_fn(raw: Any) -> None:
-        assert supervisor.init_fn is not None
-        supervisor.init_fn(LegacySession.of(raw, supervisor))
+        assert run.init_fn is not None
+        run.init_fn(LegacySession.of(raw, run))
         read_step(raw)
 
     def read_step(raw: Any, tensor: Any = None, feed: Any = None) -> None:
-        if supervisor.global_step is not None:
-            fetched = supervisor.global_step if tensor is None else tensor
+        if run.global_step is not None:
+            fetched = run.global_step if tensor is None else tensor
             started.append(int(np.asarray(raw.run(fetched, feed)).item()))  # It may be `[1]`.
 
     # Other threads have other default graphs.
     with graph.as_default():
-        if not supervisor.is_chief:
+        if not run.is_chief:
             raw = own.session_manager.wait_for_session(
-                target, config=config, max_wait_secs=supervisor.max_wait_secs
+                target, config=config, max_wait_secs=run.max_wait_secs
             )
         else:
-            restored = supervisor.recovery.take()
-            newest = supervisor.recovery.newest
+            restored = run.recovery.take()
+            newest = run.recovery.newest
             raw = own.session_manager.prepare_session(
                 target,
                 init_op=own.init_op,
-                saver=_Restorer(supervisor, restored) if newest else None,
+                saver=_Restorer(run, restored) if newest else None,
                 checkpoint_filename_with_path=newest,
                 config=config,
                 init_feed_dict=own.init_feed_dict,
-                init_fn=init_fn if supervisor.init_fn is not None else None,
+                init_fn=init_fn if run.init_fn is not None else None,
             )
             # A chief gives the variables their values, and others may have updated them by the
             # time it could read one; so it begins at the step that it gave.
-            name = variable_name(supervisor.global_step)
+            name = variable_name(run.global_step)
             if restored is not None and name in restored:
                 started.append(int(restored[name]))
-            elif not (newest or started or "init_op" in supervisor.graph_arguments) and hasattr(
-                supervisor.global_step, "initializer"
+            elif not (newest or started or "init_op" in run.graph_arguments) and hasattr(
+                run.global_step, "initializer"
             ):
-                read_step(raw, initial_value(supervisor.global_step), own.init_feed_dict)
+                read_step(raw, initial_value(run.global_step), own.init_feed_dict)
         if not started:
             read_step(raw)
-        session = LegacySession.of(raw, supervisor, steps)
+        session = LegacySession.of(raw, run, steps)
     session.planned_step = started[0] if started else 0
     return session

@@ -56,17 +56,6 @@ def apply_mean(optimizer: Any, calls: int, gradients: Sequence[Any], *args: Any)
     return tf.group(tf.cond(is_last, update, lambda: tf.constant(False)))
 
 
-class Accumulating:
-    """An optimizer that applies the means of the gradients of several calls; see `apply_mean`."""
-
-    def __init__(self, optimizer: Any, calls: int) -> None:
-        self._optimizer, self._calls = optimizer, calls
-
-    def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
-        """Returns what gives the gradients of a call and, in the last of them, makes the update."""
-        return apply_mean(self._optimizer, self._calls, pairs, global_step, name)
-
-
 class _Dense:
     """Accumulates gradients that are tensors.
 

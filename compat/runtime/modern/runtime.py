@@ -21,8 +21,8 @@ from compat.runtime.modern.saver import ModernSaver
 from compat.runtime.modern.session import ModernSession
 from compat.runtime.modern.step import ModernStep
 from compat.runtime.modern.variables import Placement
+from compat.runtime.run import Run
 from compat.runtime.session import Session, Step, StepDefinition
-from compat.supervisor import Supervisor
 
 
 def create() -> Runtime:
@@ -148,7 +148,7 @@ class ModernRuntime(Runtime):
     def slices(self) -> dict[str, Any]:
         return self.placement.slices()
 
-    def finish_building(self, supervisor: Supervisor) -> None:
+    def finish_building(self, supervisor: Run) -> None:
         if supervisor.sync_optimizer is not None:
             raise UserError(
                 "sync_optimizer needs queues that the modern runtime does not have; use "
@@ -156,7 +156,7 @@ class ModernRuntime(Runtime):
             )
         supervisor.recovery.check()  # What is wrong with a checkpoint is reported here already.
 
-    def open_session(self, supervisor: Supervisor, target: str, config: Any) -> Session:
+    def open_session(self, supervisor: Run, target: str, config: Any) -> Session:
         del target, config  # The strategy knows its workers; options go to the Server.
         self.placement.begin_session(supervisor.is_chief)
         for step in self._steps if self.placement.sessions > 1 else ():

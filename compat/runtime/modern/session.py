@@ -23,7 +23,7 @@ from compat.runtime.session import Session, Values, number_of_updates
 if TYPE_CHECKING:
     from compat.runtime.modern.hook_graph import HookGraph
     from compat.runtime.modern.runtime import ModernRuntime
-    from compat.supervisor import Supervisor
+    from compat.runtime.run import Run
 
 NO_PLACEHOLDERS = (
     "feed_dict feeds the arrays of a step, by the names in its signature, and the modern runtime "
@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
 class ModernSession(Session):
     """Schedules steps on the workers and keeps every worker busy."""
 
-    def __init__(self, runtime: ModernRuntime, supervisor: Supervisor) -> None:
+    def __init__(self, runtime: ModernRuntime, supervisor: Run) -> None:
         self._runtime = runtime
         self._supervisor = supervisor
         self._in_flight: collections.deque[_Scheduled] = collections.deque()

@@ -21,7 +21,7 @@ from compat.cluster.spec import Task
 from compat.errors import PeerError, UserError
 from compat.liveness import diagnosis
 from compat.liveness.watchdog import connected, run_with_watchdog, submit
-from compat.runtime.modern import coordinator
+from compat.runtime.interface import current_runtime
 
 _DEVICE = "/job:ps/task:0"
 _LOST = "its state is lost; stop all tasks and start them again"
@@ -102,8 +102,9 @@ class Counting:
 
     def _coordinate(self) -> None:
         """Makes all workers increment and enqueue in parallel; logs the queue."""
-        connected = coordinator.connect(self._server)
-        with connected.strategy.scope():
+        with compat.device(None):  # Makes this process the coordinator.
+            strategy = current_runtime().coordinator.strategy
+        with strategy.scope():
             variable = tf.Variable(np.int64(0), name="var")
         with tf.device(_DEVICE):
             queue = _queue(self._total)

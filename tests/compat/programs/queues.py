@@ -11,8 +11,7 @@ import numpy as np
 import compat
 from compat import tf, tf1
 from compat.runtime import interface
-from compat.runtime.legacy.replicas import Replicas
-from compat.runtime.modern.gradient_accumulation import Accumulating
+from compat.runtime.legacy.replicas import SyncReplicas
 from compat.scripts.calls import classes, graphs
 
 if TYPE_CHECKING:
@@ -102,11 +101,12 @@ def updated_rows(name: str, change: Any) -> Any:
     """Returns table and vector after each update of an optimizer."""
     fresh()
     plain, count = ROWS["OPTIMIZERS"][name](tf1.train), ROWS["REPLICAS"]
-    sync = Replicas(plain, count, count, 0) if interface.selected() == "legacy" else None
+    sync = SyncReplicas(plain, count, count, 0) if interface.selected() == "legacy" else None
     variables: list[Any] = []
 
     def build(rows: Any, factors: Any) -> Any:
-        train, *found = ROWS["step"](tf1, sync or Accumulating(plain, count), rows, factors)
+        optimizer = sync or interface.current_runtime().replicated(plain, count)
+        train, *found = ROWS["step"](tf1, optimizer, rows, factors)
         variables.extend(found)
         return {"train": train}
 

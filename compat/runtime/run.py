@@ -1,0 +1,94 @@
+"""What a session and a runtime are passed of the run that they are part of."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+from compat._tensorflow import tf1
+from compat.checkpoint.io import CheckpointIO
+from compat.errors import UserError
+
+
+class Run:
+    """A run of a program, as one of its tasks sees it: what it records, where, and when.
+
+    A `Supervisor` is one. Sessions and runtimes read it, and never make one. The services of the
+    supervisor write what is due by it, and only where `is_chief`.
+
+    Attributes:
+      is_chief: whether this task gives the variables their first values, and writes checkpoints and
+        summaries.
+      logdir: the folder that it writes to; None in a task that writes nothing.
+      recovery: the checkpoints of the folder.
+      saver: of the checkpoints; None if there are none.
+      save_path: prefix of the checkpoints, without the step.
+      save_model_secs, save_summaries_secs: seconds between two; 0 for none.
+      global_step: the variable that counts the updates, or None.
+      summary_op: a tensor, a `Step`, or `USE_DEFAULT`.
+      summary_writer: of the chief, else None.
+      init_fn: gives a new run its first values, or None.
+      graph: of the program; None where that is made of steps.
+      coord: stops the threads of this process together.
+    """
+
+    USE_DEFAULT = 0  # As in TensorFlow, whose users pass it on.
+    writes_graph = True  # On the modern runtime; a monitored session leaves it to a hook.
+
+    runtime: Any
+    services: Any
+    is_chief: bool
+    logdir: str | None
+    recovery: CheckpointIO
+    saver: Any
+    save_path: str | None
+    save_model_secs: float
+    save_summaries_secs: float
+    global_step: Any
+    summary_op: Any
+    init_fn: Callable[[Any], None] | None
+    graph: Any
+    coord: Any
+    sync_optimizer: Any
+    recovery_wait_secs: float
+    max_wait_secs: float
+    _writer: Any
+    own: Any  # Of a graph: TensorFlow's supervisor.
+    graph_arguments: dict[str, Any]  # Of TensorFlow's supervisor, which were given.
+
+    @property
+    def summary_writer(self) -> Any:
+        """The chief's `FileWriter` in the log folder, made when first asked for, else None."""
+        if self._writer is self.USE_DEFAULT:
+            self._writer = self.own and self.own.summary_writer
+            if self.logdir and not self.own:
+                # In a graph of its own: the class refuses to be made in eager mode.
+                with tf1.Graph().as_default():
+                    self._writer = tf1.summary.FileWriter(self.logdir)
+        return self._writer
+
+    def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:
+        """Writes a summary: a `Summary`, its serialized bytes, or a dict of scalars by name.
+
+        Raises:
+          UserError: there is nothing to write to.
+        """
+        if self.summary_writer is None:
+            raise UserError(
+                "summary_computed() requires a summary writer; pass logdir= to the chief"
+            )
+        self.services.write_summary(sess, summary, global_step)
+
+    def start_queue_runners(
+        self, sess: Any, queue_runners: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Starts threads for the graph's queue runners, and returns them.
+
+        None on the modern runtime, where steps start what fills their queues of input.
+        """
+        if self.own is None:
+            return []
+        threads: list[Any] = self.own.start_queue_runners(sess, queue_runners)
+        return threads
+
+    StartQueueRunners = start_queue_runners
+    SummaryComputed = summary_computed
