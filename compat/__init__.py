@@ -22,6 +22,12 @@ from compat.checkpoint.files import NotFiniteError
 from compat.cluster.spec import ClusterSpec
 from compat.errors import PeerError, UserError
 from compat.processes.exit_codes import run_main
+from compat.runtime.device_setter import (
+    GreedyLoadBalancingStrategy,
+    RandomStrategy,
+    byte_size_load_fn,
+    replica_device_setter,
+)
 from compat.runtime.graphs.ahead import ahead
 from compat.runtime.hooks import (
     CheckpointSaverHook,
@@ -52,12 +58,6 @@ from compat.runtime.monitored import (
     MonitoredSession,
     MonitoredTrainingSession,
     SingularMonitoredSession,
-)
-from compat.runtime.placement import (
-    GreedyLoadBalancingStrategy,
-    RandomStrategy,
-    byte_size_load_fn,
-    replica_device_setter,
 )
 from compat.runtime.saver import Saver
 from compat.runtime.session import Session, Step

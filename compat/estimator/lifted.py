@@ -15,9 +15,9 @@ from compat.estimator import package, worker_inputs
 from compat.estimator.lifted_inputs import Inputs
 from compat.estimator.package import names
 from compat.liveness.watchdog import submit
+from compat.runtime.device_setter import replica_device_setter
 from compat.runtime.interface import current_runtime, device, get_or_create_global_step, step
 from compat.runtime.monitored import MonitoredTrainingSession
-from compat.runtime.placement import replica_device_setter
 from compat.runtime.saver import Saver
 
 _TRAIN = names.ModeKeys.TRAIN

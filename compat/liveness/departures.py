@@ -19,6 +19,8 @@ from compat.liveness.monitor import side_by_side
 from compat.liveness.probe import reason_not_serving
 
 GRACE_SECS = 8.0  # For a trainer whose port is closed: it may just be started again.
+# For the thread of a session that waits for the next gradients of replicas: none come any more.
+REPLICAS_GRACE_SECS = 2.0
 _SILENCE_SECS = 60.0  # For one that does not answer, such as on a busy machine.
 _REPORT_SECS = 5.0
 _PAUSE_SECS = 0.3

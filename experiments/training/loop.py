@@ -10,8 +10,8 @@ from typing import Any, Callable, ContextManager, Iterator, Mapping
 
 import compat
 from compat import tf1
+from compat.runtime.device_setter import imbalance
 from compat.runtime.interface import current_runtime
-from compat.runtime.placement import imbalance
 from compat.runtime.session import Interrupted
 from compat.tracking import Console, closing_lines
 from experiments.evaluation import early_stopping

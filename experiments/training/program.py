@@ -13,9 +13,9 @@ import compat
 from compat import UserError, tf, tf1
 from compat.checkpoint.files import exists
 from compat.checkpoint.io import CheckpointIO
+from compat.runtime.device_setter import describe_load, stored_bytes
 from compat.runtime.graphs.device_placement import shortened
 from compat.runtime.interface import current_runtime
-from compat.runtime.placement import describe_load, stored_bytes
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.evaluate import evaluate
 from experiments.evaluation.metrics import Metric

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat.runtime.placement import describe_load, imbalance
+from compat.runtime.device_setter import describe_load, imbalance
 
 # The variables are made in the order a [4, 4], b [2], c [8, 8], d [2], e [3], of float32.
 ROUND_ROBIN = {"a": "ps 0", "b": "ps 1", "c": "ps 2", "d": "ps 0", "e": "ps 1"}

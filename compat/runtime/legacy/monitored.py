@@ -8,7 +8,7 @@ from compat._tensorflow import private, tf, tf1
 from compat.checkpoint.io import CheckpointIO
 from compat.errors import PeerError, is_success
 from compat.liveness.departure_hook import DepartureHook
-from compat.liveness.departures import updates_together
+from compat.liveness.departures import REPLICAS_GRACE_SECS, updates_together
 from compat.runtime.graphs.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments
 from compat.runtime.legacy.session import LegacySession
@@ -18,8 +18,6 @@ from compat.runtime.services import Services
 
 if TYPE_CHECKING:
     from compat.runtime.legacy.runtime import LegacyRuntime
-
-_PATIENCE_SECS = 2
 
 
 class _Unsupervised:
@@ -146,8 +144,9 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), runtime.default_saver()
         if not savers and saver is not None:
             savers.append(saver)  # Where a scaffold looks for one.
-        # A thread waits for the next gradients of replicas, which do not come any more.
-        patience = _PATIENCE_SECS if updates_together(tf1.get_default_graph()) else float("inf")
+        patience = (
+            REPLICAS_GRACE_SECS if updates_together(tf1.get_default_graph()) else float("inf")
+        )
         departures = runtime.server.departures if runtime.server is not None else None
         hooks = list(arguments.hooks)
         if departures is not None:  # First, so that the last checkpoint has all updates.

@@ -15,15 +15,13 @@ from compat.cluster.spec import ClusterSpec as CheckedSpec
 from compat.errors import UserError
 from compat.liveness import key_value, shutdown
 from compat.liveness.departure_hook import DepartureHook
-from compat.liveness.departures import Departures
+from compat.liveness.departures import REPLICAS_GRACE_SECS, Departures
 from compat.liveness.probe import reason_not_serving
 from compat.runtime.graphs import session
 from compat.runtime.graphs.cluster import Membership
 from compat.scripts.calls.classes import RELEASE, Old, release
 from compat.scripts.cluster import addresses, inherited
 
-_SYNC_GRACE_SECS = 2
-_CHIEFS = ("chief", "master")
 _HOOKS, _CHIEF_HOOKS = 3, 4  # Places among a monitored session's arguments behind `master`.
 _REMEDY = (
     "add --allow_network after `compat run`, or --local for a cluster on this machine; "
@@ -62,8 +60,11 @@ def is_chief() -> bool:
     """Whether this process is the chief, or not in a cluster."""
     if task is None:
         return True
-    chief = next((name for name in _CHIEFS if name in task.cluster), "worker")
-    return (task.job, task.index) == (chief, 0)
+    try:
+        chief = roles.chief_task(CheckedSpec(task.cluster))
+    except UserError:  # It has no job but that of parameter servers.
+        return False
+    return (task.job, task.index) == (chief.job, chief.index)
 
 
 class ClusterSpec(tf1.train.ClusterSpec, metaclass=Old):
@@ -234,7 +235,7 @@ class Supervisor(tf1.train.Supervisor, metaclass=Old):
     def stop(self, *args: Any, **kwargs: Any) -> None:
         """Stops, without waiting for the thread that waits for gradients."""
         if tf1.get_collection(RELEASE):
-            self._stop_grace_secs: float = _SYNC_GRACE_SECS
+            self._stop_grace_secs = REPLICAS_GRACE_SECS
             kwargs.setdefault("ignore_live_threads", True)
         self._follow_others()
         super().stop(*args, **kwargs)
@@ -274,7 +275,7 @@ def train_MonitoredTrainingSession(master: Any = "", *args: Any, **kwargs: Any) 
     if is_chief:
         atexit.register(release, tf1.get_default_graph(), _target(master))
     if tf1.get_collection(RELEASE):  # Otherwise TensorFlow waits two minutes for that thread.
-        kwargs.setdefault("stop_grace_period_secs", _SYNC_GRACE_SECS)
+        kwargs.setdefault("stop_grace_period_secs", REPLICAS_GRACE_SECS)
     return tf1.train.MonitoredTrainingSession(_target(master), *args, **kwargs)
 
 

@@ -163,7 +163,7 @@ MEMBERS = (
     ("staging", INSIDE + "ops.data_flow_ops:", "StagingArea"),
     (
         "training",
-        "compat.runtime.placement:",
+        "compat.runtime.device_setter:",
         "GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn",
     ),
     ("training", OWN + "training.hparams:", "HParams parse_values"),

@@ -17,7 +17,7 @@ _SERVED = {
         )
         for name in _LOSSES
     },
-    "compat.runtime.placement:": "training.python.training.device_setter",
+    "compat.runtime.device_setter:": "training.python.training.device_setter",
     OWN + "rnn.attention:linear_of_kernel": (
         "rnn.python.ops.core_rnn_cell._linear rnn.python.ops.rnn_cell._linear"
     ),

@@ -18,8 +18,8 @@ from compat import tf, tf1
 from compat.cluster import ports
 from compat.cluster.spec import Task
 from compat.liveness import identity
+from compat.runtime.device_setter import stored_bytes
 from compat.runtime.interface import current_runtime
-from compat.runtime.placement import stored_bytes
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import refusal
