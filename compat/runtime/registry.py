@@ -6,18 +6,11 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """A kind of runtime.
-
-    Attributes:
-      module: of `compat.runtime`, which makes it.
-      function: of the module.
-      has_coordinator: whether one task hands out steps, the updates of all workers; else each task
-        that trains runs a graph of its own.
-    """
+    """Which function of `compat.runtime` makes a runtime, and what that has."""
 
     module: str
     function: str
-    has_coordinator: bool
+    has_coordinator: bool  # One task hands out steps, the updates of all; else each runs a graph.
 
 
 RUNTIMES = {

@@ -14,21 +14,6 @@ class Run:
 
     A `Supervisor` is one. Sessions and runtimes read it, and never make one. The services of the
     supervisor write what is due by it, and only where `is_chief`.
-
-    Attributes:
-      is_chief: whether this task gives the variables their first values, and writes checkpoints and
-        summaries.
-      logdir: the folder that it writes to; None in a task that writes nothing.
-      recovery: the checkpoints of the folder.
-      saver: of the checkpoints; None if there are none.
-      save_path: prefix of the checkpoints, without the step.
-      save_model_secs, save_summaries_secs: seconds between two; 0 for none.
-      global_step: the variable that counts the updates, or None.
-      summary_op: a tensor, a `Step`, or `USE_DEFAULT`.
-      summary_writer: of the chief, else None.
-      init_fn: gives a new run its first values, or None.
-      graph: of the program; None where that is made of steps.
-      coord: stops the threads of this process together.
     """
 
     USE_DEFAULT = 0  # As in TensorFlow, whose users pass it on.
@@ -36,24 +21,24 @@ class Run:
 
     runtime: Any
     services: Any
-    is_chief: bool
-    logdir: str | None
-    recovery: CheckpointIO
+    is_chief: bool  # Gives the variables their first values, writes checkpoints and summaries.
+    logdir: str | None  # To which it writes.
+    recovery: CheckpointIO  # Of that folder.
     saver: Any
-    save_path: str | None
-    save_model_secs: float
+    save_path: str | None  # Prefix of the checkpoints, without the step.
+    save_model_secs: float  # Between two; 0 for none.
     save_summaries_secs: float
-    global_step: Any
-    summary_op: Any
-    init_fn: Callable[[Any], None] | None
-    graph: Any
-    coord: Any
+    global_step: Any  # The variable that counts the updates, or None.
+    summary_op: Any  # A tensor, a `Step`, or `USE_DEFAULT`.
+    init_fn: Callable[[Any], None] | None  # Gives a new run its first values.
+    graph: Any  # None where the program is made of steps.
+    coord: Any  # Stops the threads of this process together.
     sync_optimizer: Any
     recovery_wait_secs: float
     max_wait_secs: float
+    own: Any  # TensorFlow's supervisor, of a graph.
+    graph_arguments: dict[str, Any]  # Of that, which were given.
     _writer: Any
-    own: Any  # Of a graph: TensorFlow's supervisor.
-    graph_arguments: dict[str, Any]  # Of TensorFlow's supervisor, which were given.
 
     @property
     def summary_writer(self) -> Any:

@@ -231,13 +231,10 @@ def first_values(settings: Any) -> Callable[[Any], None] | None:
             "prefix of a checkpoint, on this machine"
         ) from None
     prefix = path if is_prefix else best_checkpoint.find(path, given="--warm_start")[1]
-    start = warm_start(prefix)
-    others = f"; others begin anew: {', '.join(start.found.different)}"
-    print(
-        f"warm start: {len(start.found.same)} variables begin with the values of {prefix}"
-        + (others if start.found.different else "")
-    )
-    return start.init_fn
+    init_fn, found = warm_start(prefix)
+    others = f"; others begin anew: {', '.join(found.different)}" if found.different else ""
+    print(f"warm start: {len(found.same)} variables begin with the values of {prefix}{others}")
+    return init_fn
 
 
 def _train(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 from compat.checkpoint.comparison import Comparison, compare, first, stored
 from compat.checkpoint.files import reading
@@ -12,21 +12,17 @@ from compat.runtime.interface import current_runtime
 from compat.runtime.saver import Saver
 
 
-class WarmStart(NamedTuple):
-    """Which variables of the model begin with values of a checkpoint."""
-
-    # Sets them; for `Supervisor`, which calls it unless it has a checkpoint of its own.
-    init_fn: Callable[[Any], None]
-    found: Comparison  # Their names, and why the others begin anew.
-
-
-def warm_start(prefix: str) -> WarmStart:
+def warm_start(prefix: str) -> tuple[Callable[[Any], None], Comparison]:
     """Finds variables of the same name, shape and dtype in a checkpoint, once the model is built.
 
     What counts updates begins anew, and so does what an optimizer keeps for each variable.
 
     Args:
       prefix: of the checkpoint, such as "runs/1/model.ckpt-500".
+
+    Returns:
+      What sets them in a session, for `Supervisor(init_fn=...)`; their names, and why the others
+      begin anew.
 
     Raises:
       UserError: it cannot be read, or has none of the variables.
@@ -43,7 +39,7 @@ def warm_start(prefix: str) -> WarmStart:
             "convert-checkpoint"
         )
     saver: Any = Saver([variables[name] for name in found.same])
-    return WarmStart(lambda session: saver.restore(session, prefix), found)
+    return lambda session: saver.restore(session, prefix), found
 
 
 def _of_the_model() -> dict[str, Any]:
