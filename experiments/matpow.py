@@ -153,14 +153,14 @@ def _compute(
     """Computes on one node and, if there is a cluster, on two; returns the last result."""
     runtime = select_runtime(values.runtime)
     print(f"runtime: {runtime.name}")
-    run = powers.run_legacy if runtime.has_graph else powers.run_modern
+    run = powers.run_modern if runtime.has_coordinator else powers.run_legacy
     result = watchdog.run_with_watchdog(lambda: run(operands, values.n, powers.HERE), lambda: None)
     print(f"single-node time: {result.seconds * 1000:.2f} ms")
     if cluster is not None:
         workers = {task.name: cluster.address_of(task) for task in _TASKS}
 
         def run_on_workers() -> powers.Result:
-            if runtime.has_graph:
+            if not runtime.has_coordinator:
                 target = "grpc://" + cluster.address_of(_TASKS[0])
                 return powers.run_legacy(operands, values.n, list(workers), target)
             powers.connect(workers)

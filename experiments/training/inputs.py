@@ -10,7 +10,6 @@ import numpy as np
 
 from compat import UserError, tf, tf1
 from compat.datasets import Batches
-from compat.runtime.interface import current_runtime
 
 Arrays = Dict[str, np.ndarray]
 SPLITS = ("train", "validation", "test")
@@ -190,7 +189,7 @@ def sizes(stream: Callable[[int, int], Any], num_workers: int) -> list[int] | No
     """
     numbers = []
     for worker in range(num_workers):
-        if not current_runtime().has_graph:
+        if tf.executing_eagerly():
             found = tf.data.experimental.cardinality(stream(worker, num_workers)).numpy()
         else:
             with tf1.Graph().as_default(), tf1.Session() as session:
