@@ -136,6 +136,7 @@ def _constant(added: Any, op: Any, reader: str) -> str:
     node = added.node.add()
     node.CopyFrom(op.node_def)
     node.attr.pop("_class", None)
+    del node.input[:]  # Whatever it waited for, perhaps an input, its value is the same.
     node.name, node.device = f"constant_{len(added.node)}", reader
     return str(node.name)
 
