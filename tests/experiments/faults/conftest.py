@@ -19,6 +19,8 @@ from compat.doctor import constraints
 _SERVERS = runpy.run_path(str(Path(__file__).parents[2] / "compat" / "tracking" / "conftest.py"))
 LOADERS, tensorboard, wait_for = (_SERVERS[n] for n in ("LOADERS", "tensorboard", "wait_for"))
 Relay, served_by_mlflow = _SERVERS["Relay"], _SERVERS["served_by_mlflow"]
+_DISKS = runpy.run_path(str(Path(__file__).with_name("disk.py")))
+Disk, mounted = _DISKS["Disk"], _DISKS["mounted"]
 
 PS, CHIEF, WORKER, EVALUATOR = ("ps", 0), ("worker", 0), ("worker", 1), ("evaluator", 0)
 VICTIMS = {"worker": WORKER, "chief": CHIEF, "ps": PS, "evaluator": EVALUATOR}

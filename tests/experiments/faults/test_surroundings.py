@@ -21,12 +21,13 @@ from tests.experiments.conftest import PACKAGES
 from tests.experiments.faults.conftest import (
     EVERY,
     FLAGS,
+    Disk,
     Relay,
     last_step,
+    mounted,
     served_by_mlflow,
     wait_for_step,
 )
-from tests.experiments.faults.disk import Disk, mounted
 
 pytestmark = pytest.mark.faults
 
