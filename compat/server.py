@@ -41,9 +41,11 @@ class Server(Cluster):
         and one of them does not answer, with the seconds that it has taken so far; what it raises,
         ends the waiting.
 
+    It has the attributes of `compat.liveness.cluster.Cluster` too, such as `serves`, `is_chief`,
+    `task` and `target`.
+
     Attributes:
       runtime: name of the runtime, "legacy" or "modern".
-      Those of `compat.liveness.cluster.Cluster`, above all serves, is_chief, task and target.
 
     Raises:
       UserError: the cluster or the task is not valid or not allowed, the port is in use, or the

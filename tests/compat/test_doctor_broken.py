@@ -205,7 +205,7 @@ def test_a_runtime_that_fails_says_why(tmp_path: Path) -> None:
     environment.add("tensorflow", HOLLOW)
     page = environment.doctor()
     assert " tensorflow loads" in page
-    assert re.search("\n! legacy fails: (ps|worker): AttributeError: .*v[12]", "\n".join(page)), page
+    assert re.search("\n! legacy fails: (ps|worker): AttributeError: .*v.", "\n".join(page)), page
     assert_installs_constrained(commands(page)[-1])
     assert " modern not in this TensorFlow; 2.4 and later have it" in page
 
