@@ -309,6 +309,17 @@ def _leave_devices_out_of_functions() -> None:
     functions: Any = importlib.import_module("tensorflow.python.framework.func_graph")
     assert callable(functions.device_stack_has_callable)
     functions.device_stack_has_callable = lambda stack: False
+    # The branches and bodies of `tf.cond` and `tf.while_loop` copy them in any case.
+    name = "tensorflow.python.ops.control_flow_v2_func_graphs"
+    graphs: Any = importlib.import_module(name).ControlFlowFuncGraph
+    begin = graphs.__init__
+
+    @functools.wraps(begin)
+    def begin_without(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        self._device_function_stack = type(self._device_function_stack)()
+
+    graphs.__init__ = begin_without
 
 
 def sessions_are_replaced() -> bool:

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 import compat
-from compat import tf1
+from compat import tf, tf1
 from compat._tensorflow import coordinator_module
 
 
@@ -17,14 +17,26 @@ def draw(drawn: Any) -> None:
         drawn.put(float(session.run(tf1.random_uniform([]))))
 
 
+def looped() -> float:
+    """Returns the sum of 0, 1 and 2, added up in a loop that a device function places."""
+    with tf1.device(compat.replica_device_setter(ps_tasks=1, worker_device="/job:worker/task:0")):
+        _, total = tf.while_loop(
+            lambda i, _: i < 3, lambda i, total: (i + 1, total + tf.cast(i, tf.float32)), [0, 0.0]
+        )
+    with tf1.Session() as session:
+        return float(session.run(total))
+
+
 def main(settings: dict[str, Any]) -> None:
     report: dict[str, Any] = {"has_modern": coordinator_module() is not None}
     if settings.get("without_eager"):
-        tf1.disable_v2_behavior()
+        tf1.disable_eager_execution()
     try:
         report["modern"] = compat.select_runtime("modern").name
     except compat.UserError as error:
         report["modern"] = str(error)
+    if report["modern"] == "modern" and settings.get("without_eager"):
+        report["sum"] = looped()
     if not settings.get("without_eager"):
         report["auto"] = compat.select_runtime("auto").name
         forks = multiprocessing.get_context("fork")
