@@ -21,9 +21,9 @@ class CheckpointIO:
 
     The chief writes checkpoints, and no other task does: by its saver, at the times of its
     supervisor or of a hook. It holds the folder from before the first session until its last one is
-    closed, and its holder is named in `chief.lock`. Whoever holds a folder next removes what a
-    process that was killed has left unfinished there: a checkpoint is written beside the others,
-    and gets its name when it is whole (`files.unfinished`, `files.finish`).
+    closed, and its holder is named in `chief.lock`. The next holder removes the unfinished files of
+    a process that was killed: a checkpoint is written beside the others, and gets its name when it
+    is whole (`files.unfinished`, `files.finish`).
 
     Evaluators, exports and other tasks list and read checkpoints, and hold nothing.
 

@@ -47,11 +47,11 @@ def pack_messages(body: Any, graph: Any, variables: Mapping[str, str]) -> None:
     added = type(body)()
     arrived: dict[tuple[str, str], str] = {}  # By the name of a tensor, and the device.
     for (home, reader, *_), tensors in sorted(_crossing(body, ops, where, homes).items()):
-        in_order = [tensors[name] for name in sorted(tensors)]
-        for tensor in in_order if home == _CONSTANT else ():
+        ordered = [tensors[name] for name in sorted(tensors)]
+        for tensor in ordered if home == _CONSTANT else ():
             arrived[tensor.name, reader] = _constant(added, tensor.op, reader)
-        if home != _CONSTANT and len({_source(tensor) for tensor in in_order}) > 1:
-            for name, message in _message(added, in_order, home, reader):
+        if home != _CONSTANT and len({_source(tensor) for tensor in ordered}) > 1:
+            for name, message in _message(added, ordered, home, reader):
                 arrived[name, reader] = message
     for node in body.node if arrived else ():
         for i, name in enumerate(node.input):
@@ -170,9 +170,6 @@ def _operation(name: str) -> str:
     A control input only waits.
     """
     return "" if name.startswith("^") else name.partition(":")[0]
-
-
-read_as_one = pack_messages  # The name by which lifted steps know it.
 
 
 def distinct_rows(gradient: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.graphs.device_placement import Placed, operations
-from compat.runtime.graphs.packing import read_as_one
+from compat.runtime.graphs.packing import pack_messages
 from compat.runtime.modern import graphs
 from compat.runtime.modern.data import captured_tables
 from compat.runtime.modern.gradient_accumulation import accumulations
@@ -81,7 +81,7 @@ class Lifted:
             if outer.dtype == tf.resource
         }
         homes = {name: device for name, device in self._variables.items() if device}
-        read_as_one(self._body, function.graph, homes)
+        pack_messages(self._body, function.graph, homes)
         step, known = placement.global_step, placement.variables.values()
         # Whether it updates the model, and the global step; one stands for the other without that.
         self.learns = self._writes(v for v in known if v.trainable)

@@ -148,13 +148,13 @@ class ModernRuntime(Runtime):
     def slices(self) -> dict[str, Any]:
         return self.placement.slices()
 
-    def finish_building(self, supervisor: Run) -> None:
-        if supervisor.sync_optimizer is not None:
+    def finish_building(self, run: Run) -> None:
+        if run.sync_optimizer is not None:
             raise UserError(
                 "sync_optimizer needs queues that the modern runtime does not have; use "
                 "compat.v1.train.SyncReplicasOptimizer without it, or --runtime=legacy"
             )
-        supervisor.recovery.check()  # What is wrong with a checkpoint is reported here already.
+        run.recovery.check()  # What is wrong with a checkpoint is reported here already.
 
     def open_session(self, supervisor: Run, target: str, config: Any) -> Session:
         del target, config  # The strategy knows its workers; options go to the Server.
