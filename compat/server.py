@@ -124,6 +124,7 @@ class Server(Cluster):
             if start:
                 self.start()
         if roles.is_local(self.cluster):
+            chosen.add_local_server(self.target)
             return  # There are no peers, and the runtime is that of a process alone.
         if not self.serves:
             self.announce_at_exit()

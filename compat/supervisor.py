@@ -11,7 +11,7 @@ from compat._tensorflow import private, tf1
 from compat.checkpoint.io import BASENAME, CheckpointIO
 from compat.errors import UserError
 from compat.liveness import run_state, watchdog
-from compat.runtime.coordination import Coordinated
+from compat.liveness.coordination import Coordinated
 from compat.runtime.interface import current_runtime
 from compat.runtime.run import Run
 from compat.runtime.services import Services
@@ -30,22 +30,20 @@ class Supervisor(Run, Coordinated):
     and one with NaN or infinity in a trainable variable is refused. A chief that saves
     checkpoints has the log folder for itself until `stop`.
 
-    On the legacy runtime the rest is TensorFlow's own, its other attributes included. On the
-    modern runtime the same program drives a `ClusterCoordinator`; arguments about graphs and
-    operations (`graph`, `ready_op`, `init_op`, ...) have no effect there, since variables have
-    their values once they are created.
+    The rest is TensorFlow's own, its other attributes included, on either runtime. Where the
+    modern one has a coordinator, the same program hands out its steps to all workers.
 
     Args (those that differ; the others are TensorFlow's):
-      summary_op: a merged summary of the legacy runtime, or a `Step`, whose values are written as
-        scalars; by default the `tf1.summary` operations of the step, else those that the graph
-        has collected, else the values of each step.
-      saver: a `compat.Saver`; on the legacy runtime also a `tf.compat.v1.train.Saver`.
-      sync_optimizer: a `SyncReplicasOptimizer`, whose queue runner and tokens the chief starts;
-        legacy runtime only.
+      summary_op: a merged summary, or a `Step`, whose values are written as scalars; by default
+        the `tf1.summary` operations of the step, else those that the graph has collected, else the
+        values of each step.
+      saver: a `compat.Saver` or a `tf.compat.v1.train.Saver`.
+      sync_optimizer: a `SyncReplicasOptimizer`, whose queue runner and tokens the chief starts,
+        where each worker runs its own program.
 
     Raises:
-      UserError: `sync_optimizer` or TensorFlow's saver on the modern runtime; or the log folder is
-        in use, or holds a checkpoint of another model, or checkpoints that nothing names.
+      UserError: `sync_optimizer` with a coordinator; or the log folder is in use, or holds a
+        checkpoint of another model, or checkpoints that nothing names.
     """
 
     def __init__(
@@ -83,8 +81,7 @@ class Supervisor(Run, Coordinated):
         self.max_wait_secs = 7200
         self.sync_optimizer = sync_optimizer
         self.init_fn = init_fn
-        has_graph = self.runtime.has_graph
-        self.graph = (graph or tf1.get_default_graph()) if has_graph else None
+        self.graph = graph or tf1.get_default_graph()
         self.summary_op = summary_op
         self._writer = summary_writer
         self.own = None
@@ -101,23 +98,20 @@ class Supervisor(Run, Coordinated):
         }
         self.graph_arguments = {k: v for k, v in given.items() if v is not self.USE_DEFAULT}
         with contextlib.ExitStack() as contexts:
-            if self.graph:  # What it adds is for all tasks, also within `with tf.device(...):`.
-                contexts.enter_context(self.graph.as_default())
-                contexts.enter_context(self.graph.device(None))
+            # What it adds is for all tasks, also within `with tf.device(...):`.
+            contexts.enter_context(self.graph.as_default())
+            contexts.enter_context(self.graph.device(None))
             self.global_step = (
                 self.runtime.global_step() if global_step is self.USE_DEFAULT else global_step
             )
-            is_given = saver is not self.USE_DEFAULT
-            self.saver = (
-                self.runtime.checked_saver(saver) if is_given else self.runtime.default_saver()
-            )
+            self.saver = self.runtime.default_saver() if saver is self.USE_DEFAULT else saver
             self.save_model_secs = save_model_secs if self.logdir and self.saver else 0
             folder = self.logdir if self.saver else None
             self.recovery = CheckpointIO(folder, self.saver, checkpoint_basename)
             if self.save_model_secs:  # Else it may only read, beside a run.
                 self.recovery.hold()
             self.runtime.finish_building(self)
-        self.coord = self.own.coord if self.own else tf1.train.Coordinator()
+        self.coord = self.own.coord
         self.services = Services(self)
 
     def __getattr__(self, name: str) -> Any:
@@ -206,7 +200,7 @@ class Supervisor(Run, Coordinated):
         try:
             if start_services and self.is_chief:
                 self.start_standard_services(session)
-            if start_services and self.own:
+            if start_services:
                 self.start_queue_runners(session)
         except BaseException:
             session.close()
@@ -267,8 +261,7 @@ class Supervisor(Run, Coordinated):
             if close_summary_writer and self._writer not in (None, self.USE_DEFAULT):
                 self._writer.add_session_log(tf1.SessionLog(status=tf1.SessionLog.STOP))
                 self._writer.close()
-                if self.own:
-                    private.forget_graph(self.own)  # Nor is it in a next file.
+                private.forget_graph(self.own)  # Nor is it in a next file.
             self.recovery.close()
 
     StartStandardServices = start_standard_services

@@ -22,7 +22,6 @@ MODULES = [module for module in SOURCES if module != PLACE]
 INSIDE = "tensorflow.python."
 # Of whose names each module is free, and why.
 FREE = {
-    "compat._tensorflow.graph_mode": "a module in which it replaces what that asks",
     "compat._tensorflow.embeddings": "a module in which it replaces a function",
     "compat._tensorflow.internals": "names that newer releases moved, which it puts back",
     "compat.estimator.": "the package tensorflow-estimator, which is not developed any more",

@@ -45,7 +45,7 @@ class Cost(NamedTuple):
 def train(cell: Cell, width: int) -> Any:
     """Returns the operations of a step: its update, and the number of rows that it reads."""
     from compat import tf, tf1
-    from compat.runtime.legacy import variables
+    from compat.runtime.program import variables
     from experiments.training import optimizers
     from models import embeddings
 

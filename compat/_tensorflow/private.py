@@ -8,7 +8,10 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import inspect
 import sys
+import threading
+import types
 from typing import Any, Callable, Iterator, Sequence
 
 from compat._tensorflow.release import coordinator_module, tf, tf1
@@ -109,54 +112,31 @@ def set_slice_info(variable: Any, part: Any) -> None:
     variable._set_save_slice_info(part)
 
 
-def on_slice_info(variable: Any, note: Callable[[Any], None]) -> None:
-    """Has `note` called in place of a variable whose `SaveSliceInfo` is set.
+def sum_of_workers(tensor: Any, workers: int, group: int, key: Any) -> Any:
+    """Returns the sum of the tensors of all workers, which have a key in common.
 
-    TensorFlow's optimizers ask a part that knows it for its operation; eager ones have none.
-    Where the method is gone, a part is saved as a variable of its own.
+    The operation is that of `MultiWorkerMirroredStrategy`, whose own keys are counted in a function
+    of TensorFlow 2 alone. Where it is gone, an `AttributeError`.
+
+    Args:
+      tensor: of this worker.
+      workers: their number.
+      group: a number for the workers.
+      key: an int32 scalar, another one for each sum.
     """
-
-    def set_info(part: Any) -> None:
-        note(part)
-        variable._get_save_slice_info = lambda: part
-
-    variable._set_save_slice_info = set_info
-
-
-def variable_store() -> list[Any]:
-    """Returns the list in which the default graph keeps what `get_variable` has made.
-
-    Where it is another collection, each step makes its variables anew.
-    """
-    found: list[Any] = tf1.get_collection_ref(("__variable_store",))
-    return found
-
-
-def scope_counts() -> dict[str, int]:
-    """Returns how often each variable scope of the default graph was opened; to be changed.
-
-    Where it is another collection, layers without a name share their variables.
-    """
-    tf1.get_variable_scope()  # Which makes what is in it.
-    found = tf1.get_collection(("__varscope",))
-    counts: dict[str, int] = getattr(found[0], "variable_scopes_count", {}) if found else {}
-    return counts
-
-
-def deferred_captures(graph: Any) -> list[Any]:
-    """Returns the functions whose values a graph is given at each call.
-
-    Where the attribute is gone, as since 2.12 or so, there are none.
-    """
-    return list(getattr(graph, "deferred_external_captures", []))
-
-
-def share(operation: Any, name: str) -> None:
-    """Names what an operation holds, a queue, so that copies of it in functions share it.
-
-    Where the method is gone, steps that read queues of input fail with an `AttributeError`.
-    """
-    operation._set_attr("shared_name", tf1.AttrValue(s=name.encode()))
+    sum_up: Any = tf.raw_ops.CollectiveReduceV2
+    more: dict[str, Any] = (
+        {"ordering_token": []} if "ordering_token" in inspect.signature(sum_up).parameters else {}
+    )
+    return sum_up(
+        input=tensor,
+        group_size=workers,
+        group_key=group,
+        instance_key=key,
+        merge_op="Add",
+        final_op="Id",
+        **more,
+    )
 
 
 def register_function(definition: Any) -> None:
@@ -178,6 +158,23 @@ def keep_functions() -> None:
     context: Any = importlib.import_module("tensorflow.python.eager.context")
     if hasattr(context.Context, "remove_function"):
         context.Context.remove_function = lambda self, name: None
+
+
+def run_threads_eagerly() -> None:
+    """Makes the threads of coordinators run functions, though this process builds graphs.
+
+    They have the mode of the process. Where their module makes its threads in another way, a step
+    of a cluster fails with an error about a graph.
+    """
+    module: Any = sys.modules[coordinator_module().ClusterCoordinator.__module__]
+
+    class EagerThread(threading.Thread):
+        def run(self) -> None:
+            with eager_mode():
+                super().run()
+
+    if isinstance(module.threading, types.ModuleType):
+        module.threading = types.SimpleNamespace(**{**vars(threading), "Thread": EagerThread})
 
 
 def per_worker_values(coordinator: Any, make: Callable[[], Any], spec: Any = None) -> Any:
@@ -319,7 +316,18 @@ def _leave_devices_out_of_functions() -> None:
         begin(self, *args, **kwargs)
         self._device_function_stack = type(self._device_function_stack)()
 
+    # Nor do operations there have the task of a variable that they are colocated with.
+    create = graphs._create_op_internal
+
+    @functools.wraps(create)
+    def create_without(self: Any, *args: Any, **kwargs: Any) -> Any:
+        op = create(self, *args, **kwargs)
+        if "/job:" in op.device:
+            op._set_device("")
+        return op
+
     graphs.__init__ = begin_without
+    graphs._create_op_internal = create_without
 
 
 def sessions_are_replaced() -> bool:

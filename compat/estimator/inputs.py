@@ -37,7 +37,7 @@ def numpy_input_fn(
     """
     if not isinstance(shuffle, bool):
         raise UserError(f"shuffle={shuffle!r}; pass True to train and False to evaluate")
-    if current_runtime().has_graph:
+    if not current_runtime().has_coordinator:
         made: Callable[[], Any] = names.inputs.numpy_input_fn(
             x, y, batch_size, num_epochs, shuffle, queue_capacity, num_threads
         )
@@ -90,7 +90,7 @@ def pandas_input_fn(
     Raises:
       UserError: as `numpy_input_fn`, or `x` and `y` have different indices.
     """
-    if current_runtime().has_graph:
+    if not current_runtime().has_coordinator:
         made: Callable[[], Any] = names.inputs.pandas_input_fn(
             x, y, batch_size, num_epochs, shuffle, queue_capacity, num_threads, target_column
         )

@@ -27,7 +27,7 @@ class _Trained:
         super().__init__(*args, **kwargs)
 
     def _train_model(self, input_fn: Any, hooks: Any, saving_listeners: Any) -> Any:
-        if not current_runtime().has_graph:
+        if current_runtime().hands_out:
             return warned(lifted.train(self, input_fn, hooks, saving_listeners))
         return super()._train_model(input_fn, hooks, saving_listeners)  # type: ignore[misc]
 

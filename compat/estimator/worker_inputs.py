@@ -19,6 +19,7 @@ from compat.errors import PeerError, UserError
 from compat.estimator.lifted_inputs import Inputs
 from compat.liveness import key_value
 from compat.liveness.monitor import Monitor
+from compat.runtime.graphs.session import eagerly
 from compat.server import Server
 
 _KEY = "compat_estimator_input"
@@ -35,10 +36,11 @@ def publish(server: Server, inputs: Inputs) -> None:
     """Stores on the server of this very worker what its input function makes."""
     entry = {"digest": digest(inputs.graph), "spec": "", "reason": ""}
     if inputs.dataset is not None:
-        dataset = inputs.dataset(0, 1)
-        entry["spec"] = str(dataset.element_spec)
         try:
-            graph = _graph_of(dataset)
+            with eagerly():
+                dataset = inputs.dataset(0, 1)
+                entry["spec"] = str(dataset.element_spec)
+                graph = _graph_of(dataset)
             key_value.write(server.target, server.task, _GRAPH_KEY, graph)
         except (tf1.errors.OpError, ValueError) as error:
             entry["reason"] = str(error).partition("\n")[0]
@@ -74,7 +76,8 @@ def of_workers(server: Server, inputs: Inputs) -> Callable[[int, int], Any] | No
             f"input_fn returns other tensors in {others[0].name} than in the chief, whose alone "
             f"the modern runtime uses, {_REMEDY}, or return a tf.data.Dataset"
         )
-    spec = str(make(0, len(workers)).element_spec)
+    with eagerly():
+        spec = str(make(0, len(workers)).element_spec)
     for task in others:
         reason = entries[task]["reason"]
         if entries[task]["spec"] != spec:

@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 from compat._tensorflow import tf1
 from compat.cluster.spec import ClusterSpec
+from compat.runtime.graphs.homes import task_device
 
 _FACTOR = 1.5  # Above so many times the mean a parameter server stores too much,
 _LEAST = 10_000_000  # if it stores more bytes than these.
@@ -104,7 +105,7 @@ def stored_bytes(variables: Iterable[Any], servers: int) -> list[int]:
     """
     found = [0] * servers
     for variable in variables:
-        task = re.search(r"/job:ps/.*task:(\d+)", variable.device)
+        task = re.search(r"/job:ps/.*task:(\d+)", task_device(variable.op))
         if task and int(task.group(1)) < servers:
             size = (variable.shape.num_elements() or 0) * variable.dtype.base_dtype.size
             found[int(task.group(1))] += size

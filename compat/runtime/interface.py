@@ -11,11 +11,11 @@ import importlib
 import threading
 from typing import Any, Callable, ContextManager, Mapping, NamedTuple, Sequence
 
-from compat._tensorflow import coordinator_module, datasets, tf, version
+from compat._tensorflow import coordinator_module, datasets, version
 from compat.errors import UserError
 from compat.liveness.cluster import Cluster
 from compat.runtime.graphs.ahead import begin
-from compat.runtime.registry import OF_GRAPHS, RUNTIMES
+from compat.runtime.registry import RUNTIMES
 from compat.runtime.run import Run
 from compat.runtime.session import Session, Step, StepDefinition
 
@@ -42,12 +42,13 @@ class Runtime(abc.ABC):
 
     Attributes:
       name: "legacy" or "modern".
-      has_graph: whether the program is one graph of TensorFlow 1.x, and each task that trains runs
-        its own; else it `has_coordinator`.
+      has_coordinator: whether one task of a cluster hands out the steps of all; else each task that
+        trains runs its own program.
     """
 
     name = ""
-    has_graph = False
+    has_coordinator = False
+    hands_out = False  # Whether this process hands out the steps of other tasks.
     coordinator: Any = None  # TensorFlow's, once the program has opened a scope of devices.
     saver_class: Any  # The `Saver` of this runtime.
 
@@ -60,15 +61,13 @@ class Runtime(abc.ABC):
         self._servers.append(server)
         self.server = max(self._servers, key=lambda each: (not each.serves, each is server))
 
+    def add_local_server(self, target: str) -> None:  # noqa: B027 - Most need not know.
+        """Is told the target of a server that is in no cluster."""
+
     def server_at(self, target: str) -> Cluster | None:
         """Returns the server of the task that connects to `target`, as a session is given it."""
         own = [each for each in self._servers if each.target == target and not each.serves]
         return own[-1] if own and self.server is not None else self.server
-
-    @property
-    def has_coordinator(self) -> bool:
-        """Whether one task hands out steps, the updates of all workers."""
-        return not self.has_graph
 
     @abc.abstractmethod
     def device(self, setter: Any) -> ContextManager[None]:
@@ -97,15 +96,6 @@ class Runtime(abc.ABC):
     def default_saver(self) -> Any:
         """Returns the saver of a program that gives none; None where it has no variables."""
         return self.saver_class() if self.variables() else None
-
-    def checked_saver(self, saver: Any) -> Any:
-        """Returns `saver`, unless it is TensorFlow's, which steps do not support."""
-        if not (saver is None or isinstance(saver, self.saver_class) or self.has_graph):
-            raise UserError(
-                f"saver={saver!r} needs a graph, which the modern runtime does not have; pass a "
-                "compat.Saver, or use --runtime=legacy"
-            )
-        return saver
 
     @abc.abstractmethod
     def open_session(self, run: Run, target: str, config: Any) -> Session:
@@ -143,9 +133,9 @@ class Runtime(abc.ABC):
     def clear(self) -> None:
         """Forgets variables and steps, so that the process can build another program."""
 
+    @abc.abstractmethod
     def finish_building(self, run: Run) -> None:
         """Called once, when the supervisor is made: the model definition is complete."""
-        del run
 
     def ended_by(self, error: BaseException) -> None:
         """Called at once with the error that ends this task; see `Server.diagnose`."""
@@ -175,9 +165,9 @@ def select_runtime(name: str = "auto") -> Runtime:
       name: "legacy" (graphs and sessions of `tf.compat.v1`), "modern" (`ParameterServerStrategy`
         with `ClusterCoordinator`), or "auto": modern where TensorFlow has it.
 
-    A program that has disabled eager execution is a graph of TensorFlow 1.x on either runtime: its
-    sessions run what depends on variables by TensorFlow 2 on the modern one. Any other program is
-    made of steps there.
+    The program is a graph of TensorFlow 1.x on either runtime, so eager execution is disabled here.
+    Where the program itself has disabled it before, each task of a cluster that trains runs its own
+    program on the modern runtime too, as in 2016; else one task hands out the steps of all.
 
     Returns:
       The runtime; a second call with the same name returns the same one.
@@ -205,9 +195,8 @@ def select_runtime(name: str = "auto") -> Runtime:
                 f"runtime 'modern' needs TensorFlow 2.4 or later, this is {version()}; "
                 "use --runtime=legacy or a newer TensorFlow"
             )
-        kind = (RUNTIMES if tf.executing_eagerly() else OF_GRAPHS)[name]
-        module = importlib.import_module(f"compat.runtime.{kind.module}")
-        _current = getattr(module, kind.function)()
+        module = importlib.import_module(f"compat.runtime.{name}.runtime")
+        _current = module.create()
         assert _current is not None
         datasets.give_iterators()
         return _current
@@ -240,9 +229,9 @@ def selected() -> str | None:
     return None if _current is None else _current.name
 
 
-def has_steps() -> bool:
-    """Whether this process has settled on a runtime of steps, where nothing else has a graph."""
-    return _current is not None and not _current.has_graph
+def has_coordinator() -> bool:
+    """Whether this process has settled on a runtime where one task hands out the steps of all."""
+    return _current is not None and _current.has_coordinator
 
 
 def current_runtime() -> Runtime:
@@ -258,9 +247,8 @@ def current_server() -> Cluster | None:
 def device(setter: Any) -> ContextManager[None]:
     """Opens a scope whose variables go where `setter` says; see `compat.replica_device_setter`.
 
-    Difference to `tf.device`: on the modern runtime device functions work too, and variables that
-    are made inside live on the parameter servers that the function chooses. The function is the
-    same on both runtimes, and so is the placement.
+    Difference to `tf.device`: the tasks of a cluster with a coordinator meet here, and a process
+    alone, which has no other tasks, ignores the setter.
     """
     return current_runtime().device(setter)
 
@@ -315,11 +303,11 @@ def step(
 
     The function is called once, to build a graph, as TensorFlow 1.x programs do: it may use
     variables that exist already (of a `tf.Module`, say) or make them itself (`get_variable`,
-    `Optimizer.minimize`). On the legacy runtime its operations join the default graph; on the
-    modern one it is lifted by `wrap_function`, and workers run it when the coordinator schedules
-    it. On both an operation runs if a returned value depends on it, and only then; those of
-    `tf1.summary` when a supervisor or a hook writes a summary. A warning names assignments that are
-    never run.
+    `Optimizer.minimize`). Its operations join the default graph. On the modern runtime a session
+    lifts them out of it, many times into one function, and workers run that when the coordinator
+    schedules it. On both an operation runs if a returned value depends on it, and only then; those
+    of `tf1.summary` when a supervisor or a hook writes a summary. A warning names assignments that
+    are never run.
 
     Local variables (`tf1.metrics`, `tf1.get_local_variable`) are stored on the worker and keep
     their values from one of its steps to the next. They are in no checkpoint, and have their

@@ -46,27 +46,25 @@ def MonitoredTrainingSession(  # TensorFlow's name, of a function as well.
     wait forever for a lost parameter server, makes a new session, which resumes from the last
     checkpoint; a `PeerError` is raised if the server has not returned in `rendezvous_timeout`.
 
-    On the modern runtime:
+    Where the modern runtime has a coordinator:
 
     - The coordinator replaces a lost worker. A lost parameter server ends the process with a
       `PeerError`; started again, it resumes from the last checkpoint, as with a `Supervisor`.
     - A serving task returns when the run is over: its hooks are not called.
-    - `run` keeps all workers busy: it returns the values of a call that was scheduled earlier. One
-      whose values a hook fetches is waited for, so a hook that fetches some at each call, as
-      `NanTensorHook` does, makes the workers take turns.
+    - `run` of a step keeps all workers busy: it returns the values of a call that was scheduled
+      earlier. A hook's fetches that depend on the step join its call, which is then waited for, so
+      a hook that fetches some at each call, as `NanTensorHook` does, makes the workers take turns.
+      What depends on variables alone is read when all that was scheduled is done.
     - The global step is what was scheduled, so `StopAtStepHook` stops at exactly that step; reading
       or saving variables waits until it is reached.
-    - Summary operations run only in the calls of which a hook fetches them.
-    - A scaffold may have `init_fn`, `saver` and `summary_op`. `init_fn` gets a `Session`. `config`
-      has no effect; give it to `compat.Server`.
+    - Calls of steps take no `RunOptions`.
 
     Args (those that differ; the others are TensorFlow's):
       save_graph_def: as in TensorFlow 2.3 and later, which has added it.
 
     Raises:
-      UserError: on the modern runtime, what needs a graph of its own: another piece of a scaffold,
-        a TensorFlow saver, a feed or `RunOptions`; or the checkpoints are of another model, or
-        nothing names them; or another process saves checkpoints to the folder.
+      UserError: the checkpoints are of another model, or nothing names them; or another process
+        saves checkpoints to the folder.
       PeerError: a peer did not start, or was lost and has not returned.
     """
     if save_summaries_steps is _USE_DEFAULT and save_summaries_secs is _USE_DEFAULT:
@@ -124,8 +122,8 @@ def MonitoredSession(
 
     Args (those that differ; the others are TensorFlow's):
       session_creator: a `ChiefSessionCreator`, the default, or a `WorkerSessionCreator`. In a
-        cluster their `master` is this task's server by default. On the legacy runtime also a
-        creator of the program's own.
+        cluster their `master` is this task's server by default. A creator of the program's own
+        may be given as well.
 
     Raises:
       UserError, PeerError: as `MonitoredTrainingSession`.
@@ -161,11 +159,8 @@ def SingularMonitoredSession(
 ) -> Any:
     """Differs from `tf.compat.v1.train.SingularMonitoredSession` as `MonitoredSession` does.
 
-    On the modern runtime `raw_session()` is a `compat.Session`.
-
     Raises:
-      UserError: `checkpoint_filename_with_path` on the modern runtime; else as
-        `MonitoredTrainingSession`.
+      UserError: as `MonitoredTrainingSession`.
       PeerError: a peer did not start, or was lost.
     """
     return current_runtime().monitored_session(

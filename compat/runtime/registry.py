@@ -6,19 +6,12 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """Which function of `compat.runtime` makes a runtime, and what that has."""
+    """What a runtime has; its module is `compat.runtime.NAME.runtime`."""
 
-    module: str
-    function: str
     has_coordinator: bool  # One task hands out steps, the updates of all; else each runs a graph.
 
 
-RUNTIMES = {
-    "legacy": Kind("legacy.runtime", "create", has_coordinator=False),
-    "modern": Kind("modern.runtime", "create", has_coordinator=True),
-}
-# The same names where a program has disabled eager execution: it is one graph on either.
-OF_GRAPHS = {**RUNTIMES, "modern": Kind("legacy.runtime", "create_modern", has_coordinator=False)}
+RUNTIMES = {"legacy": Kind(has_coordinator=False), "modern": Kind(has_coordinator=True)}
 
 
 def has_coordinator(name: str) -> bool:

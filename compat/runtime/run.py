@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from compat._tensorflow import tf1
 from compat.checkpoint.io import CheckpointIO
 from compat.errors import UserError
 
@@ -17,7 +16,6 @@ class Run:
     """
 
     USE_DEFAULT = 0  # As in TensorFlow, whose users pass it on.
-    writes_graph = True  # On the modern runtime; a monitored session leaves it to a hook.
 
     runtime: Any
     services: Any
@@ -31,7 +29,7 @@ class Run:
     global_step: Any  # The variable that counts the updates, or None.
     summary_op: Any  # A tensor, a `Step`, or `USE_DEFAULT`.
     init_fn: Callable[[Any], None] | None  # Gives a new run its first values.
-    graph: Any  # None where the program is made of steps.
+    graph: Any
     coord: Any  # Stops the threads of this process together.
     sync_optimizer: Any
     recovery_wait_secs: float
@@ -44,11 +42,7 @@ class Run:
     def summary_writer(self) -> Any:
         """The chief's `FileWriter` in the log folder, made when first asked for, else None."""
         if self._writer is self.USE_DEFAULT:
-            self._writer = self.own and self.own.summary_writer
-            if self.logdir and not self.own:
-                # In a graph of its own: the class refuses to be made in eager mode.
-                with tf1.Graph().as_default():
-                    self._writer = tf1.summary.FileWriter(self.logdir)
+            self._writer = self.own.summary_writer
         return self._writer
 
     def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:
@@ -66,12 +60,7 @@ class Run:
     def start_queue_runners(
         self, sess: Any, queue_runners: Sequence[Any] | None = None
     ) -> list[Any]:
-        """Starts threads for the graph's queue runners, and returns them.
-
-        None on the modern runtime, where steps start what fills their queues of input.
-        """
-        if self.own is None:
-            return []
+        """Starts threads for the graph's queue runners, and returns them."""
         threads: list[Any] = self.own.start_queue_runners(sess, queue_runners)
         return threads
 

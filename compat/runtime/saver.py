@@ -26,22 +26,17 @@ class Saver(metaclass=abc.ABCMeta):
     deleted. What TensorFlow raises as a plain `ValueError`, `TypeError` or `RuntimeError` is a
     `UserError` too.
 
-    On the legacy runtime the rest is TensorFlow's: operations are added to the graph, so that the
+    The rest is TensorFlow's: operations are added to the graph, so that the
     variables are made before the saver; `save` writes the meta graph. With `sharded=True` each
     server writes its own part, to its own disk. A `saver_def` or `builder` of yours brings
     its own operations, which save NaN as well.
-
-    On the modern runtime, which has no graph, `None` for `var_list` means all variables at the time
-    of the call, and no meta graph is written. `reshape`, `saver_def`, `builder` and an old
-    `write_version` are refused; `sharded`, `restore_sequentially`, `defer_build`, `name` and
-    `filename` have no effect.
 
     Args (those of TensorFlow; most used are):
       var_list: the variables to save, as a list or a dict by name; None means all.
       max_to_keep: how many checkpoints to keep; None or 0 keeps all.
 
     Raises:
-      UserError: an argument is wrong, or not available on this runtime.
+      UserError: an argument is wrong.
     """
 
     _max_to_keep: int | None
@@ -57,7 +52,7 @@ class Saver(metaclass=abc.ABCMeta):
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """Returns the saver of a `SaverDef`; legacy runtime only."""
+        """Returns the saver of a `SaverDef`."""
         made: Callable[..., Saver] = Saver
         return made(saver_def=saver_def, name=import_scope)
 
@@ -65,7 +60,7 @@ class Saver(metaclass=abc.ABCMeta):
         """Writes a checkpoint, and adds it to the folder's `checkpoint` file.
 
         Args:
-          sess: a session of ours, or of TensorFlow's on the legacy runtime.
+          sess: a session of ours, or of TensorFlow's.
           save_path: prefix of the files; the step is added to it.
           global_step: an int or the variable; None adds nothing.
           **kwargs: as TensorFlow's.
@@ -83,8 +78,8 @@ class Saver(metaclass=abc.ABCMeta):
         """Restores the variables from the checkpoint `save_path`.
 
         Raises:
-          UserError: there is no such checkpoint, or it is of another model; on the legacy runtime
-            the `OpError` that TensorFlow raises as well.
+          UserError: there is no such checkpoint, or it is of another model; it is the `OpError`
+            that TensorFlow raises as well.
         """
         raise NotImplementedError
 

@@ -205,7 +205,7 @@ class Session(abc.ABC):
       planned_step: the global step that is reached when everything that was scheduled is done, as
         far as this process knows: on the legacy runtime the last one seen, on the modern runtime
         what the coordinator has scheduled.
-      on_updates: called by the modern runtime with the index of a worker, None if it is not known,
+      on_updates: called with the index of a worker, None for this process or if it is not known,
         how many updates it has made, and the values of the last.
       is_overdue: asked while a call is being built, and every few seconds while it is waited for;
         if it says so, the call raises `Interrupted`. A call that has begun may still be made.

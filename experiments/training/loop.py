@@ -243,7 +243,6 @@ class _Training:
         `around` opens a context for each loop, which it is given the first step of.
         """
         session, step, stop = self.session, self.program.train, self.stop
-        period = self.program.experiment.settings.communication_period
         while not self.schedule.is_over(session.planned_step):
             ending = session.any_worker(stop.requested or ends_early())
             # All know now that it ends, so they ask each other whether because one was stopped.
@@ -258,14 +257,11 @@ class _Training:
                 calls = len(stacked[0])
                 if not calls:
                     return
-            made = getattr(step, "made", None)  # Else the session reports what it has made.
             try:
                 with around(session.planned_step):
                     values = session.run_many(step, *stacked, count=calls)
             except tf1.errors.OutOfRangeError:
                 return
-            if made is not None:
-                self.tally.add(None, (step.made - made) * period, values)
             yield values
 
     def _follow_others(self, say: Callable[[str], object], step: int, ended: bool) -> int:

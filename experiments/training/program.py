@@ -15,6 +15,7 @@ from compat.checkpoint.files import exists
 from compat.checkpoint.io import CheckpointIO
 from compat.runtime.device_setter import describe_load, stored_bytes
 from compat.runtime.graphs.device_placement import shortened
+from compat.runtime.graphs.homes import task_device
 from compat.runtime.interface import current_runtime
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.evaluate import evaluate
@@ -67,7 +68,7 @@ class Program:
         """Returns which variable and which operation of an update lives where, a line each."""
         variables = [("variable", "shape", "device")]
         for name, variable in sorted(current_runtime().variables().items()):
-            device = shortened(variable.device) or "(this process)"
+            device = shortened(task_device(variable.op)) or "(this process)"
             variables.append((name, str(variable.shape.as_list()), device))
         here = "(the worker that computes)" if current_runtime().server else "(this process)"
         operations = [("operation", "kind", "device")]

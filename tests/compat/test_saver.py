@@ -27,17 +27,10 @@ def test_its_arguments_are_those_of_tensorflow(savers: Any) -> None:
     assert is_one == [True, True, True]
 
 
-def test_the_legacy_runtime_saves_the_graph(savers: Any, runtime: str) -> None:
+def test_the_graph_is_saved(savers: Any) -> None:
     exported, own, imported = savers["graph"]
-    if runtime == "legacy":
-        assert (exported, imported) == ("none", [1, 2])
-    else:
-        assert imported is None
-        assert exported == (
-            "export_meta_graph() needs a graph, which the modern runtime does not have; use "
-            "--runtime=legacy"
-        )
-    # A supervisor's checkpoint is two files on both.
+    assert (exported, imported) == ("none", [1, 2])
+    # A supervisor's checkpoint is two files.
     assert own == ["model.ckpt.data-00000-of-00001", "model.ckpt.index"]
 
 
@@ -45,18 +38,11 @@ def test_a_checkpoint_is_named_by_the_step_in_it(savers: Any) -> None:
     assert savers["updated_while_saving"] == [True, True, True, 2]
 
 
-def test_a_refusal_is_one_line_with_a_remedy(savers: Any, runtime: str) -> None:
+def test_a_refusal_is_one_line_with_a_remedy(savers: Any) -> None:
     (reshape, version, session, file, latest, nothing), left = savers["refusals"]
-    refused = " of compat.Saver is not available on the modern runtime, which has no graph; "
-    if runtime == "legacy":
-        assert (reshape, version) == ("none", "none")
-        assert session == "'sess' must be a Session; None; correct the arguments of save()"
-        assert nothing.startswith("No variables to save; make a saver after its variables and ")
-    else:
-        assert reshape == f"reshape=True{refused}leave it out, or use --runtime=legacy"
-        assert version == f"write_version=1{refused}leave it out, or use --runtime=legacy"
-        assert session.startswith("sess is None; pass the session of a compat.Supervisor, ")
-        assert nothing.startswith("sess is None; ")
+    assert (reshape, version) == ("none", "none")
+    assert session == "'sess' must be a Session; None; correct the arguments of save()"
+    assert nothing.startswith("No variables to save; make a saver after its variables and ")
     assert file.startswith("checkpoint FOLDER/file/m-3 cannot be written (")
     assert file.endswith(
         "; free or repair the folder, and the same command resumes from the newest"

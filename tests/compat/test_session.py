@@ -76,13 +76,6 @@ def test_many_updates_take_as_many_rows_of_each_array(ran: Any) -> None:
     assert ran["no_rows"] == [{}, 4]
 
 
-def test_what_only_graphs_have(ran: Any, runtime: str) -> None:
-    if runtime == "modern":
-        assert ran["string"] == (
-            "the modern runtime cannot run 'total:0'; pass a compat.step or a variable"
-        )
-
-
 def test_what_is_fed_has_a_name_in_the_signature(ran: Any) -> None:
     assert ran["feed_dict"] == (
         "feed_dict has 'x', and the signature of the step has no names; name what is fed as in "

@@ -131,17 +131,11 @@ def test_the_global_step_is_the_one_there_is_or_none(supervised: Any) -> None:
     assert supervised["global_steps"] == [True, None, 1]
 
 
-def test_what_needs_graphs_is_refused_on_the_modern_runtime(supervised: Any, runtime: str) -> None:
+def test_what_needs_a_program_in_each_task(supervised: Any, runtime: str) -> None:
     if runtime == "modern":
-        sync, queues, opened = supervised["only_graphs"]
-        assert sync == (
-            "sync_optimizer needs queues that the modern runtime does not have; use "
+        assert supervised["sync_optimizer"] == (
+            "sync_optimizer needs queues that a coordinator does not have; use "
             "compat.v1.train.SyncReplicasOptimizer without it, or --runtime=legacy"
-        )
-        assert queues == []
-        assert opened == (
-            "a session was opened in a tf.Graph, expected none around it on the modern runtime; "
-            "remove `with tf.Graph().as_default():`, or use --runtime=legacy"
         )
 
 

@@ -43,7 +43,6 @@ SECTIONS = {
 }
 DIFFERENCES = {
     "tf.train.SingularMonitoredSession": "modern: `raw_session()` is a `compat.Session`",
-    "tf.train.Scaffold": "modern: `init_fn`, `saver` and `summary_op`",
     "tf.train.StopAtStepHook": "two workers: up to two steps more on legacy, exact on modern",
     "tf.train.SummarySaverHook": "modern: summaries run in the calls that are saved only",
 }

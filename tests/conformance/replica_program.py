@@ -14,6 +14,7 @@ import numpy as np
 
 import compat
 from compat import tf, tf1
+from compat.runtime.graphs.homes import task_device
 from compat.scripts.calls.classes import SyncReplicasOptimizer
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def main(settings: dict[str, Any]) -> None:
             *table, bias = session.run(parts)
             seen.append([np.concatenate(table).tolist(), bias.tolist()])
             print("updated", flush=True)
-        homes = sorted({variable.device for variable in parts})
+        homes = sorted({task_device(variable.op) for variable in parts})
     print(json.dumps({"seen": seen, "step": values["global_step"], "homes": homes}))
 
 

@@ -22,11 +22,9 @@ PROGRAM = HERE / "estimator_program.py"
 GOLDEN: dict[str, list[float]] = json.loads((HERE / "golden_estimators.json").read_text("utf-8"))
 PAGE = (HERE.parents[1] / "docs" / "estimator.md").read_text("utf-8")
 REFUSED = {
-    "warm_start_from": "warm_start_from=WarmStartSettings(",
     "queues": "the input function reads from queues by queue runners",
     "iterators": "the input function makes 2 iterators",
     "three values": "the input function returned 3 values",
-    "Scaffold": "Scaffold(local_init_op=...) needs a graph",
 }
 CANNED = """
 import sys

@@ -17,7 +17,7 @@ import numpy as np
 import compat
 import models
 from compat import tf
-from compat.runtime.legacy.replicas import SyncReplicas
+from compat.runtime.program.replicas import SyncReplicas
 from experiments.training import step
 
 if TYPE_CHECKING:

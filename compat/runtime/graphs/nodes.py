@@ -52,6 +52,11 @@ def in_order(nodes: Iterable[Any]) -> Iterator[Any]:
                 ready.append(follower)
 
 
+def calls_python(graph_def: Any) -> bool:
+    """Whether anything calls a Python function, also in functions that are called."""
+    return any("PyFunc" in node.op for _, nodes in scopes(graph_def) for node in nodes)
+
+
 def dependencies(fetches: Sequence[Any], fed: Collection[str] = ()) -> Iterator[Any]:
     """Yields the operations that fetches depend on, and their own; not those behind what is fed."""
     todo = [f if isinstance(f, tf.Operation) else f.op for f in fetches]

@@ -12,11 +12,11 @@ import functools
 import itertools
 import re
 import threading
-from typing import Any, Iterator, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 from compat._tensorflow import private, tf, tf1
 from compat.runtime.graphs import part
-from compat.runtime.graphs.dependence import Dependence
+from compat.runtime.graphs.dependence import Dependence, holds_state
 from compat.runtime.graphs.homes import Homes
 
 # What a function adds to a message: a heading and its own name, and until 2.6 or so the line of
@@ -47,6 +47,7 @@ class Cluster:
 
 
 _alone = Cluster()
+_local_servers: set[str] = set()  # Their targets.
 _cluster = _alone
 
 
@@ -54,6 +55,16 @@ def join(cluster: Cluster) -> None:
     """Makes this process a task of a cluster."""
     global _cluster
     _cluster = cluster
+
+
+def share_variables(target: str) -> None:
+    """Makes the sessions of a server that is in no cluster share variables, as its own do."""
+    _local_servers.add(target)
+
+
+def shares_variables(target: str) -> bool:
+    """Whether a target is that of a server in no cluster."""
+    return target in _local_servers
 
 
 class _Graph:
@@ -80,7 +91,8 @@ class GraphSession:
         text = target.decode() if isinstance(target, bytes) else target
         of_server = hasattr(graph, "compat_is_run_by_server")  # What programs tell one another.
         cluster = _cluster if text in _cluster.targets and not of_server else _alone
-        self.target = target if cluster is _alone else ""
+        is_local = text in _local_servers
+        self.target = target if cluster is _alone and not is_local else ""
         # Any other target is that of a server, whose sessions are TensorFlow's.
         self._is_here = not self.target
         self._graph, self._cluster = graph, cluster
@@ -88,7 +100,9 @@ class GraphSession:
             graph.compat_parts = _Graph(graph)
         self._known: _Graph = graph.compat_parts
         # In a cluster variables are found by their names. Alone, each session has its own.
-        self._prefix = "" if cluster.own_task else f"session_{next(_numbers)}/"
+        self._owner = text if is_local else f"session_{next(_numbers)}"
+        self._prefix = "" if cluster.own_task else f"{self._owner}/"
+        self._is_shared = is_local or bool(cluster.own_task)
         self._counters: dict[str, Any] = {}
         self._parts: dict[Any, Any] = {}
         self._waiting: set[Any] = set()  # Calls that have begun.
@@ -170,10 +184,25 @@ class GraphSession:
                 timer.cancel()
             self._waiting.discard(cancellation)
 
+    @property
+    def dependence(self) -> Dependence:
+        """Which operations of the graph depend on variables of TensorFlow 2."""
+        return self._known.dependence
+
+    def _stores(self) -> set[str]:
+        """Returns the tasks that store variables and other state of the graph."""
+        return {self._known.homes.of(op) for op in self.dependence.state} - {""}
+
+    def placing(self) -> Callable[[Any, Any], None]:
+        """Returns what sets the task of an operation's node in a function, and the name of state.
+
+        State stays behind a function, under its name.
+        """
+        own = self._cluster.own_task
+        return functools.partial(self._place, self._stores() - {own} if own else set())
+
     def _lifted(self, fetches: Any, operations: Any, fed: Any) -> Any:
-        stores = {self._known.homes.of(op) for op in self._known.dependence.state} - {""}
-        others = stores - {self._cluster.own_task} if self._cluster.own_task else set()
-        place = functools.partial(self._place, others)
+        stores, place = self._stores(), self.placing()
         cut = part.Part(self._graph, self._known.dependence, fetches, operations, list(fed), place)
         if cut.is_empty:
             return None
@@ -193,13 +222,13 @@ class GraphSession:
         return self._prefix + (op.get_attr("shared_name").decode() or op.name)
 
     def _place(self, servers: set[str], op: Any, node: Any) -> None:
-        """Sets the task of a node in a function, and the name of state, which stays behind it.
+        """Does what `placing` says.
 
         What a program computes where a variable is sees its value as in TensorFlow 1.x, which hands
         out no copy there: `SyncReplicasOptimizer` reads a global step before it is increased.
         """
-        if op in self._known.dependence.state:
-            node.device = self._device(op)
+        if holds_state(op):
+            node.device = self._device(op) or self._cluster.device  # Else a server may get it.
             if "shared_name" in node.attr:
                 node.attr["shared_name"].s = self._name(op).encode()
         elif self._known.homes.of(op) in servers and not private.is_in_branch_or_loop(op):
@@ -215,7 +244,7 @@ class GraphSession:
         nodes = {
             node.name: node
             for found in self._parts.values()
-            if found is not None and self._prefix
+            if found is not None and not self._is_shared
             for node in found[0].variables()
         }
         self._parts.clear()

@@ -49,4 +49,13 @@ class Needed:
             self.operations.add(op)
             for tensor in op.inputs:
                 take(tensor)
-            todo.extend(other for other in op.control_inputs if other not in elsewhere)
+            todo.extend(
+                other
+                for other in op.control_inputs
+                if other not in elsewhere and not _is_fed(other, fed)
+            )
+
+
+def _is_fed(op: Any, fed: Collection[str]) -> bool:
+    """Whether nothing of an operation is left to be run, as the values of all outputs are given."""
+    return bool(op.outputs) and all(tensor.name in fed for tensor in op.outputs)

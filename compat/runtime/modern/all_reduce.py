@@ -12,13 +12,16 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from compat._tensorflow import quietly, release, tf, tf1
+from compat._tensorflow import private, quietly, release, tf, tf1
 from compat.cluster.roles import chief_task
 from compat.errors import UserError
 from compat.liveness import identity
 from compat.liveness.cluster import Cluster
 from compat.liveness.probe import reason_not_serving
 from compat.runtime.graphs.packing import packed, unpacked
+
+_KEYS = "compat_all_reduce_keys"
+_GROUP = 1_000_000  # A number for these workers, beside those that their strategy counts from 1.
 
 
 class Replicas:
@@ -52,21 +55,6 @@ class Replicas:
         self._is_chief = server.is_chief
         self._any = release.traced(lambda flag: self._reduce(tf.distribute.ReduceOp.SUM, flag))
 
-    def average(self, tensors: Sequence[Any]) -> list[Any]:
-        """Returns the means over all workers; sent as one message. See `compat.average`."""
-        mean = self._reduce(tf.distribute.ReduceOp.MEAN, packed(tensors))
-        return unpacked(mean, [tensor.shape for tensor in tensors])
-
-    def average_gradients(self, gradients: Sequence[Any]) -> list[Any]:
-        """Returns the means of gradients; that of a row is over the workers that have it."""
-        sparse = [i for i, each in enumerate(gradients) if isinstance(each, tf.IndexedSlices)]
-        means = self.average([*gradients, *[_has_row(gradients[i]) for i in sparse]])
-        for i, share in zip(sparse, means[len(gradients) :]):
-            rows = tf.where(tf.reshape(share, [-1]) > 0)[:, 0]
-            mean = tf.gather(means[i], rows) / tf.gather(share, rows)
-            means[i] = tf.IndexedSlices(mean, rows, gradients[i].dense_shape)
-        return means[: len(gradients)]
-
     def any(self, flag: bool) -> bool:
         """Returns whether the flag is set on any worker; waits until all have asked."""
         return bool(self._any(tf.constant(np.int32(flag))) > 0)
@@ -76,15 +64,14 @@ class Replicas:
         missing = tf.cast(tf.logical_not(flag), tf.int32)
         return tf.equal(self._reduce(tf.distribute.ReduceOp.SUM, missing), 0)
 
-    def broadcast(self, variables: Sequence[Any]) -> None:
-        """Gives the variables of all workers the chief's values."""
+    def broadcast(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Returns the chief's values of arrays that all workers have."""
 
         def chiefs() -> list[Any]:
-            mine = [v.read_value() if self._is_chief else tf.zeros_like(v) for v in variables]
+            mine = [tf.constant(v if self._is_chief else np.zeros_like(v)) for v in values]
             return [self._reduce(tf.distribute.ReduceOp.SUM, value) for value in mine]
 
-        for variable, value in zip(variables, release.traced(chiefs)()):
-            variable.assign(value)
+        return [value.numpy() for value in release.traced(chiefs)()]
 
     def _reduce(self, how: Any, tensor: Any) -> Any:
         with tf.device(self._device):  # The strategy wants to know where it is.
@@ -92,6 +79,38 @@ class Replicas:
         return self._strategy.run(
             lambda value: tf.distribute.get_replica_context().all_reduce(how, value), [tensor]
         )
+
+
+def average(tensors: Sequence[Any], workers: int) -> list[Any]:
+    """Returns the means over all workers; sent as one message. See `compat.average`."""
+    mean = _sum(packed(tensors), workers) / workers
+    return unpacked(mean, [tensor.shape for tensor in tensors])
+
+
+def average_gradients(gradients: Sequence[Any], workers: int) -> list[Any]:
+    """Returns the means of gradients; that of a row is over the workers that have it."""
+    sparse = [i for i, each in enumerate(gradients) if isinstance(each, tf.IndexedSlices)]
+    dense = [tf.convert_to_tensor(each) for each in gradients]
+    means = average([*dense, *[_has_row(gradients[i]) for i in sparse]], workers)
+    for i, share in zip(sparse, means[len(gradients) :]):
+        rows = tf.where(tf.reshape(share, [-1]) > 0)[:, 0]
+        mean = tf.gather(means[i], rows) / tf.gather(share, rows)
+        means[i] = tf.IndexedSlices(mean, rows, gradients[i].dense_shape)
+    return means[: len(gradients)]
+
+
+def keys(graph: Any) -> list[Any]:
+    """Returns the inputs that tell workers which tensors they average, in the order of the graph.
+
+    Workers find each other's tensors by a number, which has to be another one in each update.
+    """
+    return list(graph.get_collection(_KEYS))
+
+
+def _sum(tensor: Any, workers: int) -> Any:
+    key = tf1.placeholder(tf.int32, [], "key")
+    tf1.add_to_collection(_KEYS, key)
+    return private.sum_of_workers(tensor, workers, _GROUP, key)
 
 
 def _has_row(gradient: Any) -> Any:

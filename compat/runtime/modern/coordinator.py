@@ -35,6 +35,7 @@ def connect(server: Cluster) -> Any:
         reservation.release()
     private.keep_functions()
     private.give_back_steps()
+    private.run_threads_eagerly()
     with release.quietly(), startup.without_notes():
         strategy = tf.distribute.experimental.ParameterServerStrategy(resolver)
         coordinator = _without_destructor(release.coordinator_module().ClusterCoordinator)(strategy)

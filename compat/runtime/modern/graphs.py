@@ -2,79 +2,29 @@
 
 from __future__ import annotations
 
-import uuid
-from typing import Any, Collection, Iterator, Sequence
+from typing import Any, Iterator, Sequence
 
-from compat._tensorflow import private, quietly, tf1
+from compat._tensorflow import private
 from compat.runtime.graphs.nodes import is_seeded, scopes
 
 _CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input is the choice.
 _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
 
 
-def needed(
-    graph_def: Any, outputs: Sequence[str], inputs: Sequence[str], fed: Sequence[str] = ()
-) -> Any:
-    """Returns the part of a graph that its outputs depend on, ready to be copied several times.
-
-    What has state gets a name by which all copies share it; and nothing waits for the inputs.
-    Operations whose outputs are `fed` are left out, with what only they depend on.
-    """
-    nodes = sorted({name.partition(":")[0] for name in outputs})
-    cut = {name.partition(":")[0] for name in fed}
-    for node in graph_def.node:
-        if node.name in cut:
-            del node.input[:]
-    with quietly():  # Says that it is deprecated, not by what.
-        graph_def = tf1.graph_util.extract_sub_graph(graph_def, nodes)
-    kept_nodes = [node for node in graph_def.node if node.name not in cut]
-    del graph_def.node[:]
-    graph_def.node.extend(kept_nodes)
-    waits = {"^" + name.partition(":")[0] for name in inputs}
-    token = uuid.uuid4().hex
+def share(graph_def: Any, prefix: str) -> None:
+    """Names the state inside a graph, so that all copies of it share that; names stay as given."""
     for scope, found in scopes(graph_def):
         for node in found:
             if node.op == "OneShotIterator":
                 continue  # Cannot be named: it is shared by the copies in one function alone.
             if "shared_name" in node.attr and not node.attr["shared_name"].s:
-                node.attr["shared_name"].s = f"{token}/{scope}/{node.name}".encode()
-    for node in graph_def.node:
-        kept = [name for name in node.input if name not in waits]
-        del node.input[:]
-        node.input.extend(kept)
-    return graph_def
-
-
-def run_anywhere(graph_def: Any, devices: Collection[str]) -> None:
-    """Removes these devices from a graph, so that its operations run where their inputs are."""
-    for _, nodes in scopes(graph_def):
-        for node in nodes:
-            if node.device in devices:
-                node.device = ""
+                node.attr["shared_name"].s = f"{prefix}{scope}/{node.name}".encode()
 
 
 def inputs(graph_def: Any) -> set[str]:
     """Returns the names of the tensors that the nodes of a graph take, such as "x:0"."""
     names = {name for node in graph_def.node for name in node.input if name[0] != "^"}
     return {name if ":" in name else f"{name}:0" for name in names}
-
-
-def without_state(graph_def: Any) -> tuple[Any, Any]:
-    """Returns the graph without its stateful sources, such as tables, and a graph of those."""
-    body, state = type(graph_def)(), type(graph_def)()
-    for part in (body, state):
-        part.CopyFrom(graph_def)
-        del part.node[:]
-    for node in graph_def.node:
-        is_source = "shared_name" in node.attr and not node.input
-        (state if is_source else body).node.add().CopyFrom(node)
-    apart = {f"loc:@{node.name}".encode() for node in state.node}
-    for node in state.node:
-        node.attr.pop("_class", None)
-    for node in body.node if apart else ():
-        beside = node.attr["_class"].list.s
-        beside[:] = [place for place in beside if place not in apart]
-    return body, state
 
 
 def reseeded(graph_def: Any, copy: int) -> Any:  # noqa: C901
@@ -109,11 +59,6 @@ def reseeded(graph_def: Any, copy: int) -> Any:  # noqa: C901
     for name in random:
         private.register_function(functions[name])
     return copied
-
-
-def calls_python(graph_def: Any) -> bool:
-    """Whether anything calls a Python function, also in functions that are called."""
-    return any("PyFunc" in node.op for _, nodes in scopes(graph_def) for node in nodes)
 
 
 def writes(graph_def: Any, handles: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The modern runtime: `ParameterServerStrategy` with `ClusterCoordinator`, TensorFlow 2.4 on."""
+"""The modern runtime: variables of TensorFlow 2, and a coordinator for steps; TensorFlow 2.4 on."""
 
 from __future__ import annotations
 
@@ -6,29 +6,28 @@ import contextlib
 import os
 from typing import Any, Iterator, Sequence
 
-import numpy as np
-
-from compat._tensorflow import graph_mode, tf, tf1
-from compat.checkpoint.files import writing_graph
+from compat._tensorflow import tf
 from compat.errors import UserError
-from compat.runtime.interface import MonitoredArguments, Runtime
-from compat.runtime.modern import coordinator, rows
-from compat.runtime.modern.all_reduce import Replicas
+from compat.liveness.cluster import Cluster
+from compat.runtime.graphs import session as graphs
+from compat.runtime.graphs.cluster import Membership
+from compat.runtime.interface import Runtime
+from compat.runtime.modern import all_reduce, coordinator
 from compat.runtime.modern.gradient_accumulation import apply_mean
-from compat.runtime.modern.hook_graph import HookGraph
-from compat.runtime.modern.monitored import ModernMonitoredSession, ModernSingularSession
-from compat.runtime.modern.saver import ModernSaver
 from compat.runtime.modern.session import ModernSession
-from compat.runtime.modern.step import ModernStep
-from compat.runtime.modern.variables import Placement
+from compat.runtime.modern.step import ModernStep, made_outside
+from compat.runtime.program.runtime import ProgramRuntime, build_graphs
 from compat.runtime.run import Run
-from compat.runtime.session import Session, Step, StepDefinition
+from compat.runtime.session import Step, StepDefinition
 
 
 def create() -> Runtime:
-    """Returns the runtime of a process with eager execution."""
+    """Returns the runtime; from here on this process builds graphs."""
+    has_coordinator = tf.executing_eagerly()
     os.register_at_fork(after_in_child=_draw_apart)
-    return ModernRuntime()
+    build_graphs()
+    graphs.install()
+    return ModernRuntime(has_coordinator)
 
 
 def _draw_apart() -> None:
@@ -41,144 +40,145 @@ def _draw_apart() -> None:
         tf.Graph()
 
 
-class ModernRuntime(Runtime):
-    """Maps the old API onto a coordinator and its workers, or onto this process alone."""
+class ModernRuntime(ProgramRuntime):
+    """Runs the graph of the legacy runtime with variables that TensorFlow 2 stores.
+
+    Steps are handed out by the coordinator of a cluster, or run in a process alone. Where workers
+    make each update together, without a parameter server, each has the whole model.
+    """
 
     name = "modern"
-    saver_class = ModernSaver
+    session_class = ModernSession
 
-    def __init__(self) -> None:
+    def __init__(self, has_coordinator: bool) -> None:
         super().__init__()
-        graph_mode.answer()
-        self.coordinator: Any = None  # None where this process is no coordinator.
-        self.replicas: Replicas | None = None  # Of workers that make each update together.
-        self.placement = Placement()
-        self.hook_graph = HookGraph()
-        self._global_step: Any = None
-        self._steps: list[ModernStep] = []
-        # As in a graph, variables of a process alone count wherever they are made.
-        self._anywhere = tf.variable_creator_scope(
-            lambda creator, **kwargs: self.placement.create_anywhere(
-                self.server is None, creator, **kwargs
-            )
-        )
-        self._anywhere.__enter__()
+        self.has_coordinator = has_coordinator
+        self.coordinator: Any = None
+        self.replicas: Any = None  # Of workers that make each update together.
+        self._scopes = 0  # Of `device`, that are open.
+
+    def add_server(self, server: Cluster) -> None:
+        super().add_server(server)
+        assert self.server is not None
+        alone = self.server.serves or self.server.synchronous
+        self.hands_out = self.has_coordinator and not alone
+        if not (self.has_coordinator or server.serves):
+            task = server.task
+            membership = Membership(server.cluster.as_dict(), task.job, task.index)
+            membership.targets.add(server.target)
+            graphs.join(membership)
 
     @contextlib.contextmanager
     def device(self, setter: Any) -> Iterator[None]:
-        if self.server is None or self.server.serves:
-            setter = None  # There is nowhere else to place anything.
-        elif self.server.synchronous:
-            setter = None
-            if self.replicas is None:
-                self.replicas = Replicas(self.server)
-                self._leave_outside()
-        elif self.coordinator is None:
-            self.coordinator = coordinator.connect(self.server)
-            self._leave_outside()
-        with self.placement.scope(setter):
-            yield
-
-    def _leave_outside(self) -> None:
-        """Begins anew: what was made before the cluster is of this process alone."""
-        outside = [*self.placement.outside, *self.placement.variables.values()]
-        self.placement, self._global_step = Placement(outside), None
-
-    def _check_inside(self, what: str, inside: bool | None = None) -> None:
-        if inside is None:
-            inside = self.coordinator is not None or self.replicas is not None
-        if self.server is not None and not self.server.serves and not inside:
-            raise UserError(
-                f"{what} was made outside of `with compat.device(...)`, so this task would train "
-                "alone; make variables and steps inside it"
-            )
-
-    def average(self, tensors: Sequence[Any]) -> list[Any]:
-        return list(tensors) if self.replicas is None else self.replicas.average(tensors)
-
-    def apply_mean(self, optimizer: Any, replicas: int, gradients: Any, *args: Any) -> Any:
-        if self.replicas is None:
-            return apply_mean(optimizer, replicas, gradients, *args)
-        found, variables = zip(*[pair for pair in gradients if pair[0] is not None])
-        means = self.replicas.average_gradients(found)
-        return apply_mean(optimizer, 1, [*zip(means, variables)], *args)
+        # Without parameter servers there is nowhere else to place anything.
+        self._join()
+        has_servers = self.hands_out or not self.has_coordinator
+        self._scopes += 1
+        try:
+            with super().device(setter if has_servers else None):
+                yield
+        finally:
+            self._scopes -= 1
 
     def global_step(self, create: bool = False) -> Any | None:
-        step = self._global_step
-        if step is None:
-            step = self.placement.variables.get("global_step")
-        if create and self._global_step is None:
-            self._check_inside("the global step")
-            if step is None:
-                with self.placement.scope():
-                    step = tf.Variable(np.int64(0), name="global_step", trainable=False)
-            self._global_step = self.placement.global_step = step
-        return step
+        if create and self.hands_out and not self._scopes and super().global_step() is None:
+            raise UserError(made_outside("the global step"))
+        return super().global_step(create)
+
+    def _own_device(self) -> str:
+        return "" if self.has_coordinator else super()._own_device()
 
     def step(self, definition: StepDefinition) -> Step:
-        if not definition.on_coordinator:
-            self._check_inside("a step")
-        made = ModernStep(definition, self)
-        for name in () if definition.on_coordinator else made.outside:
-            self._check_inside(f"variable {name.rpartition(':')[0]}", inside=False)
-        self._steps.append(made)
-        return made
+        if not self.has_coordinator:
+            return super().step(definition)
+        shard = 0, 1
+        if self.server is not None and not definition.on_coordinator:
+            # Replicas read their own shards; a coordinator reads none, nor does a task that serves.
+            index = self.server.trainer_index if self.server.synchronous else 0
+            shard = index, self.server.num_workers
+        server = None if definition.on_coordinator else self.server
+        hands_out = self.hands_out and server is not None
+        is_shared = server is not None and server.synchronous
+        self._steps.append(ModernStep(definition, shard, hands_out, is_shared))
+        return self._steps[-1]
 
-    def clear(self) -> None:
-        self.placement, self.hook_graph = Placement(), HookGraph()
-        self._global_step, self._steps = None, []
+    def average(self, tensors: Sequence[Any]) -> list[Any]:
+        if self.server is None or not self.server.synchronous:
+            return list(tensors)
+        return all_reduce.average(tensors, self.server.num_workers)
 
-    def close_queues(self) -> None:
-        """Ends the threads that read the input of steps."""
-        for step in self._steps:
-            step.close_queues()
+    def apply_mean(self, optimizer: Any, replicas: int, gradients: Any, *args: Any) -> Any:
+        if self.server is None or not self.server.synchronous:
+            return apply_mean(optimizer, replicas, gradients, *args)
+        found, variables = zip(*[pair for pair in gradients if pair[0] is not None])
+        means = all_reduce.average_gradients(found, self.server.num_workers)
+        return apply_mean(optimizer, 1, [*zip(means, variables)], *args)
 
-    def monitored_session(self, arguments: MonitoredArguments) -> Any:
-        kind = ModernMonitoredSession if arguments.recovers else ModernSingularSession
-        return kind(self, arguments)
-
-    def worker_variable(self, initial: Any, name: str) -> Any:
-        local = [tf1.GraphKeys.LOCAL_VARIABLES]
-        with self.placement.local_scope():
-            return tf1.Variable(initial, trainable=False, collections=local, name=name)
-
-    def variables(self) -> dict[str, Any]:
-        return dict(self.placement.variables)
-
-    def slices(self) -> dict[str, Any]:
-        return self.placement.slices()
+    def replicated(self, optimizer: Any, aggregated: int) -> Any:
+        if self.has_coordinator:
+            return Runtime.replicated(self, optimizer, aggregated)
+        return super().replicated(optimizer, aggregated)
 
     def finish_building(self, run: Run) -> None:
-        if run.sync_optimizer is not None:
+        if run.sync_optimizer is not None and self.has_coordinator:
             raise UserError(
-                "sync_optimizer needs queues that the modern runtime does not have; use "
+                "sync_optimizer needs queues that a coordinator does not have; use "
                 "compat.v1.train.SyncReplicasOptimizer without it, or --runtime=legacy"
             )
-        run.recovery.check()  # What is wrong with a checkpoint is reported here already.
+        super().finish_building(run)
 
-    def open_session(self, supervisor: Run, target: str, config: Any) -> Session:
-        del target, config  # The strategy knows its workers; options go to the Server.
-        self.placement.begin_session(supervisor.is_chief)
-        for step in self._steps if self.placement.sessions > 1 else ():
-            step.begin_session()
-        values = supervisor.recovery.take()
-        if values is not None:
-            for name, variable in supervisor.saver.variables().items():
-                rows.assign(variable, values[name])
-        session = ModernSession(self, supervisor)
-        if supervisor.init_fn and supervisor.is_chief and not supervisor.recovery.prefixes:
-            supervisor.init_fn(session)
+    def reach(
+        self, server: Cluster, target: str, config: Any, graph: Any, everybody: bool
+    ) -> tuple[str, Any]:
+        if not self.has_coordinator:
+            return super().reach(server, target, config, graph, everybody)
+        if server.serves:
+            server.join()  # And the run is over.
+            return "", config
+        self._join()
+        return ("" if server.synchronous else server.target), config
+
+    def _join(self) -> None:
+        """Joins the other tasks, once: before functions are traced, which servers would not have.
+
+        TensorFlow 2 gives a server the functions that are traced once it knows the server.
+        """
+        server = self.server
+        if not self.has_coordinator or server is None or server.serves:
+            return
+        with graphs.eagerly():
+            if server.synchronous:
+                self.replicas = self.replicas or all_reduce.Replicas(server)
+            elif self.coordinator is None:
+                self.coordinator = coordinator.connect(server)
+                graphs.join(_Coordinating(server))
+
+    def add_local_server(self, target: str) -> None:
+        graphs.share_variables(target)
+
+    def waits_for_chief(self, is_chief: bool, target: str) -> bool:
+        has_own = self.has_coordinator and not graphs.shares_variables(target)
+        return not (is_chief or has_own)
+
+    def begin(self, session: Any) -> None:
+        step = self.global_step()
         if self.replicas is not None:
-            self.replicas.broadcast(list(self.placement.variables.values()))
-        if supervisor.logdir and supervisor.writes_graph:
-            self._write_graph(supervisor.logdir, supervisor.summary_writer)
-        session.begin()
-        return session
+            with session.graph.as_default():
+                variables = self.variables()
+            names = sorted(variables)
+            values = session.read(variables)
+            with graphs.eagerly():
+                given = self.replicas.broadcast([values[name] for name in names])
+            session.assign(variables, dict(zip(names, given)))
+        if step is not None and self.has_coordinator:
+            session.planned_step = int(session.read({"step": step})["step"].item())
 
-    def _write_graph(self, folder: str, writer: Any) -> None:
-        """Writes the graph of a step that trains, for TensorBoard."""
-        graph_def = self.hook_graph.as_graph_def(add_shapes=True)
-        with writing_graph(folder):
-            tf1.train.write_graph(graph_def, folder, "graph.pbtxt")
-        if writer is not None:
-            writer.add_graph(self.hook_graph)
+
+class _Coordinating(graphs.Cluster):
+    """The cluster of a coordinator, with whose tasks its strategy has connected."""
+
+    def __init__(self, server: Cluster) -> None:
+        task = server.task
+        super().__init__(f"/job:{task.job}/replica:0/task:{task.index}")
+        self.device = "/job:chief/replica:0/task:0/device:CPU:0"
+        self.targets.add(server.target)

@@ -1,4 +1,7 @@
-"""A session of the modern runtime: schedules steps on workers, or runs them in this process."""
+"""A session of the modern runtime: schedules steps on workers, or runs them in this process.
+
+All else it runs as a session of the legacy runtime does.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import contextlib
 import dataclasses
 import functools
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -15,30 +18,29 @@ from compat._tensorflow import private, tf, tf1
 from compat.errors import UserError
 from compat.liveness.cluster import call_monitor
 from compat.liveness.watchdog import run_with_watchdog
+from compat.runtime.graphs.dependence import VARIABLES
 from compat.runtime.graphs.device_placement import worker_of
-from compat.runtime.modern import rows
-from compat.runtime.modern.step import ModernStep
-from compat.runtime.session import Session, Values, number_of_updates
+from compat.runtime.graphs.nodes import dependencies
+from compat.runtime.graphs.session import eagerly
+from compat.runtime.modern.data import OwnData, WorkerData
+from compat.runtime.modern.lift import Wanted
+from compat.runtime.modern.loop import Loop
+from compat.runtime.modern.step import ModernStep, Outputs
+from compat.runtime.program.session import ProgramSession
+from compat.runtime.program.variables import initial_value, needs_feed
+from compat.runtime.session import Values, number_of_updates
 
-if TYPE_CHECKING:
-    from compat.runtime.modern.hook_graph import HookGraph
-    from compat.runtime.modern.runtime import ModernRuntime
-    from compat.runtime.run import Run
-
-NO_PLACEHOLDERS = (
-    "feed_dict feeds the arrays of a step, by the names in its signature, and the modern runtime "
-    "has no other placeholders; write session.run(step, feed_dict={'x': ...})"
-)
+_READS = ("ReadVariableOp", "Identity")
+_CALLER = "caller"  # The key of a program's own fetches, beside those of hooks.
 
 
 @dataclasses.dataclass(eq=False)
 class _Scheduled:
     """A closure that the coordinator has been given, and its result to come."""
 
-    step: ModernStep
+    loop: Loop
     steps: int
     updates: int  # That each step makes.
-    summary: bool  # Whether the result ends with one.
     result: Any
     is_received: bool = False
     outcome: Outcome | None = None  # What was received; None if it was lost.
@@ -47,93 +49,68 @@ class _Scheduled:
 class Outcome(NamedTuple):
     """What a call has returned."""
 
-    values: Values
+    outputs: list[Any]
     made: int  # How many steps.
     worker: int | None  # None where TensorFlow does not show it.
-    summary: bytes | None
 
 
-class ModernSession(Session):
+class ModernSession(ProgramSession):
     """Schedules steps on the workers and keeps every worker busy."""
 
-    def __init__(self, runtime: ModernRuntime, supervisor: Run) -> None:
-        self._runtime = runtime
-        self._supervisor = supervisor
+    def _begin(self, supervisor: Any, steps: Sequence[Any]) -> None:
+        self._runtime = supervisor.runtime
         self._in_flight: collections.deque[_Scheduled] = collections.deque()
-        self._last: dict[ModernStep, Outcome] = {}
-        self._ended: dict[ModernStep, set[int | None]] = collections.defaultdict(set)
+        self._last: dict[Loop, Outcome] = {}
+        self._ended: dict[Loop, set[int | None]] = collections.defaultdict(set)
         # Held by each call that trains, or runs on workers, as long as it takes; calls of a
         # supervisor's hooks come from within.
-        self._lock = threading.RLock()
+        self._turn = threading.RLock()
         # One closure at work and one in waiting for each worker.
-        self._num_workers = runtime.server.num_workers if runtime.server is not None else 1
-        self.begin()
-
-    @property
-    def graph(self) -> HookGraph:
-        """The graph of a step that trains, as hooks see it, such as for `FileWriter`."""
-        return self._runtime.hook_graph
-
-    def begin(self) -> None:
-        """Counts from the step that the variables have, which are all initialized now."""
-        if self._runtime.coordinator is not None:  # Another session may have steps in flight.
-            self._wait(self._runtime.coordinator.join)
-        step = self._supervisor.global_step
-        if step is not None and not tf.executing_eagerly():
-            raise UserError(
-                "a session was opened in a tf.Graph, expected none around it on the modern "
-                "runtime; remove `with tf.Graph().as_default():`, or use --runtime=legacy"
-            )
-        self.planned_step = 0 if step is None else int(step.numpy())
+        server = self._runtime.server
+        self._num_workers = server.num_workers if server is not None else 1
+        self._loops: dict[Any, Loop] = {}
+        self._data: dict[ModernStep, OwnData] = {}
+        self._given: collections.Counter[str] = collections.Counter()
+        self._first_of_local: dict[str, np.ndarray] = {}
+        self._keys = 0  # By which workers have found each other's tensors.
+        self._steps_of: dict[Any, ModernStep | None] = {}
+        super()._begin(supervisor, steps)
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        feed_dict = kwargs.get("feed_dict")
         if isinstance(fetches, ModernStep):
-            arrays = fetches.given(args, feed_dict)
-            return self.run_many(fetches, *[np.asarray(array)[np.newaxis] for array in arrays])
-        feed_dict = args[0] if args else feed_dict
-        flat = tf.nest.flatten(fetches)
-        known = self._runtime.hook_graph.origins
-        origins = [known.get(id(getattr(fetch, "op", fetch))) for fetch in flat]
-        if any(origins):
-            return tf.nest.pack_sequence_as(fetches, self._run_part(flat, origins, feed_dict))
-        if feed_dict:
-            raise UserError(NO_PLACEHOLDERS)
-        return self._wait(lambda: tf.nest.map_structure(_value, fetches))
-
-    def _run_part(self, fetches: Any, origins: Any, feed_dict: Any) -> list[Any]:
-        """Runs the part of a step that computes what is fetched of it."""
-        roots = {origin[0] for origin in origins if origin is not None}
-        if len(roots) > 1:
-            raise UserError("run() was given values of two steps; run one after the other")
-        root = roots.pop()
-        step, arrays = root.part(sorted({o[1] for o in origins if o is not None}), feed_dict)
-        if step.trains:
-            values = self.run_many(step, *[np.asarray(array)[np.newaxis] for array in arrays])
-        else:
-            values = self.run_now(step, *arrays).values
-
-        def value(fetch: Any, origin: Any) -> Any:
-            if origin is None:
-                return self._wait(lambda: _value(fetch))
-            found = values.get(origin[1])
-            is_number = isinstance(found, float)
-            return fetch.dtype.as_numpy_dtype(found) if is_number else found
-
-        return [value(fetch, origin) for fetch, origin in zip(fetches, origins)]
+            given = fetches.definition.arrays(args, kwargs.pop("feed_dict", None))
+            arrays = [np.asarray(array)[np.newaxis] for array in _flat(given)]
+            return self._run_many(fetches, arrays, 1)
+        feed, *rest = args or (kwargs.pop("feed_dict", None),)
+        if self._has_hooks and isinstance(fetches, dict):
+            return self._run_with_hooks(fetches, feed, *rest, **kwargs)
+        feed = self._of_specs(feed)
+        flat = [self._element(fetch) for fetch in tf.nest.flatten(fetches)]
+        step = self._step_that_computes(flat)
+        if step is None:
+            feed = {**self._in_order(flat), **(feed or {})} or feed
+            return super().run(fetches, feed, *rest, **kwargs)
+        values = self._run_part(step, flat, _components(feed or {}), is_joined=False)
+        return tf.nest.pack_sequence_as(fetches, values)
 
     def run_many(self, step: Any, *stacked: Any, count: int | None = None) -> Values:
-        count = number_of_updates(stacked, count)
+        if not isinstance(step, ModernStep):
+            return super().run_many(step, *stacked, count=count)
+        number = number_of_updates(stacked, count)
+        step.definition.check_arrays(stacked)
+        return self._run_many(step, stacked, number)
+
+    def _run_many(self, step: ModernStep, stacked: Sequence[Any], count: int) -> Values:
+        loop = self._loop(step)
         values: Values = {}
         made = 0
         # Actors, say, need not wait while another thread's call trains.
-        only_looks = step.on_coordinator and not step.trains and not step.streams
-        with contextlib.nullcontext() if only_looks else self._lock:
-            for number in step.sizes(count):
-                arguments = step.arguments([a[made : made + number] for a in stacked], number)
-                due = self._collects(step) and self._supervisor.services.summary_due()
+        only_looks = not (step.hands_out or loop.trains or loop.streams)
+        with contextlib.nullcontext() if only_looks else self._turn:
+            for number in loop.sizes(count):
+                arrays = [array[made : made + number] for array in stacked]
                 try:
-                    values = self._run(step, number, arguments, summary=due).values
+                    values = self._run_loop(step, loop, number, arrays)
                 except tf1.errors.OutOfRangeError:
                     if not values:
                         raise
@@ -141,186 +118,376 @@ class ModernSession(Session):
                 made += number
         return step.structured(values)  # A copy, which the caller may change.
 
-    def run_now(self, step: ModernStep, *arrays: Any, summary: bool = False) -> Outcome:
-        """Runs a step and waits for this very call; returns also the summary, if asked."""
-        with self._lock:
-            arguments = step.arguments([np.asarray(array)[np.newaxis] for array in arrays], 1)
-            return self._run(step, 1, arguments, summary, wait=True)
+    def _run_loop(self, step: ModernStep, loop: Loop, number: int, arrays: Any) -> Values:
+        """Runs a step some times, with its summary if that is due."""
+        due = loop.trains and self._collects(step) and self._supervisor.services.summary_due()
+        # Workers that make each step together run the same function, so theirs always has it.
+        if due or (loop.trains and step.is_shared and self._collects(step)):
+            loop = self._loop(step, [step.summary])
+        outcome = self._make(loop, number, arrays, wait=due)
+        return step.unpack(*outcome.outputs[: len(step.outputs)])
 
-    def _run(
-        self, step: ModernStep, count: int, arguments: Any, summary: bool, wait: bool = False
-    ) -> Outcome:
-        summary = step.with_summary(summary)
-        step.before_copy = self.check_overdue
-        if step.on_coordinator:
-            return self._run_alone(step, count, arguments, summary)
-        return self._run_on_workers(step, count, arguments, summary, wait or summary)
+    def _loop(self, step: ModernStep, more: Sequence[Any] = (), others: Any = ()) -> Loop:
+        """Returns what runs a step, and computes `more` with it, given `others` as well."""
+        return self._loop_of(step, Wanted([*step.outputs, *more], [], [*step.passed, *others]))
 
-    def _run_alone(self, step: ModernStep, count: int, arguments: Any, summary: bool) -> Outcome:
-        result = self._wait(functools.partial(step.loop(count, summary), *arguments))
-        outcome = _outcome(step, count, summary, result)
+    def _loop_of(self, step: ModernStep, wanted: Wanted) -> Loop:
+        root = step.root
+        key = root, wanted.key
+        if key not in self._loops:
+            if root not in self._data:
+                self._data[root] = self._data_of(root)
+            replicas = self._runtime.replicas if root.is_shared else None
+            loop = Loop(self, step, wanted, self._data[root], replicas, self._given)
+            loop.before_copy = self.check_overdue
+            self._loops[key] = loop
+        return self._loops[key]
+
+    def _data_of(self, step: ModernStep) -> OwnData:
+        arrays, dataset = step.definition.per_worker_data, step.definition.dataset
+        with self._eagerly():
+            constants = [tf.constant(array) for array in arrays]
+            if not step.hands_out:
+                return OwnData(constants, dataset, step.shard)
+            return WorkerData(self._runtime.coordinator, constants, dataset, step.shard)
+
+    @contextlib.contextmanager
+    def _eagerly(self) -> Iterator[None]:
+        """Enables eager execution inside, with the seed of the program's graph."""
+        seed = self.graph.seed
+        with eagerly():
+            if seed is not None:
+                tf.random.set_seed(seed)
+            yield
+
+    def _run_with_hooks(self, fetches: Any, feed: Any, *args: Any, **kwargs: Any) -> Any:
+        """Runs what a program fetches, a step perhaps, and what its hooks add to the call."""
+        own = fetches.get(_CALLER)
+        fed = _components(self._of_specs(feed) or {})
+        flat = {k: [self._element(f) for f in tf.nest.flatten(v)] for k, v in fetches.items()}
+        every = [f for part in flat.values() for f in part]
+        step = own.step if isinstance(own, Outputs) else self._step_that_computes(every)
+        if step is None:
+            feed = {**self._in_order(every), **(feed or {})} or feed
+            return super().run(fetches, feed, *args, **kwargs)
+        _check_options(*args, **kwargs)
+        inputs = {t.name for t in (*step.root.stored, *step.root.passed, *fed)}
+        flat = {k: [self._of_step(f, step, inputs) for f in v] for k, v in flat.items()}
+        values = iter(self._run_part(step, [f for v in flat.values() for f in v], fed, True))
+        return {
+            key: tf.nest.pack_sequence_as(
+                list(part) if isinstance(part, Outputs) else part,
+                [next(values) for _ in flat[key]],
+            )
+            for key, part in fetches.items()
+        }
+
+    def _of_step(self, fetch: Any, step: ModernStep, inputs: set[str]) -> Any:
+        """Returns the summary of the step in place of that of all steps."""
+        is_merged = getattr(getattr(fetch, "op", None), "type", "") == "MergeSummary"
+        if is_merged and step.root.summary is not None and needs_feed(fetch, inputs):
+            return step.root.summary
+        return fetch
+
+    def _run_part(
+        self, step: ModernStep, fetches: Sequence[Any], feed: Any, is_joined: bool
+    ) -> list[Any]:
+        """Runs the part of a step that computes what is fetched, and after it the rest.
+
+        Where the fetches of a whole step are `is_joined` by none that need the same call, values
+        may be those of a call that was made earlier.
+        """
+        names = [tensor.name for tensor in step.outputs]
+        computed = [f for f in fetches if self._is_computed_by(f, step)]
+        tensors = _once([f for f in computed if not isinstance(f, tf.Operation)])
+        operations = [f for f in computed if isinstance(f, tf.Operation)]
+        more = [t for t in tensors if t.name not in names]
+        is_whole = is_joined and not operations and {t.name for t in tensors} >= set(names)
+        given = list(feed)
+        if is_whole:
+            wanted = Wanted([*step.outputs, *more], [], given)
+        else:
+            wanted = Wanted(tensors, operations, given)
+        loop = self._loop_of(step, wanted)
+        arrays = [np.asarray(feed[t])[np.newaxis] for t in given]
+        with self._turn:
+            wait = bool(more) if is_whole else not loop.trains or is_joined
+            outputs = self._make(loop, 1, arrays, wait=wait).outputs
+        found = {t.name: value for t, value in zip(wanted.tensors, outputs)}
+        others = [f for f in fetches if f not in computed]
+        found.update(zip([f.name for f in others], self._others(others)))
+        return [found.get(f.name) for f in fetches]
+
+    def _others(self, fetches: Sequence[Any]) -> list[Any]:
+        """Returns what depends on no call of a step: the step that was planned, and variables."""
+        return list(self.call(list(fetches), self._in_order(fetches))) if fetches else []
+
+    def _in_order(self, fetches: Sequence[Any]) -> dict[Any, int]:
+        """Waits for what was scheduled where fetches depend on it; returns what else to feed.
+
+        The global step alone is the planned one, for which nobody waits.
+        """
+        if all(scheduled.is_received for scheduled in self._in_flight):
+            return {}
+        step, needed = self._runtime.global_step_of(self.graph), set(dependencies(fetches))
+        used = {op for op in needed if op.type in VARIABLES}
+        if not used:
+            return {}
+        users = [op for op in needed if any(t.op in used for t in op.inputs)]
+        if step is not None and used == {step.op} and all(op.type in _READS for op in users):
+            return dict.fromkeys([op.outputs[0] for op in users], self.planned_step)
+        self.settle()
+        return {}
+
+    def _element(self, fetch: Any) -> Any:
+        """Returns a fetch as a tensor or an operation of the graph."""
+        if isinstance(fetch, str):
+            fetch = self._of_names(self.graph.as_graph_element(fetch))
+        return self.graph.as_graph_element(fetch) if isinstance(fetch, tf.Variable) else fetch
+
+    def _is_computed_by(self, fetch: Any, step: ModernStep) -> bool:
+        return self._step_that_computes([fetch]) is step.root
+
+    def _step_that_computes(self, fetches: Sequence[Any]) -> ModernStep | None:
+        """Returns the step whose inputs or updates are needed for fetches, if there is one.
+
+        Raises:
+          UserError: they need those of two steps.
+        """
+        flat = [f for f in fetches if isinstance(f, (tf.Tensor, tf.Operation))]
+        key = tuple(f.name for f in flat)
+        if key not in self._steps_of:
+            steps = [s for s in self._runtime.steps_of(self.graph) if isinstance(s, ModernStep)]
+            needed = set(dependencies(flat))
+            found = [s for s in steps if not needed.isdisjoint(t.op for t in s.inputs)]
+            if len(found) > 1:
+                raise UserError("run() was given values of two steps; run one after the other")
+            found += [s for s in steps if not needed.isdisjoint(s.values())]
+            self._steps_of[key] = found[0] if found else None
+        return self._steps_of[key]
+
+    def name_of_local(self, variable: Any) -> str:
+        """Returns the name by which functions of this session find a local variable."""
+        return f"local/{id(self)}/{variable.op.name}"
+
+    def first_of_local(self, variable: Any) -> np.ndarray:
+        """Returns the initial value of a local variable."""
+        name = variable.op.name
+        if name not in self._first_of_local:
+            self._first_of_local[name] = np.asarray(self.call(initial_value(variable)))
+        return self._first_of_local[name]
+
+    def taken(self, edges: Sequence[Any], targets: Sequence[Any], count: int) -> list[Any]:
+        """Returns what queues and readers give for `count` updates, an array for each tensor."""
+        if not edges and not targets:
+            return []
+        rows = [self.call([list(edges), list(targets)])[0] for _ in range(count)]
+        return [np.stack(column) for column in zip(*rows)]
+
+    def next_keys(self, count: int) -> int:
+        """Returns the first of so many keys, by which workers find each other's tensors."""
+        first, self._keys = self._keys, self._keys + count
+        return first
+
+    def _make(self, loop: Loop, count: int, arrays: Any, wait: bool = False) -> Outcome:
+        arguments = self._made_eagerly(lambda: loop.arguments(arrays, count))
+        if loop.step.hands_out:
+            return self._run_on_workers(loop, count, arguments, wait)
+        return self._run_alone(loop, count, arguments)
+
+    def _run_alone(self, loop: Loop, count: int, arguments: Any) -> Outcome:
+        found = self._wait(lambda: loop.function(count)(*arguments))
+        outcome = _outcome(loop, count, found)
         if not outcome.made:
             raise _end_of_data()
-        if step.trains:
-            self._count(step, outcome)
-            self._record(step, outcome)
-            self.planned_step = int(outcome.values.get("global_step", 0))
+        if loop.trains and loop.completes_update:
+            self.planned_step += outcome.made * loop.updates
+        self._count(loop, outcome)
+        self._record(loop, outcome)
         return outcome
 
-    def _run_on_workers(
-        self, step: ModernStep, count: int, arguments: Any, summary: bool, wait: bool
-    ) -> Outcome:
-        if step.calls_of_an_update > 1 and step.completes_update:
+    def _run_on_workers(self, loop: Loop, count: int, arguments: Any, wait: bool) -> Outcome:
+        if loop.calls_of_an_update > 1 and loop.completes_update:
             # After the others, so that it finds all gradients, and before those of the next update.
             wait = True
             while self._in_flight:
                 self._collect()
         while True:
-            if len(self._ended[step]) < self._num_workers:
-                self._schedule(step, count, arguments, summary)
-            elif all(scheduled.step is not step for scheduled in self._in_flight):
+            if len(self._ended[loop]) < self._num_workers:
+                self._schedule(loop, count, arguments)
+            elif all(scheduled.loop is not loop for scheduled in self._in_flight):
                 raise _end_of_data()
             made = False
             # The first call is waited for: it has values to give, and errors come out at once.
             # At the end of the data each call waits for one that was scheduled before.
-            while self._in_flight and (wait or not made and self._must_collect(step)):
-                made = self._collect() is step
-            goes_on = not wait and len(self._ended[step]) < self._num_workers
-            if step in self._last and (made or goes_on):
-                return self._last[step]
+            while self._in_flight and (wait or not made and self._must_collect(loop)):
+                made = self._collect() is loop
+            goes_on = not wait and len(self._ended[loop]) < self._num_workers
+            if loop in self._last and (made or goes_on):
+                return self._last[loop]
 
-    def _must_collect(self, step: ModernStep) -> bool:
+    def _must_collect(self, loop: Loop) -> bool:
         too_many = len(self._in_flight) > 2 * self._num_workers
-        return too_many or step not in self._last or len(self._ended[step]) >= self._num_workers
+        return too_many or loop not in self._last or len(self._ended[loop]) >= self._num_workers
 
-    def _schedule(self, step: ModernStep, count: int, arguments: Any, summary: bool) -> None:
-        assert self._runtime.coordinator is not None
+    def _schedule(self, loop: Loop, count: int, arguments: Any) -> None:
         # Traced with the first call, and then stored on all servers.
         schedule = self._runtime.coordinator.schedule
-        loop = step.loop(count, summary)
-        result = self._wait(functools.partial(schedule, loop, args=arguments))
-        updates = step.updates if step.trains and step.completes_update else 0
-        self._in_flight.append(_Scheduled(step, count, updates, summary, result))
+        function = loop.function(count)
+        result = self._wait(functools.partial(schedule, function, args=arguments))
+        updates = loop.updates if loop.trains and loop.completes_update else 0
+        self._in_flight.append(_Scheduled(loop, count, updates, result))
         self.planned_step += count * updates
 
-    def _collect(self) -> ModernStep | None:
-        """Waits for the closure that was scheduled first; returns its step if it made any."""
+    def _collect(self) -> Loop | None:
+        """Waits for the closure that was scheduled first; returns its loop if it made any."""
         scheduled = self._in_flight.popleft()
         self._receive(scheduled)
         if scheduled.outcome is None:
-            return scheduled.step  # The steps are made: others' values stand for theirs.
+            return scheduled.loop  # The steps are made: others' values stand for theirs.
         if not scheduled.outcome.made:
             return None
-        self._record(scheduled.step, scheduled.outcome)
-        return scheduled.step
+        self._record(scheduled.loop, scheduled.outcome)
+        return scheduled.loop
 
     def _receive(self, scheduled: _Scheduled) -> None:
         """Waits for a closure, and counts what it has made."""
         if scheduled.is_received:
             return
-        step, count = scheduled.step, scheduled.steps
+        loop, count = scheduled.loop, scheduled.steps
         try:
-            result = self._wait(scheduled.result.fetch)
-            outcome = _outcome(step, count, scheduled.summary, result)
+            outcome = _outcome(loop, count, self._wait(scheduled.result.fetch))
         except tf1.errors.UnavailableError as error:
             # TensorFlow 2.4 leaves values on the worker that computed them, and loses them with it.
-            if step not in self._last or "/job:worker" not in str(error):
+            if loop not in self._last or "/job:worker" not in str(error):
                 raise
             scheduled.is_received = True
             return
         if outcome.made < count:
-            self._ended[step].add(outcome.worker)
+            self._ended[loop].add(outcome.worker)
             self.planned_step -= (count - outcome.made) * scheduled.updates
-        if outcome.made and not step.streams:
+        if outcome.made and not loop.streams:
             # None if TensorFlow does not show it.
             worker = worker_of(private.device_of(scheduled.result))
             outcome = outcome._replace(worker=worker)
         if outcome.made:
-            self._count(step, outcome)
+            self._count(loop, outcome)
         scheduled.is_received, scheduled.outcome = True, outcome
 
     def settle(self) -> None:
-        with self._lock:
+        with self._turn:
             for scheduled in self._in_flight:
                 self._receive(scheduled)
 
-    def _count(self, step: ModernStep, outcome: Outcome) -> None:
-        if step.trains and self.on_updates is not None:
-            self.on_updates(outcome.worker, outcome.made * step.updates, outcome.values)
+    def _count(self, loop: Loop, outcome: Outcome) -> None:
+        if loop.trains and loop.is_whole and self.on_updates is not None:
+            values = loop.step.unpack(*outcome.outputs[: len(loop.step.outputs)])
+            self.on_updates(outcome.worker, outcome.made * loop.updates, values)
 
-    def _record(self, step: ModernStep, outcome: Outcome) -> None:
-        self._last[step] = outcome
-        if step.trains:
-            services = self._supervisor.services
-            collects = self._collects(step)
-            services.after_training_call(self, outcome.values, outcome.summary, collects)
+    def _record(self, loop: Loop, outcome: Outcome) -> None:
+        self._last[loop] = outcome
+        if loop.trains:
+            step, collects = loop.step, self._collects(loop.step)
+            values, summary = None, None
+            if loop.is_whole:
+                values = step.unpack(*outcome.outputs[: len(step.outputs)])
+                summary = next(iter(outcome.outputs[len(step.outputs) :]), None)
+            self._supervisor.services.after_training_call(self, values, summary, collects)
 
     def _collects(self, step: ModernStep) -> bool:
         """Whether the summary operations of a step are what is written, and not its values."""
-        default = self._supervisor.summary_op is self._supervisor.USE_DEFAULT
-        return step.trains and step.summarizes and default
+        supervisor = self._supervisor
+        default = supervisor.summary_op is supervisor.USE_DEFAULT
+        return step.summary is not None and default and supervisor.services.running
+
+    def _recoverable(self, function: Callable[[], Any]) -> Any:
+        # A coordinator that has lost a server ends, to be started again.
+        return function() if self._runtime.hands_out else super()._recoverable(function)
+
+    def _made_eagerly(self, function: Callable[[], Any]) -> Any:
+        with eagerly():
+            return function()
 
     def _wait(self, function: Callable[[], Any]) -> Any:
-        """Returns what `function` does, which needs the cluster, or raises if a task is lost."""
+        """Returns what `function` does eagerly, or raises if a task of the cluster is lost."""
+        work = functools.partial(self._made_eagerly, function)
         if self._runtime.coordinator is None or self._runtime.server is None:
-            return function()
+            return work()
         poll = call_monitor(self._runtime.server, workers=True, then=self.check_overdue)
-        return run_with_watchdog(function, poll)
+        return self._recoverable(lambda: run_with_watchdog(work, poll))
 
     def drain(self) -> Iterator[Values]:
         while self._in_flight:
-            with self._lock:
-                step = self._collect() if self._in_flight else None
-            if step is not None:
-                yield step.structured(self._last[step].values)
+            with self._turn:
+                loop = self._collect() if self._in_flight else None
+            if loop is not None:
+                step = loop.step
+                outputs = self._last[loop].outputs[: len(step.outputs)]
+                yield step.structured(step.unpack(*outputs))
 
     def restart(self, step: Any) -> None:
-        with self._lock:
-            while any(scheduled.step is step for scheduled in self._in_flight):
+        if not isinstance(step, ModernStep):
+            super().restart(step)
+            return
+        with self._turn:
+            loops = {loop for (root, _), loop in self._loops.items() if root is step.root}
+            while any(scheduled.loop in loops for scheduled in self._in_flight):
                 self._collect()
-            self._ended.pop(step, None)
-            self._last.pop(step, None)
-            step.restart()
-
-    def assign(self, variables: Mapping[str, Any], values: Mapping[str, np.ndarray]) -> None:
-        def assign() -> None:
-            for name, variable in variables.items():
-                rows.assign(variable, values[name])
-
-        self._wait(assign)
+            for loop in loops:
+                self._ended.pop(loop, None)
+                self._last.pop(loop, None)
+            if step.root in self._data:
+                self._data[step.root].restart()
 
     def any_worker(self, flag: bool) -> bool:
         replicas = self._runtime.replicas
-        return flag if replicas is None else replicas.any(flag)
+        if replicas is None:
+            return flag
+        return bool(self._made_eagerly(lambda: replicas.any(flag)))
 
     def leave(self) -> None:
+        super().leave()
         self.any_worker(False)  # Together: those that are left would take the first for lost.
 
     def close(self) -> None:
         self._in_flight.clear()
-        self._runtime.close_queues()
+        super().close()
 
 
-def _outcome(step: ModernStep, count: int, summary: bool, found: Any) -> Outcome:
-    made, worker, written = count, 0, None
-    if step.streams:
+def _once(tensors: Sequence[Any]) -> list[Any]:
+    return [*{tensor.name: tensor for tensor in tensors}.values()]
+
+
+def _flat(arrays: Sequence[Any]) -> list[Any]:
+    return [part for each in arrays for part in tf.nest.flatten(each, expand_composites=True)]
+
+
+def _components(feed: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Returns a feed with what is sparse taken apart."""
+    found: dict[Any, Any] = {}
+    for key, value in feed.items():
+        parts = tf.nest.flatten(key, expand_composites=True)
+        found.update(zip(parts, value if len(parts) > 1 else [value]))
+    return found
+
+
+def _check_options(options: Any = None, run_metadata: Any = None) -> None:
+    del run_metadata
+    if options is not None and options.ByteSize():
+        raise UserError(
+            "RunOptions, such as the trace that ProfilerHook asks for, are for calls of this "
+            "process, and workers run the step; use tf.profiler, or --runtime=legacy"
+        )
+
+
+def _outcome(loop: Loop, count: int, found: Any) -> Outcome:
+    made, worker = count, 0
+    if loop.streams:
         *found, made, worker = found
-    if summary:
-        *found, written = found
-        written = written.numpy() if hasattr(written, "numpy") else written
-    return Outcome(step.unpack(*found), int(made), int(worker), written)
+    outputs = [each.numpy() if hasattr(each, "numpy") else each for each in found]
+    return Outcome(outputs, int(made), int(worker))
 
 
 def _end_of_data() -> Exception:
     error: Exception = tf1.errors.OutOfRangeError(None, None, "the dataset of a step has ended")
     return error
-
-
-def _value(fetch: Any) -> np.ndarray | None:
-    if isinstance(fetch, tf.Operation) and fetch.type == "NoOp" and not fetch.control_inputs:
-        return None  # As there is nothing to do.
-    if not hasattr(fetch, "numpy"):
-        raise UserError(
-            f"the modern runtime cannot run {fetch!r}; pass a compat.step or a variable"
-        )
-    return np.asarray(fetch.numpy())

@@ -70,7 +70,7 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
         if not kwargs.get("total_num_replicas", 1):
             kwargs.pop("total_num_replicas")  # 0 meant `replicas_to_aggregate`.
         super().__init__(opt, replicas_to_aggregate, *args, **kwargs)
-        self._has_steps = interface.has_steps()
+        self._has_coordinator = interface.has_coordinator()
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
@@ -80,7 +80,7 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
         In a `compat.step` of the modern runtime the replicas are its calls: without tokens and
         queues.
         """
-        if self._has_steps:
+        if self._has_coordinator:
             self.local_step_init_op = self.chief_init_op = tf1.no_op()
             self.ready_for_local_init_op = None
             return interface.current_runtime().apply_mean(
@@ -93,13 +93,15 @@ class SyncReplicasOptimizer(tf1.train.SyncReplicasOptimizer, metaclass=Old):
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
         # Of the step, since none can be made behind it: outside of a graph that returns None.
-        return self.chief_init_op if self._has_steps else super().get_init_tokens_op(num_tokens)
+        return (
+            self.chief_init_op if self._has_coordinator else super().get_init_tokens_op(num_tokens)
+        )
 
     def get_chief_queue_runner(self) -> Any:
-        return None if self._has_steps else super().get_chief_queue_runner()
+        return None if self._has_coordinator else super().get_chief_queue_runner()
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> Any:
-        if self._has_steps:
+        if self._has_coordinator:
             return tf1.train.SessionRunHook()
         return super().make_session_run_hook(is_chief, num_tokens)
 

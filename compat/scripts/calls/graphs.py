@@ -14,7 +14,6 @@ import weakref
 from typing import Any
 
 from compat._tensorflow import embeddings, private, rounding, saving, tf, tf1
-from compat.runtime import interface
 
 _LISTS: tuple[Any, ...] = (range, map, filter, zip, type({}.keys()), type({}.values()))
 
@@ -30,13 +29,6 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Any:
     That asks whether it is true, which resource variables refuse.
     """
     return tf.convert_to_tensor(tf1.train.match_filenames_once(pattern, name))
-
-
-def start_queue_runners(*args: Any, **kwargs: Any) -> Any:
-    """Starts the threads of a graph; none where steps start their own, on the modern runtime."""
-    if interface.has_steps():
-        return []
-    return tf1.train.start_queue_runners(*args, **kwargs)
 
 
 # Of TensorFlow 2's variables, which refuse them; `variable -= value` is a tensor to a script.

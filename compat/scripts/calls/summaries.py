@@ -5,25 +5,12 @@ Since 1.0 a summary has a name, which name scopes prefix and which may not conta
 
 from __future__ import annotations
 
-import functools
 import os
 import socket
 import time
 from typing import Any, Sequence
 
 from compat._tensorflow import tf1
-
-
-def allow_eager_writers() -> None:
-    """Makes `tf.summary.FileWriter` work beside the modern runtime: it refuses eager mode."""
-    init = tf1.summary.FileWriter.__init__
-
-    @functools.wraps(init)
-    def create(self: Any, *args: Any, **kwargs: Any) -> None:
-        with tf1.Graph().as_default():
-            init(self, *args, **kwargs)
-
-    tf1.summary.FileWriter.__init__ = create
 
 
 class EventsWriter:

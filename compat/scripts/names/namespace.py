@@ -168,15 +168,13 @@ def top() -> Any:
         logging.getLogger("tensorflow").addFilter(lambda record: _IN_VAIN not in str(record.msg))
         private.accept_unused()  # They were not reported either.
     runtime = interface.selected()
-    if not interface.has_steps():
+    if not interface.has_coordinator():
         level = tf1.logging.get_verbosity()
         tf1.logging.set_verbosity(tf1.logging.ERROR)
         tf1.disable_v2_behavior()
         tf1.logging.set_verbosity(level)
-    else:
-        internals.load("compat.scripts.calls.summaries").allow_eager_writers()
-    if runtime is not None and not interface.has_steps():  # Which has resource variables.
-        tf1.enable_resource_variables()
+        if runtime is not None:  # Which has resource variables.
+            tf1.enable_resource_variables()
     real = importlib.import_module("tensorflow.compat.v1")
     datasets.give_iterators()
     for name in when_loaded:

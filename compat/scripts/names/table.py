@@ -89,7 +89,6 @@ _VERSION = Served(_OWN + "names.era:version()", "", "the release of the script's
 _OTHERS = {
     **dict.fromkeys(("train.SyncReplicasOptimizer", "train.SyncReplicasOptimizerV2"), _OPTIMIZER),
     "train.match_filenames_once": Served(_OWN + "calls.graphs:match_filenames_once", ""),
-    "train.start_queue_runners": Served(_OWN + "calls.graphs:start_queue_runners", ""),
     "distribute.MirroredStrategy": Served(_OWN + "contrib.distribute:mirrored", ""),
     "train.ClusterSpec": Served(_OWN + "cluster.distributed:ClusterSpec", ""),
     "train.Server": Served(_OWN + "cluster.distributed:Server", ""),

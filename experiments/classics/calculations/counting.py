@@ -21,6 +21,7 @@ from compat.cluster.spec import Task
 from compat.errors import PeerError, UserError
 from compat.liveness import diagnosis
 from compat.liveness.watchdog import connected, run_with_watchdog, submit
+from compat.runtime.graphs.session import eagerly
 from compat.runtime.interface import current_runtime
 
 _DEVICE = "/job:ps/task:0"
@@ -104,6 +105,10 @@ class Counting:
         """Makes all workers increment and enqueue in parallel; logs the queue."""
         with compat.device(None):  # Makes this process the coordinator.
             strategy = current_runtime().coordinator.strategy
+        with eagerly():
+            self._hand_out(strategy)
+
+    def _hand_out(self, strategy: Any) -> None:
         with strategy.scope():
             variable = tf.Variable(np.int64(0), name="var")
         with tf.device(_DEVICE):
@@ -119,7 +124,7 @@ class Counting:
 
         def work(worker: int) -> None:
             for _ in range(self._increments):
-                with tf.device(Task("worker", worker).name):
+                with eagerly(), tf.device(Task("worker", worker).name):
                     number = count_once(tf.constant(worker, tf.int64))
                 numbers.append((number.numpy(), worker))
 
@@ -138,8 +143,12 @@ class Counting:
             return told
 
         self._wait(progress, self._total, f"{self._total} numbers of the workers")
-        pairs = run_with_watchdog(lambda: queue.dequeue_many(self._total), self._patience())
-        self._show(zip(*(tensor.numpy() for tensor in pairs)))
+
+        def take() -> Any:
+            with eagerly():
+                return [tensor.numpy() for tensor in queue.dequeue_many(self._total)]
+
+        self._show(zip(*run_with_watchdog(take, self._patience())))
         self._server.announce_end()
 
     def _session(self, graph: Any) -> ContextManager[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from compat import tf, tf1
 from compat.errors import UserError
+from compat.runtime.graphs.session import eagerly
 
 
 def load(paths: dict[str, str | None], size: int | None, seed: int) -> dict[str, np.ndarray]:
@@ -118,13 +119,14 @@ def run_legacy(
 def run_modern(matrices: Mapping[str, np.ndarray], n: int, devices: Sequence[str]) -> Result:
     """Computes in one `tf.function`, on devices that this process is connected to."""
     variables = {}
-    for (name, matrix), device in zip(matrices.items(), devices):
-        with tf.device(device):
-            variables[name] = tf.Variable(matrix, trainable=False)
-    compute = tf.function(lambda: add_powers(variables, n, devices), autograph=False)
-    tensors = compute()
-    ran = {name: tensor.backing_device for name, tensor in tensors.items()}
-    seconds, value = _fastest(lambda: compute()["sum"].numpy())
+    with eagerly():
+        for (name, matrix), device in zip(matrices.items(), devices):
+            with tf.device(device):
+                variables[name] = tf.Variable(matrix, trainable=False)
+        compute = tf.function(lambda: add_powers(variables, n, devices), autograph=False)
+        tensors = compute()
+        ran = {name: tensor.backing_device for name, tensor in tensors.items()}
+        seconds, value = _fastest(lambda: compute()["sum"].numpy())
     return Result(value, seconds, ran)
 
 
@@ -139,7 +141,8 @@ def connect(workers: Mapping[str, str]) -> None:
             with tf1.Session(f"grpc://{address}", graph=graph, config=config) as session:
                 session.run(answer)
     jobs = {"worker": list(workers.values())}
-    tf.config.experimental_connect_to_cluster(tf1.train.ClusterSpec(jobs), job_name="client")
+    with eagerly():
+        tf.config.experimental_connect_to_cluster(tf1.train.ClusterSpec(jobs), job_name="client")
 
 
 def _fastest(compute: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:

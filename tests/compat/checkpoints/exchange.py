@@ -23,7 +23,6 @@ import compat
 import models
 from compat import _tensorflow, tf, tf1
 from compat.checkpoint import files
-from compat.runtime import interface as runtimes
 from models.mlp import normal
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -48,9 +47,7 @@ class Network(tf.Module):
 
 
 def train(runtime: str, until: int, logdir: str | None = None) -> dict[str, Any]:
-    tf1.reset_default_graph()
-    runtimes._current = None  # As if the process were new.
-    compat.select_runtime(runtime)
+    compat.select_runtime(runtime).clear()
     random = np.random.RandomState(0)
     features = random.standard_normal([EXAMPLES, FEATURES]).astype(np.float32)
     labels = random.randint(0, CLASSES, EXAMPLES).astype(np.int32)

@@ -25,18 +25,18 @@ def case(function: Case) -> Case:
 
 def fresh() -> None:
     """Forgets all variables, as if the process were new."""
-    name = interface.current_runtime().name
-    tf1.reset_default_graph()
-    interface._current = None
-    compat.select_runtime(name)
+    interface.current_runtime().clear()
 
 
 def run() -> None:
-    """Runs all cases on the runtime asked for; prints what they saw, by name, as JSON."""
-    compat.select_runtime(json.loads(sys.argv[1])["runtime"])
+    """Runs all cases, on the runtime asked for if one is; prints what they saw by name, as JSON."""
+    settings = json.loads(sys.argv[1])
+    if "runtime" in settings:
+        compat.select_runtime(settings["runtime"])
     seen = {}
     for name, function in _cases.items():
-        fresh()
+        if settings:
+            fresh()
         (Path.cwd() / name).mkdir()
         seen[name] = function(Path.cwd() / name / "logs")
     print(json.dumps(seen))

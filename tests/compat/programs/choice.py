@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import sys
 from typing import Any
 
@@ -15,6 +16,10 @@ from compat._tensorflow import coordinator_module
 def draw(drawn: Any) -> None:
     with tf1.Graph().as_default(), tf1.Session() as session:
         drawn.put(float(session.run(tf1.random_uniform([]))))
+
+
+def count_threads() -> int:
+    return len(os.listdir("/proc/self/task"))
 
 
 def looped() -> float:
@@ -29,12 +34,14 @@ def looped() -> float:
 
 def main(settings: dict[str, Any]) -> None:
     report: dict[str, Any] = {"has_modern": coordinator_module() is not None}
+    threads = count_threads()
     if settings.get("without_eager"):
         tf1.disable_eager_execution()
     try:
         report["modern"] = compat.select_runtime("modern").name
     except compat.UserError as error:
         report["modern"] = str(error)
+    report["threads"] = count_threads() - threads
     if report["modern"] == "modern" and settings.get("without_eager"):
         report["sum"] = looped()
     if not settings.get("without_eager"):

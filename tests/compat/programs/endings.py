@@ -164,7 +164,9 @@ def of_2016_with_a_lost_peer(logdir: Path) -> Any:
         supervisor.loop(0, fail)
         supervisor.wait_for_stop()
     supervisor.runtime.server = server  # type: ignore[assignment]
-    return [refusal(supervisor.stop, compat.PeerError), server.told]
+    said = refusal(supervisor.stop, compat.PeerError)
+    supervisor.runtime.server = None
+    return [said, server.told]
 
 
 @case

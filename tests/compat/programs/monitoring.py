@@ -174,7 +174,7 @@ def monitored_error(logdir: Path) -> Any:
 
 @case
 def monitored_refusals(logdir: Path) -> Any:
-    """What a step does not have, and what the modern runtime refuses."""
+    """What a step does not have, and what steps of the modern runtime refuse."""
     program = Program()
     seen = {"value": refusal(lambda: program.train["costs"])}
 
@@ -182,27 +182,12 @@ def monitored_refusals(logdir: Path) -> Any:
         def create_session(self) -> Any:
             return tf1.train.ChiefSessionCreator().create_session()
 
-    if current_runtime().name == "legacy":
-        with compat.MonitoredSession(Own()) as session:
-            return {**seen, "creator": session.run(program.train, ONE)["cost"]}
-    file = compat.ChiefSessionCreator(checkpoint_filename_with_path="model.ckpt-7")
-    seen["file"] = refusal(lambda: compat.MonitoredSession(file))
-    seen["creator"] = refusal(lambda: compat.MonitoredSession(Own()))
-    with tf1.Graph().as_default():
-        operation = tf1.no_op()
-        saver = tf1.train.Saver([tf1.Variable(1.0)])
-    for name, scaffold in (
-        ("init_op", compat.Scaffold(init_op=operation)),
-        ("local_init_op", compat.Scaffold(local_init_op=operation)),
-        ("saver", compat.Scaffold(saver=saver)),
-    ):
-        seen[name] = refusal(lambda given=scaffold: monitored(logdir, scaffold=given))
-    other = compat.NanTensorHook(program.evaluate["cost"])
-    with monitored(logdir / "hooks", [other]) as session:
-        seen["other step"] = refusal(lambda: session.run(program.train, ONE))
-        seen["feed"] = refusal(lambda: session.run(program.weight, feed_dict={"x": 1}))
-        seen["two steps"] = refusal(lambda: session.run([program.train, program.evaluate]))
-        seen["name"] = refusal(lambda: session.run("hidden:0"))
+    with compat.MonitoredSession(Own()) as session:
+        seen["creator"] = session.run(program.train, ONE)["cost"]
+    if current_runtime().name == "modern":
         trace = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE)
-        seen["options"] = refusal(lambda: session.run(program.weight, options=trace))
+        with monitored(logdir / "hooks") as session:
+            seen["options"] = refusal(lambda: session.run(program.train, ONE, options=trace))
+            both = [program.train["cost"], program.evaluate["cost"]]
+            seen["two steps"] = refusal(lambda: session.run(both))
     return seen

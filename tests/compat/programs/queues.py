@@ -11,8 +11,8 @@ import numpy as np
 import compat
 from compat import tf, tf1
 from compat.runtime import interface
-from compat.runtime.legacy.replicas import SyncReplicas
-from compat.scripts.calls import classes, graphs
+from compat.runtime.program.replicas import SyncReplicas
+from compat.scripts.calls import classes
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import case, fresh, refusal
@@ -39,8 +39,6 @@ def queues_of_input(logdir: Path) -> Any:
         half = built.select("half")
     supervisor, found = compat.Supervisor(), []
     with supervisor.managed_session() as session:
-        if interface.selected() == "modern":  # On the legacy one the supervisor has started them.
-            assert graphs.start_queue_runners(session) == []
         for _ in range(3):
             values = session.run(built, 1.0)
             found.append([values["batch"].tolist(), values["weight"]])

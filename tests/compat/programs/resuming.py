@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 import compat
-from compat import tf, tf1
-from compat.runtime import interface as runtimes
+from compat import tf
 from experiments.mnist import MNIST
 from experiments.training import step
 
@@ -21,9 +20,7 @@ LEARNING_RATES = {"adam": 0.001, "momentum": 0.01}
 
 
 def train(runtime: str, optimizer: str, logdir: str, until: int) -> list[float]:
-    tf1.reset_default_graph()
-    runtimes._current = None  # As if the process were new.
-    compat.select_runtime(runtime)
+    compat.select_runtime(runtime).clear()
     random = np.random.RandomState(0)
     images = random.randint(0, 256, [60, 28, 28]).astype(np.uint8)
     labels = random.randint(0, 10, 60).astype(np.int32)

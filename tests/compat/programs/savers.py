@@ -55,8 +55,6 @@ def graph(folder: Path) -> Any:
         prefix = saver.save(session, str(folder / "m"))
         exported = refusal(lambda: saver.export_meta_graph(str(folder / "n.meta")))
     own = sorted(path.name for path in (folder / "logs").glob("model.ckpt*"))
-    if not Path(prefix + ".meta").exists():
-        return [exported, own, None]
     with tf1.Graph().as_default(), tf1.Session() as session:
         imported = tf1.train.import_meta_graph(prefix + ".meta")
         imported.restore(session, prefix)

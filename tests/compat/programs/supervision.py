@@ -9,6 +9,7 @@ import numpy as np
 
 import compat
 from compat import tf1
+from compat.runtime import interface
 
 if TYPE_CHECKING:
     from tests.compat.programs.cases import Program, case, checkpoints, fresh, refusal, run, scalars
@@ -169,17 +170,13 @@ def global_steps(logdir: Path) -> Any:
 
 
 @case
-def only_graphs(logdir: Path) -> Any:
-    """What the modern runtime refuses."""
+def sync_optimizer(logdir: Path) -> Any:
+    """What a coordinator refuses."""
     Program()
-    supervisor = compat.Supervisor()
-    if supervisor.runtime.name == "legacy":
+    if interface.current_runtime().name == "legacy":
         return None
     optimizer = tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(1.0), 1)
-    refused = refusal(lambda: compat.Supervisor(sync_optimizer=optimizer))
-    with tf1.Graph().as_default():
-        opened = refusal(supervisor.prepare_or_wait_for_session)
-    return refused, supervisor.start_queue_runners(None), opened
+    return refusal(lambda: compat.Supervisor(sync_optimizer=optimizer))
 
 
 if __name__ == "__main__":

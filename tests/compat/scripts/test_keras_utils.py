@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).parents[1] / "programs" / "keras_utils.py"
 
 @pytest.fixture(scope="module")
 def seen(run_program: RunProgram) -> Any:
-    return run_program(PROGRAM, runtime="modern")
+    return run_program(PROGRAM)
 
 
 def test_a_module_has_the_variables_of_its_decorated_method(seen: Any) -> None:

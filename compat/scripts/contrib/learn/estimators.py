@@ -48,7 +48,7 @@ class BaseEstimator:
     """Trains, evaluates and predicts with `core`, from arrays or input functions."""
 
     def __init__(self, core: Any, feature_engineering_fn: Callable[..., Any] | None = None) -> None:
-        if interface.has_steps():
+        if interface.has_coordinator():
             kind: Any = type(core)
             core.__class__ = trained(kind)
         self.core = core

@@ -30,7 +30,7 @@ def input_fn_of(
     x, y = _array(x), None if y is None else _array(y)
     count = len(next(iter(x.values())) if isinstance(x, dict) else x)
     size, epochs = batch_size or count, None if train else 1
-    steps = interface.has_steps()
+    steps = interface.has_coordinator()
     numpy_input_fn = inputs.numpy_input_fn if steps else tf_estimator.inputs.numpy_input_fn
     return numpy_input_fn(x, y, size, epochs, shuffle=train, queue_capacity=max(1000, 4 * size))
 

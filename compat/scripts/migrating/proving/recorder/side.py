@@ -93,13 +93,12 @@ def _install_with_runtime():
 
     @functools.wraps(select)
     def select_runtime(name="auto"):
+        from compat._tensorflow import tf1
+
+        tf1.disable_eager_execution()  # So that a session runs the steps, which is recorded.
         runtime = select(name)
         # What `compat.v1` changes comes when the program imports it, as without `prove`.
         install()
-        if not runtime.has_graph:
-            from . import steps
-
-            steps.install(_RECORDER[0])
         return runtime
 
     compat.select_runtime = interface.select_runtime = select_runtime

@@ -1,4 +1,4 @@
-"""The saver of the legacy runtime: TensorFlow's own, whose operations refuse NaN."""
+"""The saver of a program's graph: TensorFlow's own, whose operations refuse NaN."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat.checkpoint.files import NotFiniteError, finish, unfinished
 from compat.checkpoint.literal_names import readable
 from compat.checkpoint.literal_saver import LiteralSaver
 from compat.runtime.interface import current_server
-from compat.runtime.legacy.saver_builder import SaverBuilder
+from compat.runtime.program.saver_builder import SaverBuilder
 from compat.runtime.saver import Saver, named, step_number, user_errors
 
 _NOT_FINITE = re.compile(NotFiniteError.TEXT.format(r"\S+"))
@@ -51,7 +51,7 @@ class _NamingSession(private.session_interface()):  # type: ignore[misc]
 Saver.register(tf1.train.Saver)  # What `import_meta_graph` returns is one, too.
 
 
-class LegacySaver(LiteralSaver, Saver):
+class ProgramSaver(LiteralSaver, Saver):
     """TensorFlow's saver; its files are written by the task that made it, the chief."""
 
     _builder: Any

@@ -1,13 +1,14 @@
-"""A session of the legacy runtime: TensorFlow's own, which also runs steps."""
+"""A session of the program's graph: TensorFlow's own, which also runs steps."""
 
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from compat._tensorflow import tf, tf1
+from compat.errors import PeerError
 from compat.liveness.cluster import call_monitor
 from compat.liveness.watchdog import (
     CLOSE_SECS,
@@ -17,34 +18,51 @@ from compat.liveness.watchdog import (
     retrying,
     run_with_watchdog,
 )
-from compat.runtime.legacy.step import LegacyStep
-from compat.runtime.legacy.variables import assignments, needs_feed, takes_input, trains
+from compat.runtime.program.step import ProgramStep
+from compat.runtime.program.variables import assignments, needs_feed, takes_input, trains
 from compat.runtime.session import Session, Values, number_of_updates
+
+
+def recoverable(function: Callable[[], Any]) -> Any:
+    """Turns a lost peer into the error after which a monitored session makes a new session."""
+    try:
+        return function()
+    except PeerError as error:
+        raise tf1.errors.UnavailableError(None, None, str(error)) from error
+
 
 _RUN = ("feed_dict", "options", "run_metadata")  # The arguments of a session's `run`.
 
 
-class LegacySession(tf1.Session, Session):
+class ProgramSession(tf1.Session, Session):
     """A `tf.compat.v1.Session` that also runs steps; made by `of`."""
 
     _is_dropped = False
+    _has_hooks = False
 
     @classmethod
-    def of(cls, raw: Any, supervisor: Any, steps: Sequence[LegacyStep] = ()) -> LegacySession:
-        """Returns the session `raw` of TensorFlow's session manager as one of ours."""
+    def of(
+        cls, raw: Any, supervisor: Any, steps: Sequence[ProgramStep] = (), has_hooks: bool = False
+    ) -> ProgramSession:
+        """Returns the session `raw` of TensorFlow's session manager as one of ours.
+
+        One that `has_hooks` is run by a monitored session of TensorFlow, which adds what hooks
+        fetch, and makes a new session after a call that cannot return.
+        """
         if not isinstance(raw, cls):
             raw.__class__ = cls  # The manager takes no class of ours.
             raw.make_callable = retrying(raw.make_callable)
-        session: LegacySession = raw
+        session: ProgramSession = raw
+        session._has_hooks = has_hooks
         session._begin(supervisor, steps)
         return session
 
-    def _begin(self, supervisor: Any, steps: Sequence[LegacyStep]) -> None:
+    def _begin(self, supervisor: Any, steps: Sequence[ProgramStep]) -> None:
         self._supervisor, self._steps = supervisor, steps
         self._summary = supervisor.own.summary_op
         self.last_tokens: Any = None  # Run by the chief of replicas when it ends.
         self.planned_step = 0
-        self._trains: dict[tuple[int, ...], bool] = {}
+        self._training: dict[tuple[int, ...], bool] = {}
         self._variables = {v.op: v for v in [*tf1.global_variables(), *tf1.local_variables()]}
         for step in steps:
             for variable, first, array in step.per_worker_data:
@@ -52,7 +70,12 @@ class LegacySession(tf1.Session, Session):
             self.restart(step)
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(fetches, LegacyStep):
+        if self._has_hooks and isinstance(fetches, dict):
+            # With hooks as keys, which cannot be sorted.
+            fed = {getattr(key, "name", key) for key in kwargs.get("feed_dict") or ()}
+            named = {key: self._of_names(self._fed(f, fed)) for key, f in fetches.items()}
+            return self.call(named, *args, **kwargs)
+        if isinstance(fetches, ProgramStep):
             feed = fetches.feed(args, kwargs.pop("feed_dict", None))
             return self._run_step(fetches, feed, **kwargs)
         fetches = self._of_names(fetches)
@@ -92,10 +115,12 @@ class LegacySession(tf1.Session, Session):
                 break
             made += number
             step.made += number
+            if self.on_updates is not None and self._trains(step.outputs):
+                self.on_updates(None, number * step.definition.updates, values)
         return values
 
     def _run_step(
-        self, step: LegacyStep, feed: dict[Any, Any], outputs: Any = None, **kwargs: Any
+        self, step: ProgramStep, feed: dict[Any, Any], outputs: Any = None, **kwargs: Any
     ) -> Values:
         """Runs a step, or several copies of it, of which the last gives the `outputs`."""
         trains = self._is_training_call(step.outputs)
@@ -124,6 +149,18 @@ class LegacySession(tf1.Session, Session):
         ):
             self._supervisor.summary_computed(self, self.call(self._summary))
 
+    def _fed(self, fetches: Any, fed: Collection[str]) -> Any:
+        """Returns fetches in which the summaries of all steps are those of the one that is fed."""
+
+        def of_step(fetch: Any) -> Any:
+            is_merged = getattr(getattr(fetch, "op", None), "type", "") == "MergeSummary"
+            if not (is_merged and needs_feed(fetch, fed)):
+                return fetch
+            own = (step.summary for step in self._steps if step.summary is not None)
+            return next((tensor for tensor in own if not needs_feed(tensor, fed)), fetch)
+
+        return tf.nest.map_structure(of_step, fetches)
+
     def _of_names(self, fetches: Any) -> Any:
         """Returns fetches in which "weight:0" is that variable, and not its handle."""
 
@@ -143,11 +180,12 @@ class LegacySession(tf1.Session, Session):
         placeholders = {
             spec.name: placeholder
             for step in self._steps
-            for spec, placeholder in zip(step._definition.signature, step.placeholders)
+            for spec, placeholder in zip(step.definition.signature, step.placeholders)
         }
 
         def of_spec(key: Any) -> Any:
-            return placeholders.get(key.name, key) if isinstance(key, tf.TensorSpec) else key
+            name = key.name if isinstance(key, tf.TensorSpec) else key
+            return placeholders.get(name, key) if isinstance(name, str) else key
 
         return feed_dict and {of_spec(key): value for key, value in feed_dict.items()}
 
@@ -160,18 +198,20 @@ class LegacySession(tf1.Session, Session):
         return not needs_feed(self._summary, names)
 
     def _is_training_call(self, fetches: Any) -> bool:
+        """Whether running `fetches` trains, so that services may be due after it."""
+        return self._supervisor.services.running and self._trains(fetches)
+
+    def _trains(self, fetches: Any) -> bool:
         """Whether running `fetches` makes an update of the global step, or else of the model."""
-        if not self._supervisor.services.running:
-            return False  # Nothing would be due.
         flat = tf.nest.flatten(fetches)
         tensors = [fetch for fetch in flat if isinstance(fetch, (tf.Tensor, tf.Operation))]
         key = tuple(map(id, tensors))
-        if key not in self._trains:
+        if key not in self._training:
             step = self._supervisor.global_step
             with self.graph.as_default():
                 counted = tf1.trainable_variables() if step is None else [step]
-            self._trains[key] = trains(tensors, counted)
-        return self._trains[key]
+            self._training[key] = trains(tensors, counted)
+        return self._training[key]
 
     def drain(self) -> Iterator[Values]:
         return iter(())  # Every call has been waited for.
@@ -190,7 +230,10 @@ class LegacySession(tf1.Session, Session):
         if server is None:
             return call()
         poll = call_monitor(server, workers=False, then=self.check_overdue)
-        return run_with_watchdog(call, poll)
+        return self._recoverable(lambda: run_with_watchdog(call, poll))
+
+    def _recoverable(self, function: Callable[[], Any]) -> Any:
+        return recoverable(function) if self._has_hooks else function()
 
     def __del__(self) -> None:
         self._is_dropped = True

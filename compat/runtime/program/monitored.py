@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Sequence
 
-from compat._tensorflow import private, tf, tf1
+from compat._tensorflow import private, tf1
 from compat.checkpoint.io import CheckpointIO
-from compat.errors import PeerError, is_success
+from compat.errors import is_success
 from compat.liveness.departure_hook import DepartureHook
 from compat.liveness.departures import REPLICAS_GRACE_SECS, updates_together
-from compat.runtime.graphs.device_placement import filtered
 from compat.runtime.interface import MonitoredArguments
-from compat.runtime.legacy.session import LegacySession
-from compat.runtime.legacy.step import LegacyStep
-from compat.runtime.legacy.variables import needs_feed
+from compat.runtime.program.session import recoverable
+from compat.runtime.program.step import ProgramStep
 from compat.runtime.services import Services
 
 if TYPE_CHECKING:
-    from compat.runtime.legacy.runtime import LegacyRuntime
+    from compat.runtime.program.runtime import ProgramRuntime
 
 
 class _Unsupervised:
@@ -25,54 +23,20 @@ class _Unsupervised:
 
     USE_DEFAULT = summary_op = global_step = None
 
-    def __init__(self, runtime: LegacyRuntime) -> None:
+    def __init__(self, runtime: ProgramRuntime) -> None:
         self.runtime, self.own = runtime, self
         self.services: Any = Services(self)  # type: ignore[arg-type]
-
-
-class _HookedSession(LegacySession):
-    """Runs what hooks add to a call, and lets TensorFlow recover from a call that cannot return."""
-
-    def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(fetches, dict):  # With hooks as keys, which cannot be sorted.
-            fed = {getattr(key, "name", key) for key in kwargs.get("feed_dict") or ()}
-            named = {key: self._of_names(self._fed(f, fed)) for key, f in fetches.items()}
-            return self.call(named, *args, **kwargs)
-        return super().run(fetches, *args, **kwargs)
-
-    def _fed(self, fetches: Any, fed: set[str]) -> Any:
-        """Returns fetches in which the summaries of all steps are those of the one that is fed."""
-
-        def of_step(fetch: Any) -> Any:
-            is_merged = getattr(getattr(fetch, "op", None), "type", "") == "MergeSummary"
-            if not (is_merged and needs_feed(fetch, fed)):
-                return fetch
-            own = (step.summary for step in self._steps if step.summary is not None)
-            return next((tensor for tensor in own if not needs_feed(tensor, fed)), fetch)
-
-        return tf.nest.map_structure(of_step, fetches)
-
-    def call(self, *args: Any, **kwargs: Any) -> Any:
-        return _recoverable(lambda: super(_HookedSession, self).call(*args, **kwargs))
-
-
-def _recoverable(function: Callable[[], Any]) -> Any:
-    """Turns a lost peer into the error after which TensorFlow makes a new session."""
-    try:
-        return function()
-    except PeerError as error:
-        raise tf1.errors.UnavailableError(None, None, str(error)) from error
 
 
 class _Creator:
     """Makes sessions by one of TensorFlow's, once the peers are there."""
 
     def __init__(
-        self, runtime: LegacyRuntime, steps: Sequence[LegacyStep], arguments: MonitoredArguments
+        self, runtime: ProgramRuntime, steps: Sequence[ProgramStep], arguments: MonitoredArguments
     ) -> None:
         self._runtime, self._steps, self._arguments = runtime, steps, arguments
         self._graph = tf1.get_default_graph()
-        self._session: _HookedSession | None = None
+        self._session: Any = None
 
     def create_session(self) -> Any:
         """Returns a session whose variables have values, restored ones after a loss."""
@@ -80,18 +44,22 @@ class _Creator:
         server = self._runtime.server_at(arguments.master)
         target, config = arguments.master, arguments.config
         if server is not None:
-            server.wait_for_peers(everybody=False)
-            target = target or server.target
-            config = filtered(config, server.task.name, self._graph)
+            target, config = self._runtime.reach(server, target, config, self._graph, False)
 
         def create() -> Any:
             with self._graph.as_default():  # Other threads have other default graphs.
                 if arguments.creator is not None:
                     return self._hooked(arguments.creator.create_session())
-                make = self._prepared if arguments.is_chief else self._waited_for
+                waits = self._runtime.waits_for_chief(arguments.is_chief, target)
+                make = self._waited_for if waits else self._prepared
                 return self._hooked(make(target, config))
 
-        return _recoverable(lambda: self._runtime.opened(create, server))
+        if self._runtime.hands_out:
+            session = self._runtime.opened(create, server)
+        else:
+            session = recoverable(lambda: self._runtime.opened(create, server))
+        self._runtime.begin(session)
+        return session
 
     def _waited_for(self, target: str, config: Any) -> Any:
         """Does what `WorkerSessionCreator` does, but tries again after a second, not thirty."""
@@ -110,6 +78,8 @@ class _Creator:
 
     def _prepared(self, target: str, config: Any) -> Any:
         scaffold, folder = self._arguments.scaffold, self._arguments.checkpoint_dir
+        if not self._arguments.is_chief:
+            folder = None  # The chief's values come when the session begins.
         if scaffold.init_fn:
             scaffold.finalize()
             scaffold = tf1.train.Scaffold(
@@ -122,9 +92,9 @@ class _Creator:
         ).create_session()
 
     def _hooked(self, raw: Any) -> Any:
-        session = _HookedSession.of(raw, _Unsupervised(self._runtime), self._steps)
-        self._session = session
-        return session
+        supervisor = _Unsupervised(self._runtime)
+        self._session = self._runtime.session_class.of(raw, supervisor, self._steps, True)
+        return self._session
 
     def close(self) -> None:
         """Closes the session that was made last."""
@@ -136,7 +106,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
     """What a monitored session of TensorFlow's adds to run steps; comes before its base."""
 
     def __init__(
-        self, runtime: LegacyRuntime, steps: Sequence[LegacyStep], arguments: MonitoredArguments
+        self, runtime: ProgramRuntime, steps: Sequence[ProgramStep], arguments: MonitoredArguments
     ) -> None:
         self._runtime, self._lock = runtime, None
         if arguments.saves:
@@ -148,7 +118,9 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             REPLICAS_GRACE_SECS if updates_together(tf1.get_default_graph()) else float("inf")
         )
         departures = runtime.server.departures if runtime.server is not None else None
-        hooks = list(arguments.hooks)
+        server = runtime.server
+        self._has_served = server is not None and server.serves  # Then the run is over.
+        hooks = [] if self._has_served else list(arguments.hooks)
         if departures is not None:  # First, so that the last checkpoint has all updates.
             saves = any(isinstance(hook, tf1.train.CheckpointSaverHook) for hook in hooks)
             hooks.insert(0, DepartureHook(departures, saves))
@@ -160,7 +132,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             super(kind, self).__init__(
                 creator,
                 hooks,
-                should_recover=arguments.recovers,
+                should_recover=arguments.recovers and not runtime.hands_out,
                 stop_grace_period_secs=min(arguments.stop_grace_period_secs, patience),
             )
         except BaseException as error:
@@ -174,11 +146,14 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             self._lock.close()
 
     def run(self, fetches: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(fetches, LegacyStep):
+        if not isinstance(fetches, ProgramStep):
             return super().run(fetches, *args, **kwargs)
         feed = fetches.feed(args, kwargs.pop("feed_dict", None))
         values = fetches.unpack(*super().run(fetches.outputs, feed, **kwargs))
         return fetches.structured(values)
+
+    def should_stop(self) -> bool:
+        return self._has_served or bool(super().should_stop())
 
     def close(self) -> None:
         self.__exit__(None, None, None)
@@ -198,9 +173,9 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
             self._release()
 
 
-class LegacyMonitoredSession(_RunsSteps, tf1.train.MonitoredSession):
+class ProgramMonitoredSession(_RunsSteps, tf1.train.MonitoredSession):
     """A `tf.compat.v1.train.MonitoredSession` that also runs steps."""
 
 
-class LegacySingularSession(_RunsSteps, tf1.train.SingularMonitoredSession):
+class ProgramSingularSession(_RunsSteps, tf1.train.SingularMonitoredSession):
     """A `tf.compat.v1.train.SingularMonitoredSession` that also runs steps."""

@@ -1,4 +1,4 @@
-"""A step of the legacy runtime: operations in the graph, and the placeholders that they read."""
+"""A step: operations in the graph, and the placeholders that they read."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from typing import Any, Sequence
 from compat._tensorflow import tf, tf1
 from compat.runtime.graphs.chain import CALLS_BEFORE, Chain
 from compat.runtime.graphs.device_placement import Placed, operations
+from compat.runtime.graphs.homes import task_device
 from compat.runtime.graphs.nodes import dependencies
-from compat.runtime.legacy.variables import create, global_step
 from compat.runtime.outputs import Packed, check_inputs, pack
+from compat.runtime.program.variables import create, global_step
 from compat.runtime.session import Step, StepDefinition
 
 _VARIABLES = ("VarHandleOp", "VariableV2")
 
 
-class LegacyStep(Step):
+class ProgramStep(Step):
     """A step whose operations are in the default graph."""
 
     def __init__(self, definition: StepDefinition, shard: tuple[int, int], device: str) -> None:
-        self._definition = definition
+        self.definition = definition
         self.graph = tf1.get_default_graph()
         self.iterator: Any = None  # Of its dataset.
+        self.per_worker_data: list[Any] = []
         self.placeholders = [_placeholder(spec) for spec in definition.signature]
-        self.per_worker_data = []
+        inputs = [*self._inputs(definition, shard, device), *self.placeholders]
+        with tf1.variable_creator_scope(create):
+            self._take(pack(lambda: definition.function(*inputs), global_step))
+
+    def _inputs(self, definition: StepDefinition, shard: tuple[int, int], device: str) -> list[Any]:
+        """Returns what the function is given before what each call passes."""
         inputs = []
         with tf1.device(device):
             if definition.dataset is not None:
@@ -39,8 +46,7 @@ class LegacyStep(Step):
                 )
                 self.per_worker_data.append((variable, first, array))
                 inputs.append(variable)
-        with tf1.variable_creator_scope(create):
-            self._take(pack(lambda: definition.function(*inputs, *self.placeholders), global_step))
+        return inputs
 
     def _take(self, found: Packed) -> None:
         self._packed = found
@@ -51,17 +57,17 @@ class LegacyStep(Step):
         self.made = 0  # How many updates this process has made.
         self._chain: Chain | None = None
 
-    def select(self, *names: str, inputs: Sequence[str] | None = None) -> LegacyStep:
-        selected, places = copy.copy(self), self._definition.positions(inputs)
-        signature = [self._definition.signature[place] for place in places]
-        selected._definition = self._definition._replace(signature=signature)
+    def select(self, *names: str, inputs: Sequence[str] | None = None) -> Any:
+        selected, places = copy.copy(self), self.definition.positions(inputs)
+        signature = [self.definition.signature[place] for place in places]
+        selected.definition = self.definition._replace(signature=signature)
         selected.placeholders = [self.placeholders[place] for place in places]
         with self.graph.as_default():
             is_whole = len(places) == len(self.placeholders)
             selected._take(self._packed.select(names, is_whole, global_step))
         others = {
             self.placeholders[place].op: name
-            for place, name in enumerate(self._definition.parameters())
+            for place, name in enumerate(self.definition.parameters())
             if place not in places
         }
         check_inputs(names, [others[op] for op in dependencies(selected.outputs) if op in others])
@@ -72,6 +78,8 @@ class LegacyStep(Step):
 
     def operations(self) -> list[Placed]:
         graph_def = self.graph.as_graph_def()
+        for node in graph_def.node:
+            node.device = task_device(self.graph.get_operation_by_name(node.name))
         handles = {n.name: n.device for n in graph_def.node if n.op in _VARIABLES}
         return operations(graph_def, [t.name for t in self.outputs], handles)
 
@@ -81,7 +89,7 @@ class LegacyStep(Step):
         feed: dict[Any, Any] = {}
         for key, array in (feed_dict or {}).items():
             (named if isinstance(key, (str, tf.TensorSpec)) else feed)[key] = array
-        feed.update(zip(self.placeholders, self._definition.arrays(arrays, named)))
+        feed.update(zip(self.placeholders, self.definition.arrays(arrays, named)))
         return feed
 
     def chain(self, arrays: Sequence[Any]) -> Chain | None:
@@ -93,7 +101,7 @@ class LegacyStep(Step):
         if self.made < CALLS_BEFORE:
             return None
         if self._chain is None:
-            self._definition.check_arrays(arrays)
+            self.definition.check_arrays(arrays)
             self._chain = Chain(self.graph, self.placeholders, self.outputs)
         return self._chain if self._chain.takes(arrays) else None
 

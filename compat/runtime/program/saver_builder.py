@@ -10,7 +10,7 @@ import numpy as np
 from compat._tensorflow import private, tf, tf1
 from compat.checkpoint import pieces
 from compat.checkpoint.files import PARTS, NotFiniteError
-from compat.runtime.legacy.variables import filled
+from compat.runtime.program.variables import filled
 
 _SMALL_BYTES = 1 << 20  # Larger constants are those of weights.
 
