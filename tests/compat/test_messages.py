@@ -8,8 +8,11 @@ import pytest
 
 from compat._tensorflow import tf, tf1
 from compat.runtime.graphs.chain import Chain
+from compat.runtime.graphs.dependence import Dependence
 from compat.runtime.graphs.device_placement import shortened
+from compat.runtime.graphs.homes import Homes
 from compat.runtime.graphs.packing import pack_messages
+from compat.runtime.graphs.part import Part
 
 PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
 
@@ -105,3 +108,17 @@ def test_what_may_wait_for_others_is_no_part_of_a_message() -> None:
         described = tf1.graph_util.extract_sub_graph(graph.as_graph_def(), [end.op.name])
         pack_messages(described, graph, {"variable": PS})
     assert not [node.name for node in described.node if node.name.startswith("message")]
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_server_draws_the_initial_values_of_its_variables(seed: int | None) -> None:
+    """A large table is in no message, and takes no memory of the worker."""
+    with tf1.Graph().as_default() as graph:
+        with tf1.device(tf1.train.replica_device_setter(ps_tasks=1, worker_device=WORKER)):
+            initializer = tf1.random_normal_initializer(seed=seed)
+            table = tf1.get_variable("table", [100, 64], initializer=initializer, use_resource=True)
+        dependence = Dependence(graph, Homes(), lambda: "/job:worker/replica:0/task:0")
+        dependence.update()
+        part = Part(graph, dependence, [], [table.initializer], [], lambda op, node: None)
+    assert not part.edges
+    assert len(part.counters) == (seed is not None)

@@ -63,6 +63,11 @@ class Dependence:
             ):
                 self._add(op, added)
 
+    def is_elsewhere(self, op: Any) -> bool:
+        """Whether an operation belongs to another task of the cluster."""
+        own = self._own_task()
+        return own != "" and self._homes.of(op) not in ("", own)
+
     def _begins(self, op: Any, local: set[str]) -> bool:
         """Whether state is stored by TensorFlow 2 whatever uses it."""
         if not holds_state(op):

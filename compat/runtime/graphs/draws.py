@@ -27,6 +27,7 @@ class Counter(NamedTuple):
     handle: str  # The name of its tensor in the lifted part.
     seed: int
     seed2: int
+    device: str  # Of the operation; "" for this process's.
 
     def initial(self) -> np.ndarray:
         """Returns its first value, int64 `[3]`."""
@@ -38,11 +39,21 @@ def draws(op: Any) -> bool:
     return any(attr.name == "seed2" for attr in op.op_def.attr)
 
 
+def can_be_lifted(op: Any) -> bool:
+    """Whether an operation draws in a function what it draws in a session."""
+    return op.type in _TWINS or not _is_seeded(op.node_def)
+
+
+def _is_seeded(node: Any) -> bool:
+    return bool(node.attr["seed"].i or node.attr["seed2"].i)
+
+
 def converted(op: Any, node: Any) -> Counter | None:
     """Makes a node that draws by a seed its twin; returns the counter, None for any other node."""
-    if op.type not in _TWINS or not (node.attr["seed"].i or node.attr["seed2"].i):
+    if op.type not in _TWINS or not _is_seeded(node):
         return None
-    counter = Counter(f"{op.name}/counter:0", node.attr["seed"].i, node.attr["seed2"].i)
+    seed, seed2 = node.attr["seed"].i, node.attr["seed2"].i
+    counter = Counter(f"{op.name}/counter:0", seed, seed2, node.device)
     dtype, shape_dtype = node.attr["dtype"].type, node.attr["T"].type
     shape, *controls = node.input
     node.op = _TWINS[op.type]

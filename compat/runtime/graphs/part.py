@@ -20,8 +20,9 @@ class Part:
     """What a call of one kind runs: first in TensorFlow's session, then lifted.
 
     What does not depend on variables of TensorFlow 2, and has a state of its own (queues, readers,
-    iterators, tables, Python functions, random numbers), is run by TensorFlow's session, which has
-    that state. All else that the call needs is lifted, and is given the values of the session.
+    iterators, tables, Python functions, this process's random numbers), is run by TensorFlow's
+    session, which has that state. All else that the call needs is lifted, and is given the values
+    of the session.
 
     Attributes:
       edges: tensors whose values the session computes first.
@@ -73,7 +74,7 @@ class Part:
             for op in needed - self._dependence.operations
             if any(is_handle(t) and lasts(t) for t in op.inputs)
             or op.type in _PYTHON
-            or (draws.draws(op) and not private.is_in_branch_or_loop(op))
+            or (draws.draws(op) and not self._draws_there(op))
         }
         # No value leaves the branch of a `cond` or the body of a loop: the whole is run.
         todo = [op for op in found if private.is_in_branch_or_loop(op)]
@@ -93,6 +94,12 @@ class Part:
                     if private.is_in_branch_or_loop(after):
                         todo.append(after)
         return found
+
+    def _draws_there(self, op: Any) -> bool:
+        """Whether a random operation draws where it is, such as a table's values on its server."""
+        if private.is_in_branch_or_loop(op):
+            return True
+        return self._dependence.is_elsewhere(op) and draws.can_be_lifted(op)
 
     def variables(self) -> list[Any]:
         """Returns the nodes of variables in what is lifted."""

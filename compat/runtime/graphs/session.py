@@ -210,7 +210,8 @@ class GraphSession:
         with eagerly():
             for name, counter in cut.counters.items():
                 if name not in self._counters:
-                    self._counters[name] = tf.Variable(counter.initial(), name="counter")
+                    with tf.device(counter.device):
+                        self._counters[name] = tf.Variable(counter.initial(), name="counter")
             handles = {name: counter.handle for name, counter in self._counters.items()}
             return cut, part.function(cut, handles, self._cluster.device)
 
