@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import functools
 import re
 import shlex
 import socket
 import sys
+import tempfile
 import time
-from typing import Any
+from pathlib import Path
+from typing import Any, Callable, Iterator
 
 import pytest
 
@@ -18,19 +22,32 @@ FLAGS = ("--max_steps=30", "--rendezvous_timeout=200", "--tracking_uri=http://12
 
 
 @pytest.fixture
-def ports() -> None:
-    """Waits until others, such as a test on another line, have left the ports of the default."""
+def ports() -> Iterator[None]:
+    """Waits until others have left the ports of the default, and keeps out tests on other lines."""
     deadline = time.monotonic() + 200
-    for port in (2222, 2223, 2224):
-        while True:
-            try:
-                with socket.socket() as probe:
-                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                    probe.bind(("127.0.0.1", port))
-                break
-            except OSError:
+    with open(Path(tempfile.gettempdir(), "ports_of_the_default.lock"), "w") as turns:
+        while not _is_done(lambda: fcntl.flock(turns, fcntl.LOCK_EX | fcntl.LOCK_NB)):
+            assert time.monotonic() < deadline, "another test has the ports of the default"
+            time.sleep(0.2)
+        for port in (2222, 2223, 2224):
+            while not _is_done(functools.partial(_bind, port)):
                 assert time.monotonic() < deadline, f"port {port} is in use"
                 time.sleep(0.2)
+        yield
+
+
+def _is_done(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except OSError:
+        return False
+    return True
+
+
+def _bind(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", port))
 
 
 def pasted(start: Any, waiting: Any) -> Any:
