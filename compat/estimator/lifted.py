@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import types
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Mapping
 
 import numpy as np
 
@@ -33,7 +32,7 @@ def train(estimator: Any, input_fn: Any, hooks: Any, saving_listeners: Any) -> A
             f"train_distribute={estimator._train_distribution!r} distributes a program that the "
             "modern runtime distributes; leave it out, or use compat.select_runtime('legacy')"
         )
-    with tf1.Graph().as_default(), _hashable():
+    with tf1.Graph().as_default():
         tf1.set_random_seed(config.tf_random_seed)
         setter = config.device_fn
         if setter is None and runtime.server is not None:
@@ -58,22 +57,6 @@ def inputs_of(estimator: Any, input_fn: Any) -> Inputs:
 
 
 _LOSS = "estimator/loss"
-
-
-@contextlib.contextmanager
-def _hashable() -> Iterator[None]:
-    """Lets tensors and variables be keys, as the package and model functions of 1.x expect."""
-    try:
-        hash(tf.constant(0))
-        enabled = False
-    except TypeError:
-        enabled = True
-    tf1.disable_tensor_equality()
-    try:
-        yield
-    finally:
-        if enabled:
-            tf1.enable_tensor_equality()
 
 
 class _Build:

@@ -44,6 +44,10 @@ def test_a_choice_starts_no_thread(chosen: Any) -> None:
     assert chosen["threads"] == 0
 
 
+def test_tensors_and_variables_are_keys_as_in_tensorflow_1(chosen: Any) -> None:
+    assert chosen["keys"] == [1, 1]
+
+
 def test_forked_tasks_draw_numbers_of_their_own(chosen: Any) -> None:
     """They go on with what TensorFlow drew in their parent."""
     assert len({*chosen["drawn"]}) == 3
