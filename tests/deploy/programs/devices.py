@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -18,8 +19,11 @@ from experiments.training import devices
 
 def threads(name: str) -> int:
     """Returns how many threads of this process have a name."""
-    files = Path("/proc/self/task").glob("*/comm")
-    return sum(file.read_text().strip() == name for file in files)
+    found = 0
+    for file in Path("/proc/self/task").glob("*/comm"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It has ended meanwhile.
+            found += file.read_text().strip() == name
+    return found
 
 
 def main(settings: dict[str, Any]) -> None:
