@@ -41,7 +41,7 @@ def test_auto_is_the_newest_there_is(chosen: Any, runtimes: list[str]) -> None:
 
 def test_a_choice_starts_no_thread(chosen: Any) -> None:
     """What is forked while a thread of TensorFlow begins may wait for it for ever."""
-    assert chosen["threads"] == 0
+    assert chosen["threads"] <= 0
 
 
 def test_tensors_and_variables_are_keys_as_in_tensorflow_1(chosen: Any) -> None:
