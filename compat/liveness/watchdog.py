@@ -22,7 +22,7 @@ def retry_duplicate_rpc(function: Callable[[], Any]) -> Any:
     """
     try:
         return function()
-    except tf1.errors.AbortedError as error:
+    except tf1.errors.OpError as error:  # Of any kind, if parts of several tasks have failed.
         if "received twice" not in str(error):
             raise
     return function()

@@ -38,6 +38,9 @@ def test_a_request_that_came_twice_is_made_again() -> None:
     assert retry_duplicate_rpc(failing(twice)) == 42
     with pytest.raises(tf1.errors.AbortedError):
         retry_duplicate_rpc(failing(twice, twice))
+    # As where the part of another task is cancelled by it.
+    cancelled = tf1.errors.CancelledError(None, None, f"RecvFromRemoteAsync is cancelled. {twice}")
+    assert retry_duplicate_rpc(failing(cancelled)) == 42
 
 
 def test_what_queue_runners_call_is_made_again() -> None:
