@@ -10,7 +10,7 @@ import fnmatch
 import itertools
 import os
 import re
-from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from compat.checkpoint.folder_lock import UNFINISHED, token
 from compat.checkpoint.literal_names import pattern, readable
 from compat.errors import UserError
 
-PARTS = "_parts/"  # Behind the prefix of a checkpoint: where it is while it is written in parts.
 _number = itertools.count()  # Of what this process has begun to write.
 _OTHER_CHECKPOINT = "remove its files to do without it, or choose another log folder"
 
@@ -83,27 +82,6 @@ def write(prefix: str, values: Mapping[Any, np.ndarray]) -> None:
         )
         with tf1.Session() as session:
             session.run(save, feeds)
-
-
-def write_parts(prefix: str, parts: Iterable[Callable[[], Mapping[Any, np.ndarray]]]) -> None:
-    """Writes a checkpoint whose values are made one part after the other, each as `write` takes.
-
-    It is a file of data for each part, beside the index.
-    """
-    made = list(parts)
-    with unfinished(prefix) as begun:
-        if len(made) == 1:
-            write(begun, made[0]())
-        else:
-            written = [f"{begun}{PARTS}{number}" for number in range(len(made))]
-            for path, values in zip(written, made):
-                write(path, values())
-            with tf1.Graph().as_default(), tf1.device("/cpu:0"), tf1.Session() as session:
-                merge = tf1.raw_ops.MergeV2Checkpoints(
-                    checkpoint_prefixes=written, destination_prefix=begun
-                )
-                session.run(merge)
-        finish(begun, prefix)
 
 
 @contextlib.contextmanager

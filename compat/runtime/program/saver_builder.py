@@ -9,9 +9,10 @@ import numpy as np
 
 from compat._tensorflow import private, tf, tf1
 from compat.checkpoint import pieces
-from compat.checkpoint.files import PARTS, NotFiniteError
+from compat.checkpoint.files import NotFiniteError
 from compat.runtime.program.variables import filled
 
+_PARTS = "_parts/"  # Behind the prefix of a checkpoint, while it is written in parts.
 _SMALL_BYTES = 1 << 20  # Larger constants are those of weights.
 
 
@@ -31,11 +32,11 @@ class SaverBuilder(private.bulk_saver_builder()):  # type: ignore[misc]
     rows at a time leave its server.
     """
 
-    _behind = PARTS  # The prefix of a checkpoint.
+    _behind = _PARTS  # The prefix of a checkpoint.
 
     def _AddShardedSaveOps(self, *args: Any) -> Any:  # noqa: N802 - The name is TensorFlow's.
         # The parts of a server are in a folder of their own, which no other folder is made in.
-        self._behind = PARTS.rstrip("/")
+        self._behind = _PARTS.rstrip("/")
         return super()._AddShardedSaveOps(*args)
 
     def save_op(self, filename_tensor: Any, saveables: Any) -> Any:

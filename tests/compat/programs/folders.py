@@ -84,7 +84,8 @@ def large_values(folder: Path) -> Any:
     most, files.pieces.PIECE_BYTES = files.pieces.PIECE_BYTES, 8
     values = {"w": np.arange(6, dtype=np.float32).reshape(3, 2)}
     prefix = str(folder / NAMES[0] / "m-1")
-    files.write_parts(prefix, [lambda: values, lambda: {"v": np.float32(1)}])
+    (folder / NAMES[0]).mkdir(parents=True, exist_ok=True)
+    files.write(prefix, {**values, "v": np.float32(1)})
     found = np.asarray(files.read(prefix, large=False)["w"]).tolist()
     files.pieces.PIECE_BYTES = most
     return [files.exists(prefix), found]
