@@ -296,6 +296,18 @@ def with_variable_store(store: Any) -> Any:
     return importlib.import_module(_VARIABLE_SCOPE).with_variable_store(store)
 
 
+def forget_eager_default() -> None:
+    """Makes `tf.init_scope` in a branch or loop mean the program's graph, not eager execution.
+
+    TensorFlow keeps in its context, where that was made before eager execution was disabled, as by
+    `tf.config`, what was the default. Where the class is gone, an `AttributeError`.
+    """
+    context = importlib.import_module("tensorflow.python.eager.context")
+    made = context.context_safe()
+    if made is not None:
+        made._context_switches = context._ContextSwitchStack(False)
+
+
 def _leave_devices_out_of_functions() -> None:
     """Traces functions of graphs, as of `Dataset.map`, as TensorFlow 2 does where it runs eagerly.
 
@@ -315,6 +327,11 @@ def _leave_devices_out_of_functions() -> None:
     def begin_without(self: Any, *args: Any, **kwargs: Any) -> None:
         begin(self, *args, **kwargs)
         self._device_function_stack = type(self._device_function_stack)()
+        outside = self.outer_graph
+        while isinstance(outside, graphs):
+            outside = outside.outer_graph
+        # Not of a function, which has tasks of its own.
+        self.compat_is_of_program = not isinstance(outside, graphs.__mro__[1])
 
     # Nor do operations there have the task of a variable that they are colocated with.
     create = graphs._create_op_internal
@@ -322,7 +339,7 @@ def _leave_devices_out_of_functions() -> None:
     @functools.wraps(create)
     def create_without(self: Any, *args: Any, **kwargs: Any) -> Any:
         op = create(self, *args, **kwargs)
-        if "/job:" in op.device:
+        if self.compat_is_of_program and "/job:" in op.device:
             op._set_device("")
         return op
 

@@ -30,6 +30,7 @@ _LAST_TOKENS = 1000  # One is enough for each replica, of which there are fewer.
 def build_graphs() -> None:
     """Makes this process build graphs, as TensorFlow 1.x does."""
     tf1.disable_eager_execution()
+    private.forget_eager_default()
     # The default from 2.0 on. The variables of 1.15 may be read before or after an update
     # that stands before the read, as it happens; these have an order.
     tf1.enable_resource_variables()
