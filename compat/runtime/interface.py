@@ -93,9 +93,9 @@ class Runtime(abc.ABC):
     def slices(self) -> dict[str, Any]:
         """Returns the `SaveSliceInfo` of each part of a partitioned variable, by its name."""
 
+    @abc.abstractmethod
     def default_saver(self) -> Any:
         """Returns the saver of a program that gives none; None where it has no variables."""
-        return self.saver_class() if self.variables() else None
 
     @abc.abstractmethod
     def open_session(self, run: Run, target: str, config: Any) -> Session:

@@ -189,11 +189,8 @@ def sizes(stream: Callable[[int, int], Any], num_workers: int) -> list[int] | No
     """
     numbers = []
     for worker in range(num_workers):
-        if tf.executing_eagerly():
-            found = tf.data.experimental.cardinality(stream(worker, num_workers)).numpy()
-        else:
-            with tf1.Graph().as_default(), tf1.Session() as session:
-                found = session.run(tf.data.experimental.cardinality(stream(worker, num_workers)))
+        with tf1.Graph().as_default(), tf1.Session() as session:
+            found = session.run(tf.data.experimental.cardinality(stream(worker, num_workers)))
         numbers.append(int(found))
     return None if min(numbers) < 0 else numbers
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from compat._tensorflow import tf, tf1
+from compat.runtime.graphs.nodes import is_seeded
 
 _TWINS = {
     "RandomUniform": "StatefulUniform",
@@ -41,16 +42,12 @@ def draws(op: Any) -> bool:
 
 def can_be_lifted(op: Any) -> bool:
     """Whether an operation draws in a function what it draws in a session."""
-    return op.type in _TWINS or not _is_seeded(op.node_def)
-
-
-def _is_seeded(node: Any) -> bool:
-    return bool(node.attr["seed"].i or node.attr["seed2"].i)
+    return op.type in _TWINS or not is_seeded(op.node_def)
 
 
 def converted(op: Any, node: Any) -> Counter | None:
     """Makes a node that draws by a seed its twin; returns the counter, None for any other node."""
-    if op.type not in _TWINS or not _is_seeded(node):
+    if op.type not in _TWINS or not is_seeded(node):
         return None
     seed, seed2 = node.attr["seed"].i, node.attr["seed2"].i
     counter = Counter(f"{op.name}/counter:0", seed, seed2, node.device)

@@ -33,6 +33,21 @@ def inputs(node: Any) -> Iterator[str]:
         yield name.lstrip("^").partition(":")[0]
 
 
+def add(graph_def: Any, op: Any, names: Collection[str]) -> Any:
+    """Adds the node of an operation to a part of its graph, with operations of these names.
+
+    It waits for no others, and is colocated with none. Returns it.
+    """
+    node = graph_def.node.add()
+    node.CopyFrom(op.node_def)
+    for attr in ("_class", "_output_shapes"):
+        node.attr.pop(attr, None)
+    kept = [name for name in node.input if name[0] != "^" or name[1:] in names]
+    del node.input[:]
+    node.input.extend(kept)
+    return node
+
+
 def in_order(nodes: Iterable[Any]) -> Iterator[Any]:
     """Yields nodes behind all that they wait for; not those of loops, nor what is behind them."""
     by_name = {node.name: node for node in nodes}

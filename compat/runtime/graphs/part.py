@@ -6,7 +6,7 @@ import collections
 from typing import Any, Collection, Mapping, Sequence
 
 from compat._tensorflow import private, tf, tf1
-from compat.runtime.graphs import draws
+from compat.runtime.graphs import draws, nodes
 from compat.runtime.graphs.dependence import VARIABLES, Dependence, holds_state, is_handle
 from compat.runtime.graphs.packing import is_small, pack_messages, packed, unpacked
 from compat.runtime.graphs.walk import Needed
@@ -111,13 +111,7 @@ class Part:
         described = tf1.GraphDef(versions=whole)
         names = {op.name for op in operations}
         for op in operations:
-            node = described.node.add()
-            node.CopyFrom(op.node_def)
-            for attr in ("_class", "_output_shapes"):
-                node.attr.pop(attr, None)
-            kept = [name for name in node.input if name[0] != "^" or name[1:] in names]
-            del node.input[:]
-            node.input.extend(kept)
+            node = nodes.add(described, op, names)
             self._place(op, node)
             _describe_integers(op, node)
             counter = draws.converted(op, node)
@@ -236,13 +230,13 @@ def _arrived(values: list[Any], device: str) -> list[Any]:
     return values
 
 
-def free(nodes: Sequence[Any]) -> None:
+def free(stored: Sequence[Any]) -> None:
     """Frees the memory of variables."""
     described = tf1.GraphDef()
-    described.node.extend(nodes)
+    described.node.extend(stored)
 
     def run() -> Any:
-        names = [node.name + ":0" for node in nodes]
+        names = [node.name + ":0" for node in stored]
         freed = []
         for handle in tf1.import_graph_def(described, {}, names, name=""):
             if handle.dtype == tf.resource:

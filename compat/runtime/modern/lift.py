@@ -6,8 +6,8 @@ import uuid
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from compat._tensorflow import private, tf, tf1
+from compat.runtime.graphs import nodes
 from compat.runtime.graphs.dependence import VARIABLES, holds_state
-from compat.runtime.graphs.nodes import is_input
 from compat.runtime.graphs.packing import pack_messages
 from compat.runtime.graphs.walk import Needed
 from compat.runtime.modern import all_reduce, graphs
@@ -53,7 +53,7 @@ class Lifted:
         needed = Needed(wanted.tensors, wanted.operations, known).operations
         self.keys = [key for key in all_reduce.keys(graph) if key.op in needed]
         known.update(key.name for key in self.keys)
-        before = {op for op in needed - parts.dependence.operations if is_input(op.type)}
+        before = {op for op in needed - parts.dependence.operations if nodes.is_input(op.type)}
         lifted = Needed(wanted.tensors, wanted.operations, known, before)
         self.edges = [lifted.edges[name] for name in sorted(lifted.edges)]
         waited = {c for op in lifted.operations for c in op.control_inputs}
@@ -71,13 +71,7 @@ class Lifted:
             is_source = holds_state(op) and op.outputs[0].dtype == tf.resource and not op.inputs
             if is_source and (op.name in self._local or op in self._tables):
                 continue
-            node = (self._state if is_source else self._body).node.add()
-            node.CopyFrom(op.node_def)
-            for attr in ("_class", "_output_shapes"):
-                node.attr.pop(attr, None)
-            kept = [name for name in node.input if name[0] != "^" or name[1:] in names]
-            del node.input[:]
-            node.input.extend(kept)
+            node = nodes.add(self._state if is_source else self._body, op, names)
             place(op, node)
         library = private.graph_functions(graph)
         for described in (self._body, self._state):
@@ -102,7 +96,7 @@ class Lifted:
     def resources(self) -> Mapping[str, Any]:
         """Opens the state that copies share, in a function; returns tensors by their names.
 
-        Whoever runs the function has local variables and tables of its own.
+        Each worker has its own local variables and tables.
         """
         names = [f"{node.name}:0" for node in self._state.node]
         tensors = tf1.import_graph_def(self._state, return_elements=names, name="state")

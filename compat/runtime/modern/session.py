@@ -88,8 +88,7 @@ class ModernSession(ProgramSession):
         flat = [self._element(fetch) for fetch in tf.nest.flatten(fetches)]
         step = self._step_that_computes(flat)
         if step is None:
-            feed = {**self._in_order(flat), **(feed or {})} or feed
-            return super().run(fetches, feed, *rest, **kwargs)
+            return super().run(fetches, self._in_order(flat, feed), *rest, **kwargs)
         values = self._run_part(step, flat, _components(feed or {}), is_joined=False)
         return tf.nest.pack_sequence_as(fetches, values)
 
@@ -168,8 +167,7 @@ class ModernSession(ProgramSession):
         every = [f for part in flat.values() for f in part]
         step = own.step if isinstance(own, Outputs) else self._step_that_computes(every)
         if step is None:
-            feed = {**self._in_order(every), **(feed or {})} or feed
-            return super().run(fetches, feed, *args, **kwargs)
+            return super().run(fetches, self._in_order(every, feed), *args, **kwargs)
         _check_options(*args, **kwargs)
         inputs = {t.name for t in (*step.root.stored, *step.root.passed, *fed)}
         flat = {k: [self._of_step(f, step, inputs) for f in v] for k, v in flat.items()}
@@ -222,22 +220,23 @@ class ModernSession(ProgramSession):
         """Returns what depends on no call of a step: the step that was planned, and variables."""
         return list(self.call(list(fetches), self._in_order(fetches))) if fetches else []
 
-    def _in_order(self, fetches: Sequence[Any]) -> dict[Any, int]:
-        """Waits for what was scheduled where fetches depend on it; returns what else to feed.
+    def _in_order(self, fetches: Sequence[Any], feed: Any = None) -> Any:
+        """Waits for what was scheduled where fetches depend on it; returns the feed of the call.
 
         The global step alone is the planned one, for which nobody waits.
         """
         if all(scheduled.is_received for scheduled in self._in_flight):
-            return {}
+            return feed
         step, needed = self._runtime.global_step_of(self.graph), set(dependencies(fetches))
         used = {op for op in needed if op.type in VARIABLES}
         if not used:
-            return {}
+            return feed
         users = [op for op in needed if any(t.op in used for t in op.inputs)]
         if step is not None and used == {step.op} and all(op.type in _READS for op in users):
-            return dict.fromkeys([op.outputs[0] for op in users], self.planned_step)
+            planned = dict.fromkeys([op.outputs[0] for op in users], self.planned_step)
+            return {**planned, **(feed or {})}
         self.settle()
-        return {}
+        return feed
 
     def _element(self, fetch: Any) -> Any:
         """Returns a fetch as a tensor or an operation of the graph."""

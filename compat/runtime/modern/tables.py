@@ -1,6 +1,6 @@
-"""Lookup tables of a graph, copied to whoever runs a part of it.
+"""Lookup tables of a graph, copied to each worker that runs a part of it.
 
-A handle means nothing elsewhere.
+The handle of a table is known only to the process that made it.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def updated_while_saving(folder: Path) -> Any:
     """
     weight()
     step = compat.get_or_create_global_step()
-    update = tf1.assign_add(step, 1) if not tf1.executing_eagerly() else None
+    update = tf1.assign_add(step, 1)
     saver = compat.Saver(max_to_keep=2)
     with compat.Supervisor().managed_session() as session:
         first, calls, every = session.run, itertools.count(), 1
@@ -78,7 +78,7 @@ def updated_while_saving(folder: Path) -> Any:
             def called(*args: Any, **kwargs: Any) -> Any:
                 found = call(*args, **kwargs)
                 if next(calls) % every == 0:
-                    step.assign_add(1) if update is None else first(update)
+                    first(update)
                 return found
 
             return called

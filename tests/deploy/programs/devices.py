@@ -21,7 +21,7 @@ def threads(name: str) -> int:
     """Returns how many threads of this process have a name."""
     found = 0
     for file in Path("/proc/self/task").glob("*/comm"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # It has ended meanwhile.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # The thread has ended.
             found += file.read_text().strip() == name
     return found
 
