@@ -97,6 +97,22 @@ def test_what_waits_for_a_message_is_no_part_of_it() -> None:
     assert len(crossing(described.node)) == 3
 
 
+def test_a_constant_that_waits_for_an_update_still_does() -> None:
+    """Such as the 1 that is added to a global step which is not on the variables' server."""
+    with tf1.Graph().as_default() as graph:
+        with tf1.device(PS):
+            variable = tf1.get_variable("variable", [2])
+            update = variable.assign_add([1.0, 1.0])
+            with tf.control_dependencies([update]):
+                one = tf.constant(1.0)
+        with tf1.device(WORKER):
+            end = tf.add(one, 1.0, name="end")
+        described = tf1.graph_util.extract_sub_graph(graph.as_graph_def(), [end.op.name])
+        pack_messages(described, graph, {"variable": PS})
+    needed = tf1.graph_util.extract_sub_graph(described, ["end"])
+    assert update.op.name in {node.name for node in needed.node}
+
+
 def test_what_may_wait_for_others_is_no_part_of_a_message() -> None:
     with tf1.Graph().as_default() as graph:
         with tf1.device(PS):

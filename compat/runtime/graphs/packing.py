@@ -72,7 +72,7 @@ def _crossing(
             if given not in stages or where[given] == reader:
                 continue
             tensor = ops[given].outputs[int(name.partition(":")[2] or 0)]
-            if ops[given].type == "Const":
+            if ops[given].type == "Const" and not ops[given].control_inputs:
                 found[_CONSTANT, reader, 0, ""][tensor.name] = tensor
             elif is_small(tensor):
                 route = where[given], reader, stages[given], tensor.dtype.name
@@ -136,7 +136,6 @@ def _constant(added: Any, op: Any, reader: str) -> str:
     node = added.node.add()
     node.CopyFrom(op.node_def)
     node.attr.pop("_class", None)
-    del node.input[:]  # Whatever it waited for, perhaps an input, its value is the same.
     node.name, node.device = f"constant_{len(added.node)}", reader
     return str(node.name)
 
