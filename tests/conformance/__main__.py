@@ -21,14 +21,12 @@ def rows(*modules: str, pairs: Sequence[str] = ()) -> Iterator[str]:
     """Yields the lines of the names in some modules of rows; `pairs` are those of two workers."""
     heads = ["name", "legacy", "modern", *(["two workers"] if pairs else []), "difference"]
     for table in map(load, modules):
-        missing, differences = (table.get(key, {}) for key in ("MISSING", "DIFFERENCES"))
+        differences = table.get("DIFFERENCES", {})
         for section, names in table["SECTIONS"].items():
             yield from ["", f"## {section}"] if len(modules) > 1 else []
             yield from ["", line(*heads), "|" + "---|" * len(heads)]
             for name in names:
-                cells = [f"`{name}`"]
-                for runtime in ("legacy", "modern"):
-                    cells.append("in one process" if (name, runtime) in missing else "yes")
+                cells = [f"`{name}`", "yes", "yes"]
                 if pairs:
                     cells.append("yes" if name in pairs else "one worker")
                 yield line(*cells, differences.get(name, ""))

@@ -42,14 +42,14 @@ SECTIONS = {
     "Summaries": ["tf.summary.scalar", "tf.summary.histogram", "tf.summary.image"],
 }
 DIFFERENCES = {
-    "tf.train.SingularMonitoredSession": "modern: `raw_session()` is a `compat.Session`",
-    "tf.train.StopAtStepHook": "two workers: up to two steps more on legacy, exact on modern",
-    "tf.train.SummarySaverHook": "modern: summaries run in the calls that are saved only",
+    "tf.train.StopAtStepHook": "two workers: up to two steps more on legacy, exact for a "
+    "`compat.step` on modern",
 }
 
 
-def build(tf1: Any, x: Any, y: Any) -> Any:
-    """The step: a weight that each update brings nearer to `x`."""
+def build(tf1: Any) -> tuple[Any, Any]:
+    """Returns the placeholders of a call, and a weight that each update brings nearer to `x`."""
+    x, y = tf1.placeholder(tf1.float32, []), tf1.placeholder(tf1.float32, [])
     global_step = tf1.train.get_or_create_global_step()
     w = tf1.get_variable("w", initializer=np.float32(0))
     loss = tf1.square(w - x)
@@ -57,20 +57,21 @@ def build(tf1: Any, x: Any, y: Any) -> Any:
     tf1.summary.histogram("inputs", tf1.stack([x, 2 * x, 4 * x]))
     tf1.summary.image("square", tf1.ones([1, 3, 2, 1]) * x)
     train = tf1.train.GradientDescentOptimizer(0.25).minimize(loss, global_step=global_step)
-    return {"loss": loss, "risk": y + 0.0, "train": train}
+    return (x, y), {"w": w, "loss": loss, "risk": y + 0.0, "train": train}
 
 
 def observe(  # noqa: C901
-    api: Any,
-    tf1: Any,
-    folder: str,
-    tensors: Any,
-    run: Callable[..., float],
-    set_weight: Callable[[Any, float], None],
-    weight: Any,
-    master: str = "",
+    api: Any, tf1: Any, folder: str, device: Any = None, master: str = ""
 ) -> dict[str, list[float]]:
     """Runs a session and, alone, those of `ALONE`; returns what was seen, by name, as numbers."""
+    folder += "/logs"
+    with tf1.device(device):
+        inputs, tensors = build(tf1)
+    weight = tensors.pop("w")
+
+    def run(session: Any, *arrays: Any) -> float:
+        return float(session.run(tensors, dict(zip(inputs, arrays)))["loss"])
+
     seen: dict[str, list[float]] = {name: [] for names in SECTIONS.values() for name in names}
 
     class Order(api.SessionRunHook):  # type: ignore[misc]
@@ -120,7 +121,7 @@ def observe(  # noqa: C901
         seen["tf.train.LoggingTensorHook"].append(float(values["loss"]))
         return "noted"
 
-    scaffold = api.Scaffold(init_fn=lambda _, session: set_weight(session, -1.0))
+    scaffold = api.Scaffold(init_fn=lambda _, session: weight.load(-1.0, session))
     final = api.FinalOpsHook({"w": weight})
     saver = api.CheckpointSaverHook(
         folder + "/own", save_steps=3, scaffold=scaffold, listeners=[Listener()]
@@ -195,17 +196,7 @@ def native() -> dict[str, list[float]]:
 
     tf1 = tensorflow.compat.v1
     with tf1.Graph().as_default(), tempfile.TemporaryDirectory() as folder:
-        x, y = tf1.placeholder(tf1.float32, []), tf1.placeholder(tf1.float32, [])
-        values = build(tf1, x, y)
-        (w,) = tf1.trainable_variables()
-
-        def run(session: Any, *arrays: Any) -> float:
-            return float(session.run(values, dict(zip((x, y), arrays)))["loss"])
-
-        def set_weight(session: Any, value: float) -> None:
-            w.load(value, session)
-
-        return observe(tf1.train, tf1, folder, values, run, set_weight, w)
+        return observe(tf1.train, tf1, folder)
 
 
 if __name__ == "__main__":

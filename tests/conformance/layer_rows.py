@@ -9,7 +9,6 @@ from typing import Any, Callable
 
 import numpy as np
 
-MISSING: dict[tuple[str, str], str] = {}
 KERAS = "2.16 and later: from the package tf-keras"
 _X = np.random.RandomState(0).standard_normal([4, 6]).astype(np.float32)
 _IMAGES = np.random.RandomState(1).standard_normal([4, 6, 6, 1]).astype(np.float32)

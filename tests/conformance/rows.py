@@ -1,8 +1,8 @@
-"""One small program for each name of the old API: what it computes, called step by step.
+"""One small program for each name of the old API: what it computes, call by call.
 
 A row is a function of `tf1`, be it `tensorflow.compat.v1` itself or that of `compat`. It returns a
-step, as a function of the TensorFlow 1.x kind, and the arrays of each call. This module imports
-nothing of ours, so that TensorFlow 1.15 alone can tell what the numbers have to be:
+function that builds the row's part of the graph, and the arrays that each call feeds. This module
+imports nothing of ours, so that TensorFlow 1.15 alone can tell what the numbers have to be:
 
     python rows.py > golden_rows.json
 
@@ -22,11 +22,9 @@ import numpy as np
 Row = Callable[[Any], Any]
 ROWS: dict[str, Row] = {}
 SECTIONS: dict[str, list[str]] = {}
-# What the workers of a runtime do not support, by how they say so; a row that passes has to leave.
-MISSING = {
-    ("tf.py_func", "modern"): "UserError: the step calls Python (tf.py_func, tf.py_function or "
+DIFFERENCES = {
+    "tf.py_func": "modern: a `compat.step` that other workers run does not call Python",
 }
-DIFFERENCES = {"tf.py_func": "modern: the workers of a cluster do not call Python"}
 BATCHES = [(np.float32([[1, 2], [3, 4]]) * k, np.float32([1, -1])) for k in (1.0, 0.5, 0.25, 0.125)]
 
 
@@ -263,38 +261,66 @@ def lookup(tf1: Any) -> Any:
     return step, [(np.array([b"a", b"b"]),), (np.array([b"b", b"c"]),)]
 
 
-def arguments(tf1: Any, function: Any, arrays: Any) -> list[Any]:
-    """Returns dtype, shape and name of each argument; calls that feed by name have a dict."""
-    names: Any = [None] * len(arrays)
-    if isinstance(arrays, dict):
-        names = list(inspect.signature(function).parameters)
-        arrays = [arrays[name] for name in names]
-    arrays = map(np.asarray, arrays)
-    return [
-        (tf1.string if a.dtype.kind == "S" else a.dtype, [None] * a.ndim, name)
-        for a, name in zip(arrays, names)
-    ]
+class Built:
+    """The part of the graph of one row, with its placeholders.
+
+    Args:
+      calls: the arrays of each call: in order, or by the names of the arguments.
+    """
+
+    def __init__(self, tf1: Any, function: Any, calls: Any) -> None:
+        by_name = isinstance(calls[0], dict)
+        names = list(inspect.signature(function).parameters) if by_name else range(len(calls[0]))
+        self._inputs = {name: _placeholder(tf1, calls[0][name]) for name in names}
+        self._calls = calls
+        self._values = function(*self._inputs.values())
+
+    def run(self, session: Any) -> list[float]:
+        """Returns the first value of each call."""
+        found = []
+        for arrays in self._calls:
+            feed = {placeholder: arrays[name] for name, placeholder in self._inputs.items()}
+            found.append(float(session.run(self._values, feed)[next(iter(self._values))]))
+        return found
 
 
-def native(row: Row) -> list[float]:
-    """Returns the first value of each call, by TensorFlow alone: graph and session."""
+def _placeholder(tf1: Any, array: Any) -> Any:
+    array = np.asarray(array)
+    dtype = tf1.string if array.dtype.kind == "S" else array.dtype
+    return tf1.placeholder(dtype, [None] * array.ndim)
+
+
+def observe(
+    api: Any, tf1: Any, folder: str, device: Any = None, master: str = ""
+) -> dict[str, list[float]]:
+    """Runs all rows in one session; returns the first value of each call, by name.
+
+    Args:
+      api: has the supervisor, be it `tf.compat.v1.train` or `compat`.
+      folder: is not used here.
+      device: where the variables live.
+      master: the server of a task of a cluster, or "".
+    """
+    del folder
+    tf1.train.get_or_create_global_step()
+    rows = {**ROWS, **importlib.import_module("layer_rows").ROWS}
+    built = {}
+    for index, (name, row) in enumerate(rows.items()):
+        with tf1.device(device), tf1.variable_scope(f"row{index}"):
+            built[name] = Built(tf1, *row(tf1))
+    with api.Supervisor(saver=None).managed_session(master) as session:
+        return {name: each.run(session) for name, each in built.items()}
+
+
+def native() -> dict[str, list[float]]:
+    """Returns what TensorFlow alone does: graph and session."""
     import tensorflow
 
     tf1 = tensorflow.compat.v1
-    with tf1.Graph().as_default(), tf1.Session() as session:
-        function, calls = row(tf1)
-        inputs = [tf1.placeholder(*argument) for argument in arguments(tf1, function, calls[0])]
-        values = function(*inputs)
-        session.run([tf1.global_variables_initializer(), tf1.local_variables_initializer()])
-        session.run(tf1.tables_initializer())
-        found = []
-        for arrays in calls:
-            feed = {f"{k}:0": v for k, v in arrays.items()} if isinstance(arrays, dict) else {}
-            fetched = session.run(values, feed or dict(zip(inputs, arrays)))
-            found.append(float(fetched[next(iter(values))]))
-    return found
+    with tf1.Graph().as_default():
+        return observe(tf1.train, tf1, "")
 
 
 if __name__ == "__main__":
-    rows = importlib.import_module(sys.argv[1]).ROWS if sys.argv[1:] else ROWS
-    json.dump({name: native(row) for name, row in rows.items()}, sys.stdout, indent=1)
+    wanted = importlib.import_module(sys.argv[1]).ROWS if sys.argv[1:] else ROWS
+    json.dump({k: v for k, v in native().items() if k in wanted}, sys.stdout, indent=1)

@@ -43,15 +43,12 @@ SECTIONS = {
     ],
 }
 DIFFERENCES = {
-    "tf.train.Supervisor": "modern: `init_op`, `ready_op`, `session_manager` and other arguments "
-    "about graphs have no effect",
-    "tf.train.Supervisor.init_fn": "legacy: as in TensorFlow, a worker may begin before it is run",
-    "tf.train.Saver": "modern: no `.meta` for `import_meta_graph`",
+    "tf.train.Supervisor.init_fn": "legacy: as in TensorFlow, a worker may begin before it is run"
 }
 
 
 def build(tf1: Any) -> Any:
-    """The step: each update halves the distance of a weight to 1; one more variable counts."""
+    """Each update halves the distance of a weight to 1; one more variable counts."""
     global_step = tf1.train.get_or_create_global_step()
     w = tf1.get_variable("w", initializer=np.float32(0))
     seen = tf1.get_variable("seen", initializer=np.float32(np.inf), trainable=False)
@@ -63,15 +60,16 @@ def build(tf1: Any) -> Any:
 
 
 def observe(
-    api: Any,
-    tf1: Any,
-    folder: str,
-    run: Callable[[Any], float],
-    set_weight: Callable[[Any, float], None],
-    weight: Any,
-    master: str = "",
+    api: Any, tf1: Any, folder: str, device: Any = None, master: str = ""
 ) -> dict[str, list[float]]:
     """Trains under a supervisor and, alone, under more; returns what was seen, as numbers."""
+    with tf1.device(device):
+        values = build(tf1)
+    (weight,) = tf1.trainable_variables()
+
+    def run(session: Any) -> float:
+        return float(session.run(values)["loss"])
+
     seen: dict[str, list[float]] = {name: [] for names in SECTIONS.values() for name in names}
     losses = seen["tf.train.Supervisor"]
     savers = {
@@ -86,7 +84,7 @@ def observe(
     logdir = folder + "/first"
     arguments: Any = {"save_model_secs": 0, "summary_op": None, "saver": savers[""]}
     supervisor = api.Supervisor(
-        logdir=logdir, init_fn=lambda session: set_weight(session, -1.0), **arguments
+        logdir=logdir, init_fn=lambda session: weight.load(-1.0, session), **arguments
     )
     with supervisor.managed_session(master) as session:
         losses += [run(session) for _ in range(3)]
@@ -113,7 +111,7 @@ def observe(
     read_events(tf1, logdir, seen)
     if not master:
         supervisor = api.Supervisor(logdir=folder + "/alone", **arguments)
-        run_alone(supervisor, folder, run, set_weight, weight, seen)
+        run_alone(supervisor, run, weight, seen)
     return seen
 
 
@@ -143,14 +141,7 @@ def save(
     seen["tf.train.Saver(var_list)"].append(float(session.run(weight)))
 
 
-def run_alone(
-    supervisor: Any,
-    folder: str,
-    run: Callable[[Any], float],
-    set_weight: Callable[[Any, float], None],
-    weight: Any,
-    seen: Any,
-) -> None:
+def run_alone(supervisor: Any, run: Callable[[Any], float], weight: Any, seen: Any) -> None:
     """Opens one session after the other, the last of which a program ends by an error."""
     found = seen["tf.train.Supervisor.managed_session"]
     for _ in range(2):
@@ -194,16 +185,7 @@ def native() -> dict[str, list[float]]:
     tf1 = tensorflow.compat.v1
     tf1.enable_resource_variables()  # Their reads have an order.
     with tf1.Graph().as_default(), tempfile.TemporaryDirectory() as folder:
-        values = build(tf1)
-        (w,) = tf1.trainable_variables()
-
-        def run(session: Any) -> float:
-            return float(session.run(values)["loss"])
-
-        def set_weight(session: Any, value: float) -> None:
-            w.load(value, session)
-
-        return observe(tf1.train, tf1, folder, run, set_weight, w)
+        return observe(tf1.train, tf1, folder)
 
 
 if __name__ == "__main__":

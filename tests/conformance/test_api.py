@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from tests.conftest import RunProgram, StartCluster
 
 HERE = Path(__file__).parent
-# The program that runs the rows of each module by `compat`.
-PROGRAMS = {
-    "rows": HERE / "row_program.py",
-    "layer_rows": HERE / "row_program.py",
-    "hook_rows": HERE / "hook_program.py",
-    "supervisor_rows": HERE / "supervisor_program.py",
+PROGRAM = HERE / "program.py"
+# The module that runs the rows of each table.
+MODULES = {
+    "rows": "rows",
+    "layer_rows": "rows",
+    "hook_rows": "hook_rows",
+    "supervisor_rows": "supervisor_rows",
 }
 PAGE = runpy.run_path(str(HERE / "__main__.py"))
-TABLES = {table: runpy.run_path(str(HERE / f"{table}.py")) for table in PROGRAMS}
+TABLES = {table: runpy.run_path(str(HERE / f"{table}.py")) for table in MODULES}
 GOLDEN: dict[str, dict[str, list[float]]] = {
     table: json.loads((HERE / f"golden_{table}.json").read_text("utf-8")) for table in TABLES
 }
-MISSING: dict[tuple[str, str], str] = TABLES["rows"]["MISSING"]
 ROWS = [(table, name) for table, rows in GOLDEN.items() for name in rows]
 IN_A_CLUSTER = [
     # On the legacy runtime of every release, test_pairs.py has a supervisor in a cluster.
@@ -39,21 +39,21 @@ IN_A_CLUSTER = [
     if row[1] not in TABLES[row[0]].get("ALONE", ())
 ]
 
-Found = Callable[[Path], Dict[str, Any]]  # By program.
+Found = Callable[[str], Dict[str, Any]]  # What a module of rows saw.
 
 
 @pytest.fixture(scope="module")
 def in_one_process(run_program: RunProgram, runtime: str) -> Found:
-    return functools.lru_cache()(lambda program: run_program(program, runtime=runtime))
+    return functools.lru_cache()(lambda rows: run_program(PROGRAM, runtime=runtime, rows=rows))
 
 
 @pytest.fixture(scope="module")
 def in_a_cluster(start_cluster: StartCluster, runtime: str) -> Found:
     @functools.lru_cache()
-    def run(program: Path) -> dict[str, Any]:
-        with start_cluster(program, runtime, ps=2, worker=1) as cluster:
+    def run(rows: str) -> dict[str, Any]:
+        with start_cluster(PROGRAM, runtime, ps=2, worker=1) as cluster:
             servers = [cluster.start("ps", index) for index in (0, 1)]
-            found: dict[str, Any] = cluster.start("worker").report
+            found: dict[str, Any] = cluster.start("worker", rows=rows).report
             assert [server.wait().code for server in servers] == [0, 0]
         return found
 
@@ -62,17 +62,13 @@ def in_a_cluster(start_cluster: StartCluster, runtime: str) -> Found:
 
 @pytest.mark.parametrize(("table", "name"), ROWS)
 def test_numbers_in_one_process(in_one_process: Found, table: str, name: str) -> None:
-    assert in_one_process(PROGRAMS[table])[name] == pytest.approx(GOLDEN[table][name], rel=1e-5)
+    assert in_one_process(MODULES[table])[name] == pytest.approx(GOLDEN[table][name], rel=1e-5)
 
 
 @pytest.mark.cluster
 @pytest.mark.parametrize(("table", "name"), IN_A_CLUSTER)
-def test_numbers_in_a_cluster(in_a_cluster: Found, table: str, name: str, runtime: str) -> None:
-    found = in_a_cluster(PROGRAMS[table])[name]
-    if (name, runtime) in MISSING:
-        assert found.startswith(MISSING[name, runtime])
-    else:
-        assert found == pytest.approx(GOLDEN[table][name], rel=1e-5)
+def test_numbers_in_a_cluster(in_a_cluster: Found, table: str, name: str) -> None:
+    assert in_a_cluster(MODULES[table])[name] == pytest.approx(GOLDEN[table][name], rel=1e-5)
 
 
 @pytest.mark.once
