@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable
 
 from compat._tensorflow import startup, tf1
@@ -109,16 +110,18 @@ class Server(Cluster):
             ports.release_inherited(port)
             with raised_as(tf1.errors.UnknownError):
                 ports.check_free(self.address)
+        self._make_server = functools.partial(
+            tf1.train.Server,
+            self.cluster.as_dict(),
+            job_name=self.task.job,
+            task_index=self.task.index,
+            protocol=protocol or "grpc",
+            config=config,
+            start=False,
+        )
         # The server of a pure coordinator, or of synchronous workers, belongs to their strategy.
         if self.role is not Role.COORDINATE and not self.synchronous:
-            self._server = tf1.train.Server(
-                self.cluster.as_dict(),
-                job_name=self.task.job,
-                task_index=self.task.index,
-                protocol=protocol or "grpc",
-                config=config,
-                start=False,
-            )
+            self._server = self._make_server()
             self.target = self._server.target
             self.address = self.address if port else self.target[len("grpc://") :]
             if start:
@@ -139,6 +142,15 @@ class Server(Cluster):
     def server_def(self) -> Any:
         """The `ServerDef` of TensorFlow's server; None where that belongs to a strategy."""
         return None if self._server is None else self._server.server_def
+
+    def run_own_program(self) -> None:
+        has_served = self.serves
+        super().run_own_program()
+        if self._server is None:
+            self._server = self._make_server()
+            self.start()
+        if has_served:
+            self.announce_at_exit()
 
     def start(self) -> None:
         """Starts the server, unless its strategy does; only needed after `start=False`."""

@@ -180,6 +180,7 @@ class Supervisor(Run, Coordinated):
             raise
 
     def _prepare(self, master: str, config: Any, wait: bool, start_services: bool) -> Any:
+        self.runtime.before_session()
         server = self.runtime.server_at(master)
         serves = server is not None and server.serves
         if server is not None and serves:

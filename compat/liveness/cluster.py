@@ -32,7 +32,8 @@ class Cluster:
       cluster: of checked data; its jobs are called chief, ps and worker if it has a coordinator.
       task: the `Task` that this process is in it.
       runtime: name of the runtime, "legacy" or "modern".
-      has_coordinator: whether one task hands out the updates of all workers.
+      has_coordinator: whether one task hands out the updates of all workers; see
+        `run_own_program`.
       role: what the task does.
       serves: whether the task has nothing to do but `join`.
       is_chief: whether the task writes checkpoints and summaries.
@@ -57,24 +58,43 @@ class Cluster:
         say: Callable[[str], None],
         while_waiting: Callable[[float], None],
     ) -> None:
-        self.role = roles.role(task, cluster, has_coordinator)
+        roles.role(task, cluster, has_coordinator)  # Checks them as the program names them.
         if has_coordinator:
             cluster, task = roles.strategy_names(cluster, task)
-        self.cluster, self.task = cluster, task
-        self.runtime, self.has_coordinator = runtime, has_coordinator
-        self.serves = self.role is Role.SERVE
-        self.is_chief = self.role not in (Role.SERVE, Role.TRAIN)
-        self.num_workers = roles.num_workers(cluster, has_coordinator)
-        self.synchronous = roles.is_synchronous(cluster, has_coordinator)
+        self.cluster, self.task, self.runtime = cluster, task, runtime
+        self._take_part(has_coordinator)
+        self._serving = [
+            task
+            for task in all_tasks(cluster)
+            if roles.role(task, cluster, has_coordinator) is Role.SERVE
+        ]
         self.rendezvous_timeout, self.while_waiting = rendezvous_timeout, while_waiting
         self.run = identity.fingerprint(cluster, run_token)
         self.address = cluster.address_of(task)
         self.target = "grpc://" + self.address
-        self._trainers = roles.trainers(cluster, has_coordinator)
         self._say = say
         self._lifecycle = Lifecycle(
             functools.partial(diagnosis.peer_error, cluster=cluster, own=task)
         )
+
+    def _take_part(self, has_coordinator: bool) -> None:
+        cluster, task = self.cluster, self.task
+        self.has_coordinator = has_coordinator
+        self.role = roles.role(task, cluster, has_coordinator)
+        self.serves = self.role is Role.SERVE
+        self.is_chief = self.role not in (Role.SERVE, Role.TRAIN)
+        self.num_workers = roles.num_workers(cluster, has_coordinator)
+        self.synchronous = roles.is_synchronous(cluster, has_coordinator)
+        self._trainers = roles.trainers(cluster, has_coordinator)
+
+    def run_own_program(self) -> None:
+        """Makes this task train by itself: its program has nothing for a coordinator to hand out.
+
+        So do all tasks that make a session, alike. Others may serve: parameter servers, and a
+        worker whose program calls `join` where `serves` is true.
+        """
+        self._take_part(has_coordinator=False)
+        self._serving = [task for task in self._serving if task != self.task]
 
     @property
     def state(self) -> RunState:
@@ -127,12 +147,15 @@ class Cluster:
             poll()
             monitor.poll()
 
-        def answers(trainer: int) -> bool:
-            return reason_not_serving(self.cluster.address_of(self._trainers[trainer])) is None
+        # A parameter server is not told whether the others run programs of their own.
+        is_worker = self.task.job != "ps"
+        trainers = roles.trainers(self.cluster, has_coordinator=is_worker and self.has_coordinator)
 
-        trainers, say = len(self._trainers), self._say
+        def answers(trainer: int) -> bool:
+            return reason_not_serving(self.cluster.address_of(trainers[trainer])) is None
+
         shutdown.wait_until_over(
-            self.target, self.task.name, trainers, say, poll_both, self.run, answers
+            self.target, self.task.name, len(trainers), self._say, poll_both, self.run, answers
         )
         self._lifecycle.end(None)
 
@@ -200,13 +223,13 @@ class Cluster:
         announced = None if self.serves else self._lifecycle.announce()
         if announced is None:
             return
-        addresses = {
-            task.name: self.cluster.address_of(task)
-            for task in all_tasks(self.cluster)
-            if roles.role(task, self.cluster, self.has_coordinator) is Role.SERVE
-        }
+        addresses = {task.name: self.cluster.address_of(task) for task in self._serving}
+        for task in self._trainers:  # One that trains has perhaps ended, and is not waited for.
+            if task.name in addresses and reason_unreachable(addresses[task.name]) is not None:
+                del addresses[task.name]
         failed = announced is RunState.FAILED
-        shutdown.announce(addresses, self.trainer_index, self.run, failed)
+        alone = self.has_coordinator and not self.synchronous
+        shutdown.announce(addresses, self.trainer_index, self.run, failed, alone)
 
     def announce_at_exit(self) -> None:
         """Lets the end of the process announce the end of this task's part."""

@@ -1,8 +1,9 @@
 """Ends parameter servers when training ends.
 
 Every serving task owns a queue on its own server. A task that trains puts its number there when it
-is done; the serving task exits when all have. A while after the chief is done, it no longer waits
-for those that do not answer, and a while after the chief has failed, for nobody.
+is done; the serving task exits when all have, or when one has that trains alone. A while after the
+chief is done, it no longer waits for those that do not answer, and a while after the chief has
+failed, for nobody.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _NAME = "compat_training_over"
 _CHIEF = 0
 _NOBODY = -1
 _FAILED = -2  # The chief.
+_ALONE = -3  # The chief, which has handed out all updates: there are no other trainers.
 _GRACE_SECS = 8.0  # For the other trainers when the chief has ended: one that died never reports.
 # For an answer; a task that does not answer is lost already. After those for two no call is left
 # that comes back amid Python's end, which would abort the process.
@@ -70,6 +72,8 @@ def wait_until_over(
                 trainer = reports.get(timeout=0.5)
                 has_failed = has_failed or trainer == _FAILED
                 missing.discard(_CHIEF if trainer == _FAILED else trainer)
+                if trainer == _ALONE:
+                    missing.clear()
             if _CHIEF in missing:
                 poll()
                 continue
@@ -94,10 +98,23 @@ def wait_until_over(
 
 
 def announce(
-    addresses: Mapping[str, str], trainer: int, run: str = "", failed: bool = False
+    addresses: Mapping[str, str],
+    trainer: int,
+    run: str = "",
+    failed: bool = False,
+    alone: bool = False,
 ) -> None:
-    """Reports to serving tasks, given as host:port by device, that this trainer is done."""
+    """Reports to serving tasks, given as host:port by device, that this trainer is done.
+
+    Args:
+      addresses: of the serving tasks, by device.
+      trainer: its number; the chief is 0.
+      run: what the tasks of a run have in common.
+      failed: whether it ends by an error.
+      alone: whether there are no other trainers.
+    """
     report = _FAILED if failed and trainer == _CHIEF else trainer
+    report = _ALONE if alone else report
 
     def tell(device: str, address: str) -> None:
         opened = key_value.session("grpc://" + address, device, _PATIENCE_SECS)

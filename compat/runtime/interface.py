@@ -49,7 +49,7 @@ class Runtime(abc.ABC):
     name = ""
     has_coordinator = False
     hands_out = False  # Whether this process hands out the steps of other tasks.
-    coordinator: Any = None  # TensorFlow's, once the program has opened a scope of devices.
+    coordinator: Any = None  # TensorFlow's, once the tasks have met.
     saver_class: Any  # The `Saver` of this runtime.
 
     def __init__(self) -> None:
@@ -96,6 +96,15 @@ class Runtime(abc.ABC):
     @abc.abstractmethod
     def default_saver(self) -> Any:
         """Returns the saver of a program that gives none; None where it has no variables."""
+
+    def meet(self) -> None:  # noqa: B027 - Else each session waits for the tasks that it needs.
+        """Waits for all tasks where one hands out steps; else the first session with a step does.
+
+        The task is the coordinator from then on, whether the program has a step or not.
+        """
+
+    def before_session(self) -> None:  # noqa: B027 - Only a coordinator has a choice.
+        """Is called before a session is made, when the program has built its steps."""
 
     @abc.abstractmethod
     def open_session(self, run: Run, target: str, config: Any) -> Session:

@@ -42,9 +42,7 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
     chief = server is None or server.is_chief
     together = server is None or settings.sync or server.synchronous
     num_workers = 1 if server is None or together else server.num_workers
-    if server is not None and server.synchronous:
-        with compat.device(None):  # Where they meet: before TensorFlow traces a stream's functions.
-            pass
+    current_runtime().meet()  # Before TensorFlow traces a stream's functions.
     schedule = schedule_of(settings, data, server)
     tally = tally_of(server, settings.batch_size)
     program = build(experiment, data, server, schedule, tally.batches)

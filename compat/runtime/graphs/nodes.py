@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Collection, Iterable, Iterator, Sequence
+import uuid
+from typing import Any, Collection, Iterable, Iterator, Mapping, Sequence
 
-from compat._tensorflow import tf
+from compat._tensorflow import private, tf
 
 _INPUTS = ("Dequeue", "GetNext", "ReaderRead", "RecordInput", "Unstage")
 
@@ -46,6 +47,51 @@ def add(graph_def: Any, op: Any, names: Collection[str]) -> Any:
     del node.input[:]
     node.input.extend(kept)
     return node
+
+
+def add_functions(graph_def: Any, graph: Any) -> None:
+    """Adds the functions of a graph to a part of it, each with a name of its own.
+
+    TensorFlow 2 gives a server the functions that are registered once it knows the server, and
+    takes one of a known name for the same. A program that connects after it has built its graph has
+    registered them before.
+    """
+    library = private.graph_functions(graph)
+    if library is not None:
+        graph_def.library.CopyFrom(library)
+        prefix = f"part_{uuid.uuid4().hex}_"
+        names = (function.signature.name for function in library.function)
+        rename_functions(graph_def, {name: prefix + name for name in names})
+
+
+def register_functions(graph_def: Any) -> None:
+    """Registers the functions here and on all servers that this process knows."""
+    for function in graph_def.library.function:
+        private.register_function(function)
+
+
+def rename_functions(graph_def: Any, names: Mapping[str, str]) -> None:
+    """Gives functions of a graph other names, also where they are called."""
+    for function in graph_def.library.function:
+        name = function.signature.name
+        function.signature.name = names.get(name, name)
+    for gradient in graph_def.library.gradient:
+        for field in ("function_name", "gradient_func"):
+            name = getattr(gradient, field)
+            setattr(gradient, field, names.get(name, name))
+    for _, found in scopes(graph_def):
+        for node in found:
+            node.op = names.get(node.op, node.op)
+            for called in called_functions(node):
+                called.name = names.get(called.name, called.name)
+
+
+def called_functions(node: Any) -> Iterator[Any]:
+    """Yields the attributes of a node that name functions, to be read or changed."""
+    for value in node.attr.values():
+        if value.HasField("func"):
+            yield value.func
+        yield from value.list.func
 
 
 def in_order(nodes: Iterable[Any]) -> Iterator[Any]:

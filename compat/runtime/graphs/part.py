@@ -121,9 +121,7 @@ class Part:
         pack_messages(described, self._graph, stored)
         if self.counters:
             draws.add_algorithm(described)
-        library = private.graph_functions(self._graph)
-        if library is not None:
-            described.library.CopyFrom(library)
+        nodes.add_functions(described, self._graph)
         return described
 
 
@@ -170,6 +168,7 @@ def function(part: Part, counters: Mapping[str, Any], device: str) -> Any:
       counters: handles of the variables in which random operations count, by their names.
       device: this process's, where the values are returned; from a server it would take a call.
     """
+    nodes.register_functions(part.graph_def)
 
     def run(*values: Any) -> list[Any]:
         graph = tf1.get_default_graph()

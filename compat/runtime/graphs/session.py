@@ -42,19 +42,28 @@ class Cluster:
         self.device = ""
         self.targets: set[str] = set()
 
+    def before_session(self) -> Cluster:
+        """Returns the cluster of a session that is made now."""
+        return self
+
     def connect(self, tasks: set[str]) -> None:
         """Connects with tasks that store what a session needs, such as "/job:ps/.../task:0"."""
 
 
-_alone = Cluster()
+alone = Cluster()
 _local_servers: set[str] = set()  # Their targets.
-_cluster = _alone
+_cluster = alone
 
 
 def join(cluster: Cluster) -> None:
     """Makes this process a task of a cluster."""
     global _cluster
     _cluster = cluster
+
+
+def joined() -> Cluster:
+    """Returns the cluster that this process is a task of."""
+    return _cluster
 
 
 def share_variables(target: str) -> None:
@@ -90,9 +99,10 @@ class GraphSession:
     def __init__(self, target: Any, graph: Any) -> None:
         text = target.decode() if isinstance(target, bytes) else target
         of_server = hasattr(graph, "compat_is_run_by_server")  # What programs tell one another.
-        cluster = _cluster if text in _cluster.targets and not of_server else _alone
+        is_member = text in _cluster.targets and not of_server
+        cluster = _cluster.before_session() if is_member else alone
         is_local = text in _local_servers
-        self.target = target if cluster is _alone and not is_local else ""
+        self.target = target if cluster is alone and not is_local else ""
         # Any other target is that of a server, whose sessions are TensorFlow's.
         self._is_here = not self.target
         self._graph, self._cluster = graph, cluster

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Sequence
+from typing import Any, Sequence
 
 from compat._tensorflow import private
-from compat.runtime.graphs.nodes import is_seeded, scopes
+from compat.runtime.graphs.nodes import called_functions, is_seeded, rename_functions, scopes
 
 _CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input is the choice.
 _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
@@ -40,22 +40,13 @@ def reseeded(graph_def: Any, copy: int) -> Any:  # noqa: C901
         calling = {
             name
             for name, f in functions.items()
-            if any(called.name in random for node in f.node_def for called in _called(node))
+            if any(c.name in random for node in f.node_def for c in called_functions(node))
         } - random
         random |= calling
-    for name in random:
-        functions[name].signature.name = f"{name}_copy_{copy}"
+    rename_functions(copied, {name: f"{name}_copy_{copy}" for name in random})
     for _, nodes in scopes(copied):
-        for node in nodes:
-            if is_seeded(node):
-                node.attr["seed2"].i += copy
-            for called in _called(node):
-                if called.name in random:
-                    called.name = f"{called.name}_copy_{copy}"
-    for gradient in copied.library.gradient:
-        for field in ("function_name", "gradient_func"):
-            if getattr(gradient, field) in random:
-                setattr(gradient, field, f"{getattr(gradient, field)}_copy_{copy}")
+        for node in filter(is_seeded, nodes):
+            node.attr["seed2"].i += copy
     for name in random:
         private.register_function(functions[name])
     return copied
@@ -71,7 +62,7 @@ def writes(graph_def: Any, handles: Sequence[str]) -> bool:
             if positions and node.op.startswith(_WRITING):
                 return True
             first = 1 if node.op in _CHOOSING else 0
-            for called in _called(node) if positions else ():
+            for called in called_functions(node) if positions else ():
                 function = functions[called.name]
                 names = [argument.name for argument in function.signature.input_arg]
                 if any_writes(function.node_def, {names[i - first] for i in positions}):
@@ -79,11 +70,3 @@ def writes(graph_def: Any, handles: Sequence[str]) -> bool:
         return False
 
     return bool(handles) and any_writes(graph_def.node, set(handles))
-
-
-def _called(node: Any) -> Iterator[Any]:
-    """Yields the attributes that name functions, to be read or changed."""
-    for value in node.attr.values():
-        if value.HasField("func"):
-            yield value.func
-        yield from value.list.func

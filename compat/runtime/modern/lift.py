@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, Mapping, NamedTuple, Sequence
 
-from compat._tensorflow import private, tf, tf1
+from compat._tensorflow import tf, tf1
 from compat.runtime.graphs import nodes
 from compat.runtime.graphs.dependence import VARIABLES, holds_state
 from compat.runtime.graphs.packing import pack_messages
@@ -73,11 +73,10 @@ class Lifted:
                 continue
             node = nodes.add(self._state if is_source else self._body, op, names)
             place(op, node)
-        library = private.graph_functions(graph)
         for described in (self._body, self._state):
             described.versions.CopyFrom(graph.graph_def_versions)
-        if library is not None:
-            self._body.library.CopyFrom(library)
+        nodes.add_functions(self._body, graph)
+        nodes.register_functions(self._body)
         graphs.share(self._body, f"{uuid.uuid4().hex}/")
         homes = {node.name: node.device for node in self._state.node if node.op in VARIABLES}
         pack_messages(self._body, graph, {name: device for name, device in homes.items() if device})

@@ -56,23 +56,24 @@ class ModernRuntime(ProgramRuntime):
         self.coordinator: Any = None
         self.replicas: Any = None  # Of workers that make each update together.
         self._scopes = 0  # Of `device`, that are open.
+        self._averages = False  # Gradients, in place of TensorFlow's synchronous replicas.
 
     def add_server(self, server: Cluster) -> None:
         super().add_server(server)
         assert self.server is not None
         alone = self.server.serves or self.server.synchronous
         self.hands_out = self.has_coordinator and not alone
-        if not (self.has_coordinator or server.serves):
-            task = server.task
-            membership = Membership(server.cluster.as_dict(), task.job, task.index)
-            membership.targets.add(server.target)
-            graphs.join(membership)
+        if server.synchronous or server.task.job == "ps":
+            return
+        if self.has_coordinator:
+            graphs.join(_Undecided(self, server))
+        else:
+            _join_as_member(server)
 
     @contextlib.contextmanager
     def device(self, setter: Any) -> Iterator[None]:
         # Without parameter servers there is nowhere else to place anything.
-        self._join()
-        has_servers = self.hands_out or not self.has_coordinator
+        has_servers = self.server is not None and not self.server.synchronous
         self._scopes += 1
         try:
             with super().device(setter if has_servers else None):
@@ -116,6 +117,7 @@ class ModernRuntime(ProgramRuntime):
 
     def replicated(self, optimizer: Any, aggregated: int) -> Any:
         if self.has_coordinator:
+            self._averages = True
             return Runtime.replicated(self, optimizer, aggregated)
         return super().replicated(optimizer, aggregated)
 
@@ -127,6 +129,21 @@ class ModernRuntime(ProgramRuntime):
             )
         super().finish_building(run)
 
+    def before_session(self) -> None:
+        server = self.server
+        if server is None or server.synchronous or server.task.job == "ps":
+            return
+        if not self.has_coordinator or self.coordinator is not None or self._steps:
+            return
+        if self._averages:
+            raise UserError(
+                "SyncReplicasOptimizer averages the gradients of a compat.step, of which this "
+                "program has none; make one, or write `import compat.v1 as tf`"
+            )
+        self.has_coordinator = self.hands_out = False
+        server.run_own_program()
+        _join_as_member(server)
+
     def reach(
         self, server: Cluster, target: str, config: Any, graph: Any, everybody: bool
     ) -> tuple[str, Any]:
@@ -134,15 +151,12 @@ class ModernRuntime(ProgramRuntime):
             return super().reach(server, target, config, graph, everybody)
         if server.serves:
             server.join()  # And the run is over.
+            graphs.join(graphs.alone)
             return "", config
-        self._join()
+        self.meet()
         return ("" if server.synchronous else server.target), config
 
-    def _join(self) -> None:
-        """Joins the other tasks, once: before functions are traced, which servers would not have.
-
-        TensorFlow 2 gives a server the functions that are traced once it knows the server.
-        """
+    def meet(self) -> None:
         server = self.server
         if not self.has_coordinator or server is None or server.serves:
             return
@@ -174,11 +188,38 @@ class ModernRuntime(ProgramRuntime):
             session.planned_step = int(session.read({"step": step})["step"].item())
 
 
+def _join_as_member(server: Cluster) -> None:
+    """Makes this process one of a cluster in which each task that trains runs its own program."""
+    task = server.task
+    membership = Membership(server.cluster.as_dict(), task.job, task.index)
+    membership.targets.add(server.target)
+    graphs.join(membership)
+
+
+def _task(server: Cluster) -> str:
+    """Returns this task, as TensorFlow 2 names it."""
+    return f"/job:{server.task.job}/replica:0/task:{server.task.index}"
+
+
+class _Undecided(graphs.Cluster):
+    """The cluster of a program that has not made its first session: it may still build steps."""
+
+    def __init__(self, runtime: ModernRuntime, server: Cluster) -> None:
+        super().__init__(_task(server))
+        self._runtime = runtime
+        self.targets.add(server.target)
+
+    def before_session(self) -> graphs.Cluster:
+        self._runtime.before_session()
+        self._runtime.meet()
+        joined = graphs.joined()
+        return graphs.alone if joined is self else joined  # It serves.
+
+
 class _Coordinating(graphs.Cluster):
     """The cluster of a coordinator, with whose tasks its strategy has connected."""
 
     def __init__(self, server: Cluster) -> None:
-        task = server.task
-        super().__init__(f"/job:{task.job}/replica:0/task:{task.index}")
+        super().__init__(_task(server))
         self.device = "/job:chief/replica:0/task:0/device:CPU:0"
         self.targets.add(server.target)

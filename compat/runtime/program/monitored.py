@@ -109,6 +109,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
         self, runtime: ProgramRuntime, steps: Sequence[ProgramStep], arguments: MonitoredArguments
     ) -> None:
         self._runtime, self._lock = runtime, None
+        runtime.before_session()
         if arguments.saves:
             self._lock = CheckpointIO(arguments.checkpoint_dir).hold_to_resume()
         savers, saver = tf1.get_collection_ref(tf1.GraphKeys.SAVERS), runtime.default_saver()

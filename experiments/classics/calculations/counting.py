@@ -103,8 +103,9 @@ class Counting:
 
     def _coordinate(self) -> None:
         """Makes all workers increment and enqueue in parallel; logs the queue."""
-        with compat.device(None):  # Makes this process the coordinator.
-            strategy = current_runtime().coordinator.strategy
+        runtime = current_runtime()
+        runtime.meet()
+        strategy = runtime.coordinator.strategy
         with eagerly():
             self._hand_out(strategy)
 
