@@ -72,7 +72,6 @@ ROOMS = (
 )
 MOST_ENTRIES = 15  # A newcomer finds a file in a list of this length.
 KINDS = ("compat.runtime.legacy", "compat.runtime.modern")  # Of runtimes.
-WITH_SESSIONS = (*KINDS, "compat.runtime.program")
 VAGUE_NAMES = {"common", "helper", "helpers", "misc", "util", "utils"}
 EDGE = (
     "compat",
@@ -120,10 +119,10 @@ def dynamic_import(node: ast.Call) -> str:
         return ""
 
 
-def imports(module: str, tree: ast.Module | None = None) -> set[str]:
+def imports(module: str) -> set[str]:
     """Returns what `module` imports anywhere: `a.b` and `a.b.c` for `from a.b import c`."""
     found: set[str] = set()
-    for node in ast.walk(tree or parse(module)):
+    for node in ast.walk(parse(module)):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -144,13 +143,9 @@ def room(module: str) -> str:
     return max((name for name in ROOMS if within(module, name)), key=len)
 
 
-def imported_modules(module: str, types: bool = False) -> set[str]:
-    """Returns the modules of ours that `module` imports when it runs, or for `types` as well."""
-    tree = parse(module)
-    for node in ast.walk(tree) if not types else ():
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            node.body = []
-    found = imports(module, tree)
+def imported_modules(module: str) -> set[str]:
+    """Returns the modules of ours that `module` imports, also for types alone."""
+    found = imports(module)
     packages = {f"{name}.__init__" for name in found} & set(SOURCES)
     return (found & set(SOURCES)) | {
         # `from compat.cluster import ports` is about the module, not about its package.
@@ -248,11 +243,8 @@ def test_a_kind_of_runtime_is_known_to_itself_alone() -> None:
 
 
 def test_modules_import_each_other_in_no_circle() -> None:
-    """Nor for types, but that a session names the type of the runtime that has made it."""
-    waiting = {
-        module: imported_modules(module, types=not module.startswith(WITH_SESSIONS)) - {module}
-        for module in SOURCES
-    }
+    """Nor for types."""
+    waiting = {module: imported_modules(module) - {module} for module in SOURCES}
     while True:
         free = {module for module, needed in waiting.items() if not needed & set(waiting)}
         if not free:

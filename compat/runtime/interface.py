@@ -51,6 +51,7 @@ class Runtime(abc.ABC):
     hands_out = False  # Whether this process hands out the steps of other tasks.
     coordinator: Any = None  # TensorFlow's, once the tasks have met.
     saver_class: Any  # The `Saver` of this runtime.
+    session_class: Any  # What its sessions are.
 
     def __init__(self) -> None:
         self.server: Cluster | None = None  # None: a training in this process alone.
@@ -105,6 +106,23 @@ class Runtime(abc.ABC):
 
     def before_session(self) -> None:  # noqa: B027 - Only a coordinator has a choice.
         """Is called before a session is made, when the program has built its steps."""
+
+    @abc.abstractmethod
+    def reach(
+        self, server: Cluster, target: str, config: Any, graph: Any, everybody: bool
+    ) -> tuple[str, Any]:
+        """Waits for the tasks that a session needs; returns its target and its options."""
+
+    @abc.abstractmethod
+    def waits_for_chief(self, is_chief: bool, target: str) -> bool:
+        """Whether another task gives the variables of a session their first values."""
+
+    @abc.abstractmethod
+    def opened(self, opening: Callable[[], Any], server: Cluster | None) -> Any:
+        """Returns what `opening` does; raises where it would wait for a lost peer for ever."""
+
+    def begin(self, session: Any) -> None:  # noqa: B027 - Only the modern runtime has to know.
+        """Is called with a session whose variables have values, before the first call."""
 
     @abc.abstractmethod
     def open_session(self, run: Run, target: str, config: Any) -> Session:

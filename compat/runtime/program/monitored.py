@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import Any, Sequence
 
 from compat._tensorflow import private, tf1
 from compat.checkpoint.io import CheckpointIO
 from compat.errors import is_success
 from compat.liveness.departure_hook import DepartureHook
 from compat.liveness.departures import REPLICAS_GRACE_SECS, updates_together
-from compat.runtime.interface import MonitoredArguments
+from compat.runtime.interface import MonitoredArguments, Runtime
 from compat.runtime.program.session import recoverable
 from compat.runtime.program.step import ProgramStep
 from compat.runtime.services import Services
-
-if TYPE_CHECKING:
-    from compat.runtime.program.runtime import ProgramRuntime
 
 
 class _Unsupervised:
@@ -23,7 +20,7 @@ class _Unsupervised:
 
     USE_DEFAULT = summary_op = global_step = None
 
-    def __init__(self, runtime: ProgramRuntime) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self.runtime, self.own = runtime, self
         self.services: Any = Services(self)  # type: ignore[arg-type]
 
@@ -32,7 +29,7 @@ class _Creator:
     """Makes sessions by one of TensorFlow's, once the peers are there."""
 
     def __init__(
-        self, runtime: ProgramRuntime, steps: Sequence[ProgramStep], arguments: MonitoredArguments
+        self, runtime: Runtime, steps: Sequence[ProgramStep], arguments: MonitoredArguments
     ) -> None:
         self._runtime, self._steps, self._arguments = runtime, steps, arguments
         self._graph = tf1.get_default_graph()
@@ -106,7 +103,7 @@ class _RunsSteps(private.monitored_base()):  # type: ignore[misc]
     """What a monitored session of TensorFlow's adds to run steps; comes before its base."""
 
     def __init__(
-        self, runtime: ProgramRuntime, steps: Sequence[ProgramStep], arguments: MonitoredArguments
+        self, runtime: Runtime, steps: Sequence[ProgramStep], arguments: MonitoredArguments
     ) -> None:
         self._runtime, self._lock = runtime, None
         runtime.before_session()

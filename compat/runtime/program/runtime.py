@@ -189,17 +189,12 @@ class ProgramRuntime(Runtime):
     def reach(
         self, server: Cluster, target: str, config: Any, graph: Any, everybody: bool
     ) -> tuple[str, Any]:
-        """Waits for the tasks that a session needs; returns its target and its options."""
         server.wait_for_peers(everybody)
         return target or server.target, filtered(config, server.task.name, graph)
 
     def waits_for_chief(self, is_chief: bool, target: str) -> bool:
-        """Whether another task gives the variables of a session their first values."""
         del target
         return not is_chief
-
-    def begin(self, session: Any) -> None:
-        """Is called with a session whose variables have values, before the first call."""
 
     def global_step_of(self, graph: Any) -> Any | None:
         """Returns the global step of a graph, or None."""
@@ -220,7 +215,6 @@ class ProgramRuntime(Runtime):
         return kind(self, self.steps_of(graph), arguments)
 
     def opened(self, opening: Callable[[], Any], server: Cluster | None) -> Any:
-        """Returns what `opening` does; raises where it would wait for a lost peer for ever."""
         if server is None:
             return opening()
         polls = [call_monitor(server, workers=False)]
