@@ -41,7 +41,8 @@ def ours(here: Task, flags: argparse.Namespace) -> None:
     from experiments.training.inputs import data_of
     from experiments.training.recording.schedule import Schedule
 
-    server = compat.Server(here.cluster, here.job, here.index, runtime="legacy")
+    runtime = compat.select_runtime("legacy")
+    server = compat.Server(here.cluster, here.job, here.index)
     if here.job == "ps":
         server.join()
         return
@@ -56,7 +57,7 @@ def ours(here: Task, flags: argparse.Namespace) -> None:
     )
     experiment = MNIST(settings)
     data = data_of(experiment.data())
-    made = program.build(experiment, data, server, Schedule(550, 1, None, _CALL, 100))
+    made = program.build(experiment, runtime, data, server, Schedule(550, 1, None, _CALL, 100))
     supervisor = compat.Supervisor(
         is_chief=server.is_chief, logdir=None, summary_op=None, sync_optimizer=made.sync_optimizer
     )

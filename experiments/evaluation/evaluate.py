@@ -11,7 +11,7 @@ import numpy as np
 from compat import Session, Step, UserError, tf1
 from compat.checkpoint import files
 from compat.checkpoint.io import CheckpointIO
-from compat.runtime.interface import current_runtime
+from compat.runtime.interface import Runtime
 from compat.tracking import Writer
 from experiments.evaluation import best_checkpoint
 
@@ -73,7 +73,11 @@ def write_at_end(metrics: Mapping[str, Any], writer: Writer) -> None:
 
 
 def evaluate_best(
-    session: Session, logdir: str, evaluate: Callable[[], Values], say: Callable[[str], object]
+    session: Session,
+    runtime: Runtime,
+    logdir: str,
+    evaluate: Callable[[], Values],
+    say: Callable[[str], object],
 ) -> Values:
     """Returns what the best checkpoint gives, nothing where there is none; restores the variables.
 
@@ -82,7 +86,6 @@ def evaluate_best(
     value throughout, as other workers go by it; that of the result is the checkpoint's.
     """
     folder = os.path.join(logdir, best_checkpoint.FOLDER)
-    runtime = current_runtime()
     own = runtime.variables()
     counter = {_GLOBAL_STEP: own.pop(_GLOBAL_STEP)}
     try:

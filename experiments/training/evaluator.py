@@ -15,7 +15,7 @@ from compat.cluster.roles import Role, chief_task
 from compat.cluster.spec import ClusterSpec, Task
 from compat.liveness import identity
 from compat.liveness.monitor import Monitor
-from compat.runtime.interface import current_runtime
+from compat.runtime.interface import Runtime
 from compat.tracking import FINISHED, KILLED, TensorBoard, Tracker, store_uri
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.evaluate import write_pictures
@@ -53,10 +53,11 @@ def run(
     settings = experiment.settings
     devices.hide_gpus(task, Role.EVALUATE)
     options = replace(settings, gpu_memory_fraction=None)  # It has no GPU.
-    if compat.select_runtime(settings.runtime).has_coordinator:
+    runtime = compat.select_runtime(settings.runtime)
+    if runtime.has_coordinator:
         devices.configure_eager(options, alone=True)
     check_logdir(settings.logdir)
-    program = build(experiment, data_of(experiment.data()))
+    program = build(experiment, runtime, data_of(experiment.data()))
     if "validation" not in program.evaluations:
         raise compat.UserError(
             f"{type(experiment).__name__}.data() has no 'validation' split, so an evaluator has "
@@ -69,17 +70,17 @@ def run(
         print(f"{task.name} evaluates the checkpoints of {settings.logdir} as they come")
         evaluator = _Evaluator(program, session, opened)
         with system_metrics(settings, task):
-            evaluator.follow(_chief_monitor(settings, cluster), stop, earlier_end)
+            evaluator.follow(_chief_monitor(settings, runtime, cluster), stop, earlier_end)
 
 
-def _chief_monitor(settings: Any, cluster: ClusterSpec) -> Monitor:
+def _chief_monitor(settings: Any, runtime: Runtime, cluster: ClusterSpec) -> Monitor:
     """Returns what is polled for the chief; it raises once that is away for too long."""
     if not cluster:
         return activity_monitor(settings.logdir)
     proxies.go_past(access.cluster_hosts(cluster))
     chief = chief_task(cluster)
     run = identity.fingerprint(cluster, settings.run_token)
-    check = identity.chief_check(cluster, current_runtime().has_coordinator, run)
+    check = identity.chief_check(cluster, runtime.has_coordinator, run)
     return Monitor({cluster.describe(chief): check}, settings.rendezvous_timeout)
 
 
@@ -144,7 +145,7 @@ class _Evaluator:
                 self._unreadable = prefix
                 return False
             self._done = prefix
-            runtime = current_runtime()
+            runtime = self._program.runtime
             variables, slices = runtime.variables(), runtime.slices()
             found = files.fitted(prefix, values, variables, slices, others=True)
             self._session.assign(variables, found)

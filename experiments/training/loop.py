@@ -11,7 +11,7 @@ from typing import Any, Callable, ContextManager, Iterator, Mapping
 import compat
 from compat import tf1
 from compat.runtime.device_setter import imbalance
-from compat.runtime.interface import current_runtime
+from compat.runtime.interface import Runtime
 from compat.runtime.session import Interrupted
 from compat.tracking import Console, closing_lines
 from experiments.evaluation import early_stopping
@@ -36,17 +36,19 @@ from experiments.training.recording.schedule import Schedule
 from experiments.training.recording.tally import Tally, tally_of
 
 
-def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop) -> Result | None:
+def train(
+    experiment: Any, runtime: Runtime, server: compat.Server | None, data: Data, stop: Stop
+) -> Result | None:
     """Trains as chief or other worker; returns what the chief of a complete run has reached."""
     settings = experiment.settings
     chief = server is None or server.is_chief
     together = server is None or settings.sync or server.synchronous
     num_workers = 1 if server is None or together else server.num_workers
-    current_runtime().meet()  # Before TensorFlow traces a stream's functions.
-    schedule = schedule_of(settings, data, server)
+    runtime.meet()  # Before TensorFlow traces a stream's functions.
+    schedule = schedule_of(settings, runtime, data, server)
     tally = tally_of(server, settings.batch_size)
-    program = build(experiment, data, server, schedule, tally.batches)
-    mine = agreement.fingerprint(settings, data, current_runtime().variables().values())
+    program = build(experiment, runtime, data, server, schedule, tally.batches)
+    mine = agreement.fingerprint(settings, data, runtime.variables().values())
     if server is not None and chief:
         server.wait_for_peers(everybody=together)
     supervisor = compat.Supervisor(
@@ -57,7 +59,7 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
         save_summaries_secs=0,
         save_model_secs=0,
         sync_optimizer=program.sync_optimizer,
-        init_fn=first_values(settings) if chief else None,
+        init_fn=first_values(settings, runtime) if chief else None,
     )
     with contextlib.ExitStack() as outer, contextlib.ExitStack() as end, supervisor.managed_session(
         server.target if server else "", devices.session_config(settings)
@@ -67,7 +69,7 @@ def train(experiment: Any, server: compat.Server | None, data: Data, stop: Stop)
         if server is not None:
             end.callback(server.announce_end)  # This process opens one session.
         # Of which a coordinator makes the calls, each with a batch of its own.
-        coordinates = current_runtime().has_coordinator
+        coordinates = runtime.has_coordinator
         replicas = server.num_workers if server and settings.sync and coordinates else 1
         resumes = agreement.resume(settings, server, session.planned_step, tally, mine)
         ends = schedule.total_steps is None  # With the data of each worker.
@@ -135,7 +137,9 @@ class _Training:
         warning = imbalance(program.stored() or [0])
         if warning:
             console.say(warning)
-        recording = Recording(experiment, program.data, self.server, first, console)
+        recording = Recording(
+            experiment, program.runtime.name, program.data, self.server, first, console
+        )
         outer.enter_context(recording)
         outer.enter_context(system_metrics(settings, self.server.task if self.server else None))
         run = Run(first, settings, session, recording.writer, settings.logdir)
@@ -146,7 +150,7 @@ class _Training:
         measure = None
         if "validation" in program.evaluations:
             measure = functools.partial(program.evaluate, session, "validation")
-        variables = current_runtime().variables().items()
+        variables = program.runtime.variables().items()
         weights = {n: v for n, v in variables if v.trainable and has_histogram(v)}
         reporter = Reporter(
             experiment,
@@ -220,7 +224,9 @@ class _Training:
                 write_pictures(program.metrics, run.writer, reporter.step, "test")
         write_at_end(program.metrics, run.writer)  # Of the test or, without one, the validation.
         if test:
-            best = evaluate_best(session, settings.logdir, evaluate, reporter.console.say)
+            best = evaluate_best(
+                session, program.runtime, settings.logdir, evaluate, reporter.console.say
+            )
             metrics = {**named("test", test, loss_name), **named("best_test", best, loss_name)}
         test.pop("global_step", None)
         used = self.tally.examples()

@@ -16,7 +16,7 @@ from compat.checkpoint.io import CheckpointIO
 from compat.runtime.device_setter import describe_load, stored_bytes
 from compat.runtime.graphs.device_placement import shortened
 from compat.runtime.graphs.homes import task_device
-from compat.runtime.interface import current_runtime
+from compat.runtime.interface import Runtime
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.evaluate import evaluate
 from experiments.evaluation.metrics import Metric
@@ -38,6 +38,7 @@ class Program:
     """An experiment in this task."""
 
     experiment: Any
+    runtime: Runtime
     data: Data
     train: Any  # The step that makes an update; None in an evaluator.
     sync_optimizer: Any  # The `SyncReplicas` that aggregate gradients, or None.
@@ -67,10 +68,10 @@ class Program:
     def placement(self) -> str:
         """Returns which variable and which operation of an update lives where, a line each."""
         variables = [("variable", "shape", "device")]
-        for name, variable in sorted(current_runtime().variables().items()):
+        for name, variable in sorted(self.runtime.variables().items()):
             device = shortened(task_device(variable.op)) or "(this process)"
             variables.append((name, str(variable.shape.as_list()), device))
-        here = "(the worker that computes)" if current_runtime().server else "(this process)"
+        here = "(the worker that computes)" if self.runtime.server else "(this process)"
         operations = [("operation", "kind", "device")]
         operations += [(name, kind, at or here) for name, kind, at in self.train.operations()]
         stored = self.stored()
@@ -79,14 +80,16 @@ class Program:
 
     def stored(self) -> list[int]:
         """Returns the bytes of variables on each parameter server, empty if there is none."""
-        server = current_runtime().server
+        server = self.runtime.server
         if server is None or "ps" not in server.cluster.jobs:
             return []
         servers = 1 + max(server.cluster.task_indices("ps"))
-        return stored_bytes(current_runtime().variables().values(), servers)
+        return stored_bytes(self.runtime.variables().values(), servers)
 
 
-def schedule_of(settings: Any, data: Data, server: compat.Server | None) -> Schedule:
+def schedule_of(
+    settings: Any, runtime: Runtime, data: Data, server: compat.Server | None
+) -> Schedule:
     """Returns the course of a run.
 
     It ends after a number of updates only where each of them is given the next batch, whoever makes
@@ -94,7 +97,7 @@ def schedule_of(settings: Any, data: Data, server: compat.Server | None) -> Sche
     """
     together = server is None or settings.sync or server.synchronous
     num_workers = 1 if server is None or together else server.num_workers
-    coordinates = current_runtime().has_coordinator
+    coordinates = runtime.has_coordinator
     ends_with_data = not (coordinates or together)
     total: int | None = None
     if data.streams:
@@ -144,6 +147,7 @@ def schedule_of(settings: Any, data: Data, server: compat.Server | None) -> Sche
 
 def build(
     experiment: Any,
+    runtime: Runtime,
     data: Data,
     server: compat.Server | None = None,
     schedule: Schedule | None = None,
@@ -166,7 +170,7 @@ def build(
         if not settings.sync or server is None:
             return optimizer
         number = settings.replicas_to_aggregate or server.num_workers
-        wrapped.append(current_runtime().replicated(optimizer, number))
+        wrapped.append(runtime.replicated(optimizer, number))
         return wrapped[-1]
 
     period = settings.communication_period
@@ -194,13 +198,13 @@ def build(
                 )
             # A stream is repeated without end where the number of updates ends the run.
             repeats = settings.epochs if schedule.total_steps is None else None
-            if data.streams and not current_runtime().has_coordinator:
+            if data.streams and not runtime.has_coordinator:
                 opened = compat.worker_variable(np.int64(0), "batches_used")
             train = _train(update, data, settings, repeats, opened, used)
-        sync = wrapped[0] if wrapped and not current_runtime().has_coordinator else None
+        sync = wrapped[0] if wrapped and not runtime.has_coordinator else None
         evaluations = _evaluations(experiment, data, copies)
         metrics = experiment.metrics()
-        found = Program(experiment, data, train, sync, evaluations, metrics, opened)
+        found = Program(experiment, runtime, data, train, sync, evaluations, metrics, opened)
         _check_monitor(found)
         return found
 
@@ -219,7 +223,7 @@ def _check_monitor(program: Program) -> None:
         )
 
 
-def first_values(settings: Any) -> Callable[[Any], None] | None:
+def first_values(settings: Any, runtime: Runtime) -> Callable[[Any], None] | None:
     """Returns what sets the first values of a new run that begins with those of another one."""
     path = settings.warm_start
     if path is None or CheckpointIO(settings.logdir).history():
@@ -232,7 +236,7 @@ def first_values(settings: Any) -> Callable[[Any], None] | None:
             "prefix of a checkpoint, on this machine"
         ) from None
     prefix = path if is_prefix else best_checkpoint.find(path, given="--warm_start")[1]
-    init_fn, found = warm_start(prefix)
+    init_fn, found = warm_start(prefix, runtime)
     others = f"; others begin anew: {', '.join(found.different)}" if found.different else ""
     print(f"warm start: {len(found.same)} variables begin with the values of {prefix}{others}")
     return init_fn

@@ -13,6 +13,7 @@ from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import Stopped
 from compat.liveness import shared_folder, watchdog
 from compat.processes.exit_codes import exit_at_once
+from compat.runtime.interface import Runtime
 from experiments.launching.signals import Stop
 from experiments.training import devices
 from experiments.training.inputs import data_of
@@ -44,19 +45,20 @@ def run(
         tasks = devices.tasks_here(cluster, task)
         devices.configure_eager(settings, alone=cluster is None, tasks=tasks)
     if what in (Role.SERVE, Role.TRAIN):
-        return _run(experiment, cluster, task, stop, what, say)
+        return _run(experiment, runtime, cluster, task, stop, what, say)
     # Before anything in the folder is touched, and before the server starts: others need not come
     # if there is nothing to train on.
     check_logdir(settings.logdir)
     checkpoints = CheckpointIO(settings.logdir).hold()
     try:
-        return _run(experiment, cluster, task, stop, what, say)
+        return _run(experiment, runtime, cluster, task, stop, what, say)
     finally:
         checkpoints.close()
 
 
 def _run(
     experiment: Any,
+    runtime: Runtime,
     cluster: ClusterSpec | None,
     task: Task,
     stop: Stop,
@@ -83,7 +85,7 @@ def _run(
             if settings.shared_logdir:
                 shared_folder.check(server, settings.logdir)
         if data is not None:
-            return train(experiment, server, data, stop)
+            return train(experiment, runtime, server, data, stop)
         if server is not None:
             # Without it the chief, which was asked to end as well, could not save what was reached.
             with stop.deferred(), system_metrics(settings, task):

@@ -8,17 +8,18 @@ from compat.checkpoint.comparison import Comparison, compare, first, stored
 from compat.checkpoint.files import reading
 from compat.checkpoint.formats.stored import BETA_POWERS, GLOBAL_STEP, owner
 from compat.errors import UserError
-from compat.runtime.interface import current_runtime
+from compat.runtime.interface import Runtime
 from compat.runtime.saver import Saver
 
 
-def warm_start(prefix: str) -> tuple[Callable[[Any], None], Comparison]:
+def warm_start(prefix: str, runtime: Runtime) -> tuple[Callable[[Any], None], Comparison]:
     """Finds variables of the same name, shape and dtype in a checkpoint, once the model is built.
 
     What counts updates begins anew, and so does what an optimizer keeps for each variable.
 
     Args:
       prefix: of the checkpoint, such as "runs/1/model.ckpt-500".
+      runtime: has the variables of the model.
 
     Returns:
       What sets them in a session, for `Supervisor(init_fn=...)`; their names, and why the others
@@ -30,8 +31,8 @@ def warm_start(prefix: str) -> tuple[Callable[[Any], None], Comparison]:
     remedy = "name a log folder, or the prefix of a checkpoint such as runs/1/model.ckpt-500"
     with reading(prefix, remedy) as reader:
         entries = stored(reader)
-    variables = _of_the_model()
-    found = compare(entries, variables, current_runtime().slices())
+    variables = _of_the_model(runtime)
+    found = compare(entries, variables, runtime.slices())
     if not found.same:
         raise UserError(
             f"checkpoint {prefix} has no variable of this model: {first(found.different)}; name "
@@ -42,9 +43,9 @@ def warm_start(prefix: str) -> tuple[Callable[[Any], None], Comparison]:
     return lambda session: saver.restore(session, prefix), found
 
 
-def _of_the_model() -> dict[str, Any]:
+def _of_the_model(runtime: Runtime) -> dict[str, Any]:
     """Returns the variables by name, without those of an optimizer and the global step."""
-    variables = current_runtime().variables()
+    variables = runtime.variables()
     trained = {name for name, variable in variables.items() if variable.trainable}
     return {
         name: variable

@@ -86,8 +86,10 @@ class ModernRuntime(ProgramRuntime):
             raise UserError(made_outside("the global step"))
         return super().global_step(create)
 
-    def _own_device(self) -> str:
-        return "" if self.has_coordinator else super()._own_device()
+    def _own_device(self) -> str | None:
+        # None undoes the setter, which would place a worker's own variable on a server, and what
+        # updates it beside it.
+        return None if self.has_coordinator else super()._own_device()
 
     def step(self, definition: StepDefinition) -> Step:
         if not self.has_coordinator:

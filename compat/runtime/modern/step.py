@@ -45,7 +45,9 @@ class ModernStep(ProgramStep):
         if hands_out:
             self._check_operations()
 
-    def _inputs(self, definition: StepDefinition, shard: tuple[int, int], device: str) -> list[Any]:
+    def _inputs(
+        self, definition: StepDefinition, shard: tuple[int, int], device: str | None
+    ) -> list[Any]:
         del device
         inputs: list[Any] = []
         self.stored: list[Any] = []

@@ -124,7 +124,7 @@ class ProgramRuntime(Runtime):
                 initial, trainable=False, collections=keys, use_resource=True, name=name
             )
 
-    def _own_device(self) -> str:
+    def _own_device(self) -> str | None:
         return self.server.task.name if self.server is not None else ""
 
     def variables(self) -> dict[str, Any]:

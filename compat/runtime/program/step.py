@@ -20,7 +20,9 @@ _VARIABLES = ("VarHandleOp", "VariableV2")
 class ProgramStep(Step):
     """A step whose operations are in the default graph."""
 
-    def __init__(self, definition: StepDefinition, shard: tuple[int, int], device: str) -> None:
+    def __init__(
+        self, definition: StepDefinition, shard: tuple[int, int], device: str | None
+    ) -> None:
         self.definition = definition
         self.graph = tf1.get_default_graph()
         self.iterator: Any = None  # Of its dataset.
@@ -30,7 +32,9 @@ class ProgramStep(Step):
         with tf1.variable_creator_scope(create):
             self._take(pack(lambda: definition.function(*inputs), global_step))
 
-    def _inputs(self, definition: StepDefinition, shard: tuple[int, int], device: str) -> list[Any]:
+    def _inputs(
+        self, definition: StepDefinition, shard: tuple[int, int], device: str | None
+    ) -> list[Any]:
         """Returns what the function is given before what each call passes."""
         inputs = []
         with tf1.device(device):

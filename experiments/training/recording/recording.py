@@ -14,7 +14,6 @@ from compat import Server
 from compat.checkpoint.io import CheckpointIO
 from compat.cluster.spec import Task
 from compat.errors import Stopped, UserError, unless_usable
-from compat.runtime.interface import current_runtime
 from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, run_page, tracking_command
 from compat.tracking.console import LOG
 from compat.tracking.mlflow import run_id
@@ -53,7 +52,13 @@ class Recording:
     """Opens the writers of a run, and closes them with the status with which it really ended."""
 
     def __init__(
-        self, experiment: Any, data: Any, server: Server | None, step: int, console: Console
+        self,
+        experiment: Any,
+        runtime: str,
+        data: Any,
+        server: Server | None,
+        step: int,
+        console: Console,
     ) -> None:
         self._experiment = type(experiment)
         self._settings = settings = experiment.settings
@@ -85,7 +90,10 @@ class Recording:
         self.writer.dataset(
             data.name or self._experiment.__name__, data.checksum, data.source, data.sizes
         )
-        tags = {**_tags(data, server), "mlflow.parentRunId": settings.parent_run}
+        tags = {
+            **_tags(data, runtime, server),
+            "mlflow.parentRunId": settings.parent_run,
+        }
         self.writer.tags({tag: value for tag, value in tags.items() if value})
 
     def __enter__(self) -> Recording:
@@ -204,10 +212,10 @@ def _runnable(command: str) -> str:
     return shlex.quote(_short(own)) + space + rest
 
 
-def _tags(data: Any, server: Server | None) -> dict[str, str]:
+def _tags(data: Any, runtime: str, server: Server | None) -> dict[str, str]:
     return {
         **environment({} if server is None else server.cluster.as_dict()),
-        "runtime": current_runtime().name,
+        "runtime": runtime,
         "git_commit": git_commit(str(Path(__file__).parent)) or "unknown",
         "dataset": data.name,
         "dataset_source": data.source,

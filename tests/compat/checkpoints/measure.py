@@ -16,9 +16,9 @@ from experiments.training.program import build
 
 
 def main(settings: dict[str, Any]) -> None:
-    compat.select_runtime(settings["runtime"])
+    runtime = compat.select_runtime(settings["runtime"])
     mnist = MNIST(MNIST.Settings(dataset="digits"))
-    program = build(mnist, data_of(mnist.data()))
+    program = build(mnist, runtime, data_of(mnist.data()))
     supervisor = compat.Supervisor(logdir=settings["logdir"], save_model_secs=0)
     with supervisor.managed_session() as session:
         values = program.evaluate(session, "test")
