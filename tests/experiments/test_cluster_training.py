@@ -270,8 +270,11 @@ def test_updates_of_its_own_are_those_of_a_process_alone(
     """Of one worker, which fetches the variables, makes four updates and pushes what is changed."""
     flags = ["--strategy=ps", "--num_ps=1", "--num_workers=1", f"--runtime={runtime}"]
     flags += ["--epochs=4", "--learning_rate=0.5", "--communication_period=4"]
-    training = train(*flags).wait()
+    training = train(*flags, "--log_device_placement").wait()
     assert training.code == 0, training.out
+    own = [line for line in by("worker 0", training) if "/copy/ResourceApply" in line]
+    assert len(own) == 4 * len(SHAPES)
+    assert not [line for line in own if "/job:ps" in line]
     assert record(training.logdir).checkpoints[-1] == 48
     theirs, alone = read_weights((training.logdir, 48), (local.logdir, 48))
     assert set(theirs) == set(alone)
