@@ -6,10 +6,13 @@ the page is such a result. The newest TensorFlow has all of them, others may hav
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import sys
 from pathlib import Path
+
+from compat.liveness.run_state import RunState
 
 FAULTS = ["SIGTERM", "SIGKILL", "SIGSTOP for 30 s", "never started", "started 20 s late"]
 FAULTS += ["killed and restarted", "network cut for 20 s", "network cut for good"]
@@ -71,7 +74,14 @@ The chief also records the run. This is what it does when its disk, its clock, i
 MLflow fails, or another run begins in its log folder, tested in a run of one process:
 
 {surroundings}
+
+{states}
 """
+STATES = f"""\
+`server.state` of a `compat.Server` says what has become of its task. This is the docstring of
+`RunState`:
+
+{inspect.getdoc(RunState)}""".replace("``", "`")
 
 
 def main(argv: list[str]) -> int:
@@ -86,6 +96,7 @@ def main(argv: list[str]) -> int:
             tensorflow=newest["tensorflow"],
             core=f", and, the core of it, on {' and '.join(core)}" if core else "",
             faults=_table(ROWS, cells),
+            states=STATES,
             surroundings=_table([(fault, "") for fault in SURROUNDINGS], cells),
         ),
         encoding="utf-8",

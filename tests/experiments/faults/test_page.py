@@ -19,6 +19,11 @@ CELLS = [*ROWS["ROWS"]]
 CELLS += [(fault, "") for fault in ROWS["SURROUNDINGS"]]
 
 
+def test_the_page_has_the_states_of_a_task() -> None:
+    page = PAGE.parents[3] / "docs" / "failures.md"
+    assert page.read_text("utf-8").endswith(f"\n\n{ROWS['STATES']}\n")
+
+
 def write(folder: Path, cells: list[dict[str, str]]) -> Any:
     """Returns the exit code, what was printed, and the page."""
     folder.mkdir()
