@@ -27,6 +27,7 @@ _KINDS = {"int": "an integer", "float": "a number", "bool": "true or false"}
 def run_main(
     main: Callable[[list[str]], Any],
     flags_parser: Callable[[list[str]], list[str]] | None = None,
+    described: Callable[[BaseException], str | None] = lambda error: None,
 ) -> None:
     """Runs a program's `main`, as `tf.app.run` of TensorFlow 1.x, and exits.
 
@@ -37,6 +38,7 @@ def run_main(
     Args:
       main: takes the program's name and the arguments that are not flags of `absl.flags`.
       flags_parser: takes the command line, and returns what `main` takes; `parse_flags` by default.
+      described: returns what is shown in place of the traceback of another error, or None.
     """
 
     def program(argv: list[str]) -> Any:
@@ -57,7 +59,11 @@ def run_main(
             lost = None if server is None else server.diagnose(error)
             shown = lost or error
             if not isinstance(shown, _LINES):
-                raise
+                text = described(shown) if isinstance(shown, Exception) else None
+                if text is None:
+                    raise
+                print(text, file=sys.stderr, flush=True)
+                return 1
             if server is not None and (server.serves or lost or watchdog.is_stuck()):
                 server.announce_end()  # For Python's exit, which would, is skipped.
                 exit_at_once(shown)

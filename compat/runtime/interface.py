@@ -99,7 +99,7 @@ class Runtime(abc.ABC):
         """Returns the saver of a program that gives none; None where it has no variables."""
 
     def meet(self) -> None:  # noqa: B027 - Else each session waits for the tasks that it needs.
-        """Waits for all tasks where one hands out steps; else the first session with a step does.
+        """Waits for all tasks where one hands out steps; else the first step of a program does.
 
         The task is the coordinator from then on, whether the program has a step or not.
         """

@@ -13,6 +13,7 @@ from compat.errors import UserError
 from compat.processes.command import report
 from compat.processes.exit_codes import parse_flags, run_main
 from compat.processes.output import discard
+from experiments.launching import own_frames
 from experiments.settings.flags import help_text
 
 # Flags of absl with which a program without a terminal exits at once, with 0.
@@ -31,7 +32,14 @@ def run(main: Callable[[flags.FlagValues], int]) -> None:
             raise UserError(f"argument {argv[1]!r} is not a flag; flags look like --name=value")
         return main(flags.FLAGS)
 
-    run_main(program, flags_parser=parse)
+    run_main(program, flags_parser=parse, described=_described)
+
+
+def _described(error: BaseException) -> str | None:
+    """Returns what to show of an error, unless a flag asks for its traceback."""
+    values = flags.FLAGS
+    is_short = "traceback" in values and not values["traceback"].value
+    return own_frames.described(error) if is_short else None
 
 
 def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:

@@ -53,6 +53,8 @@ def define_flags(
         words = "File of settings (YAML or JSON), as settings.yaml of a log folder; "
         flags.DEFINE_string("config", None, words + "flags take precedence.", **where)
         flags.DEFINE_bool("print_config", False, "Print the settings as YAML, and exit.", **where)
+        words = "Show all frames of an error, and not those of your program alone."
+        flags.DEFINE_bool("traceback", False, words, **where)
 
 
 def define_task_flags(*names: str, values: flags.FlagValues = flags.FLAGS) -> None:

@@ -18,10 +18,12 @@ from compat.cluster.environment import check_agreement
 from compat.cluster.roles import role
 from compat.cluster.spec import ClusterSpec, Task
 from compat.errors import UserError
+from compat.processes.command import report
 from compat.runtime.interface import select_runtime
 from compat.runtime.registry import has_coordinator
 from compat.tracking.mlflow import run_id
 from experiments.launching import command_line, launcher, missing_task, signals
+from experiments.settings import Settings
 from experiments.settings.files import text_of
 from experiments.settings.flags import define_flags, settings_from_flags
 from experiments.settings.place import (
@@ -54,13 +56,42 @@ def run(experiment: Any, **settings: Any) -> Any:
       UserError: a setting, the data or the log folder is wrong; with settings only.
     """
     if settings:
+        _check_class(experiment)
         return _run_here(experiment, settings)
     if experiment.__module__ == "__main__" and _PACKAGE in Path(sys.argv[0]).resolve().parents:
         # A program of this package: a folder `models` where it runs is not the one it means.
         sys.path.insert(0, str(_PACKAGE.parent))
-    define_flags(experiment.Settings, experiment.presets)
+    try:
+        _check_class(experiment)
+        define_flags(experiment.Settings, experiment.presets)
+    except UserError as error:
+        sys.exit(report(error))
     command_line.run(lambda values: main(experiment, values))
     return None
+
+
+def _check_class(experiment: Any) -> None:
+    """Raises a `UserError` for what is no experiment, or has settings of another kind."""
+    settings = experiment.Settings
+    if not isinstance(experiment, type):
+        name = type(experiment).__name__
+        raise UserError(f"run() was given an instance of {name}; give the class: run({name})")
+    if not issubclass(settings, Settings):
+        raise UserError(
+            f"{experiment.__name__}.Settings has no base; write class Settings(Settings), of "
+            "`from experiments import Settings`"
+        )
+
+
+def _made(experiment: Any, settings: Any) -> Any:
+    """Returns an instance of an experiment, with its settings."""
+    made = experiment(settings)
+    if not hasattr(made, "settings"):
+        raise UserError(
+            f"{experiment.__name__}.__init__ keeps no settings; begin it with "
+            "super().__init__(settings)"
+        )
+    return made
 
 
 def read_flags(
@@ -102,7 +133,7 @@ def main(experiment: Any, values: flags.FlagValues) -> int:
         earlier_end = completion.read(settings.logdir)
     with signals.signals() as stop:
         command_line.load_tensorflow()
-        _do_part(experiment(settings), cluster, task, stop, earlier_end, say)
+        _do_part(_made(experiment, settings), cluster, task, stop, earlier_end, say)
     return 0
 
 
@@ -162,6 +193,6 @@ def _run_here(experiment: Any, given: dict[str, Any]) -> Any:
     select_runtime(settings.runtime).clear()
     main_thread = threading.current_thread() is threading.main_thread()
     with signals.signals() if main_thread else contextlib.nullcontext(signals.Stop()) as stop:
-        result = _do_part(experiment(settings), None, Task("worker", 0), stop)
+        result = _do_part(_made(experiment, settings), None, Task("worker", 0), stop)
     # MLflow's store often takes a short run only when the record is closed.
     return result and dataclasses.replace(result, run_id=run_id.read(result.logdir))

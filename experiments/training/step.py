@@ -246,6 +246,13 @@ def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[A
 def grouped(found: Any, pairs: list[Any]) -> Any:
     """Returns the optimizer, or those of several groups as one; see `Experiment.optimizer`."""
     groups = _groups(found, pairs)
+    for optimizer, _ in groups:
+        if not hasattr(optimizer, "compute_gradients"):
+            name = f"{type(optimizer).__module__.partition('.')[0]}'s {type(optimizer).__name__}"
+            raise UserError(
+                f"optimizer() returned {name}; return one of TensorFlow 1.x, such as "
+                "tf1.train.AdamOptimizer(0.001)"
+            )
     return groups[0][0] if len(groups) == 1 else _Grouped(groups)
 
 

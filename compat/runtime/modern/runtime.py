@@ -96,6 +96,7 @@ class ModernRuntime(ProgramRuntime):
             return super().step(definition)
         shard = 0, 1
         if self.server is not None and not definition.on_coordinator:
+            self.meet()  # Before TensorFlow traces functions, as of a dataset.
             # Replicas read their own shards; a coordinator reads none, nor does a task that serves.
             index = self.server.trainer_index if self.server.synchronous else 0
             shard = index, self.server.num_workers

@@ -1,0 +1,143 @@
+"""What is shown of an error in a person's own program: their line first, then their frames."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import sysconfig
+import traceback
+from pathlib import Path
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+
+from compat._tensorflow import tf1
+
+_PATHS = sysconfig.get_paths()
+_PROJECT = Path(__file__).resolve().parents[2]
+_NOT_OWN = tuple(
+    os.path.join(os.path.realpath(path), "")
+    for path in (
+        *(_PATHS[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        *(str(_PROJECT / package) for package in ("compat", "experiments", "models")),
+    )
+)
+# What a message of TensorFlow says of functions and nodes, for which there is a line.
+_BEFORE = re.compile(r".*?^ *Node: '[^']*'\n", re.DOTALL | re.MULTILINE)
+_OF_FUNCTION = re.compile(r"^\s*(\(\d+\) \w+: *|\{\{function_node [^}]*\}\} *)+")
+_NO_REASON = re.compile(r"\s*$|Graph execution error|Detected at node|\d+ root error")
+_OF_NODE = re.compile(r" for '\{\{node [^']*'|\{\{node ([^}]*)\}\}")
+_NODE = re.compile(r"\{\{node ([^}]+)\}\}|\[\[node ([^\s\]]+)")
+_MOST_CHARACTERS = 300
+_REMEDIES = (
+    (
+        r"float32.* float64|float64.* float32",
+        "give arrays of float32, as of array.astype('float32')",
+    ),
+    (
+        r"as a Python `?bool`?",
+        "a tensor has its value when the graph runs: use tf.where or tf.cond",
+    ),
+    (
+        r"has no attribute 'numpy'",
+        "a tensor has its value when the graph runs: return it among the outputs of loss(), or use "
+        "tf.print",
+    ),
+    (r"'labels' has DataType string", "number the labels, as by numpy.unique(return_inverse=True)"),
+    (r"label value of .* outside the valid range", "labels are from 0 to the number of logits - 1"),
+)
+
+
+class Frame(NamedTuple):
+    """A line of a program that was being run, in a function."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the line is neither of Python or a package nor of this project."""
+        is_file = os.path.isabs(self.file) or os.path.exists(self.file)
+        return is_file and not os.path.realpath(self.file).startswith(_NOT_OWN)
+
+
+def described(error: BaseException) -> str | None:
+    """Returns what to show of an error; None if it came through no function of the program."""
+    own = [frame for frame in _raised(error) if frame.is_own]
+    if not any(frame.function != "<module>" for frame in own):
+        own = [frame for frame in _made(error) if frame.is_own]
+    inside = [frame for frame in own if frame.function != "<module>"]
+    if not inside:
+        return None
+    last = inside[-1]
+    head = f"{os.path.basename(last.file)}:{last.line}, in {last.function}: {_message(error)}"
+    shown = [f'  File "{f.file}", line {f.line}, in {f.function}\n    {f.text}' for f in inside]
+    return "\n".join([f"error: {head}", *shown, "--traceback shows all frames"])
+
+
+def _raised(error: BaseException) -> Iterator[Frame]:
+    """Yields the frames that an error has come through, the innermost last."""
+    for frame in traceback.extract_tb(error.__traceback__):
+        yield Frame(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
+
+
+def _made(error: BaseException) -> Sequence[Frame]:
+    """Returns the frames in which the operation was made that has failed in a graph."""
+    names = [first or second for first, second in _NODE.findall(str(error))]
+    operation = getattr(error, "op", None)
+    graph = tf1.get_default_graph()
+    for name in names if operation is None else ():
+        # A copy of a step has a scope around the names of the program's graph.
+        parts = name.split("/")
+        for i in range(len(parts)):
+            try:
+                operation = operation or graph.get_operation_by_name("/".join(parts[i:]))
+            except (KeyError, ValueError):
+                continue
+    found = getattr(operation, "traceback", None) or []
+    return [
+        frame._replace(text=frame.text or linecache.getline(frame.file, frame.line).strip())
+        for frame in (Frame(*_fields(each)) for each in found)
+    ]
+
+
+def _fields(frame: Any) -> Sequence[Any]:
+    """Returns file, line, function and text of a frame, which is a tuple until 2.2 or so."""
+    if isinstance(frame, tuple):
+        return frame[0], frame[1], frame[2], frame[3] or ""
+    return frame.filename, frame.lineno, frame.name, frame.line or ""
+
+
+def _message(error: BaseException) -> str:
+    """Returns the type and the first line of an error, and a remedy where one is known."""
+    text = str(getattr(error, "message", "") or error).strip()
+    lines = [_OF_FUNCTION.sub("", line) for line in _BEFORE.sub("", text).splitlines()]
+    first = next((line for line in lines if not _NO_REASON.match(line)), "")
+    first = _OF_NODE.sub(lambda found: found[1] or "", first).strip()
+    first = first.partition(".  ")[0]  # Behind which TensorFlow lists values.
+    if len(first) > _MOST_CHARACTERS:
+        first = first[:_MOST_CHARACTERS].rpartition(" ")[0] + " ..."
+    said = f"{type(error).__name__}: {first}".rstrip(": ")
+    remedies = [remedy for pattern, remedy in _REMEDIES if re.search(pattern, text)]
+    return "; ".join([said.rstrip("."), *_names(error), *remedies[:1]])
+
+
+def _names(error: BaseException) -> Iterator[str]:
+    """Yields what is in that which the line has taken a wrong name of, such as a batch."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    if not frames:
+        return
+    frame, number = frames[-1]
+    line = linecache.getline(frame.f_code.co_filename, number)
+    for name, value in frame.f_locals.items():
+        if f"{name}[" not in line:
+            continue
+        if isinstance(error, KeyError) and isinstance(value, Mapping) and value:
+            yield f"{name} has {', '.join(map(str, value))}"
+        elif isinstance(error, TypeError) and name == "batch" and not isinstance(value, Mapping):
+            kind = "tuple" if isinstance(value, tuple) else "tensor"
+            yield (
+                f"batch is a {kind}: name what the dataset has, as by "
+                "map(lambda x, y: {'x': x, 'y': y})"
+            )
