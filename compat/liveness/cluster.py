@@ -63,11 +63,7 @@ class Cluster:
             cluster, task = roles.strategy_names(cluster, task)
         self.cluster, self.task, self.runtime = cluster, task, runtime
         self._take_part(has_coordinator)
-        self._serving = [
-            task
-            for task in all_tasks(cluster)
-            if roles.role(task, cluster, has_coordinator) is Role.SERVE
-        ]
+        self._serving = [each for each in all_tasks(cluster) if each not in self._trainers]
         self.rendezvous_timeout, self.while_waiting = rendezvous_timeout, while_waiting
         self.run = identity.fingerprint(cluster, run_token)
         self.address = cluster.address_of(task)

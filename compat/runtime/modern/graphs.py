@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from compat._tensorflow import private
-from compat.runtime.graphs.nodes import called_functions, is_seeded, rename_functions, scopes
+from compat.runtime.graphs.nodes import (
+    called_functions,
+    is_seeded,
+    register_functions,
+    rename_functions,
+    scopes,
+)
 
 _CHOOSING = ("If", "StatelessIf", "Case", "StatelessCase")  # Their first input is the choice.
 _WRITING = ("Assign", "ResourceApply", "ResourceSparseApply", "ResourceScatter")
@@ -47,8 +52,7 @@ def reseeded(graph_def: Any, copy: int) -> Any:  # noqa: C901
     for _, nodes in scopes(copied):
         for node in filter(is_seeded, nodes):
             node.attr["seed2"].i += copy
-    for name in random:
-        private.register_function(functions[name])
+    register_functions(copied)
     return copied
 
 

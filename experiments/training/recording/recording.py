@@ -90,10 +90,7 @@ class Recording:
         self.writer.dataset(
             data.name or self._experiment.__name__, data.checksum, data.source, data.sizes
         )
-        tags = {
-            **_tags(data, runtime, server),
-            "mlflow.parentRunId": settings.parent_run,
-        }
+        tags = {**_tags(data, runtime, server), "mlflow.parentRunId": settings.parent_run}
         self.writer.tags({tag: value for tag, value in tags.items() if value})
 
     def __enter__(self) -> Recording:
