@@ -236,7 +236,7 @@ class Ahead:
           has_options: whether it is traced, or has a limit of time.
         """
         names = [each.name for each in (*fetches, *operations)]
-        if self.own.issuperset(names):
+        if self.makes(names):
             return None
         key = session.graph, len(fetches), *names, *(tensor.name for tensor in fed)
         if key not in self._kinds:
@@ -266,6 +266,10 @@ class Ahead:
             if group.size == self.most:
                 self._finish("")
             return values
+
+    def makes(self, names: Sequence[str]) -> bool:
+        """Whether a call is one of a group's, by the names of what it fetches and runs."""
+        return self.own.issuperset(names)
 
     def look(self, group: _Group, cause: str) -> None:
         """Makes a group of which somebody looks at a value, and is told of an error."""
@@ -357,6 +361,7 @@ def _line() -> str:
 
 _active: Ahead | None = None
 chosen = 0  # Calls in a group, of a script that `compat run` runs.
+calls_before = CALLS_BEFORE  # Of a kind, that are made before any is gathered.
 
 
 def install() -> None:
@@ -364,14 +369,14 @@ def install() -> None:
     begin(chosen)
 
 
-def begin(most: int, after: int = CALLS_BEFORE) -> None:
+def begin(most: int, after: int | None = None) -> None:
     """Gathers calls from here on, until `end` or the end of the process; see `ahead`."""
     global _active
     if most < 2:
         raise UserError(f"--ahead={most} gathers no calls; give the calls of a group, such as 20")
     if _active is not None:
         raise UserError(f"--ahead={most} was given where --ahead={_active.most} is in effect")
-    _active = Ahead(most, after)
+    _active = Ahead(most, calls_before if after is None else after)
     _install()
 
 
@@ -391,7 +396,7 @@ def end(is_interrupted: bool = False) -> None:
 
 
 @contextlib.contextmanager
-def ahead(calls: int, after: int = CALLS_BEFORE) -> Iterator[None]:
+def ahead(calls: int, after: int | None = None) -> Iterator[None]:
     """Gathers the calls of sessions that are of one kind, and makes them as one.
 
     What a call returns waits when somebody looks at it. No number is another one than without; see
@@ -399,7 +404,7 @@ def ahead(calls: int, after: int = CALLS_BEFORE) -> Iterator[None]:
 
     Args:
       calls: in a group.
-      after: calls of a kind that are made one by one before.
+      after: calls of a kind that are made one by one before; a hundred if not given.
 
     Raises:
       UserError: there are fewer than two calls in a group, or calls are gathered already.
@@ -420,6 +425,11 @@ def _called(*call: Any) -> list[Any] | None:
 def _finish(*_: Any) -> None:
     if _active is not None:
         _active.finish()
+
+
+def is_of_group(names: Sequence[str]) -> bool:
+    """Whether a call is no call of the program, but one that makes those that were gathered."""
+    return _active is not None and _active.makes(names)
 
 
 def _closed(session: Any) -> None:

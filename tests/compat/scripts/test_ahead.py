@@ -8,8 +8,11 @@ import pytest
 
 from compat._tensorflow import coordinator_module
 from compat.runtime.graphs.cluster import sees_variables_of_others
+from tests.compat.scripts.conftest import run_python
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.compat.scripts.conftest import RunScript
 
 pytestmark = pytest.mark.once  # The loops of tests/compat/test_gathering.py run on all lines.
@@ -53,6 +56,21 @@ with supervisor.managed_session(server.target) as session:
         writer.add_summary(fetched[2], number)
 print("sum %r" % float(np.sum([float(loss) for loss in losses])))
 """
+PROVEN = """
+import numpy as np
+import tensorflow as tf
+
+x = tf.placeholder(tf.float32, [None, 4])
+weight = tf.Variable(tf.random_normal([4, 1]))
+shown = tf.matmul(tf.nn.dropout(x, 0.8), weight)
+loss = tf.reduce_mean(tf.square(shown - tf.reduce_sum(x, 1, keepdims=True)))
+train = tf.train.AdamOptimizer(0.1).minimize(loss)
+random = np.random.RandomState(0)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    losses = [session.run([train, loss], {x: random.rand(8, 4)})[1] for _ in range(45)]
+    print(sum(losses))
+"""
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -88,3 +106,31 @@ def test_a_worker_of_a_cluster_gathers_calls(run_script: RunScript, runtime: str
         sums += [line for line in ran.out.splitlines() if " sum " in line]
     assert "--ahead=20: 100 of " in ran.out
     assert len(set(sums)) == 1, sums
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_proof_leaves_calls_gathered(tmp_path: Path, runtime: str) -> None:
+    pytest.importorskip("asttokens")
+    pytest.importorskip("fissix")
+    (tmp_path / "train.py").write_text(PROVEN, encoding="utf-8")
+    side = f"run --runtime={runtime}"
+    sides = (f"--a={side}", f"--b={side} --ahead=20")
+    done = run_python("-m", "compat", "prove", *sides, "--keep=kept", "train.py", cwd=tmp_path)
+    assert done.returncode == 0, done
+    none = "largest relative difference 0, of what was added to a variable 0, tolerance 0.0001"
+    assert f"equal: 45 losses of 45 training calls; {none}" in done.stdout
+    said = (tmp_path / "kept" / "B" / "output.txt").read_text(encoding="utf-8")
+    assert "calls were made in " in said, said
+
+
+def test_a_proof_sees_what_the_last_gathered_call_does(tmp_path: Path) -> None:
+    pytest.importorskip("asttokens")
+    pytest.importorskip("fissix")
+    (tmp_path / "train.py").write_text(PROVEN, encoding="utf-8")
+    head = "import sys\nimport compat\nimport compat.v1 as tf\ncompat.runtime_from(sys.argv)"
+    other = PROVEN.replace("import tensorflow as tf", head).replace("(0.1)", "(0.2)")
+    (tmp_path / "other.py").write_text(other, encoding="utf-8")
+    options = ("--a=run", "--b=other.py --ahead=20", "--steps=1")
+    done = run_python("-m", "compat", "prove", *options, "train.py", cwd=tmp_path)
+    assert done.returncode == 1, done
+    assert "differ: what training call 1 adds to variable Variable: " in done.stdout

@@ -54,6 +54,7 @@ def _prove(
     pair: list[sides.Side], arguments: list[str], folder: str, options: argparse.Namespace
 ) -> report.Proof:
     begun = runs.now()
+    gathers = any(side.gathers for side in pair)
 
     def run_both(
         name: str, steps: int, details: int, replayed: runs.Run | None, every: bool = False
@@ -74,6 +75,7 @@ def _prove(
                     details=[details],
                     every=every,
                     each=options.each,
+                    gathers=gathers,
                     begun=begun,
                     timeout=options.timeout,
                 )
@@ -87,9 +89,9 @@ def _prove(
     a, b = run_both("", options.steps, 1, None)
     found = comparison.compare(a, b, options.rtol, options.each)
     traced = None
-    if found.cause == 1:
+    if found.cause == 1 and not gathers:
         traced = operations.trace(a, b, 1)
-    elif found.cause:
+    elif found.cause and not gathers:
         again = run_both("again", found.cause, found.cause, a, a.trains_nothing)
         traced = operations.trace(*again, found.cause)
     return report.Proof(a, b, found, traced, options.rtol, options.each)

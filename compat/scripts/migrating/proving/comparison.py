@@ -37,12 +37,14 @@ class Comparison:
       verdict: one line of what differs first; empty if nothing does.
       call: the training call at which the difference is seen; 0: not in one.
       cause: the call that made the difference, whose operations tell it; 0 if unknown.
+      change: the largest difference of what was added to a variable, of those that were compared.
     """
 
     losses: list[Loss] = field(default_factory=list)
     verdict: str = ""
     call: int = 0
     cause: int = 0
+    change: float = 0.0
 
     @property
     def calls(self) -> int:
@@ -140,15 +142,19 @@ def _ends_differ(a: Run, b: Run) -> str:
 def _compare_changes(a: Run, b: Run, found: Comparison, each: bool) -> None:
     """Compares what training calls have changed: the first, which its loss does not show, or all.
 
-    All where no loss is known of both, or no later loss shows it.
+    All where no loss is known of both, or no later loss shows it. Where calls are gathered, the
+    first of which the variables are known is the last one.
     """
-    last = 1 if found.losses and not each else len(a.calls)
-    for call in range(1, last + 1):
-        for name, gap in changes(a, b, call):
+    for call in range(1, len(a.calls) + 1):
+        gaps = list(changes(a, b, call))
+        for name, gap in gaps:
+            found.change = max(found.change, gap.error)
             if gap.differs:
                 found.verdict = f"what training call {call} adds to variable {name}: {gap}"
                 found.call = found.cause = call
                 return
+        if gaps and found.losses and not each:
+            return
 
 
 def first_change(a: Run, b: Run, last: int) -> int:
@@ -185,7 +191,10 @@ def changes(a: Run, b: Run, call: int) -> Iterator[tuple[str, Gap]]:
 def before(run: Run, call: int) -> dict[str, Any]:
     """Returns the variables before a call, as far as they were recorded."""
     begun = run.load("begin", call)
-    return begun or (run.load("after", call - 1) if call > 1 else {})
+    while not begun and call > 1:
+        call -= 1
+        begun = run.load("after", call) or run.load("begin", call)
+    return begun
 
 
 def gradients(a: Run, b: Run, call: int) -> dict[str, tuple[str, str]]:

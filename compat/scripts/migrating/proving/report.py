@@ -28,6 +28,11 @@ class Proof:
     rtol: float
     each: bool = False
 
+    @property
+    def gathers(self) -> bool:
+        """Whether calls of one of the two were gathered."""
+        return self.a.side.gathers or self.b.side.gathers
+
 
 def lines(proof: Proof) -> Iterator[str]:
     """Yields the lines for a terminal."""
@@ -50,9 +55,10 @@ def verdict(proof: Proof) -> str:
         return f"equal: the variables after each of {calls} training calls; no loss was recorded"
     first = "the first " if proof.a.is_cut else ""
     what, kind = ("values", "") if proof.a.trains_nothing else ("losses", "training ")
+    added = f", of what was added to a variable {found.change:.2g}" if proof.gathers else ""
     return (
-        f"equal: {len(found.losses)} {what} of {first}{calls} {kind}calls; "
-        f"largest relative difference {worst.gap.error:.2g}, tolerance {proof.rtol:.2g}"
+        f"equal: {len(found.losses)} {what} of {first}{calls} {kind}calls; largest relative "
+        f"difference {worst.gap.error:.2g}{added}, tolerance {proof.rtol:.2g}"
     )
 
 
@@ -83,6 +89,8 @@ def notes(proof: Proof) -> Iterator[str]:
         yield "cluster: one worker, in one process, without its parameter servers"
     if proof.each:
         yield "each training call of B begins with the variables of A"
+    if proof.gathers:
+        yield "calls are gathered: nothing is read between them, and the variables after the last"
     if proof.a.trains_nothing:
         yield "it trains nothing: all calls of sessions that fetch numbers are compared"
     odd = sum(not math.isfinite(loss.gap.a) for loss in proof.comparison.losses)

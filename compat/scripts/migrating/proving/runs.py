@@ -90,6 +90,7 @@ def run(
     details: Iterable[int],
     every: bool = False,
     each: bool = False,
+    gathers: bool = False,
     begun: float,
     timeout: float,
 ) -> Run:
@@ -104,6 +105,7 @@ def run(
       details: numbers of the calls of which all operations are recorded.
       every: whether all calls that fetch numbers are recorded, not training calls alone.
       each: whether each training call begins with the variables of the run that it repeats.
+      gathers: whether one of the two runs gathers calls, and nothing is read between them.
       begun: when the proof began, in seconds since the epoch.
       timeout: in seconds.
 
@@ -126,6 +128,7 @@ def run(
         "details": sorted(details),
         "every": every,
         "each": each,
+        "gathers": gathers,
     }
     path = os.path.join(folder, "run.json")
     with open(path, "w", encoding="utf-8") as file:

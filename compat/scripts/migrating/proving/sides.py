@@ -57,6 +57,11 @@ class Side:
     arguments: tuple[str, ...] = ()
     takes_flags: bool = True
 
+    @property
+    def gathers(self) -> bool:
+        """Whether calls of it are gathered, by `--ahead`."""
+        return any(word.startswith("--ahead=") for word in (*self.options, *self.arguments))
+
 
 def side(name: str, given: str, script: str, folder: str) -> Side:
     """Returns the side that `--a` or `--b` describes.

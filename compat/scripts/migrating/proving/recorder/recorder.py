@@ -26,16 +26,22 @@ class Recorder(object):
       details: numbers of the calls, from 1, of which all operations are recorded.
       every: whether all calls that fetch numbers are recorded, as of a program that trains nothing.
       each: whether each call begins with the variables that the other run had there.
+      gathers: whether one of the two runs gathers calls: nothing is read between them, and what
+        they have fetched is looked at after the last one, as are the variables.
 
     Attributes:
       names: the other run's names of the variables that have others here.
+      is_of_group: whether a call makes those that were gathered, by names, and is none of the
+        program's own.
     """
 
-    def __init__(self, folder, replay, steps, details, every=False, each=False):
+    def __init__(self, folder, replay, steps, details, every=False, each=False, gathers=False):
         self._folder, self._replay, self._steps = folder, replay, steps
         self._details, self._every, self.each = details, every, each
+        self._gathers, self._waiting = gathers, []
         self._count, self._bytes, self._lock, self._kinds = 0, 0, threading.RLock(), {}
         self._seen, self.names = {}, {}
+        self.is_of_group = lambda names: False
         self._known = _lines(replay) if replay else []
         self._file = open(os.path.join(folder, "calls.jsonl"), "w")
 
@@ -50,6 +56,8 @@ class Recorder(object):
             if handle is not None:
                 return plain()
             call = sessions.Call(session, run, fetches, targets, feeds)
+            if self.is_of_group(call.fetches + call.targets):
+                return plain()
             plan = self._plan(call)
             if plan.kind == "trains":
                 with self._lock:
@@ -66,6 +74,7 @@ class Recorder(object):
 
     def end(self, code):
         """Records how the program has ended."""
+        self.look_at_all()
         self._write({"end": code, "calls": self._count})
 
     def _plan(self, call):
@@ -96,22 +105,34 @@ class Recorder(object):
         record = {"call": number, "raised": "", "uncontrolled": list(plan.uncontrolled)}
         try:
             feeds = self._feeds(call, plan, number, known, record)
-            looked = self._look(call, plan, feeds, number, record)
+            looked = {} if self._gathers else self._look(call, plan, feeds, number, record)
             values = call.run(call.fetches, call.targets, feeds, options, metadata)
         except Exception as error:
             record["raised"] = type(error).__name__
             self.done(record)
             raise
+        record["losses"] = list(plan.losses)
+        record["renamed"] = self.names
+        record["learned"] = [self.names.get(name, name) for name in graphs.trainable(call.graph)]
+        look = functools.partial(self._look_after, call, plan, dict(looked), values, record)
+        if self._gathers:
+            self._waiting.append((record, look))
+        else:
+            look(True)
+        self.done(record)
+        return values
+
+    def _look_after(self, call, plan, looked, values, record, is_last):
+        """Completes the record of a call by its values, and by the variables if it is the last."""
+        number = record["call"]
         looked.update(zip(call.fetches, values))
         record["scalars"] = [
             [name, float(numpy.mean(looked[name]))]
             for name in plan.losses + [name for name in call.fetches if name not in plan.losses]
             if name in looked and _is_number(looked[name], name in plan.losses)
         ]
-        record["losses"] = list(plan.losses)
-        record["renamed"] = self.names
-        record["learned"] = [self.names.get(name, name) for name in graphs.trainable(call.graph)]
-        if self._bytes < _MOST_BYTES or number in self._details or self.each:
+        is_small = self._bytes < _MOST_BYTES or number in self._details or self.each
+        if is_last and (is_small or self._gathers):
             after = sessions.read_variables(call, self.names, graphs.trainable(call.graph))
             self._bytes += sum(value.nbytes for value in after.values())
             arrays.save(self.path("after", number), after)
@@ -119,14 +140,25 @@ class Recorder(object):
             fetched = dict((name, looked[name]) for name in call.fetches if _is_array(looked[name]))
             record["fetched"] = [name for name in call.fetches if name in fetched]
             arrays.save(self.path("fetched", number), fetched)
-        self.done(record)
-        return values
+
+    def look_at_all(self, *_):
+        """Completes the records of calls whose values nobody has looked at yet."""
+        waiting, self._waiting = self._waiting, []
+        for place, (record, look) in enumerate(waiting, 1):
+            try:
+                look(place == len(waiting))
+            except Exception as error:  # Of the group that the call is in.
+                record["raised"] = type(error).__name__
+            self._write(record)
 
     def done(self, record):
         """Records a call; ends the program if it was the last of interest."""
-        self._write(record)
+        if record["raised"] or not self._gathers:
+            self.look_at_all()
+            self._write(record)
         self._count = record["call"]
         if self._count >= self._steps:
+            self.look_at_all()
             self.stop({"end": 0, "calls": self._count, "limit": self._steps})
 
     def _begin(self, call, number, known):

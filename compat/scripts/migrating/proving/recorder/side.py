@@ -39,6 +39,7 @@ def main(path):
             set(spec.get("details", ())),
             spec.get("every", False),
             spec.get("each", False),
+            spec.get("gathers", False),
         )
     )
     # What trains nothing may need the checkpoints that were there before.
@@ -73,6 +74,11 @@ def _run(spec):
 
         namespace.when_loaded.append(__name__)
         _install_with_runtime()
+        if spec.get("gathers"):  # From the first call on, for there are few.
+            from compat.runtime.graphs import ahead
+
+            ahead.calls_before = 0
+            _RECORDER[0].is_of_group = ahead.is_of_group
     if spec["how"] == "run":
         from compat.scripts import run
 
@@ -113,7 +119,9 @@ def install():
     from tensorflow.python.client import session
     from tensorflow.python.ops import gradients
 
-    session.BaseSession._do_run = _RECORDER[0].wrap(session.BaseSession._do_run)
+    base = session.BaseSession
+    base._do_run = _RECORDER[0].wrap(base._do_run)
+    base.close = _after(_RECORDER[0].look_at_all, base.close)
     original = gradients.gradients
 
     @functools.wraps(original)
@@ -129,6 +137,15 @@ def install():
                 space["gradients"] = noted
     _ignore_checkpoints()
     cluster.install(_RECORDER[0].note_cluster)
+
+
+def _after(first, method):
+    @functools.wraps(method)
+    def called(*args, **kwargs):
+        first()
+        return method(*args, **kwargs)
+
+    return called
 
 
 def _ignore_checkpoints():
