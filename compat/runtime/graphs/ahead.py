@@ -305,6 +305,8 @@ class Ahead:
             print(f"compat: {group.error}", flush=True)
 
     def _finish_before(self, kind: _Kind) -> None:
+        if self.group is None and self._failure is None:
+            return  # As in each call of a program that looks at each value.
         with self._lock:
             if self.group is not None:
                 names = [each.name for each in (*kind.fetches, *kind.operations)]
