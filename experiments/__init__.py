@@ -36,5 +36,6 @@ from experiments.training.experiment import Experiment
 from experiments.training.inputs import Data, split
 from experiments.training.main import run
 from experiments.training.recording.run import Result
+from experiments.training.updates.update import Update
 
-__all__ = ["Data", "Experiment", "Result", "Settings", "run", "setting", "split"]
+__all__ = ["Data", "Experiment", "Result", "Settings", "Update", "run", "setting", "split"]

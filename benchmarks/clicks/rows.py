@@ -46,7 +46,7 @@ def train(cell: Cell, width: int) -> Any:
     """Returns the operations of a step: its update, and the number of rows that it reads."""
     from compat import tf, tf1
     from compat.runtime.program import variables
-    from experiments.training import optimizers
+    from experiments.training.updates import optimizers
     from models import embeddings
 
     weights = np.random.RandomState(1).standard_normal([CATEGORIES, width])

@@ -78,8 +78,9 @@ class Experiment:
           training: whether the batch is trained on; else it is evaluated.
 
         Returns:
-          A floating-point scalar, the mean over the batch's examples; or a pair of it and a dict of
-          tensors. Scalars in the dict become curves; the others are what `metrics` are given.
+          A floating-point scalar, the mean over the batch's examples; or several by name, a dict,
+          each of which updates variables of its own: see `optimizer`. Or a pair of that and a dict
+          of tensors. Scalars in the dict become curves; the others are what `metrics` are given.
         """
         raise UserError(f"{type(self).__name__} has no loss(); return a scalar tensor")
 
@@ -129,10 +130,11 @@ class Experiment:
           step: as for `learning_rate`.
 
         Returns:
-          One optimizer; or a list of (optimizer, variables), where variables is a list of them, a
-          function that tells whether a variable is meant, or None for all that are left.
+          One optimizer; or a list of (optimizer, variables) or `experiments.Update`, for groups of
+          variables; or, where `loss` returns several losses, a dict with one of these by the name
+          of each. All gradients are those of the variables before the step.
         """
-        from experiments.training import optimizers
+        from experiments.training.updates import optimizers
 
         return optimizers.create(self.settings.optimizer, self.learning_rate(step))
 
@@ -143,7 +145,7 @@ class Experiment:
           pairs: (gradient, variable), without variables that have no gradient. A gradient is a
             tensor or, of a table of which the batch has read a few rows, `tf.IndexedSlices`.
         """
-        from experiments.training import optimizers
+        from experiments.training.updates import optimizers
 
         return optimizers.regularised(pairs, self.settings.weight_decay, self.settings.clip_norm)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
+import functools
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -14,6 +16,7 @@ from compat.runtime.graphs.nodes import dependencies
 from compat.runtime.graphs.packing import packed, unpacked
 from compat.runtime.program_order import after, beside, in_program_order
 from experiments.training.seeds import seeded_variables
+from experiments.training.updates.update import Update, Updates, updates_of
 
 # Names of a training step's values that are not the experiment's own.
 _RESERVED = {
@@ -47,7 +50,10 @@ def training_step(
 
     def step(batch: Any) -> dict[str, Any]:
         seen = step_now(global_step) if stale else None
-        loss, scalars, pairs = loss_and_gradients(experiment, batch, tf1.trainable_variables)
+        found = losses_of(experiment, batch)
+        rate, parts = rate_and_updates(experiment, global_step)
+        updates = Updates(parts, found.losses, tf1.trainable_variables())
+        loss, scalars, pairs = loss_and_gradients(experiment, found, updates)
         gradients, variables = [list(part) for part in zip(*pairs)]
         # The loss as well, so that all workers see at the same step that it is NaN or infinite.
         names = [name for name in sorted(scalars) if scalars[name].dtype == tf.float32]
@@ -57,9 +63,8 @@ def training_step(
         if remote:
             gradients = in_one_message(gradients, variables)
         pairs = list(zip(gradients, variables))
-        rate, found = rate_and_optimizer(experiment, global_step)
         values: dict[str, Any] = {"loss": loss, **scalars, "learning_rate": rate}
-        optimizer = grouped(found, pairs)
+        optimizer = updates.optimizer
         if seen is None:
             values["train"] = wrap(optimizer).apply_gradients(pairs, global_step=global_step)
         else:
@@ -104,47 +109,44 @@ def counted(global_step: Any, updates: int, made: Any, seen: Any) -> dict[str, A
 
 
 def loss_and_gradients(
-    experiment: Any, batch: Any, variables_of: Callable[[], Sequence[Any]], again: bool = False
+    experiment: Any, found: Losses, updates: Updates
 ) -> tuple[Any, dict[str, Any], list[Any]]:
     """Returns the loss of a batch, the scalars of its outputs, and gradients with their variables.
 
-    `variables_of` is called when the loss has made its own; `again`: it has in a call before.
-    Gradients wait for what the experiment's functions do beside their values.
+    Of several losses it is the sum, and each is one of the scalars. Gradients wait for what the
+    experiment's functions do beside their values.
     """
-    loss, outputs, effects = _loss_and_outputs(experiment, batch, training=True, again=again)
-    scalars = {name: value for name, value in outputs.items() if value.shape.rank == 0}
-    variables = variables_of()
-    gradients = tf1.gradients(loss, variables)
-    # A variable that is frozen has none, nor has one that the loss does not depend on.
-    pairs = [pair for pair in zip(gradients, variables) if pair[0] is not None]
-    if not pairs:
-        raise UserError(
-            "the loss depends on no trainable variable, so nothing can be trained; make it "
-            "from variables of build() or get_variable"
-        )
-    with tf.control_dependencies(effects):  # Usually none.
-        pairs, more = in_program_order(lambda: list(experiment.gradients(pairs)))
+    effects, pairs = found.effects, []
+    for own in updates.gradients().values():
+        with tf.control_dependencies(effects):  # Usually none.
+            changed, more = in_program_order(functools.partial(_changed, experiment, own))
+        pairs += changed
+        effects = [*effects, *more]
     applied, variables = [list(part) for part in zip(*pairs)]
-    effects = beside([*effects, *more], applied)
-    return loss, scalars, list(zip(after(effects, applied), variables))
+    scalars = {name: value for name, value in found.outputs.items() if value.shape.rank == 0}
+    return found.loss, scalars, list(zip(after(beside(effects, applied), applied), variables))
 
 
-def rate_and_optimizer(experiment: Any, global_step: Any) -> tuple[Any, Any]:
-    """Returns the learning rate as a tensor, and what `Experiment.optimizer` returns."""
+def _changed(experiment: Any, pairs: list[Any]) -> list[Any]:
+    return list(experiment.gradients(pairs))
+
+
+def rate_and_updates(experiment: Any, global_step: Any) -> tuple[Any, dict[Any, list[Update]]]:
+    """Returns the learning rate as a tensor, and the parts of `Experiment.optimizer`."""
 
     def both() -> tuple[Any, Any]:
         rate = tf.convert_to_tensor(experiment.learning_rate(global_step))
-        return rate, experiment.optimizer(global_step)
+        return rate, updates_of(experiment.optimizer(global_step))
 
-    (rate, optimizer), effects = in_program_order(both)
-    return after(beside(effects, rate), rate), optimizer
+    (rate, parts), effects = in_program_order(both)
+    return after(beside(effects, rate), rate), parts
 
 
 def evaluate(experiment: Any, batch: Any) -> dict[str, Any]:
     """Returns the loss of a batch, all outputs, and `examples`, the number of its examples."""
-    loss, outputs, effects = _loss_and_outputs(experiment, batch, training=False)
-    values = {"loss": loss, "examples": _batch_size(batch), **outputs}
-    return after(beside(effects, loss), values)
+    found = losses_of(experiment, batch, training=False)
+    values = {"loss": found.loss, "examples": _batch_size(batch), **found.outputs}
+    return after(beside(found.effects, found.loss), values)
 
 
 def predict(experiment: Any, batch: Any) -> dict[str, Any]:
@@ -201,29 +203,47 @@ def _variables(experiment: Any, training: bool, again: bool = False) -> Iterator
             yield
 
 
-def _loss_and_outputs(
-    experiment: Any, batch: Any, training: bool, again: bool = False
-) -> tuple[Any, dict[str, Any], list[Any]]:
-    """Calls `Experiment.loss`, and checks what it returns; also what has to run beside it."""
+@dataclasses.dataclass(frozen=True)
+class Losses:
+    """What `Experiment.loss` computes of a batch."""
+
+    losses: dict[str | None, Any]  # Scalars by name; the only one has the name None.
+    loss: Any  # Their sum.
+    outputs: dict[str, Any]  # By name, with each of several losses.
+    effects: list[Any]  # What has to run beside it.
+
+
+def losses_of(experiment: Any, batch: Any, training: bool = True, again: bool = False) -> Losses:
+    """Calls `Experiment.loss`, and checks what it returns.
+
+    `again`: training has called it before, and its variables are the same.
+    """
 
     def call() -> Any:
         with _variables(experiment, training, again):
             return experiment.loss(batch, training)
 
     found, effects = in_program_order(call)
-    loss, outputs = found if isinstance(found, tuple) else (found, {})
-    if not tf.is_tensor(loss) or loss.shape.rank != 0 or not loss.dtype.is_floating:
-        what = f"shape {loss.shape} and {loss.dtype.name}" if tf.is_tensor(loss) else repr(loss)
-        raise UserError(f"loss() returned {what}; return a floating-point scalar, or (it, outputs)")
+    first, outputs = found if isinstance(found, tuple) else (found, {})
+    losses = dict(first) if isinstance(first, Mapping) and first else {None: first}
+    for name, loss in losses.items():
+        if not tf.is_tensor(loss) or loss.shape.rank != 0 or not loss.dtype.is_floating:
+            what = f"shape {loss.shape} and {loss.dtype.name}" if tf.is_tensor(loss) else repr(loss)
+            whose = "" if name is None else f" for {name!r}"
+            raise UserError(
+                f"loss() returned {what}{whose}; return a floating-point scalar, or (it, outputs)"
+            )
     if not isinstance(outputs, Mapping):
         raise UserError(
             f"the outputs of loss() are {type(outputs).__name__}; return a dict of tensors by name"
         )
-    taken = sorted(_RESERVED & set(outputs))
+    named = {} if None in losses else losses
+    taken = sorted((_RESERVED & {*outputs, *named}) | (set(outputs) & set(named)))
     if taken:
         raise UserError(f"output {taken[0]!r} of loss() has a name that is taken; choose another")
-    tensors = {name: tf.convert_to_tensor(value) for name, value in outputs.items()}
-    return loss, tensors, effects
+    tensors = {name: tf.convert_to_tensor(value) for name, value in {**outputs, **named}.items()}
+    total = tf.add_n([*losses.values()]) if named else losses[None]
+    return Losses(losses, total, tensors, effects)
 
 
 def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
@@ -241,66 +261,6 @@ def in_one_message(gradients: Sequence[Any], variables: Sequence[Any]) -> list[A
         for i, part in zip(there, parts):
             arrived[i] = part
     return arrived
-
-
-def grouped(found: Any, pairs: list[Any]) -> Any:
-    """Returns the optimizer, or those of several groups as one; see `Experiment.optimizer`."""
-    groups = _groups(found, pairs)
-    for optimizer, _ in groups:
-        if not hasattr(optimizer, "compute_gradients"):
-            name = f"{type(optimizer).__module__.partition('.')[0]}'s {type(optimizer).__name__}"
-            raise UserError(
-                f"optimizer() returned {name}; return one of TensorFlow 1.x, such as "
-                "tf1.train.AdamOptimizer(0.001)"
-            )
-    return groups[0][0] if len(groups) == 1 else _Grouped(groups)
-
-
-def _groups(found: Any, pairs: list[Any]) -> list[tuple[Any, list[Any]]]:
-    """Returns each optimizer with its gradients and variables; see `Experiment.optimizer`."""
-    if not isinstance(found, (list, tuple)):
-        return [(found, pairs)]
-    groups, left = [], pairs
-    for optimizer, chosen in found:
-        if chosen is None:
-            mine = left
-        elif callable(chosen):
-            mine = [pair for pair in left if chosen(pair[1])]
-        else:
-            wanted = {id(variable) for variable in chosen}
-            mine = [pair for pair in left if id(pair[1]) in wanted]
-        taken = {id(variable) for _, variable in mine}
-        left = [pair for pair in left if id(pair[1]) not in taken]
-        if mine:
-            groups.append((optimizer, mine))
-    if left:
-        raise UserError(
-            f"optimizer() has no group for {', '.join(v.name for _, v in left[:3])}; end its list "
-            "with (optimizer, None), for all that are left, or freeze them with trainable=False"
-        )
-    return groups
-
-
-class _Grouped:
-    """Several optimizers as one, which `SyncReplicasOptimizer` can wrap."""
-
-    def __init__(self, groups: Sequence[tuple[Any, list[Any]]]) -> None:
-        self._groups = groups
-
-    def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
-        """Applies the gradients, and counts the update when the last of them has been applied."""
-        del name
-        gradient_of = {id(variable): gradient for gradient, variable in pairs}
-        *others, (last, own) = [
-            (optimizer, [(gradient_of[id(variable)], variable) for _, variable in theirs])
-            for optimizer, theirs in self._groups
-        ]
-        with tf.control_dependencies([other.apply_gradients(theirs) for other, theirs in others]):
-            return last.apply_gradients(own, global_step=global_step)
-
-    def variables(self) -> list[Any]:
-        """Returns the variables of all optimizers, such as their moments."""
-        return [variable for optimizer, _ in self._groups for variable in optimizer.variables()]
 
 
 def _batch_size(batch: Any) -> Any:

@@ -16,7 +16,8 @@ import compat
 import models
 from compat import tf, tf1
 from experiments import Experiment
-from experiments.training import optimizers, step
+from experiments.training import step
+from experiments.training.updates import optimizers
 
 if TYPE_CHECKING:
     from tests.conformance import reference

@@ -26,7 +26,7 @@ class Line(Experiment):
 def test_an_evaluation_finds_what_training_has_made() -> None:
     with tf1.Graph().as_default():
         experiment, batch = Line(Line.Settings()), {"x": tf1.constant([1.0, 2.0])}
-        step.loss_and_gradients(experiment, batch, tf1.trainable_variables)
+        step.losses_of(experiment, batch)
         made = tf1.global_variables()
         assert [v.op.name for v in made] == ["Variable", "named/slope", "last"]
         values = step.evaluate(experiment, batch)

@@ -15,12 +15,13 @@ import compat
 from compat import tf, tf1
 from experiments.training.step import (
     counted,
-    grouped,
     in_one_message,
     loss_and_gradients,
-    rate_and_optimizer,
+    losses_of,
+    rate_and_updates,
     step_now,
 )
+from experiments.training.updates.update import Updates
 
 
 class Copies:
@@ -103,18 +104,18 @@ def training_step(
         seen = step_now(global_step) if stale else None
         parts = [{name: array[i] for name, array in batches.items()} for i in range(period)]
         # Variables that the loss makes when it is called are fetched before the first update too.
-        loss_and_gradients(experiment, parts[0], copies.known)
+        losses_of(experiment, parts[0])
         begun, done = copies.begin()
         values: dict[str, Any] = {}
         with copies.local():
-            rate, found = rate_and_optimizer(experiment, global_step)
+            rate, chosen = rate_and_updates(experiment, global_step)
         for part in parts:
             with tf.control_dependencies(done):
-                loss, scalars, pairs = loss_and_gradients(
-                    experiment, part, copies.known, again=True
-                )
+                found = losses_of(experiment, part, again=True)
+                updates = Updates(chosen, found.losses, copies.known())
+                loss, scalars, pairs = loss_and_gradients(experiment, found, updates)
                 with copies.local():
-                    done = [grouped(found, pairs).apply_gradients(pairs)]
+                    done = [updates.optimizer.apply_gradients(pairs)]
             values = {"loss": loss, **scalars, "learning_rate": rate}
         with tf.control_dependencies(done):
             pushed = copies.end(begun)

@@ -12,7 +12,7 @@ import numpy as np
 import compat
 from compat import tf, tf1
 from experiments.datasets import clicks, criteo
-from experiments.training import optimizers
+from experiments.training.updates import optimizers
 from models import embeddings, row_map
 
 SIZES = [5, 4]

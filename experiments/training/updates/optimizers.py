@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any, Sequence
 
+import numpy as np
+
 from compat import UserError, tf, tf1
 from compat._tensorflow import private
 from compat.scripts.contrib.opt.adaptive import LazyAdamOptimizer, done
@@ -52,6 +54,41 @@ def _decayed(gradient: Any, variable: Any, weight_decay: float) -> Any:
             gradient.dense_shape,
         )
     return gradient + weight_decay * variable
+
+
+class Every(tf1.train.Optimizer):
+    """An optimizer that leaves all steps out but each n-th."""
+
+    def __init__(self, steps: int, optimizer: Any) -> None:
+        super().__init__(use_locking=False, name=f"every_{steps}_steps")
+        self._steps, self._optimizer = steps, optimizer
+        self._count: Any = None
+
+    def apply_gradients(self, pairs: Any, global_step: Any = None, name: Any = None) -> Any:
+        if self._count is None:
+            # Of its own: a worker's updates between two messages are not in the global step.
+            with tf.init_scope():  # As slots are, where this is a branch of a condition.
+                self._count = tf.Variable(np.int64(0), trainable=False, name=self.get_name())
+        with tf1.device(self._count.device):
+            counted = self._count.assign_add(1, read_value=False)
+            with tf.control_dependencies([getattr(counted, "op", counted)]):
+                is_due = tf.equal(self._count.read_value() % self._steps, 0)
+
+        def update() -> Any:
+            with tf.control_dependencies([self._optimizer.apply_gradients(pairs)]):
+                return tf.constant(True)
+
+        done = tf.cond(is_due, update, lambda: tf.constant(False))
+        with tf.control_dependencies([done]):
+            if global_step is None:
+                return tf.no_op()
+            return global_step.assign_add(1, read_value=False)
+
+    def variables(self) -> list[Any]:
+        return [self._count, *self._optimizer.variables()]
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        return self._optimizer.get_slot(var, name)
 
 
 class RowwiseAdagrad(tf1.train.AdagradOptimizer):

@@ -1,0 +1,1 @@
+"""How a step updates variables: optimizers, and which of them updates what."""
