@@ -18,6 +18,7 @@ from typing import Mapping, NamedTuple, Sequence
 
 from benchmarks import plot, table, trainings
 from compat.tracking.tensorboard.eventfile import event_files, read_events
+from experiments.training.recording.curve_tags import name_of
 
 ALGORITHMS = ("downpour", "easgd")
 HEADER = ["runtime", "algorithm", "k", "test accuracy", "updates/s", "to k = 1"]
@@ -50,7 +51,7 @@ def measure(cell: Cell, flags: argparse.Namespace, folder: str) -> tuple[float, 
         argv += [f"--communication_period={cell.period}", f"--algorithm={cell.algorithm}"]
     trainings.launch("experiments.mnist", argv, 1, flags.workers)
     points = [
-        (value.tag, event.step, event.wall_time, value.simple_value)
+        (name_of(value.tag), event.step, event.wall_time, value.simple_value)
         for path in event_files(logdir)
         for _, event in read_events(path)
         for value in event.summary.value

@@ -34,8 +34,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 # Each tab's plugin, without underscores, and the address below TensorBoard's own that shows what
 # the text is about.
 TABS = {
-    "timeseries": "?tagFilter=validation/(accuracy|cost)&smoothing=0#timeseries",
-    "scalars": "#scalars&tagFilter=(train|validation)/cost|staleness|steps_per_sec",
+    "timeseries": "?tagFilter=(accuracy|cost)/validation&smoothing=0#timeseries",
+    "scalars": "#scalars&tagFilter=cost/(train|validation)|staleness|steps_per_sec",
     "customscalars": "#custom_scalars",
     "images": "#images&tagFilter=first_layer",
     "graphs": "#graphs",

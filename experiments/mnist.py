@@ -77,11 +77,12 @@ class MNIST(Experiment):
 
     def on_start(self, run: Any) -> None:
         if run.step == 0:
-            run.writer.images(0, {"input": self.first_images})
+            run.writer.images(0, {"train/input": self.first_images})
 
     def on_evaluation(self, run: Any, values: Any) -> None:
         weights = run.session.read({"first_layer": self.model.first_layer})
-        run.writer.images(run.step, {"first_layer": as_images(weights["first_layer"])})
+        images = as_images(weights["first_layer"])
+        run.writer.images(run.step, {"weights/first_layer": images})
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from experiments.launching import task_record
 from experiments.report.tasks import Life, lives_of
 from experiments.settings.files import FILE as SETTINGS
 from experiments.settings.files import read_pairs
+from experiments.training.recording import description
+from experiments.training.recording.curve_tags import name_of
 
 Curve = List[Tuple[int, float]]  # Step and value, steps increasing.
 _EVALUATOR = "eval"  # The folder of an evaluator's curves.
@@ -115,7 +117,8 @@ def _read_settings(run: RunFolder) -> None:
             values = {**run.settings, **record["values"]}
             run.settings = {name: _shown(value) for name, value in redacted(values).items()}
         elif record["kind"] == "tags":
-            run.facts.update((str(k), _shown(v)) for k, v in record["values"].items())
+            tags = {str(k): _shown(v) for k, v in record["values"].items() if k != description.TAG}
+            run.facts.update(tags)
         elif record["kind"] == "end":
             run.status = record["status"]
     run.settings.pop(_LEFT_OUT, None)
@@ -136,6 +139,7 @@ def _read_events(run: RunFolder, path: str, split: str) -> tuple[float, float] |
         last = event.wall_time
         for value in event.summary.value:
             for tag, number in _scalars(value):
+                tag = name_of(tag)
                 name = f"{split}/{tag.partition('/')[2] or tag}" if split else tag
                 curve = run.curves.setdefault(name, [])
                 while curve and curve[-1][0] >= event.step:  # Written again, after a resume.

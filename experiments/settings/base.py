@@ -175,7 +175,9 @@ class Settings:
     experiment_name: str | None = _recording(
         None, "MLflow's experiment; default $MLFLOW_EXPERIMENT_NAME, or the name of this one."
     )
-    run_name: str | None = _recording(None, "MLflow's name of the run.")
+    run_name: str | None = _recording(
+        None, "MLflow's name of the run; default: that of its log folder."
+    )
     parent_run: str | None = _recording(None, "MLflow's id of the run that this one is part of.")
 
     def __init_subclass__(cls) -> None:
@@ -272,9 +274,18 @@ class Settings:
         return dict(redacted({k: "none" if v is None else v for k, v in found.items()}))
 
     def hyperparameters(self) -> list[str]:
-        """Returns the names of those settings by which runs are compared, and that have a value."""
+        """Returns the names of those settings by which runs are compared: what is no default.
+
+        TensorBoard's columns of settings stand before the metrics, so constants have none. The
+        learning rate always has one.
+        """
         fields = (f for f in dataclasses.fields(self) if f.metadata["group"] in _TUNED)
-        return [field.name for field in fields if getattr(self, field.name) is not None]
+        values = {f.name: (getattr(self, f.name), f.default) for f in fields}
+        return [
+            name
+            for name, (value, default) in values.items()
+            if value is not None and (value != default or name == "learning_rate")
+        ]
 
 
 def _check_name(flag: str, name: str | None) -> None:

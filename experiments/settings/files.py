@@ -19,6 +19,7 @@ _SHOWN = 160
 _BROKEN = (ValueError, LookupError, AttributeError, TypeError, OverflowError, RecursionError)
 # Of one run or one process: the file is to repeat the run into a log folder of its own.
 _LEFT_OUT = ("logdir", "parent_run", "run_token")
+_OF_ONE_RUN = (*_LEFT_OUT, "run_name")
 
 
 def text_of(settings: Any) -> str:
@@ -41,6 +42,17 @@ def text_of(settings: Any) -> str:
 def write_settings(settings: Any, logdir: str) -> None:
     """Writes `settings.yaml` into a log folder, for --config; all at once, or not at all."""
     write_atomically(os.path.join(logdir, FILE), text_of(settings))
+
+
+def flags_of(settings: Any) -> dict[str, Any]:
+    """Returns by name what a command gives to repeat a run: what is no default, without secrets."""
+    given = {
+        field.name: getattr(settings, field.name)
+        for field in dataclasses.fields(settings)
+        if field.name not in _OF_ONE_RUN and not field.metadata["secret"]
+        if getattr(settings, field.name) != field.default
+    }
+    return {name: value for name, value in given.items() if redacted({name: value})[name] == value}
 
 
 def changes(settings: Any, logdir: str) -> list[str]:

@@ -16,7 +16,7 @@ from compat.cluster.spec import ClusterSpec, Task
 from compat.liveness import identity
 from compat.liveness.monitor import Monitor
 from compat.runtime.interface import Runtime
-from compat.tracking import FINISHED, KILLED, TensorBoard, Tracker, store_uri
+from compat.tracking import FINISHED, KILLED, Tracker, store_uri
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.evaluate import write_pictures
 from experiments.evaluation.selection import Evaluation, Selection
@@ -26,6 +26,7 @@ from experiments.training.inputs import data_of
 from experiments.training.loop import selection
 from experiments.training.program import Program, build
 from experiments.training.recording import completion
+from experiments.training.recording.curve_tags import Board
 from experiments.training.recording.log_folder import Wait, activity_monitor, newest_checkpoint
 from experiments.training.recording.recording import check_logdir, system_metrics
 from experiments.training.recording.report import named
@@ -173,7 +174,7 @@ class _Evaluator:
         folder = os.path.join(settings.logdir, "eval")
         selected = opened.enter_context(selection(self._program.experiment, resume_step, print))
         # What was written, but not in the history, is evaluated again.
-        self._board = TensorBoard(folder, resume_step=selected.last_step)
+        self._board = Board(folder, resume_step=selected.last_step)
         opened.callback(self._board.close)
         uri = store_uri(settings.tracking_uri, settings.logdir)
         self._tracker = tracker = Tracker(

@@ -23,6 +23,7 @@ import pytest
 from compat.cluster import ports
 from compat.tracking.mlflow.spool import store
 from compat.tracking.tensorboard.eventfile import event_files, read_events
+from experiments.training.recording.curve_tags import name_of
 from tests.conftest import PACKAGES
 
 Train = Callable[..., "Training"]
@@ -141,7 +142,8 @@ class Record:
     Attributes:
       event_files: paths of TensorBoard's files, oldest first.
       events: all their events, in the order in which TensorBoard reads them.
-      points: by tag, the step and the value (a `Summary.Value`) of each point, as written.
+      points: by name, the step and the value (a `Summary.Value`) of each point, as written.
+      tags: the names in TensorBoard, where those of curves are others.
       checkpoints: the steps of which there is a whole checkpoint, ascending.
     """
 
@@ -152,7 +154,8 @@ class Record:
         self.points: dict[str, list[tuple[int, Any]]] = {}
         for event in self.events:
             for value in event.summary.value:
-                self.points.setdefault(value.tag, []).append((event.step, value))
+                self.points.setdefault(name_of(value.tag), []).append((event.step, value))
+        self.tags = {value.tag for event in self.events for value in event.summary.value}
         indices = logdir.glob("model.ckpt-*.index")
         self.checkpoints = sorted(int(path.stem.split("-")[1]) for path in indices)
 

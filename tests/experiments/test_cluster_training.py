@@ -138,7 +138,7 @@ def test_one_record(launched: Any, record: Any, runtime: str) -> None:
 
 def test_it_learns_and_both_records_say_so(launched: Any, record: Any) -> None:
     recorded = record(launched.logdir)
-    assert recorded.select("select 1 from metrics where key like 'system/worker-0/cpu_%'")
+    assert recorded.select("select 1 from metrics where key like 'workload/worker-0/cpu_%'")
     query = "select step, value from metrics where key = 'test/accuracy'"
     ((step, value),) = recorded.points["test/accuracy"]
     assert recorded.select(query) == [(step, value.simple_value)]

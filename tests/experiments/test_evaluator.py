@@ -87,7 +87,7 @@ def test_evaluations(launched: Any, record: Any) -> None:
 def test_record_is_a_folder_of_its_own_in_the_same_run(launched: Any, record: Any) -> None:
     found = steps(launched.logdir)
     points = record(launched.logdir / "eval").points
-    tags = [*TAGS, "first_layer"]  # The images of the hook, at each evaluation as well.
+    tags = [*TAGS, "weights/first_layer"]  # The images of the hook, at each evaluation as well.
     pictures = [
         "confusion",
         "confusion/table",

@@ -25,8 +25,7 @@ WEIGHTS = {"hidden/kernel": 78400, "hidden/bias": 100, "output/kernel": 1000, "o
 TRAINING = ["train/cost", "train/accuracy", "learning_rate", "steps_per_sec"]
 VALIDATION = ["validation/cost", "validation/accuracy"]
 TEST = ["test/cost", "test/accuracy"]
-SEEN = ["examples_seen"]
-IMAGES = ["input", "first_layer"]
+IMAGES = ["train/input", "weights/first_layer"]
 CURVES = [f"pr_curve/{label}" for label in range(10)]
 PICTURES = [
     f"{split}/{name}"
@@ -35,7 +34,13 @@ PICTURES = [
 ]
 HISTOGRAMS = [f"weights/{name}" for name in WEIGHTS]
 CHARTS = "custom_scalars__config__"
-SETTINGS = [CHARTS, "params", "_hparams_/session_start_info", "_hparams_/session_end_info"]
+SETTINGS = [
+    CHARTS,
+    "params",
+    "result",
+    "_hparams_/session_start_info",
+    "_hparams_/session_end_info",
+]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -51,7 +56,7 @@ def steps(recorded: Any, tag: str) -> list[int]:
 def curves(recorded: Any) -> dict[str, list[tuple[int, float]]]:
     return {
         tag: [(step, value.simple_value) for step, value in recorded.points[tag]]
-        for tag in TRAINING + VALIDATION + TEST + SEEN
+        for tag in TRAINING + VALIDATION + TEST
     }
 
 
@@ -60,7 +65,7 @@ def test_there_is_one_event_file(recorded: Any) -> None:
 
 
 def test_tags(recorded: Any) -> None:
-    expected = TRAINING + VALIDATION + TEST + SEEN + IMAGES + PICTURES + HISTOGRAMS + SETTINGS
+    expected = TRAINING + VALIDATION + TEST + IMAGES + PICTURES + HISTOGRAMS + SETTINGS
     assert sorted(recorded.points) == sorted(expected)
 
 
@@ -74,9 +79,9 @@ def test_steps_are_those_of_the_schedule(recorded: Any) -> None:
     for tag in TRAINING:
         assert len(steps(recorded, tag)) == 12, tag  # Every four updates.
         assert steps(recorded, tag)[-1] == 48
-    for tag in VALIDATION + HISTOGRAMS + ["first_layer"]:
+    for tag in VALIDATION + HISTOGRAMS + ["weights/first_layer"]:
         assert steps(recorded, tag) == [12, 24, 36, 48], tag
-    for tag in TEST + SEEN:
+    for tag in TEST:
         assert steps(recorded, tag) == [48], tag
     for tag in PICTURES:
         assert steps(recorded, tag) == ([48] if "test" in tag else [12, 24, 36, 48]), tag
@@ -102,6 +107,27 @@ def test_histograms_are_of_all_weights(recorded: Any) -> None:
             assert buckets[:, 2].sum() == size
 
 
+def test_pages_begin_with_what_is_learned(recorded: Any) -> None:
+    """TensorBoard sorts by name; what is before a slash is a group."""
+    groups = [
+        (name, {tag for tag in recorded.tags if tag.partition("/")[0] == name})
+        for name in sorted({tag.partition("/")[0] for tag in recorded.tags if "/" in tag})
+        if not name.startswith("_")
+    ]
+    names = [name for name, _ in groups]
+    assert names == ["accuracy", "cost", "test", "train", "validation", "weights"]
+    assert dict(groups)["cost"] == {"cost/train", "cost/validation"}
+    assert {"weights/first_layer", *HISTOGRAMS} == dict(groups)["weights"]
+
+
+def test_the_result_is_a_text(recorded: Any, local: Any) -> None:
+    ((step, text),) = recorded.points["result"]
+    table = text.tensor.string_val[0].decode()
+    assert step == 48
+    for name in (*TEST, *VALIDATION, "examples_seen"):
+        assert f"| {name} | " in table
+
+
 def test_images(recorded: Any) -> None:
     for tag in IMAGES:
         for _, value in recorded.points[tag]:
@@ -123,18 +149,21 @@ def test_curves_of_training_and_validation_share_a_chart(recorded: Any) -> None:
     charts = {chart.title: list(chart.multiline.tag) for chart in category.chart}
     assert list(charts) == ["accuracy", "cost"]
     for title, patterns in charts.items():
-        shown = {tag for tag in recorded.points for pattern in patterns if re.match(pattern, tag)}
-        assert shown == {f"train/{title}", f"validation/{title}"}
+        shown = {tag for tag in recorded.tags for pattern in patterns if re.match(pattern, tag)}
+        assert shown == {f"{title}/train", f"{title}/validation"}
 
 
-def test_settings_are_a_text_and_hyperparameters(recorded: Any) -> None:
+def test_settings_are_a_text_and_hyperparameters(recorded: Any, local: Any) -> None:
     ((_, text),) = recorded.points["params"]
     assert "| learning_rate | 0.5 |" in text.tensor.string_val[0].decode()
     ((_, start),) = recorded.points["_hparams_/session_start_info"]
     data = HParamsPluginData.FromString(start.metadata.plugin_data.content)
     settings = data.session_start_info.hparams
-    assert set(settings) == set(MNIST.Settings().hyperparameters())
-    assert len(settings) < 16  # So many columns leave room for the metrics beside them.
+    # What was given, of what a run is compared by: columns of constants would hide the metrics.
+    assert {"learning_rate", "epochs", "dataset"} <= set(settings)
+    assert len(settings) < 7
+    # A row for each run, also of those with the same settings.
+    assert data.session_start_info.group_name.endswith(f"/{local.logdir.name}")
     assert settings["learning_rate"].number_value == 0.5
     assert settings["dataset"].string_value == "digits"
     ((_, end),) = recorded.points["_hparams_/session_end_info"]
@@ -172,12 +201,13 @@ def test_params_are_all_settings(recorded: Any, local: Any, runtime: str) -> Non
 
 
 def test_run_has_the_same_curves(recorded: Any) -> None:
-    query = "select key, step, value from metrics where key not like 'system/%' order by step"
+    query = "select key, step, value from metrics where key not like 'workload/%' order by step"
     rows = recorded.select(query)
     found: dict[str, list[tuple[int, float]]] = {}
     for key, step, value in rows:
         found.setdefault(key, []).append((step, value))
     expected = curves(recorded)
+    assert found.pop("examples_seen") == [(48, 4800)]
     assert set(found) == set(expected)
     for tag, points in expected.items():
         assert [step for step, _ in found[tag]] == [step for step, _ in points]
@@ -194,6 +224,23 @@ def test_run_tags(recorded: Any, runtime: str) -> None:
     assert tags["dataset"] == "digits"
     assert tags["dataset_source"] == "embedded in scikit-learn"
     assert re.fullmatch("[0-9a-f]{64}", tags["dataset_checksum"])
+
+
+def test_the_description_says_what_a_person_asks_first(
+    recorded: Any, local: Any, start: Any
+) -> None:
+    text = dict(recorded.select("select key, value from tags"))["mlflow.note.content"]
+    assert text.startswith("**MNIST**: Handwritten digits, or pieces of clothing, in 28 x 28")
+    assert "digits; 1,297 of train, 200 of validation, 300 of test examples" in text
+    assert re.search(r"\*\*Result\*\*: .*test/accuracy 0\.\d+.*, at step 48", text)
+    repeat, export = re.findall(r"```sh\n(.+)\n```", text)
+    assert export == f"python -m experiments.export {local.logdir} --mlflow"
+    assert {"--learning_rate=0.5", "--epochs=4", "--dataset=digits"} <= set(repeat.split())
+    assert repeat.startswith("python -m experiments.mnist ")
+    again = start("--print_config", *repeat.split()[3:]).wait()
+    kept = [line for line in again.out.splitlines() if not line.startswith("run_name:")]
+    written = (local.logdir / "settings.yaml").read_text().splitlines()
+    assert kept == [line for line in written if not line.startswith("run_name:")]
 
 
 def test_the_data_set_is_an_input_of_the_run(recorded: Any) -> None:

@@ -54,6 +54,7 @@ class Delivery:
         self._most_metrics = _METRICS_A_BATCH
         self._connected: MlflowClient | None = None
         self._run_id = ""
+        self._has_metrics = False
         self._params: dict[str, str] = {}
         self._names: CurveNames | None = None  # As far as they are delivered.
 
@@ -78,7 +79,8 @@ class Delivery:
             self._reason = reason
             return False
         self._reason = ""
-        for folder in system_metrics.folders(self._logdir):
+        # MLflow lists metrics in the order in which they came: those of the tasks come later.
+        for folder in system_metrics.folders(self._logdir) if over or self._has_metrics else ():
             if folder not in self._tasks:
                 self._tasks[folder] = Delivery(folder, self._uri, self._say, self._logdir)
         return all(task.attempt(over) for task in self._tasks.values())
@@ -109,6 +111,7 @@ class Delivery:
                 metrics = []
                 spool.set_delivered(self._logdir, offset)
             if record["kind"] == "metrics":
+                self._has_metrics = True
                 metrics += [
                     Metric(self._names.of(name), value, record["time"], record["step"])
                     for name, value in record["values"].items()

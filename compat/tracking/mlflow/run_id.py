@@ -32,9 +32,13 @@ def wait(logdir: str, seconds: float = 60.0) -> str | None:
 
 
 def page(logdir: str) -> str:
-    """Returns the address of the run's page below that of MLflow's server; empty if not known."""
+    """Returns the address of the run's page below that of MLflow's server; empty if not known.
+
+    MLflow 3 would open it in its view for GenAI, which shows no run of a training.
+    """
     ids = _ids(logdir)
-    return f"/#/experiments/{ids[1]}/runs/{ids[0]}" if len(ids) == 2 else ""
+    view = "?workflowType=machine_learning"
+    return f"/#/experiments/{ids[1]}/runs/{ids[0]}{view}" if len(ids) == 2 else ""
 
 
 def _ids(logdir: str) -> list[str]:

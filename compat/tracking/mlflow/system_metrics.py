@@ -5,7 +5,8 @@
 
 Each task appends to a spool of its own, below `system/` in the log folder, once the run has one.
 The run's sender delivers them, so that sampling waits for no server. MLflow's own monitor samples
-one process a run, loads MLflow there, and does not exist before MLflow 2.8; the names are its own.
+one process a run, loads MLflow there, and does not exist before MLflow 2.8; the names are its own,
+but for what they begin with: MLflow lists metrics of `system/` before those of the training.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from compat.errors import UserError
 from compat.tracking.mlflow import spool
 
 FOLDER = "system"
+_PREFIX = "workload"  # MLflow sorts by name: behind "validation".
 # The log folder of the run, and the task, such as "worker-1"; None as long as they are not known.
 Place = Callable[[], Optional[Tuple[str, str]]]
 _EXIT_SECS = 5.0  # For the last sample, as the log folder may be another machine's.
@@ -32,7 +34,7 @@ def sampled(place: Place, every: float) -> Iterator[None]:
 
     Args:
       place: returns the log folder of the run and the name of the task, which becomes part of
-        the names: `system/worker-1/...`. Nothing is recorded where this machine does not have it.
+        the names: `workload/worker-1/...`. Nothing is recorded where this machine does not have it.
       every: seconds between two samples, fewer at first; 0 for none.
     """
     over = threading.Event()
@@ -63,7 +65,7 @@ def _record(place: Place, every: float, over: threading.Event) -> None:
         while not over.wait(min(every, 1.0 + samples)) or not samples:
             logdir, task = place() or ("", "")
             if file is None and logdir and os.path.exists(os.path.join(logdir, spool.SPOOL)):
-                folder, prefix = os.path.join(logdir, FOLDER, task), f"{FOLDER}/{task}/"
+                folder, prefix = os.path.join(logdir, FOLDER, task), f"{_PREFIX}/{task}/"
                 os.makedirs(folder, exist_ok=True)
                 file = spool.Spool(folder)
                 step = spool.last_step(folder) + 1

@@ -58,14 +58,17 @@ def figure_image(figure: Any) -> np.ndarray:
 
 
 def param_summaries(
-    values: Mapping[str, Param], tuned: Collection[str] | None = None
+    values: Mapping[str, Param], tuned: Collection[str] | None = None, run: str | None = None
 ) -> list[Summary]:
-    """Returns what is tuned for the HPARAMS tab, and all as a Markdown table for the TEXT tab."""
+    """Returns what is tuned for the HPARAMS tab, and all as a Markdown table for the TEXT tab.
+
+    `run` is the name of the row there; those of one name, by default of equal settings, share it.
+    """
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
     from tensorboard.plugins.text.summary_v2 import text_pb
 
     columns = {name: v for name, v in values.items() if tuned is None or name in tuned}
-    return [hparams_pb(columns), text_pb(_TABLE, table(values))]
+    return [hparams_pb(columns, trial_id=run), text_pb(_TABLE, table(values))]
 
 
 def charts_summary(charts: Mapping[str, Collection[str]]) -> Summary:

@@ -136,7 +136,7 @@ class TensorBoard(Writer):
                 trim(path, lambda event: not _has_tag(event, summaries.PARAM_TAGS))
         except OSError as error:
             self._give_up(error)
-        for summary in summaries.param_summaries(redacted(values), tuned):
+        for summary in summaries.param_summaries(redacted(values), tuned, _row(self._logdir)):
             self._write(step=0, summary=summary)
         self._has_params = True
 
@@ -200,6 +200,14 @@ class TensorBoard(Writer):
             f"TensorBoard: no more events are written to {self._logdir!r} ({reason_of(error)});"
             " the run continues"
         )
+
+
+def _row(logdir: str) -> str:
+    """Returns a name for a run that no other run of the same log folder has: its short path."""
+    path = os.path.abspath(logdir)
+    below = os.path.relpath(path)
+    name = os.sep.join(path.split(os.sep)[-2:]) if below.startswith(os.pardir) else below
+    return name[len("runs/") :] if name.startswith("runs/") else name
 
 
 def _has_tag(event: Event, tags: Container[str]) -> bool:

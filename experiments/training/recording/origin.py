@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from compat.errors import UserError
@@ -23,9 +23,14 @@ class Origin:
     experiment: str  # The name of the class.
 
 
+def of(experiment: type) -> Origin:
+    """Returns the origin of a class."""
+    return Origin(_program(experiment), experiment.__name__)
+
+
 def write(experiment: type, logdir: str) -> None:
     """Writes `program.json` into a log folder."""
-    text = json.dumps({"program": _program(experiment), "experiment": experiment.__name__})
+    text = json.dumps(asdict(of(experiment)))
     write_atomically(os.path.join(logdir, FILE), text + "\n")
 
 

@@ -14,20 +14,24 @@ from compat import Server
 from compat.checkpoint.io import CheckpointIO
 from compat.cluster.spec import Task
 from compat.errors import Stopped, UserError, unless_usable
-from compat.tracking import Console, MultiWriter, TensorBoard, Tracker, run_page, tracking_command
+from compat.tracking import Console, MultiWriter, Tracker, run_page, tracking_command
 from compat.tracking.console import LOG
 from compat.tracking.mlflow import run_id
 from compat.tracking.mlflow.source import environment, git_commit
 from compat.tracking.mlflow.system_metrics import sampled
+from compat.tracking.tensorboard.summaries import table
 from compat.tracking.writer import FAILED, FINISHED, KILLED
 from experiments.evaluation import best_checkpoint
 from experiments.evaluation.early_stopping import StopRequest
 from experiments.settings import write_settings
 from experiments.settings.files import changes
-from experiments.training.recording import completion, origin
+from experiments.training.recording import completion, description, origin
+from experiments.training.recording.curve_tags import Board
 from experiments.training.recording.log_folder import newest_checkpoint
 from experiments.training.recording.report import Values
 from experiments.training.recording.run import Result
+
+_LONGEST_NAME = 250  # That every MLflow takes.
 
 
 def check_logdir(logdir: str) -> None:
@@ -60,22 +64,21 @@ class Recording:
         step: int,
         console: Console,
     ) -> None:
-        self._experiment = type(experiment)
+        self._experiment, self._data = experiment, data
         self._settings = settings = experiment.settings
         self._logdir = settings.logdir
         self._console = console
-        self._streams = data.streams
         self._step = step  # From which the run resumes; 0 for a new one.
         self._checkpoint = newest_checkpoint(settings.logdir)
         self._status = FAILED
         # Nothing stays of a run that was cut off before its first checkpoint.
-        board = TensorBoard(settings.logdir, resume_step=step or -1, say=console.say)
+        board = Board(settings.logdir, resume_step=step or -1, say=console.say)
         try:
-            tracker = Tracker(
+            self._tracker = tracker = Tracker(
                 settings.logdir,
                 tracking_uri=settings.tracking_uri,
                 experiment_name=settings.experiment_name,
-                run_name=settings.run_name,
+                run_name=settings.run_name or os.path.basename(settings.logdir)[:_LONGEST_NAME],
                 say=console.say,
                 resume_step=step or -1,
             )
@@ -83,15 +86,16 @@ class Recording:
             board.close(FAILED)
             raise
         self.writer = MultiWriter(board, tracker)
-        params = settings.params()
+        params = {**settings.params(), "runtime": runtime}  # Not "auto".
         if data.name:
             params["dataset"] = data.name
         self.writer.params(params, settings.hyperparameters())
         self.writer.dataset(
-            data.name or self._experiment.__name__, data.checksum, data.source, data.sizes
+            data.name or type(experiment).__name__, data.checksum, data.source, data.sizes
         )
         tags = {**_tags(data, runtime, server), "mlflow.parentRunId": settings.parent_run}
         self.writer.tags({tag: value for tag, value in tags.items() if value})
+        self._describe({}, step)
 
     def __enter__(self) -> Recording:
         return self
@@ -110,7 +114,7 @@ class Recording:
         completion.clear(self._logdir)
         changed = changes(self._settings, self._logdir) if self._step else []
         write_settings(self._settings, self._logdir)
-        origin.write(self._experiment, self._logdir)
+        origin.write(type(self._experiment), self._logdir)
         if self._step == 0:
             self.writer.graph(graph_def)
         elif request is not None:
@@ -122,7 +126,7 @@ class Recording:
         elif total_steps is None or self._step < total_steps:
             streams = "each worker resumes its stream of data; a few batches may be used again"
             again = f"; {streams if goes_on else 'its stream of data begins anew'}"
-            again = again if self._streams else ""
+            again = again if self._data.streams else ""
             self._console.say(f"resuming from step {self._step} in {self._logdir}{again}")
         else:
             self._console.say(completion.message(self._logdir, self._step))
@@ -162,7 +166,12 @@ class Recording:
             step = max(step, best_checkpoint.step_of(self._checkpoint))
         # A run that was complete before has these values already, at this very step.
         if step > self._step and (test or used):
-            self.writer.scalars(step, {**test, **(used or {})})
+            self.writer.scalars(step, test)
+            self._tracker.scalars(step, used or {})
+            values = {**evaluated, **test, **(used or {})}
+            texts = {name: f"{value:.8g}" for name, value in values.items()}
+            self.writer.texts(step, {"result": table(texts)})
+        self._describe({**test, **evaluated}, step)
         self._status = FINISHED
         # Before the other tasks are told: one that is started again finds them, or the marker.
         if self._checkpoint is not None:
@@ -177,12 +186,16 @@ class Recording:
             logdir=self._logdir,
         )
 
+    def _describe(self, result: Values, step: int) -> None:
+        text = description.text(self._experiment, self._data, result, step)
+        self._tracker.tags({description.TAG: text})
+
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, (KeyboardInterrupt, Stopped)):
             self._status = KILLED
         self._console.close()
         logdir, tracking_uri = self._logdir, self._settings.tracking_uri
-        board = f"tensorboard --logdir {shlex.quote(_short(logdir))}"
+        board = f"tensorboard --logdir {shlex.quote(description.short(logdir))}"
         self._console.say(f"TensorBoard:  {_runnable(board)}")
         self._console.say(f"MLflow:       {_runnable(tracking_command(logdir, tracking_uri))}")
         self.writer.artifact(os.path.join(logdir, LOG))
@@ -194,19 +207,13 @@ class Recording:
                 self._console.say(f"This run:     {page}")
 
 
-def _short(path: str) -> str:
-    """Returns the path from the working directory if it is below it."""
-    relative = os.path.relpath(path)
-    return path if relative.startswith(os.pardir) else relative
-
-
 def _runnable(command: str) -> str:
     """Returns the command as it can be pasted: with its path if this environment is not active."""
     name, space, rest = command.partition(" ")
     own = shutil.which(name, path=str(Path(sys.executable).parent))
     if own is None or shutil.which(name) == own:
         return command
-    return shlex.quote(_short(own)) + space + rest
+    return shlex.quote(description.short(own)) + space + rest
 
 
 def _tags(data: Any, runtime: str, server: Server | None) -> dict[str, str]:

@@ -200,9 +200,9 @@ def test_the_system_metrics_of_all_tasks_wait_for_a_server(
         "system_memory_usage_percentage",
     }
     tasks = ("ps-0", "worker-0")
-    assert set(found) == {f"system/{name}/{value}" for name in tasks for value in values}
-    assert 5 < found["system/ps-0/memory_usage_megabytes"] < 100
-    used = history(client, logdir, "system/worker-0/memory_usage_megabytes")
+    assert set(found) == {f"workload/{name}/{value}" for name in tasks for value in values}
+    assert 5 < found["workload/ps-0/memory_usage_megabytes"] < 100
+    used = history(client, logdir, "workload/worker-0/memory_usage_megabytes")
     assert [step for step, _, _ in used] == list(range(len(used)))
     assert len(used) > 1
     assert sum(spool.pending(os.path.join(logdir, "system", name)) for name in tasks) == 0

@@ -213,7 +213,7 @@ def test_lines_show_the_run(logdir, tmp_path, monkeypatch):
     assert run_page(logdir, None) is run_page(logdir, server) is None
     os.makedirs(logdir)
     run_id.write(logdir, "ab12", "7")
-    page = "/#/experiments/7/runs/ab12"
+    page = "/#/experiments/7/runs/ab12?workflowType=machine_learning"
     assert run_page(logdir, None) == f"http://127.0.0.1:5000{page}"
     assert run_page(logdir, server) == f"http://***@h:5{page}"
     # A run that resumes elsewhere stays where it began.

@@ -161,10 +161,10 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder for links to log folders, at which a real TensorBoard looks in the end."""
     folder: Path = tmp_path_factory.mktemp("board")
     yield folder
-    runs = {path.name: "train/cost" for path in folder.iterdir()}
+    runs = {path.name: "cost/train" for path in folder.iterdir()}
     # An evaluator has a folder of its own.
     evaluated = [name for name in runs if (folder / name / "eval").exists()]
-    runs.update({f"{name}/eval": "validation/cost" for name in evaluated})
+    runs.update({f"{name}/eval": "cost/validation" for name in evaluated})
     for loader in LOADERS if runs else []:
         with tensorboard(folder, loader) as address:
             for run, tag in sorted(runs.items()):
