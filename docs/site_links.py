@@ -1,8 +1,8 @@
 """Leads the links of the site's pages to pages: a hook of MkDocs.
 
-In the repository a link leads to any of its files. In the site one to the README leads to the front
-page, one to a folder to its first page, and one to a file that the site does not hold becomes the
-name of the file. One that leads nowhere is left to MkDocs, which reports it.
+In the repository a link leads to any of its files. In the site one to the README leads to the page
+*Start*, one to a folder to its first page, and one to a file that the site does not have becomes
+the name of the file. One that leads nowhere is left to MkDocs, which reports it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Adds to the site the pages that docs/ does not hold: a hook of MkDocs.
 
-The front page is the README, the last ones are the other pages of the repository's root, and each
-package that exports names has a page of their docstrings. In the nav, a folder that ends in a slash
+These are the README and the other pages of the repository's root, and for each package that exports
+names a page of their docstrings. In the nav, a folder that ends in a slash
 stands for all of its pages, in order.
 """
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("compat", "experiments", "models")
 # Pages of the root, by their place in the site.
 ROOT_PAGES = {
-    "index.md": "README.md",
+    "start.md": "README.md",
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
     "report.md": "SECURITY.md",

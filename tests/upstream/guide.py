@@ -1,6 +1,6 @@
 """The TensorFlow 1.x cells of TensorFlow's migration guide, and which of them run here.
 
-Prints the table of docs/scripts.md for a copy of the guide:
+Prints the table of docs/migration.md for a copy of the guide:
 
     python tests/upstream/guide.py FOLDER
 

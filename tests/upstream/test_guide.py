@@ -30,6 +30,6 @@ def test_what_does_not_run_says_why(notebook: Any, tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_table() -> None:
-    page = (HERE.parents[1] / "docs" / "scripts.md").read_text("utf-8")
+    page = (HERE.parents[1] / "docs" / "migration.md").read_text("utf-8")
     head = ["| notebook | cells | |", "|---|---|---|"]
     assert "\n".join([*head, *map(GUIDE["line"], GUIDE["NOTEBOOKS"])]) in page
