@@ -1,20 +1,24 @@
-"""`python -m experiments`: the programs that come with the package."""
+"""`python -m experiments`: the programs that come with the package, and files of your own."""
 
 from __future__ import annotations
 
 import ast
+import os
 import runpy
 import sys
 from pathlib import Path
 
 from compat.errors import UserError
 from compat.processes.command import begin, report
+from experiments.export.loading import experiment_of
+from experiments.launching import forgotten
+from experiments.training.main import run_program
 
 _HERE = Path(__file__).parent
 
 
 def main() -> int:
-    """Runs the program that the command line names, or lists all; returns the exit code."""
+    """Runs the program or file that the command line names, or lists all; returns the exit code."""
     try:
         begin()
     except UserError as error:
@@ -30,7 +34,9 @@ def main() -> int:
         module = ".".join(part for part in parts if part != "__main__")
         runpy.run_module(module, run_name="__main__", alter_sys=True)
         return 0
-    lines = ["usage: python -m experiments PROGRAM [--help] [flags]", ""]
+    if sys.argv[1:2] and sys.argv[1].endswith(".py"):
+        return _run_file(sys.argv[1])
+    lines = ["usage: python -m experiments PROGRAM|FILE.py [--help] [flags]", ""]
     for name, path in programs.items():
         # Read, not imported: a program defines its flags when it is imported.
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
@@ -45,6 +51,27 @@ def main() -> int:
         )
         return 2
     return 0
+
+
+def _run_file(file: str) -> int:
+    """Runs a file as Python does and, if it does not run the experiment it defines, that."""
+    if not os.path.isfile(file):
+        return report(UserError(f"program {file} is not a file; correct the path of the script"))
+    whole = sys.argv
+    sys.argv = sys.argv[1:]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
+    runpy.run_path(file, run_name="__main__")
+    if not forgotten.unused():
+        return 0
+    forgotten.used()
+    sys.argv = whole  # With which the tasks of a cluster are started.
+    try:
+        experiment = experiment_of(file)
+    except UserError as error:
+        return report(error)
+    # Whose first lines --help shows.
+    sys.modules["__main__"].__doc__ = sys.modules[experiment.__module__].__doc__
+    return run_program(experiment, file)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 r"""Searches the settings of an experiment with Optuna, a run per trial.
 
     python -m experiments.sweep experiments.mnist --trials=20 \
-        --space='learning_rate=1e-4..1e-1:log,hidden=8..64,optimizer=adam|sgd' -- --max_steps=500
-    python -m experiments.sweep cancer.py --space=space.yaml --jobs=2
+        --space='learning_rate=1e-4..1e-1:log,batch_size=20..200,optimizer=adam|sgd' \
+        -- --max_steps=500
+    python -m experiments.sweep experiments.mnist --space=space.yaml --jobs=2
 
-After -- come flags for all runs. A trial's value is the best of its evaluations by the experiment's
+PROGRAM may be a file of your own, and space.yaml has lines such as 'batch_size: 20..200'. After --
+come flags for all runs. A trial's value is the best of its evaluations by the experiment's
 `monitor`; Optuna's median rule prunes a run that is behind the others. All is in runs/STUDY: a
 log folder per trial and Optuna's storage. The same command with --study=STUDY resumes a sweep.
 """
@@ -133,8 +135,8 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--space",
         required=True,
-        help="settings and their values, as in learning_rate=1e-4..1e-1:log,hidden=8..64,"
-        "optimizer=adam|sgd; or a YAML file of lines such as 'hidden: 8..64'",
+        help="settings and their values, as in learning_rate=1e-4..1e-1:log,batch_size=20..200,"
+        "optimizer=adam|sgd; or a YAML file of lines such as 'batch_size: 20..200'",
     )
     add("--trials", type=int, default=20, metavar="N", help="runs of the study (default: 20)")
     add("--jobs", type=int, default=1, metavar="N", help="runs at the same time (default: 1)")

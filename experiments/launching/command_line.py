@@ -21,15 +21,20 @@ _IDLE = {
     "only_check_args": "give --print_config, which checks and shows the settings, or leave it out",
     "run_with_pdb": "run it in a terminal, or leave it out",
 }
-_HELP = {"--help", "-help", "--helpshort", "-helpshort", "-h", "-?"}
+_ALL = {"--help=all", "-help=all"}
+_HELP = {"--help", "-help", "--helpshort", "-helpshort", "-h", "-?", *_ALL}
 
 
-def run(main: Callable[[flags.FlagValues], int]) -> None:
-    """Runs a program with the flags of its command line, and exits; see `compat.run_main`."""
+def run(main: Callable[[flags.FlagValues], int], file: str | None = None) -> None:
+    """Runs a program with the flags of its command line, and exits; see `compat.run_main`.
+
+    Of `python -m experiments FILE` the first argument is the file.
+    """
 
     def program(argv: list[str]) -> int:
-        if len(argv) > 1:
-            raise UserError(f"argument {argv[1]!r} is not a flag; flags look like --name=value")
+        rest = argv[1:] if file is None else argv[2:]
+        if rest:
+            raise UserError(f"argument {rest[0]!r} is not a flag; flags look like --name=value")
         return main(flags.FLAGS)
 
     run_main(program, flags_parser=parse, described=_described)
@@ -45,7 +50,8 @@ def _described(error: BaseException) -> str | None:
 def parse(argv: list[str], values: flags.FlagValues = flags.FLAGS) -> list[str]:
     """Parses the flags as `compat.run_main` does; help comes in the groups of the settings."""
     try:
-        text = help_text(values) if _HELP & set(argv[1:]) else ""
+        asked = set(argv[1:])
+        text = help_text(values, bool(_ALL & asked)) if _HELP & asked else ""
         if text:
             document = (sys.modules["__main__"].__doc__ or "").strip()
             print(f"{document}\n\nflags:\n\n{text}".lstrip(), flush=True)

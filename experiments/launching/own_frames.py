@@ -118,26 +118,29 @@ def _message(error: BaseException) -> str:
     first = first.partition(".  ")[0]  # Behind which TensorFlow lists values.
     if len(first) > _MOST_CHARACTERS:
         first = first[:_MOST_CHARACTERS].rpartition(" ")[0] + " ..."
+    remedies = [remedy for pattern, remedy in _REMEDIES if re.search(pattern, text)][:1]
+    hints = [*_names(error), *remedies]
+    if hints:
+        first = first.partition(". ")[0]  # What follows is advice for programs of other kinds.
     said = f"{type(error).__name__}: {first}".rstrip(": ")
-    remedies = [remedy for pattern, remedy in _REMEDIES if re.search(pattern, text)]
-    return "; ".join([said.rstrip("."), *_names(error), *remedies[:1]])
+    return "; ".join([said.rstrip("."), *hints])
 
 
 def _names(error: BaseException) -> Iterator[str]:
     """Yields what is in that which the line has taken a wrong name of, such as a batch."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    if not frames:
-        return
-    frame, number = frames[-1]
-    line = linecache.getline(frame.f_code.co_filename, number)
-    for name, value in frame.f_locals.items():
+    own = [
+        (frame.f_locals, line)
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        for line in [linecache.getline(frame.f_code.co_filename, number)]
+        if Frame(frame.f_code.co_filename, number, frame.f_code.co_name, line).is_own
+    ]
+    values, line = own[-1] if own else ({}, "")
+    for name, value in values.items():
         if f"{name}[" not in line:
             continue
         if isinstance(error, KeyError) and isinstance(value, Mapping) and value:
             yield f"{name} has {', '.join(map(str, value))}"
         elif isinstance(error, TypeError) and name == "batch" and not isinstance(value, Mapping):
             kind = "tuple" if isinstance(value, tuple) else "tensor"
-            yield (
-                f"batch is a {kind}: name what the dataset has, as by "
-                "map(lambda x, y: {'x': x, 'y': y})"
-            )
+            how = "x, y: {'x': x, 'y': y}" if isinstance(value, tuple) else "x: {'x': x}"
+            yield f"batch is a {kind}: name what the dataset has, as by map(lambda {how})"

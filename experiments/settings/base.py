@@ -14,6 +14,7 @@ from compat.errors import UserError
 from compat.tracking import experiment, redacted, store_uri
 from compat.tracking.files import local_folder
 from experiments.settings.setting import check_class, checked, prepare, setting, shortened
+from experiments.settings.uncaught import show_in_one_line
 
 ALLOW_NETWORK = (
     "Let tasks be on other machines: everyone who reaches their ports can run code there."
@@ -182,6 +183,7 @@ class Settings:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        show_in_one_line(cls)
         prepare(cls, Settings)
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 import textwrap
 from typing import Any, Mapping, Sequence
@@ -12,7 +13,14 @@ from absl import flags
 from compat.errors import UserError
 from experiments.settings.base import Settings
 from experiments.settings.files import read_settings
-from experiments.settings.setting import GROUPS, bounds, check_class, kind_of, wrong
+from experiments.settings.setting import (
+    GROUPS,
+    PROCESS_FLAGS,
+    bounds,
+    check_class,
+    kind_of,
+    wrong,
+)
 
 flags.disclaim_key_flags()  # So that the program's --help shows them.
 
@@ -122,24 +130,61 @@ def check_end(values: flags.FlagValues) -> None:
         )
 
 
-def help_text(values: flags.FlagValues) -> str:
-    """Returns the help of all flags, in groups; "" of a program without groups."""
+def help_text(values: flags.FlagValues, everything: bool) -> str:
+    """Returns the help of the flags, in groups; "" of a program without groups.
+
+    Of an experiment, a line for each setting of its own and for each of what it computes, unless
+    `everything` is asked for.
+    """
     by_group = values.flags_by_module_dict()
     groups = {group: by_group[group] for group in GROUPS if group in by_group}
     if groups and sys.argv[0] in by_group:  # Flags that a program has beside its settings.
         groups = {"program": by_group[sys.argv[0]], **groups}
+    if everything or "training" not in groups:
+        found = [(group, _whole(flag)) for group, own in groups.items() for flag in own]
+    else:
+        known = {field.name for field in dataclasses.fields(Settings)} | PROCESS_FLAGS
+        own = [flag for group in groups.values() for flag in group if flag.name not in known]
+        shared = [f for group in ("data", "training") for f in groups[group] if f not in own]
+        found = [("of this experiment", _short(flag)) for flag in own]
+        found += [("training", _short(flag)) for flag in shared]
     lines: list[str] = []
-    for group, own in groups.items():
-        lines += ["", f"{group}:"]
-        for flag in own:
-            name = f"--[no]{flag.name}" if flag.boolean else f"--{flag.name}"
-            words = flag.help
-            choices = getattr(flag.parser, "enum_values", None)
-            if choices:  # absl has written them before the help.
-                name += f"=<{'|'.join(choices)}>"
-                words = words.partition(">: ")[2]
-            if flag.default not in (None, ""):
-                words += f" Default: {flag.default_as_str[1:-1]}."
-            words = f"  {name}: {words}"
-            lines += textwrap.wrap(words, 100, subsequent_indent="      ", break_long_words=False)
+    for i, (group, text) in enumerate(found):
+        if i == 0 or found[i - 1][0] != group:
+            lines += ["", f"{group}:"]
+        lines += text
+    if groups and not everything and "training" in groups:
+        others = "--logdir, --runtime, --strategy=ps, --config and --eval_in_chief"
+        lines += ["", f"--help=all explains all flags, such as {others}."]
     return "\n".join(lines[1:])
+
+
+def _whole(flag: flags.Flag) -> list[str]:
+    """Returns the lines that explain a flag."""
+    name = f"--[no]{flag.name}" if flag.boolean else f"--{flag.name}"
+    choices, words = _choices(flag)
+    name += f"=<{'|'.join(choices)}>" if choices else ""
+    if flag.default not in (None, ""):
+        words += f" Default: {flag.default_as_str[1:-1]}."
+    return _wrapped(f"  {name}: {words}", 6)
+
+
+def _short(flag: flags.Flag) -> list[str]:
+    """Returns a line with a flag, its default and the beginning of its help, and its choices."""
+    default = "" if flag.default is None else flag.default_as_str[1:-1]
+    name = f"--[no]{flag.name}" if flag.boolean else f"--{flag.name}={default}"
+    choices, words = _choices(flag)
+    words = re.split(r"[.;] ", f"{words} ")[0].rstrip(".")
+    if not all(choice in words for choice in choices):
+        words += f": {', '.join(choices)}"
+    return _wrapped(f"  {name:<25} {words}", 28)
+
+
+def _choices(flag: flags.Flag) -> tuple[Sequence[str], str]:
+    """Returns the choices of a flag, which absl has written before its help, and the help."""
+    choices = getattr(flag.parser, "enum_values", None) or ()
+    return choices, flag.help.partition(">: ")[2] if choices else flag.help
+
+
+def _wrapped(line: str, indent: int) -> list[str]:
+    return textwrap.wrap(line, 100, subsequent_indent=" " * indent, break_long_words=False)

@@ -18,6 +18,7 @@ from compat.errors import UserError
 GROUPS = ("cluster", "data", "model", "training", "evaluation", "recording")
 _TYPES = {"bool": bool, "int": int, "float": float, "str": str}
 _NONE = {"None", "NoneType", "Optional"}
+_SEQUENCES = {"list", "List", "tuple", "Tuple", "Sequence"}
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
 _WORDS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
 # Flags that are about this process only, or about the flags.
@@ -90,10 +91,10 @@ def kind_of(name: str, annotation: Any) -> tuple[type, bool]:
     names = {word.rpartition(".")[2] for word in re.findall(r"[\w.]+", text)}
     kinds = names & set(_TYPES)
     if len(kinds) != 1 or names - kinds - _NONE - {"Union"}:
-        raise UserError(
-            f"setting {name!r} is annotated as {text}; use bool, int, float or str, or one of them "
-            "with '| None'"
-        )
+        remedy = "use bool, int, float or str, or one of them with '| None'"
+        if names & _SEQUENCES:
+            remedy = f"write several values as one text, as in {name}: str = setting('16,8', ...)"
+        raise UserError(f"setting {name!r} is annotated as {text}; {remedy}")
     return _TYPES[kinds.pop()], bool(names & _NONE)
 
 

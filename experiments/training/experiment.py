@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar, Mapping, Sequence
 
 from compat.errors import UserError
+from experiments.launching import forgotten
 from experiments.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,6 +39,15 @@ class Experiment:
     loss_name: ClassVar[str] = "loss"
     # Values for several settings at once, by the name that --preset takes.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        forgotten.defined(cls)
+
+    def __new__(cls, *given: Any, **named: Any) -> Any:
+        """Notes that the program uses an experiment; see `forgotten`."""
+        forgotten.used()
+        return super().__new__(cls)
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, Mapping, Sequence
@@ -44,12 +45,12 @@ class Data:
         for name in SPLITS:
             found = getattr(self, name)
             if isinstance(found, Mapping):
-                object.__setattr__(self, name, _arrays(name, found))
+                object.__setattr__(self, name, _arrays(f"split {name!r}", found))
             elif found is not None and not callable(found):
                 raise UserError(
-                    f"split {name!r} of data() is {type(found).__name__}; give a dict of arrays by "
-                    "name, or a function of (worker, number of workers) that returns a "
-                    "tf.data.Dataset"
+                    f"split {name!r} of data() is {_kind(found)}; give a dict of arrays by name, "
+                    "as in {'x': x, 'y': y}, or a function of (worker, number of workers) that "
+                    "returns a tf.data.Dataset"
                 )
         if self.train is None:
             raise UserError("data() has no 'train' split; return one, as in {'train': {'x': x}}")
@@ -72,12 +73,14 @@ def data_of(found: Any) -> Data:
     """Returns what `Experiment.data` has returned as `Data`."""
     if isinstance(found, Data):
         return found
-    if not isinstance(found, Mapping) or not set(found) <= set(SPLITS):
-        what = sorted(found) if isinstance(found, Mapping) else type(found).__name__
-        raise UserError(
-            f"data() returned {what}; return a dict with 'train' and, where there are any, "
-            "'validation' and 'test', or experiments.Data"
-        )
+    if not isinstance(found, Mapping):
+        remedy = "return a dict of splits, as split({'x': x, 'y': y}) does, or experiments.Data"
+        raise UserError(f"data() returned {_kind(found)}; {remedy}")
+    for name in found:
+        if name not in SPLITS:
+            meant = difflib.get_close_matches(str(name), SPLITS, n=1, cutoff=0.4)
+            remedy = f"call it {meant[0]!r}" if meant else f"give some of {', '.join(SPLITS)}"
+            raise UserError(f"data() returned a split {name!r}, which is unknown; {remedy}")
     return Data(**found)
 
 
@@ -98,7 +101,11 @@ def split(
     Raises:
       UserError: the shares leave nothing to train on, or the arrays do not match.
     """
-    whole = _arrays("arrays", arrays)
+    if not isinstance(arrays, Mapping):
+        raise UserError(
+            f"split() was given {_kind(arrays)}; name the arrays: split({{'x': x, 'y': y}})"
+        )
+    whole = _arrays("split()", arrays)
     number = examples(whole)
     counts = {"validation": round(number * validation), "test": round(number * test)}
     if min(counts.values()) < 0 or sum(counts.values()) >= number:
@@ -212,19 +219,25 @@ def passes(dataset: Any, epochs: int | None, used: Any) -> Any:
     return dataset.repeat(left).skip(used - whole * tf.maximum(size, 0))
 
 
-def _arrays(split_name: str, found: Mapping[str, Any]) -> Arrays:
+def _kind(found: Any) -> str:
+    """Returns what a value is, in words: "None" or, as of others, "a tuple"."""
+    return "None" if found is None else f"a {type(found).__name__}"
+
+
+def _arrays(whose: str, found: Mapping[str, Any]) -> Arrays:
+    """Returns named arrays that match; `whose` says in errors where they were given."""
     arrays = {str(name): np.asarray(array) for name, array in found.items()}
     for name, array in arrays.items():
         if array.ndim == 0 or array.dtype == object:
             kind = "a scalar" if array.ndim == 0 else "of Python objects"
             raise UserError(
-                f"array {name!r} of {split_name!r} is {kind}; give an array of numbers or strings "
+                f"array {name!r} of {whose} is {kind}; give an array of numbers or strings "
                 "whose first dimension is the examples"
             )
     lengths = {name: len(array) for name, array in arrays.items()}
     if not lengths or len(set(lengths.values())) > 1 or 0 in lengths.values():
         raise UserError(
-            f"the arrays of {split_name!r} have {lengths or 'no'} examples; give each the same "
+            f"the arrays of {whose} have {lengths or 'no'} examples; give each the same "
             "number, at least one"
         )
     return arrays

@@ -200,8 +200,9 @@ class _Training:
             reporter.console.say(completion.message(settings.logdir, first))
         elif first == reached and not (schedule.is_over(first) or self.stop.requested):
             raise compat.UserError(
-                f"the training data have no batch of --batch_size={settings.batch_size} for worker "
-                "0; give more examples or files, or a smaller batch"
+                "the training stream has no batch for worker 0: a pattern of its files matches "
+                "none, or they have fewer examples than a batch, such as "
+                f"--batch_size={settings.batch_size}; give more of them"
             )
         if schedule.total_steps is None and not self.stop.requested and reporter.select is None:
             reporter.evaluate()  # That these updates are the last ones was not known before.

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, NoReturn
 
 from absl import flags
 
@@ -22,7 +22,7 @@ from compat.processes.command import report
 from compat.runtime.interface import select_runtime
 from compat.runtime.registry import has_coordinator
 from compat.tracking.mlflow import run_id
-from experiments.launching import command_line, launcher, missing_task, signals
+from experiments.launching import command_line, forgotten, launcher, missing_task, signals
 from experiments.settings import Settings
 from experiments.settings.files import text_of
 from experiments.settings.flags import define_flags, settings_from_flags
@@ -55,19 +55,25 @@ def run(experiment: Any, **settings: Any) -> Any:
     Raises:
       UserError: a setting, the data or the log folder is wrong; with settings only.
     """
+    forgotten.used()
     if settings:
         _check_class(experiment)
         return _run_here(experiment, settings)
     if experiment.__module__ == "__main__" and _PACKAGE in Path(sys.argv[0]).resolve().parents:
         # A program of this package: a folder `models` where it runs is not the one it means.
         sys.path.insert(0, str(_PACKAGE.parent))
+    return run_program(experiment)
+
+
+def run_program(experiment: Any, file: str | None = None) -> NoReturn:
+    """Runs an experiment by the command line, and exits; `file` as of `command_line.run`."""
     try:
         _check_class(experiment)
         define_flags(experiment.Settings, experiment.presets)
     except UserError as error:
         sys.exit(report(error))
-    command_line.run(lambda values: main(experiment, values))
-    return None
+    command_line.run(lambda values: main(experiment, values), file)
+    raise AssertionError("run_main exits")
 
 
 def _check_class(experiment: Any) -> None:

@@ -141,8 +141,10 @@ def test_help_shows_own_settings(run_file: RunFile) -> None:
     shown = run_file(PROGRAMS / "cancer.py", "--help").wait()
     assert (shown.code, shown.err) == (0, "")
     assert "An experiment of a user's own" in shown.out
-    assert "--hidden: Hidden units." in shown.out
-    positions = [shown.out.index(f"\n{group}:\n") for group in ("cluster", "data", "model")]
+    assert re.search(r"\nof this experiment:\n  --hidden=\d+ +Hidden units\n", shown.out)
+    whole = run_file(PROGRAMS / "cancer.py", "--help=all").wait().out
+    assert "--hidden: Hidden units." in whole
+    positions = [whole.index(f"\n{group}:\n") for group in ("cluster", "data", "model")]
     assert positions == sorted(positions)
 
 

@@ -125,33 +125,3 @@ def test_a_program_shows_its_own_line(
     shown = done.err[done.err.index("error: digits.py") :].splitlines()
     assert shown[0] == f"error: digits.py:{line}, in loss: {reason}"
     assert shown[-1] == "--traceback shows all frames"
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "line"),
-    [
-        ("run(Digits)", "run(Digits({}))", "run() was given an instance of Digits; give the class"),
-        ("class Settings(Settings)", "class Settings", "Digits.Settings has no base; write class"),
-        (
-            "    def data(self):",
-            "    def __init__(self, settings):\n        pass\n    def data(self):",
-            "Digits.__init__ keeps no settings; begin it with super().__init__(settings)",
-        ),
-        (
-            "    def build(self):",
-            "    def optimizer(self, global_step):\n        return tf.keras.optimizers.SGD(0.1)\n"
-            "    def build(self):",
-            "optimizer() returned ",
-        ),
-    ],
-    ids=["instance", "base of the settings", "no settings", "optimizer of Keras"],
-)
-def test_a_class_that_is_not_right_is_one_line(
-    tmp_path: Path, start_program: Any, before: str, after: str, line: str
-) -> None:
-    program = (PROGRAM % {"label": "0", "key": "x"}).replace(before, after, 1)
-    (tmp_path / "digits.py").write_text(program)
-    argv = [sys.executable, "digits.py", f"--logdir={tmp_path / 'logs'}"]
-    done = Training(argv, tmp_path, None, {"TF_CPP_MIN_LOG_LEVEL": "3"}, start_program).wait()
-    assert (done.code, len(done.err.splitlines())) == (2, 1), done.err
-    assert done.err.startswith(f"error: {line}")

@@ -273,4 +273,4 @@ def test_fewer_lines_than_a_batch(start: Any, runtime: str, tmp_path: Path) -> N
     flags = [f"--data_dir={folder}", f"--runtime={runtime}", "--batch_size=41"]
     ended = start(*flags, module="experiments.recommender", logdir=tmp_path / "logs").wait()
     assert ended.code == 2
-    assert "error: the training data have no batch of --batch_size=41 for worker 0" in ended.err
+    assert "error: the training stream has no batch for worker 0: " in ended.err

@@ -1,0 +1,46 @@
+"""A line for a program that defines an experiment and ends without doing anything with it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+
+from compat.errors import UserError
+from compat.processes.command import report
+
+_unused: list[tuple[str, str]] = []  # Name and file of each experiment of the program itself.
+
+
+def defined(cls: type) -> None:
+    """Notes an experiment that a program defines; not in a notebook, where it is used later."""
+    file = getattr(sys.modules["__main__"], "__file__", None)  # Python deletes it before it exits.
+    if cls.__module__ == "__main__" and file is not None and not hasattr(sys, "ps1"):
+        if not _unused:
+            atexit.register(_report)
+        _unused.append((cls.__name__, os.path.basename(file)))
+
+
+def used() -> None:
+    """Notes that the program does something with an experiment."""
+    _unused.clear()
+    atexit.unregister(_report)
+
+
+def unused() -> bool:
+    """Whether the program has defined an experiment, and has done nothing with it."""
+    return bool(_unused)
+
+
+def _report() -> None:
+    if hasattr(sys, "last_value"):
+        return  # The program has failed before it could.
+    name, file = _unused[-1]
+    code = report(
+        UserError(
+            f"{file} defines {name} and does not run it; end the file with run({name}), or use "
+            f"python -m experiments {file}"
+        )
+    )
+    sys.stdout.flush()
+    os._exit(code)  # Python ignores an exit code that is set while it exits.
